@@ -1,0 +1,41 @@
+"""The service: a Flask application that reads driving data from MongoDB."""
+
+from typing import Any
+
+from flask import Flask
+from pymongo import MongoClient
+
+from app import auth, errors, headers, limits, logs
+from app.config import Config, ConfigError
+from app.db import reading_client
+from app.paths import EncodedPaths, SegmentConverter
+from app.views import BLUEPRINTS
+
+
+def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]] | None = None) -> Flask:
+    """Return the application. Call it after a fork: a MongoDB client must not be shared by processes.
+
+    Settings come from the environment unless given; `client` is for a store that lives in this process. Raises
+    ConfigError where a setting cannot be used.
+    """
+    config = config or Config.from_environment()
+    if client is None:
+        if not config.mongodb_uri:
+            raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
+        client = reading_client(config)
+    app = Flask("app", static_folder=None)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
+    app.url_map.merge_slashes = False
+    app.url_map.converters["segment"] = SegmentConverter
+    app.extensions.update(config=config, db=client[config.mongodb_database])
+    # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
+    # in the opposite order: the log comes last.
+    logs.register(app)
+    headers.register(app, config)
+    auth.register(app)
+    limits.register(app, config, client)
+    errors.register(app)
+    for blueprint in BLUEPRINTS:
+        app.register_blueprint(blueprint, url_prefix=auth.API)
+    return app

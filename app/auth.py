@@ -1,0 +1,36 @@
+"""Who is asking. Everything under /api/v1 takes a key, but for the endpoints named here."""
+
+from flask import Flask, g, request
+from werkzeug.exceptions import MethodNotAllowed
+
+from app.db import get_db
+from app.errors import Unauthorized
+from app.limits import count_failure
+from app.store import keys
+
+API = "/api/v1"
+PUBLIC_ENDPOINTS = frozenset({"health.healthz"})
+SCHEME = "apikey"
+
+
+def register(app: Flask) -> None:
+    """Make `app` find out the fleet, `g.key.fleet`, before anything else is decided."""
+
+    @app.before_request
+    def authenticate() -> None:
+        if isinstance(request.routing_exception, MethodNotAllowed):
+            # Needs no key and is not counted.
+            raise request.routing_exception
+        if request.endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
+            return
+        scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+        found = keys.get_key(get_db(), key.strip()) if scheme.lower() == SCHEME else None
+        if found is None:
+            count_failure(request.remote_addr or "")
+            raise Unauthorized
+        g.key = found
+
+
+def is_under_api(path: str) -> bool:
+    """Return whether a path belongs to the API, known to it or not."""
+    return path == API or path.startswith(f"{API}/")

@@ -1,0 +1,109 @@
+"""Every setting of the service: its name in the environment, default, unit and meaning."""
+
+import dataclasses
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from limits import RateLimitItem, parse
+
+# Storages that all workers and hosts share; `memory` is for one process.
+COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb", "mongodb+srv", "memory")
+
+
+class ConfigError(Exception):
+    """A setting that cannot be used; the message names it and says what it takes."""
+
+
+def _whole(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+            raise ValueError(f"a whole number from {low} to {high}")
+        return int(text)
+
+    return read
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = -1.0
+    if not 0 <= hours <= 10_000:
+        raise ValueError("a number of hours from 0 to 10000")
+    return hours
+
+
+def _rate(text: str) -> RateLimitItem:
+    try:
+        return parse(text)
+    except ValueError:
+        raise ValueError("a rate such as '5000 per minute'") from None
+
+
+def _origins(text: str) -> tuple[str, ...]:
+    origins = tuple(text.replace(",", " ").split())
+    if not all(origin.startswith(("http://", "https://")) and origin.count("/") == 2 for origin in origins):
+        raise ValueError("origins such as 'https://app.example.com', separated by commas")
+    return origins
+
+
+def _mongodb_uri(text: str) -> str:
+    if text and not text.startswith(("mongodb://", "mongodb+srv://")):
+        raise ValueError("a URI that begins with mongodb:// or mongodb+srv://")
+    return text
+
+
+def _counters_uri(text: str) -> str:
+    if text and urlsplit(text).scheme not in COUNTER_SCHEMES:
+        raise ValueError(f"a URI of {', '.join(COUNTER_SCHEMES)}, such as redis://localhost:6379")
+    return text
+
+
+def _level(text: str) -> str:
+    if text.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
+        raise ValueError("one of DEBUG, INFO, WARNING, ERROR")
+    return text.upper()
+
+
+def _setting(default: str, meaning: str, read: Callable[[str], Any] = str) -> Any:
+    return dataclasses.field(
+        default_factory=lambda: read(default), metadata={"default": default, "meaning": meaning, "read": read}
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """The settings, each named like its variable in the environment, in lower case."""
+
+    mongodb_uri: str = _setting("", "the MongoDB to use; an embedded one where it is empty", _mongodb_uri)
+    mongodb_database: str = _setting("driver_analytics", "name of the database")
+    data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
+    bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on")
+    web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))
+    rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
+    auth_failure_limit: RateLimitItem = _setting(
+        "60 per minute", "calls without a valid key from one client address", _rate
+    )
+    ratelimit_storage_uri: str = _setting(
+        "", "where calls are counted, such as redis://localhost:6379; the MongoDB in use where empty", _counters_uri
+    )
+    processing_delay_hours: float = _setting("4", "hours after its end from which on a trip is served", _hours)
+    cors_origins: tuple[str, ...] = _setting("", "origins that browsers may call from, separated by commas", _origins)
+    log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", _level)
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> "Config":
+        """Read every setting that is set and not empty. Raises ConfigError for one that cannot be used."""
+        values = {}
+        for field in dataclasses.fields(cls):
+            name = field.name.upper()
+            if text := environ.get(name, "").strip():
+                try:
+                    values[field.name] = field.metadata["read"](text)
+                except ValueError as error:
+                    # A URI may hold a password.
+                    given = name if name.endswith("_URI") else f"{name}={text}"
+                    raise ConfigError(f"{given} cannot be used: it takes {error}.") from None
+        return cls(**values)

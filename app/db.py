@@ -1,0 +1,41 @@
+"""The connection to MongoDB."""
+
+from typing import Any
+
+import pymongo
+from flask import current_app
+from pymongo import MongoClient
+from pymongo.database import Database
+
+from app.config import Config, ConfigError
+
+Document = dict[str, Any]
+
+# A request asks at most four times; the first operation that runs out of time ends it, within two seconds.
+OPERATION_TIMEOUT_MS = 1500
+HEALTH_TIMEOUT_SECONDS = 1.0
+
+
+def connect(uri: str, **options: Any) -> MongoClient[Document]:
+    """Return a client, which connects when it is first used. Raises ConfigError for a URI that names no server."""
+    try:
+        return MongoClient(uri, appname="driver-analytics", **options)
+    except (pymongo.errors.PyMongoError, ValueError) as error:
+        raise ConfigError(f"MONGODB_URI cannot be used: {error}") from None
+
+
+def reading_client(config: Config) -> MongoClient[Document]:
+    """Return the client of a worker of the service: every operation is bounded."""
+    return connect(config.mongodb_uri, timeoutMS=OPERATION_TIMEOUT_MS)
+
+
+def get_db() -> Database[Document]:
+    """Return the database of the running app."""
+    db: Database[Document] = current_app.extensions["db"]
+    return db
+
+
+def ping() -> None:
+    """Ask the store for a sign of life. Raises pymongo's errors, within a second or so."""
+    with pymongo.timeout(HEALTH_TIMEOUT_SECONDS):
+        get_db().command("ping")

@@ -1,0 +1,146 @@
+"""Error kinds, each with its status, and the one body they are told in."""
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+import marshmallow
+from flask import Flask, Response, current_app, g, request
+from flask_limiter import RateLimitExceeded as LimitBreached
+from pymongo.errors import ConnectionFailure, ExecutionTimeout, PyMongoError
+from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
+
+from app.responses import json_response
+from schemas.error import ErrorBody, Problem
+
+PROBLEM_JSON = "application/problem+json"
+# Seconds after which to ask again when the store does not answer: a failover takes a few.
+STORE_RETRY_AFTER = 2
+
+
+class BaseExtApiException(Exception):
+    """An error that a client is told of: `message` names the fix, `errors` the reasons for each parameter."""
+
+    status = HTTPStatus.INTERNAL_SERVER_ERROR
+
+    def __init__(
+        self, message: str, *, errors: Mapping[str, list[str]] | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message, self.errors, self.headers = message, errors, headers or {}
+
+
+class ValidationError(BaseExtApiException):
+    """A rule on parameters is broken."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+
+class Unauthorized(BaseExtApiException):
+    """No valid key; which of the ways to be invalid it was is never said."""
+
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self) -> None:
+        super().__init__(
+            "A valid key is required: send the header 'Authorization: APIKEY <key>'.",
+            headers={"WWW-Authenticate": 'APIKEY realm="fleet"'},
+        )
+
+
+class NotFound(BaseExtApiException):
+    """No such path or record."""
+
+    status = HTTPStatus.NOT_FOUND
+
+
+class MethodNotAllowed(BaseExtApiException):
+    """A method other than GET, HEAD and OPTIONS."""
+
+    status = HTTPStatus.METHOD_NOT_ALLOWED
+
+
+class RateLimitExceeded(BaseExtApiException):
+    """Too many calls."""
+
+    status = HTTPStatus.TOO_MANY_REQUESTS
+
+
+class StoreUnavailable(BaseExtApiException):
+    """The database does not answer in time."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The store does not answer; try again shortly.", headers={"Retry-After": str(STORE_RETRY_AFTER)}
+        )
+
+
+class InternalError(BaseExtApiException):
+    """A defect."""
+
+    def __init__(self) -> None:
+        super().__init__("Something went wrong on our side; name the request_id when you report it.")
+
+
+def body(error: BaseExtApiException) -> dict[str, Any]:
+    """Return the plain body of an error."""
+    plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": g.request_id}
+    if error.errors is not None:
+        plain["errors"] = error.errors
+    dumped: dict[str, Any] = ErrorBody().dump(plain)
+    return dumped
+
+
+def _respond(error: BaseExtApiException) -> Response:
+    content: dict[str, Any] = body(error)
+    status = error.status
+    if _wants_problem():
+        problem = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
+        response = json_response(Problem().dump({**problem, **content}), status, PROBLEM_JSON)
+    else:
+        response = json_response(content, status)
+    response.headers.update(error.headers)
+    return response
+
+
+def _wants_problem() -> bool:
+    # Asked for by name: the `*/*` of most clients means plain JSON.
+    return any(name == PROBLEM_JSON and quality > 0 for name, quality in request.accept_mimetypes)
+
+
+def register(app: Flask) -> None:
+    """Answer every error of `app` with the one body; one handler a family."""
+    app.register_error_handler(BaseExtApiException, _respond)
+
+    @app.errorhandler(marshmallow.ValidationError)
+    def invalid(error: marshmallow.ValidationError) -> Response:
+        errors = error.messages_dict
+        return _respond(ValidationError(f"Invalid parameters: {', '.join(errors)}.", errors=errors))
+
+    @app.errorhandler(HTTPException)
+    def unroutable(error: HTTPException) -> Response:
+        if isinstance(error, LimitBreached):
+            return _respond(RateLimitExceeded(f"Over {error.limit.limit} calls for this fleet; see Retry-After."))
+        if isinstance(error, UnknownMethod):
+            allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
+            if request.method == "OPTIONS":
+                return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow})
+            return _respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
+        if (error.code or 500) >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return _respond(InternalError())
+        return _respond(NotFound("No such path; doubled or trailing slashes and other cases are other paths."))
+
+    @app.errorhandler(PyMongoError)
+    def store_failed(error: PyMongoError) -> Response:
+        if error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
+            current_app.logger.warning("store unavailable: %s: %s", type(error).__name__, error)
+            return _respond(StoreUnavailable())
+        return defect(error)
+
+    @app.errorhandler(Exception)
+    def defect(error: Exception) -> Response:
+        current_app.logger.error("defect", exc_info=error)
+        return _respond(InternalError())

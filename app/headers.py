@@ -1,0 +1,46 @@
+"""Headers that every answer carries."""
+
+import re
+import secrets
+
+from flask import Flask, Response, g, request
+
+from app.config import Config
+
+SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+# What a browser's script may send, and what of an answer it may read.
+CORS_REQUEST_HEADERS = "Authorization, Content-Type, X-Fields, X-Request-ID"
+CORS_ANSWER_HEADERS = (
+    "X-Request-ID, Retry-After, "
+    "X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit, RateLimit-Policy"
+)
+
+
+def register(app: Flask, config: Config) -> None:
+    """Give every request of `app` an id, and every answer its headers."""
+
+    @app.before_request
+    def identify() -> None:
+        sent = request.headers.get("X-Request-ID", "")
+        g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else secrets.token_hex(16)
+
+    @app.after_request
+    def complete(response: Response) -> Response:
+        response.headers["X-Request-ID"] = g.request_id
+        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.setdefault("Cache-Control", "private")
+        if config.cors_origins:
+            _allow_origin(config, response)
+        return response
+
+
+def _allow_origin(config: Config, response: Response) -> None:
+    response.vary.add("Origin")
+    origin = request.headers.get("Origin")
+    if origin not in config.cors_origins:
+        return
+    response.headers["Access-Control-Allow-Origin"] = origin
+    response.headers["Access-Control-Expose-Headers"] = CORS_ANSWER_HEADERS
+    if request.method == "OPTIONS":
+        response.headers["Access-Control-Allow-Methods"] = "GET, HEAD"
+        response.headers["Access-Control-Allow-Headers"] = CORS_REQUEST_HEADERS

@@ -1,0 +1,50 @@
+"""Paths as the client sent them, so that an encoded slash stays part of its identifier."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
+
+from werkzeug.routing import BaseConverter
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+
+class EncodedPaths:
+    """WSGI middleware: the path reaches the routes segment by segment percent-encoded, each in one spelling.
+
+    WSGI servers decode PATH_INFO, after which `a%2Fb` and `a/b` look alike; the request line as sent tells them apart.
+    """
+
+    def __init__(self, app: "WSGIApplication") -> None:
+        self.app = app
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        environ["PATH_INFO"] = "/".join(_respelled(segment) for segment in _sent_path(environ).split("/"))
+        return self.app(environ, start_response)
+
+
+class SegmentConverter(BaseConverter):
+    """One segment of a path, decoded. Bytes that are no UTF-8 become lone surrogates, which no identifier holds."""
+
+    def to_python(self, value: str) -> str:
+        """Return the text that the segment stands for."""
+        return unquote_to_bytes(value).decode("utf-8", "surrogateescape")
+
+    def to_url(self, value: str) -> str:
+        """Return the segment that stands for the text."""
+        return quote(value, safe="")
+
+
+def _respelled(segment: str) -> str:
+    return quote_from_bytes(unquote_to_bytes(segment.encode("latin-1")), safe="")
+
+
+def _sent_path(environ: "WSGIEnvironment") -> str:
+    target: str = environ.get("RAW_URI") or environ.get("REQUEST_URI") or ""
+    if not target:
+        return quote(environ["PATH_INFO"], encoding="latin-1")
+    if not target.startswith("/"):
+        # The absolute form, which proxies send: http://host/path.
+        target = "/" + target.partition("://")[2].partition("/")[2]
+    return target.partition("?")[0]

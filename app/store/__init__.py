@@ -1,0 +1,1 @@
+"""The data layer: every read. Functions take the database and the fleet first, and raise pymongo's errors."""

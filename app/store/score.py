@@ -1,0 +1,100 @@
+"""The score: its constants, as MongoDB expressions for rollups, and the focus rule for a single trip."""
+
+import dataclasses
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from schemas.fields import MAX_INT
+from schemas.trip import TripFocusArea
+
+Expression = dict[str, Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Behaviour:
+    """One row of the contract's score table. `rate` is `per` × count ÷ base; at `cap` the whole `weight` is lost."""
+
+    flag: str
+    trip_flag: str
+    count: str
+    base: str
+    per: float
+    cap: float
+    weight: int
+
+
+# Contract §5, in its order: the losses are summed in this order, so that every rebuild gives the same bits.
+BEHAVIOURS = (
+    Behaviour(
+        "is_phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", per=1.0, cap=0.15, weight=35
+    ),
+    Behaviour(
+        "is_overspeeding",
+        "is_overspeeding",
+        "overspeeding_time_seconds",
+        "duration_seconds",
+        per=1.0,
+        cap=0.20,
+        weight=30,
+    ),
+    Behaviour("is_hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", per=100.0, cap=20.0, weight=20),
+    Behaviour(
+        "is_acceleration",
+        "is_rapid_acceleration",
+        "rapid_acceleration_count",
+        "distance_miles",
+        per=100.0,
+        cap=20.0,
+        weight=15,
+    ),
+)
+# From which share of its cap on a behaviour is one to coach.
+FOCUS_SHARE = 0.5
+# The lowest rounded score of each grade, best first; below the last one a score is `poor`.
+GRADES = (("excellent", 85), ("good", 70), ("fair", 50))
+LOWEST_GRADE = "poor"
+
+
+def trip_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the focus area that follows from a trip's own event summary, in the fields of a trip."""
+    flags = {}
+    for behaviour in BEHAVIOURS:
+        base = trip[behaviour.base]
+        rate = behaviour.per * trip["event_summary"][behaviour.count] / base if base > 0 else 0.0
+        flags[behaviour.trip_flag] = rate / behaviour.cap >= FOCUS_SHARE
+    return {name: flags[name] for name in TripFocusArea().fields}
+
+
+def _share(behaviour: Behaviour) -> Expression:
+    count = {"$multiply": [behaviour.per, f"$events_summary.{behaviour.count}"]}
+    base = f"${behaviour.base}"
+    rate = {"$cond": [{"$gt": [base, 0]}, {"$divide": [count, base]}, 0.0]}
+    return {"$divide": [rate, behaviour.cap]}
+
+
+def saturated(total: str, *, whole: bool) -> Expression:
+    """Return a sum that stays within what a document may hold, whatever its terms."""
+    return {"$min": [total, MAX_INT if whole else sys.float_info.max]}
+
+
+def score_stages() -> list[Expression]:
+    """Return the stages that add `fm_score`, `fm_grade` and `focus_area` to documents holding a summary's totals.
+
+    fm_score = 100 − Σ weight × min(1, rate ÷ cap), rounded half up to one decimal as the contract writes it out:
+    floor(x × 10 + 0.5) ÷ 10.
+    """
+    loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag}"]}]} for b in BEHAVIOURS]}
+    exact = {"$subtract": [100.0, loss]}
+    rounded = {"$divide": [{"$floor": {"$add": [{"$multiply": [exact, 10.0]}, 0.5]}}, 10.0]}
+    grade = [{"case": {"$gte": ["$fm_score", lowest]}, "then": name} for name, lowest in GRADES]
+    return [
+        {"$set": {"shares": {b.flag: _share(b) for b in BEHAVIOURS}}},
+        {"$set": {"fm_score": rounded}},
+        {
+            "$set": {
+                "fm_grade": {"$switch": {"branches": grade, "default": LOWEST_GRADE}},
+                "focus_area": {b.flag: {"$gte": [f"$shares.{b.flag}", FOCUS_SHARE]} for b in BEHAVIOURS},
+            }
+        },
+    ]

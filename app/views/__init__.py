@@ -1,0 +1,5 @@
+"""The endpoints, a module a resource."""
+
+from app.views import aggregates, drivers, health, trips
+
+BLUEPRINTS = (drivers.bp, trips.bp, aggregates.bp, health.bp)

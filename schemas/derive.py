@@ -1,0 +1,63 @@
+"""What follows from a shape: the projection that reads it, and the validator with which the store guards it."""
+
+from typing import Any
+
+from marshmallow import Schema, fields
+from marshmallow.validate import OneOf, Range
+
+from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Identifier
+
+
+def projection(schema: Schema, prefix: str = "") -> dict[str, int]:
+    """Return the MongoDB projection of exactly the declared fields, down to the leaves: all else is left unread."""
+    paths: dict[str, int] = {}
+    for name, field in schema.fields.items():
+        nested = _nested(field)
+        if nested is None:
+            paths[prefix + name] = 1
+        else:
+            paths.update(projection(nested, f"{prefix}{name}."))
+    return paths
+
+
+def validator(schema: Schema) -> dict[str, Any]:
+    """Return the `$jsonSchema` of a document of this shape."""
+    required = [name for name, field in schema.fields.items() if _always_stored(field)]
+    rules: dict[str, Any] = {
+        "bsonType": "object",
+        "properties": {name: _field_validator(field) for name, field in schema.fields.items()},
+        "additionalProperties": False,
+    }
+    return {**rules, "required": required} if required else rules
+
+
+def _always_stored(field: fields.Field[Any]) -> bool:
+    # A default is stored too, so what may be absent from an import need not be absent from the store.
+    return field.required or field.load_default is None
+
+
+def _nested(field: fields.Field[Any]) -> Schema | None:
+    inner = field.inner if isinstance(field, fields.List) else field
+    return inner.schema if isinstance(inner, fields.Nested) else None
+
+
+def _field_validator(field: fields.Field[Any]) -> dict[str, Any]:
+    if isinstance(field, fields.List):
+        return {"bsonType": "array", "items": _field_validator(field.inner)}
+    nested = _nested(field)
+    if nested is not None:
+        rules = validator(nested)
+        return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
+    types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
+    rules = {"bsonType": types}
+    if isinstance(field, Identifier):
+        rules |= {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
+    elif isinstance(field, Date):
+        rules |= {"pattern": f"^{field.pattern.pattern}$"}
+    for rule in field.validators:
+        if isinstance(rule, OneOf):
+            rules |= {"enum": [*rule.choices, None] if field.allow_none else list(rule.choices)}
+        elif isinstance(rule, Range):
+            rules |= {"minimum": rule.min} if rule.min is not None else {}
+            rules |= {"maximum": rule.max} if rule.max is not None else {}
+    return rules

@@ -1,0 +1,143 @@
+"""The kinds of value that documents and queries are made of.
+
+Document fields take a JSON value of exactly their own type and hand it on unchanged, so a document is imported, stored
+and served in one form. Each names the BSON types that the store may hold for it.
+"""
+
+import datetime
+import math
+import re
+import unicodedata
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields
+from marshmallow.validate import Range
+
+# As marshmallow types them.
+Messages = dict[str, str | list[Any] | dict[Any, Any]]
+
+# BSON's integers have 64 bits.
+MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+# The ends of the years 1 and 9999: every time of a trip has a date of four digits.
+MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
+MAX_IDENTIFIER_BYTES = 128
+
+
+class _Strict(fields.Field[Any]):
+    types: ClassVar[frozenset[type]]
+    bson_types: ClassVar[tuple[str, ...]]
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        # By type(), since a JSON true is no number although Python's True is an int.
+        if type(value) not in self.types:
+            raise self.make_error("invalid")
+        return value
+
+    def _serialize(self, value: Any, attr: Any, obj: Any, **kwargs: Any) -> Any:
+        return value
+
+
+class Text(_Strict, fields.String):
+    """A string of any characters."""
+
+    types = frozenset({str})
+    bson_types = ("string",)
+    default_error_messages: Messages = {"invalid": "Must be a string."}
+
+
+class Identifier(Text):
+    """An opaque id: 1–128 bytes of UTF-8 without control characters, and not `.` or `..`."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            size = len(text.encode())
+        except UnicodeEncodeError:
+            raise ValidationError("Must be UTF-8.") from None
+        if not 1 <= size <= MAX_IDENTIFIER_BYTES:
+            raise ValidationError(f"Must have 1 to {MAX_IDENTIFIER_BYTES} bytes of UTF-8; it has {size}.")
+        if any(unicodedata.category(char) == "Cc" for char in text):
+            raise ValidationError("Must not hold control characters.")
+        if text in (".", ".."):
+            raise ValidationError("Must not be '.' or '..'.")
+        return text
+
+
+class Date(Text):
+    """A calendar date, `YYYY-MM-DD`, kept as text."""
+
+    pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        if not self.pattern.fullmatch(text):
+            raise ValidationError("Must be a date written YYYY-MM-DD.")
+        try:
+            datetime.date.fromisoformat(text)
+        except ValueError:
+            raise ValidationError("Must be a date that exists, written YYYY-MM-DD.") from None
+        return text
+
+
+class Whole(_Strict, fields.Integer):
+    """An integer of 64 bits at the most, written without a fraction."""
+
+    types = frozenset({int})
+    bson_types = ("int", "long")
+    default_error_messages: Messages = {"invalid": "Must be a whole number."}
+
+    def __init__(self, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
+        super().__init__(validate=Range(low, high), **kwargs)
+
+
+class Count(Whole):
+    """How many: 0 or more."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(low=0, **kwargs)
+
+
+class EpochMs(Whole):
+    """Milliseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(MIN_EPOCH_MS, MAX_EPOCH_MS, **kwargs)
+
+
+class Number(_Strict, fields.Float):
+    """A finite number: a double, or an integer of 64 bits at the most, which stays one."""
+
+    types = frozenset({int, float})
+    bson_types = ("int", "long", "double")
+    default_error_messages: Messages = {
+        "invalid": "Must be a number.",
+        "infinite": "Must be a finite number.",
+        "large": "Must be within 64 bits when written as an integer.",
+    }
+
+    def __init__(self, low: float | None = None, high: float | None = None, **kwargs: Any) -> None:
+        super().__init__(validate=Range(low, high), **kwargs)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
+        number: int | float = super()._deserialize(value, attr, data, **kwargs)
+        if isinstance(number, int):
+            if not MIN_INT <= number <= MAX_INT:
+                raise self.make_error("large")
+        elif not math.isfinite(number):
+            raise self.make_error("infinite")
+        return number
+
+
+class Amount(Number):
+    """A duration or distance: 0 or more."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(low=0, **kwargs)
+
+
+class Flag(_Strict, fields.Boolean):
+    """True or false."""
+
+    types = frozenset({bool})
+    bson_types = ("bool",)
+    default_error_messages: Messages = {"invalid": "Must be true or false."}

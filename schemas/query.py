@@ -1,0 +1,168 @@
+"""What a client may ask. Path and query arrive as text; a query schema makes of them what the store takes."""
+
+import datetime
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qsl
+
+from dateutil.relativedelta import relativedelta
+from marshmallow import Schema, ValidationError, fields, post_load, validates
+
+from schemas.fields import Date, Identifier, Messages
+
+MAX_LIMIT = 100
+DEFAULT_LIMIT = 50
+MAX_PAGE = 1_000_000_000
+MAX_DRIVERS = 20
+REQUIRED: Messages = {"required": "Must be given."}
+# How far back a start_date may lie.
+HISTORY = relativedelta(months=6)
+
+
+class WholeText(fields.Integer):
+    """A whole number in ASCII digits, without sign or leading zero, from 1 to `high`."""
+
+    digits = re.compile(r"[1-9][0-9]*")
+
+    def __init__(self, high: int, **kwargs: Any) -> None:
+        self.high = high
+        super().__init__(**kwargs)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
+        # No more digits than `high` has: a longer number is out of bounds whatever its digits say.
+        if not self.digits.fullmatch(value) or len(value) > len(str(self.high)) or int(value) > self.high:
+            raise ValidationError(
+                f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
+            )
+        return int(value)
+
+
+class StartDate(Date):
+    """A date within the last six months (UTC), which may be today or not."""
+
+    def __init__(self, *, today_allowed: bool, monday: bool = False, **kwargs: Any) -> None:
+        self.today_allowed, self.monday = today_allowed, monday
+        super().__init__(**kwargs)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        date = datetime.date.fromisoformat(text)
+        today = datetime.datetime.now(datetime.UTC).date()
+        first = today - HISTORY
+        last = today if self.today_allowed else today - datetime.timedelta(days=1)
+        if not first <= date <= last:
+            raise ValidationError(f"Must be from {first} to {last}.")
+        if self.monday and date.weekday() != 0:
+            monday = date - datetime.timedelta(days=date.weekday())
+            raise ValidationError(f"Must be a Monday, such as {monday}.")
+        return text
+
+
+class Query(Schema):
+    """The parameters of an endpoint. Lists take a parameter several times, all others once."""
+
+    error_messages = {"unknown": "Unknown parameter."}
+
+    def parse(self, query_string: bytes, **path: str) -> dict[str, Any]:
+        """Return the validated values of a raw query string and of the identifiers in the path.
+
+        Raises marshmallow.ValidationError with the reasons for each parameter.
+        """
+        given: dict[str, list[str]] = {}
+        for name, value in _pairs(query_string):
+            given.setdefault(name, []).append(value)
+        faults: dict[str, Any] = {}
+        asked: dict[str, Any] = dict(path)
+        for name, values in given.items():
+            if name in path:
+                faults[name] = [self.error_messages["unknown"]]
+            elif isinstance(self.fields.get(name), fields.List):
+                asked[name] = values
+            elif len(values) > 1:
+                faults[name] = [f"Must be given once; it is given {len(values)} times."]
+            else:
+                asked[name] = values[0]
+        try:
+            loaded: dict[str, Any] = self.load(asked)
+        except ValidationError as error:
+            faults = {**dict(error.messages_dict), **faults}
+        if faults:
+            raise ValidationError({name: _reasons(found) for name, found in faults.items()})
+        return loaded
+
+
+def _reasons(found: list[str] | dict[int, list[str]]) -> list[str]:
+    if isinstance(found, dict):
+        return [f"Value {index + 1}: {reason}" for index, reasons in found.items() for reason in reasons]
+    return found
+
+
+def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
+    # Bytes that are no UTF-8 become lone surrogates, which no field accepts.
+    text = query_string.decode("utf-8", "surrogateescape")
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
+        # An error names the parameter, and JSON cannot hold a surrogate.
+        yield name.encode(errors="replace").decode(), value
+
+
+class PageQuery(Query):
+    """`limit` and `page`."""
+
+    limit = WholeText(MAX_LIMIT, load_default=DEFAULT_LIMIT)
+    page = WholeText(MAX_PAGE, load_default=1)
+
+
+class DriversQuery(PageQuery):
+    """Of the driver list."""
+
+
+class DriverTripsQuery(PageQuery):
+    """Of a driver's trips; `start` is the first millisecond of `start_date`."""
+
+    driver_id = Identifier(required=True)
+    start_date = StartDate(required=True, error_messages=REQUIRED, today_allowed=True)
+
+    @post_load
+    def start_of_day(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Put the time in the place of the date."""
+        midnight = datetime.datetime.fromisoformat(data.pop("start_date")).replace(tzinfo=datetime.UTC)
+        return {**data, "start": int(midnight.timestamp()) * 1000}
+
+
+class TripQuery(Query):
+    """Of trips in full, by one of their identifiers."""
+
+    filter_value = Identifier(required=True)
+    page = WholeText(MAX_PAGE, load_default=1)
+
+
+class _AggregateQuery(Query):
+    driver_id = fields.List(Identifier(), required=True, error_messages=REQUIRED)
+
+    @validates("driver_id")
+    def check_count(self, value: list[str], data_key: str) -> None:
+        """Values count as sent, repetitions included."""
+        if len(value) > MAX_DRIVERS:
+            raise ValidationError(f"Must be given 1 to {MAX_DRIVERS} times; it is given {len(value)} times.")
+
+    @post_load
+    def drop_repetitions(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Keep each driver once, where it was first asked for."""
+        return {**data, "driver_id": list(dict.fromkeys(data["driver_id"]))}
+
+
+class DailyQuery(_AggregateQuery):
+    """Of daily summaries: a date before today."""
+
+    start_date = StartDate(required=True, error_messages=REQUIRED, today_allowed=False)
+
+
+class WeeklyQuery(_AggregateQuery):
+    """Of weekly summaries: a Monday before today."""
+
+    start_date = StartDate(required=True, error_messages=REQUIRED, today_allowed=False, monday=True)
+
+
+class NoQuery(Query):
+    """Of an endpoint without parameters."""

@@ -1,0 +1,1 @@
+"""The operator's commands: all that writes to the store."""

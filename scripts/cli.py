@@ -1,0 +1,44 @@
+"""The command line, `driver-analytics`."""
+
+import logging
+
+import click
+from pymongo.errors import PyMongoError
+
+from app.config import ConfigError
+from scripts import demo, imports, keys, rollups, serve
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="driver-analytics-api")
+def cli() -> None:
+    """Serve and feed the Driver Analytics API.
+
+    Settings come from the environment (see the README). Without MONGODB_URI every command uses an embedded MongoDB,
+    whose data lie under DATA_DIR.
+    """
+
+
+cli.add_command(serve.serve)
+cli.add_command(demo.demo)
+cli.add_command(imports.import_)
+cli.add_command(keys.keys)
+cli.add_command(rollups.rollups)
+
+
+def main() -> None:
+    """Run the command line; whatever goes wrong ends in one line and a status other than 0."""
+    logging.basicConfig(level=logging.ERROR, format="%(message)s")
+    try:
+        cli()
+    except ConfigError as error:
+        raise SystemExit(f"Error: {error}") from None
+    except PyMongoError as error:
+        raise SystemExit(f"Error: MongoDB: {_first_line(error)}") from None
+    except OSError as error:
+        raise SystemExit(f"Error: {error}") from None
+
+
+def _first_line(error: Exception) -> str:
+    # A driver's message goes on with the whole topology, or with the document.
+    return str(error).partition(", Timeout:")[0].partition(", full error:")[0].splitlines()[0]

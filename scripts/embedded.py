@@ -1,0 +1,165 @@
+"""The embedded MongoDB: a real `mongod` on loopback, shared by the commands that run at the same time."""
+
+import contextlib
+import fcntl
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO
+
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+# A mongod that recovers from a crash replays its journal first.
+START_SECONDS = 60
+STOP_SECONDS = 30
+POLL_SECONDS = 0.05
+
+
+class NoMongod(Exception):
+    """There is no `mongod` to be had; the message says what was tried and what to install or set."""
+
+
+class MongodFailed(Exception):
+    """A `mongod` did not start; the message says where its log is."""
+
+
+class _Server(NamedTuple):
+    pid: int
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+
+def find_mongod() -> str:
+    """Return the path of a `mongod` that runs: MONGOD, or else one on the PATH, or else the one of the package index.
+
+    Raises NoMongod.
+    """
+    problems = []
+    for name, path in _candidates():
+        try:
+            subprocess.run([path, "--version"], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
+        except (OSError, subprocess.SubprocessError) as error:
+            said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+            problems.append(f"{name} does not run ({said[-1] if said else error})")
+        else:
+            return path
+    tried = "; ".join(problems) or "none is on the PATH or in the Python environment"
+    raise NoMongod(
+        f"No usable mongod: {tried}. Install MongoDB (the packaged one needs libcurl4 and OpenSSL 3), or set MONGOD to "
+        "its path, or MONGODB_URI to a server."
+    )
+
+
+def _candidates() -> Iterator[tuple[str, str]]:
+    if path := os.environ.get("MONGOD"):
+        yield f"MONGOD={path}", path
+        return
+    if found := shutil.which("mongod"):
+        yield found, found
+    package = importlib.util.find_spec("fiftyone")
+    for folder in (package.submodule_search_locations or []) if package else []:
+        packaged = Path(folder, "db", "bin", "mongod")
+        if packaged.exists():
+            yield "the packaged mongod", str(packaged)
+
+
+@contextlib.contextmanager
+def embedded_mongod(data_dir: Path) -> Iterator[str]:
+    """Run a `mongod` on the data under `data_dir`, or join the one that runs there, and give its URI.
+
+    The last command to leave stops it. Raises NoMongod, MongodFailed, or OSError for a folder that cannot be written.
+    """
+    data_dir, owner = data_dir.resolve(), os.getpid()
+    (data_dir / "mongodb").mkdir(parents=True, exist_ok=True)
+    # A lock is let go when its holder dies, however it dies. Who uses the server shares `users`.
+    with (data_dir / "users.lock").open("a") as users, (data_dir / "start.lock").open("a") as start:
+        fcntl.flock(users, fcntl.LOCK_SH)
+        fcntl.flock(start, fcntl.LOCK_EX)
+        server = _running(data_dir) or _start(data_dir)
+        fcntl.flock(start, fcntl.LOCK_UN)
+        try:
+            yield _uri(server.port)
+        finally:
+            # A forked worker comes by here too when it ends, with the same lock in hand.
+            if os.getpid() == owner and _is_last(users):
+                _stop(server)
+
+
+def _is_last(users: TextIO) -> bool:
+    try:
+        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _uri(port: int) -> str:
+    return f"mongodb://127.0.0.1:{port}/?directConnection=true"
+
+
+def _answers(port: int) -> bool:
+    try:
+        with MongoClient[dict[str, Any]](_uri(port), timeoutMS=1000) as client:
+            client.admin.command("ping")
+    except PyMongoError:
+        return False
+    return True
+
+
+def _running(data_dir: Path) -> _Server | None:
+    try:
+        server = _Server(**json.loads((data_dir / "mongod.json").read_text()))
+    except (OSError, ValueError, TypeError):
+        return None
+    return server if _exists(server.pid) and _answers(server.port) else None
+
+
+def _start(data_dir: Path) -> _Server:
+    mongod, log = find_mongod(), data_dir / "mongod.log"
+    port = _free_port()
+    command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
+    command += ["--nounixsocket", "--logpath", str(log), "--logappend"]
+    # In a session of its own: a Ctrl-C at the terminal is for the command, which stops the server afterwards.
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
+    deadline = time.monotonic() + START_SECONDS
+    while not _answers(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            process.kill()
+            raise MongodFailed(f"The embedded MongoDB did not start; its log, {log}, says why.")
+        time.sleep(POLL_SECONDS)
+    (data_dir / "mongod.json").write_text(json.dumps({"pid": process.pid, "port": port}))
+    return _Server(process.pid, port, process)
+
+
+def _stop(server: _Server) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(server.pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    # A child that has ended exists until it is waited for, which poll() does.
+    while (server.process.poll() is None if server.process else _exists(server.pid)) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

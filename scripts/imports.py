@@ -1,0 +1,143 @@
+"""`driver-analytics import`: drivers and trips from NDJSON files."""
+
+import datetime
+import functools
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import click
+from marshmallow import Schema
+from pymongo import ReplaceOne
+
+from app.store.score import trip_focus_area
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip, TripDetail
+from scripts.derive import Day, derive_days, mark_stale, stale_days, write_drivers
+from scripts.lines import Input, Line, Rejected, Rejects, parse
+from scripts.options import FleetId
+from scripts.store import Document, Store, Writer, open_store, writing
+
+# A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
+BATCH_LINES = 1_000
+BATCH_BYTES = 16_000_000
+
+EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+SERVED_FIELDS = tuple(TripDetail().fields)
+
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+@click.command("import")
+@click.option("--fleet", type=FleetId(), required=True, help="The fleet that the files belong to.")
+@click.option("--drivers", type=FILE, help="NDJSON, plain or gzip: one driver a line.")
+@click.option("--trips", type=FILE, help="NDJSON, plain or gzip: one trip a line.")
+@click.option(
+    "--rejects", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Folder for rejected lines."
+)
+def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path | None) -> None:
+    """Load drivers and trips into a fleet.
+
+    Loading a file again changes nothing, so a command that was interrupted is just run again. A later line replaces an
+    earlier one of the same identifier.
+
+    Lines out of shape go to FILE.rejected.ndjson beside the input, each with its number and the reason; the others are
+    loaded, and the exit status is 1.
+    """
+    loads = [
+        (path, schema, write)
+        for path, schema, write in ((drivers, Driver(), load_drivers), (trips, ImportedTrip(), load_trips))
+        if path is not None
+    ]
+    if not loads:
+        raise click.UsageError("Give --drivers, --trips or both.")
+    targets = [(rejects or path.parent) / f"{path.name}.rejected.ndjson" for path, _, _ in loads]
+    if len({target.resolve() for target in targets}) < len(targets):
+        raise click.UsageError(f"Both files would write {targets[0]}; rename one, or import one after the other.")
+    with open_store() as db, writing(db, fleet) as writer:
+        derive_days(db, fleet, stale_days(db, fleet))
+        counts = [
+            _import_file(path, schema, Rejects(target), functools.partial(write, db, fleet), writer)
+            for (path, schema, write), target in zip(loads, targets, strict=True)
+        ]
+    if any(counts):
+        raise SystemExit(1)
+
+
+def _import_file(
+    path: Path, schema: Schema, rejects: Rejects, write: Callable[[list[Document]], None], writer: Writer
+) -> int:
+    """Load one file and say what came of it. Returns how many of its lines were rejected."""
+    loaded = 0
+    with Input(path) as source:
+        try:
+            with click.progressbar(
+                length=source.size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
+            ) as bar:
+                for batch in _batches(_parsed(source.lines(), schema, rejects)):
+                    writer.renew()
+                    write(batch)
+                    loaded += len(batch)
+                    bar.update(source.consumed - bar.pos)
+                bar.update(source.consumed - bar.pos)
+        except BaseException:
+            rejects.abandon()
+            raise
+    rejects.finish()
+    told = f", listed in {rejects.path}" if rejects.count else ""
+    click.echo(f"{path.name}: {loaded} loaded, {rejects.count} rejected{told}")
+    return rejects.count
+
+
+def _parsed(lines: Iterable[Line], schema: Schema, rejects: Rejects) -> Iterator[tuple[int, Document]]:
+    """Yield the size and the document of each line that is in shape."""
+    for line in lines:
+        try:
+            yield len(line.content), parse(line, schema)
+        except Rejected as reason:
+            rejects.add(line, str(reason))
+
+
+def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    size = 0
+    for length, document in documents:
+        if batch and (len(batch) >= BATCH_LINES or size + length > BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(document)
+        size += length
+    if batch:
+        yield batch
+
+
+def load_drivers(db: Store, fleet: str, drivers: list[Document]) -> None:
+    """Write drivers (schema Driver), a later one over an earlier one."""
+    write_drivers(db, fleet, {driver["driver_id"]: driver for driver in drivers})
+
+
+def load_trips(db: Store, fleet: str, trips: list[Document]) -> None:
+    """Write trips (schema ImportedTrip), a later one over an earlier one, and derive the days that they touch."""
+    documents = {trip["trip_id"]: _stored(fleet, trip) for trip in trips}
+    # A line that a later one replaces counts as touched too: it may be the first to name its driver.
+    days = {_day(trip) for trip in trips}
+    replaced = db.trips.find({"fleet": fleet, "trip_id": {"$in": list(documents)}}, {"_id": 0, "day": 1})
+    days.update(Day(**doc["day"]) for doc in replaced)
+    mark_stale(db, fleet, days)
+    db.trips.bulk_write(
+        [ReplaceOne({"fleet": fleet, "trip_id": trip_id}, doc, upsert=True) for trip_id, doc in documents.items()],
+        ordered=False,
+    )
+    derive_days(db, fleet, days)
+
+
+def _day(trip: Document) -> Day:
+    start = EPOCH + datetime.timedelta(milliseconds=trip["trip_start_time"])
+    return Day(trip["driver_id"], start.date().isoformat())
+
+
+def _stored(fleet: str, trip: Document) -> Document:
+    whole = trip if "focus_area" in trip else {**trip, "focus_area": trip_focus_area(trip)}
+    own = {"fleet": fleet, "day": _day(trip)._asdict(), "tracking_id": trip["tracking_id"]}
+    return {**own, **{name: whole[name] for name in SERVED_FIELDS}}

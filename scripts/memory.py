@@ -1,0 +1,24 @@
+"""A store in memory, for a machine on which no MongoDB runs: mongomock."""
+
+from typing import Any
+
+import mongomock
+from mongomock.collection import BulkOperationBuilder
+from pymongo import MongoClient
+
+
+class _Builder(BulkOperationBuilder):
+    """What pymongo's bulk operations ask for by now; mongomock's own builder does not know `sort`."""
+
+    def add_replace(self, *args: Any, sort: Any = None, **kwargs: Any) -> None:
+        super().add_replace(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+    def add_update(self, *args: Any, sort: Any = None, **kwargs: Any) -> None:
+        super().add_update(*args, **kwargs)  # type: ignore[no-untyped-call]
+
+
+def memory_client() -> MongoClient[dict[str, Any]]:
+    """Return a client of a new, empty store in this process."""
+    mongomock.collection.BulkOperationBuilder = _Builder  # type: ignore[misc]
+    client: MongoClient[dict[str, Any]] = mongomock.MongoClient()
+    return client

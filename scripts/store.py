@@ -1,0 +1,118 @@
+"""The store as the writing side sees it: opened, prepared, and written to by one command a fleet at a time."""
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+from bson import ObjectId
+from pymongo.database import Database
+from pymongo.errors import CollectionInvalid, DuplicateKeyError, PyMongoError
+
+from app.config import Config
+from app.db import connect
+from app.store.indexes import INDEXES, VALIDATORS
+from scripts.embedded import MongodFailed, NoMongod, embedded_mongod
+
+Document = dict[str, Any]
+Store = Database[Document]
+
+SELECTION_TIMEOUT_MS = 5000
+# How long a writer may show no sign of life, each batch being one, before another takes over.
+LEASE_SECONDS = 30
+WAIT_SECONDS = 0.5
+
+
+@contextlib.contextmanager
+def open_store(config: Config | None = None) -> Iterator[Store]:
+    """Open the store that the settings name, ready to be written to. Raises what ends a command in one line."""
+    config = config or Config.from_environment()
+    with contextlib.ExitStack() as stack:
+        try:
+            uri = config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
+        except (NoMongod, MongodFailed) as error:
+            raise click.ClickException(str(error)) from None
+        except OSError as error:
+            raise click.ClickException(f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}.") from None
+        client = stack.enter_context(connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS))
+        db = client[config.mongodb_database]
+        prepare(db)
+        yield db
+
+
+def prepare(db: Store) -> None:
+    """Make the collections with their validators and indexes, where they are not there yet."""
+    for name, validator in VALIDATORS.items():
+        try:
+            db.create_collection(name, validator=validator)
+        except CollectionInvalid:
+            db.command("collMod", name, validator=validator)
+        db[name].create_indexes(INDEXES[name])
+
+
+class Writer:
+    """The right to write to one fleet, to be renewed before each batch."""
+
+    def __init__(self, db: Store, fleet: str) -> None:
+        self._writers, self._held = db.writers, {"fleet": fleet, **_this_process(), "beat": str(ObjectId())}
+
+    def acquire(self) -> None:
+        """Wait for whoever writes to the fleet; take over from one that has died."""
+        seen, since = None, time.monotonic()
+        while True:
+            with contextlib.suppress(DuplicateKeyError):
+                self._writers.insert_one(dict(self._held))
+                return
+            holder = self._writers.find_one({"fleet": self._held["fleet"]}, {"_id": 0})
+            if holder is None:
+                continue
+            if seen is None:
+                click.echo(f"Waiting for process {holder['pid']}, which is writing to this fleet ...", err=True)
+            if holder != seen:
+                seen, since = holder, time.monotonic()
+            died = holder["machine"] == self._held["machine"] and not Path(f"/proc/{holder['pid']}").exists()
+            if (died or time.monotonic() - since > LEASE_SECONDS) and self._replace(holder, self._held):
+                return
+            time.sleep(WAIT_SECONDS)
+
+    def renew(self) -> None:
+        """Show a sign of life. Raises click.ClickException where another writer has taken over."""
+        renewed = {**self._held, "beat": str(ObjectId())}
+        if not self._replace(self._held, renewed):
+            raise click.ClickException(
+                "Another command took over writing to this fleet, since this one had stood still. Run it again, or "
+                "'driver-analytics rollups rebuild'."
+            )
+        self._held = renewed
+
+    def release(self) -> None:
+        """Let the next writer in."""
+        self._writers.delete_one(self._held)
+
+    def _replace(self, held: Document, by: Document) -> bool:
+        return self._writers.replace_one(held, dict(by)).matched_count == 1
+
+
+@contextlib.contextmanager
+def writing(db: Store, fleet: str) -> Iterator[Writer]:
+    """Be the fleet's only writer."""
+    writer = Writer(db, fleet)
+    writer.acquire()
+    try:
+        yield writer
+    finally:
+        with contextlib.suppress(PyMongoError):
+            writer.release()
+
+
+def _this_process() -> Document:
+    # A pid tells a process only within one boot and one namespace of pids.
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        machine = f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        machine = str(ObjectId())
+    return {"machine": machine, "pid": os.getpid()}

@@ -1,0 +1,83 @@
+"""Who is let in."""
+
+import pytest
+from limits import parse
+
+from app.store.keys import make_key
+from scripts.keys import issue_key
+from tests.factories import make_driver
+
+
+def test_a_key_opens_its_own_fleet(service, load):
+    load(drivers=[make_driver("d1")])
+    assert service.get("/drivers").json["count"] == 1
+    assert service.get("/drivers", fleet="f2").json["count"] == 0
+
+
+@pytest.mark.parametrize("scheme", ["APIKEY", "apikey", "ApiKey"])
+def test_the_scheme_is_matched_without_regard_to_case(service, scheme):
+    assert service.get("/drivers", headers={"Authorization": f"{scheme} {service.key('f1')}"}).status_code == 200
+
+
+def refused(service, header):
+    return service.get("/drivers", fleet=None, headers={} if header is None else {"Authorization": header})
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        None,
+        "",
+        "APIKEY",
+        "APIKEY ",
+        "APIKEY x",
+        "Bearer {key}",
+        "{key}",
+        "APIKEY{key}",
+        "APIKEY {key}x",
+        "APIKEY {key},",
+    ]
+    + ["APIKEY {key} {key}", "APIKEY da_" + "0" * 36, "APIKEY {other}", "Basic Zm9vOmJhcg==", "APIKEY \xff"],
+)
+def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(service, header):
+    header = header and header.format(key=service.key("f1"), other=make_key())
+    answer = refused(service, header)
+    assert answer.status_code == 401
+    assert answer.headers["WWW-Authenticate"] == 'APIKEY realm="fleet"'
+    assert {**answer.json, "request_id": ""} == {**refused(service, None).json, "request_id": ""}
+
+
+def test_an_expired_key_is_refused(service, clock):
+    key = issue_key(service.db, "f1", expires_in_days=1)
+    clock.shift(86_400 - 0.001)
+    assert refused(service, f"APIKEY {key}").status_code == 200
+    clock.shift(0.001)
+    assert refused(service, f"APIKEY {key}").status_code == 401
+
+
+def test_a_revoked_key_is_refused_and_the_fleets_other_key_is_not(service):
+    old, new = issue_key(service.db, "f1"), issue_key(service.db, "f1")
+    service.db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
+    assert [refused(service, f"APIKEY {key}").status_code for key in (old, new)] == [401, 200]
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/", "/nothing", "/drivers/", "//drivers", "/Drivers", "/driver//trips", "/openapi"]
+)
+def test_a_path_that_does_not_exist_takes_a_key_all_the_same(service, path):
+    assert service.get(path, fleet=None).status_code == 401
+    assert service.get(path).status_code == 404
+
+
+def test_the_health_check_takes_no_key(service):
+    assert service.get("/healthz", fleet=None).status_code == 200
+
+
+def test_failures_of_one_address_are_limited_and_a_valid_key_from_there_is_still_served(make_service, clock):
+    service = make_service(auth_failure_limit=parse("3 per minute"))
+    answers = [service.get("/drivers", fleet=None) for _ in range(5)]
+    assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
+    assert answers[-1].json["error"] == "RateLimitExceeded"
+    assert service.get("/drivers").status_code == 200
+    clock.shift(int(answers[-1].headers["Retry-After"]))
+    assert service.get("/drivers", fleet=None).status_code == 401

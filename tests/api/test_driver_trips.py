@@ -1,0 +1,132 @@
+"""GET /driver/{driver_id}/trips."""
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.factories import make_driver, make_event, make_event_summary, make_trip
+
+PATH = "/driver/d1/trips"
+HOUR_MS = 3_600_000
+NOON_MS = 1_773_835_200_000  # conftest.NOW
+
+
+def ids(answer):
+    return [trip["trip_id"] for trip in answer.json["trips"]]
+
+
+def test_a_trip_is_served_in_summary_form_with_exactly_the_fields_of_the_contract_in_order(service, load):
+    trip = make_trip(
+        tracking_id="k1",
+        insurance_period=2,
+        event_summary=make_event_summary(hard_brake_count=1),
+        events=[make_event(1_773_100_000_000)],
+    )
+    load(trip)
+    answer = service.get(PATH, start_date="2026-03-01")
+    assert list(answer.json) == ["count", "current_page", "next_page", "limit", "trips"]
+    hidden = {"tracking_id", "trail_path", "events"}
+    assert list(answer.json["trips"][0].items()) == [item for item in trip.items() if item[0] not in hidden]
+
+
+def test_trips_come_oldest_first_and_by_id_at_the_same_time(service, load):
+    load(
+        make_trip("2026-03-11T08:00", trip_id="a"),
+        make_trip("2026-03-10T08:00", trip_id="z"),
+        make_trip("2026-03-10T08:00", trip_id="B"),
+        make_trip("2026-03-10T08:00", trip_id="b"),
+    )
+    assert ids(service.get(PATH, start_date="2026-03-01")) == ["B", "b", "z", "a"]
+
+
+def test_a_trip_on_or_after_the_start_date_is_listed_and_the_millisecond_before_is_not(service, load):
+    load(make_trip("2026-03-09T23:59:59.999", trip_id="before"), make_trip("2026-03-10T00:00", trip_id="first"))
+    assert ids(service.get(PATH, start_date="2026-03-10")) == ["first"]
+
+
+@pytest.mark.parametrize(("end", "count"), [(NOON_MS - 4 * HOUR_MS, 1), (NOON_MS - 4 * HOUR_MS + 1, 0)])
+def test_a_trip_is_visible_once_four_hours_have_passed_since_its_end(service, load, end, count):
+    load(make_trip("2026-03-18T00:00", trip_end_time=end))
+    answer = service.get(PATH, start_date="2026-03-18").json
+    assert (answer["count"], len(answer["trips"])) == (count, count)
+
+
+def test_the_processing_delay_is_a_setting(make_service, load):
+    load(make_trip("2026-03-18T00:00", trip_end_time=NOON_MS - HOUR_MS // 2))
+    assert make_service(processing_delay_hours=0.5).get(PATH, start_date="2026-03-18").json["count"] == 1
+
+
+def test_pages_follow_each_other_without_gap_or_overlap(service, load):
+    load(*(make_trip(trip_id=f"t{number:02}") for number in range(7)))
+    answers = [service.get(PATH, start_date="2026-03-01", limit=3, page=page) for page in (1, 2, 3)]
+    assert sum(map(ids, answers), []) == [f"t{number:02}" for number in range(7)]
+    assert [answer.json["next_page"] for answer in answers] == [2, 3, None]
+
+
+def test_a_page_past_the_end_is_empty(service, load):
+    load(make_trip())
+    answer = service.get(PATH, start_date="2026-03-01", page=2).json
+    assert answer == {"count": 1, "current_page": 2, "next_page": None, "limit": 50, "trips": []}
+
+
+def test_a_driver_without_trips_has_an_empty_page(service, load):
+    load(drivers=[make_driver("d1")])
+    assert service.get(PATH, start_date="2026-03-01").json["count"] == 0
+
+
+def test_an_unknown_driver_is_not_found(service):
+    answer = service.get("/driver/nobody/trips", start_date="2026-03-01")
+    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
+
+
+def test_another_fleets_driver_answers_as_one_that_does_not_exist(service, load):
+    load(make_trip(driver_id="theirs"), fleet="f2")
+    theirs = service.get("/driver/theirs/trips", start_date="2026-03-01")
+    nobody = service.get("/driver/nobody/trips", start_date="2026-03-01")
+    assert theirs.status_code == nobody.status_code == 404
+    assert theirs.json["message"].replace("theirs", "nobody") == nobody.json["message"]
+
+
+def test_fleets_with_the_same_driver_id_see_their_own_trips(service, load):
+    load(make_trip(trip_id="same", distance_miles=1.5))
+    load(make_trip(trip_id="same", distance_miles=2.5), fleet="f2")
+    distances = [service.get(PATH, fleet=fleet, start_date="2026-03-01").json["trips"] for fleet in ("f1", "f2")]
+    assert [[trip["distance_miles"] for trip in trips] for trips in distances] == [[1.5], [2.5]]
+
+
+@pytest.mark.parametrize(
+    "driver_id", ["a/b", "a b", "a+b", "%", "%2F", "é", "日本", "a?b#c", "..a", "-", "'$ne'", "𝄞" * 32]
+)
+def test_an_identifier_is_opaque(service, load, driver_id):
+    load(make_trip(driver_id=driver_id))
+    answer = service.get(f"/driver/{quote(driver_id, safe='')}/trips", start_date="2026-03-01")
+    assert answer.json["trips"][0]["driver_id"] == driver_id
+
+
+@pytest.mark.parametrize("segment", ["a" * 129, "é" * 65, "%00", "a%0Ab", "%C2%85", "%FF", "%ED%A0%80", ".", "%2E%2e"])
+def test_an_identifier_out_of_bounds_is_refused(service, segment):
+    assert list(service.errors(f"/driver/{segment}/trips", start_date="2026-03-01")) == ["driver_id"]
+
+
+def test_start_date_is_required(service):
+    assert service.errors(PATH) == {"start_date": ["Must be given."]}
+
+
+@pytest.mark.parametrize("date", ["2025-09-18", "2026-03-18"])
+def test_start_date_may_be_six_months_back_and_today(service, load, date):
+    load(drivers=[make_driver("d1")])
+    assert service.get(PATH, start_date=date).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["2025-09-17", "2026-03-19", "20260310", "2026-W11-2", "2026-3-10", "2026-02-29", "2026-03-10 ", "2026-03-10T00:00"]
+    + ["", "0000-01-01", "٢٠٢٦-03-10", "2026-03-10\n", "-2026-03-10", "9999999999-01-01"],
+)
+def test_any_other_start_date_is_refused(service, date):
+    assert list(service.errors(PATH, start_date=date)) == ["start_date"]
+
+
+def test_every_fault_is_told_at_once(service):
+    errors = service.errors("/driver/%00/trips?limit=0&page=0&page=1&start_date=x&driver_id=d1&foo=1")
+    assert sorted(errors) == ["driver_id", "foo", "limit", "page", "start_date"]

@@ -1,0 +1,116 @@
+"""The one error body, and the order in which errors are decided."""
+
+import pytest
+from pymongo.errors import AutoReconnect, OperationFailure
+
+from app.views import drivers
+
+
+def test_an_error_body_has_exactly_its_members_in_order(service):
+    assert list(service.get("/nothing").json) == ["message", "error", "request_id"]
+    assert list(service.get("/drivers?limit=0").json) == ["message", "error", "request_id", "errors"]
+
+
+def test_a_problem_has_the_members_of_rfc_9457_and_those_of_the_plain_body(service):
+    answer = service.get("/drivers?limit=0", headers={"Accept": "application/problem+json"})
+    assert answer.content_type == "application/problem+json"
+    assert list(answer.json) == ["type", "title", "status", "detail", "message", "error", "request_id", "errors"]
+    assert (answer.json["status"], answer.json["title"]) == (400, "Bad Request")
+    assert answer.json["detail"] == answer.json["message"]
+
+
+@pytest.mark.parametrize(
+    ("accept", "problem"),
+    [
+        ("application/json, application/problem+json", True),
+        ("application/problem+json;q=0.1, */*", True),
+        ("*/*", False),
+        ("application/*", False),
+        ("application/problem+json;q=0", False),
+        ("", False),
+        ("garbage;;;,", False),
+    ],
+)
+def test_a_problem_comes_to_those_who_ask_for_it_by_name(service, accept, problem):
+    answer = service.get("/nothing", headers={"Accept": accept})
+    assert answer.content_type == ("application/problem+json" if problem else "application/json")
+
+
+def test_every_answer_has_an_id_and_an_error_tells_it(service):
+    answer = service.get("/nothing")
+    assert answer.headers["X-Request-ID"] == answer.json["request_id"]
+    assert answer.json["request_id"] != service.get("/nothing").json["request_id"]
+
+
+@pytest.mark.parametrize(("sent", "taken"), [("abc-1.2_3", True), ("x" * 65, False), ("a b", False), ("é", False)])
+def test_a_sane_request_id_is_taken_over(service, sent, taken):
+    assert (service.get("/nothing", headers={"X-Request-ID": sent}).json["request_id"] == sent) is taken
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW"])
+@pytest.mark.parametrize("path", ["/drivers", "/driver/x/trips", "/trip/trip_id/x", "/healthz"])
+def test_other_methods_are_not_allowed_and_need_no_key(service, method, path):
+    answer = service.get(path, method=method, fleet=None)
+    assert (answer.status_code, answer.json["error"]) == (405, "MethodNotAllowed")
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+
+
+def test_options_tells_the_methods_and_needs_no_key(service):
+    answer = service.get("/drivers", method="OPTIONS", fleet=None)
+    assert (answer.status_code, answer.data, answer.headers["Allow"]) == (204, b"", "GET, HEAD, OPTIONS")
+
+
+def test_other_methods_on_an_unknown_path_take_a_key_first(service):
+    assert [service.get("/nothing", method="POST", fleet=fleet).status_code for fleet in (None, "f1")] == [401, 404]
+
+
+@pytest.mark.parametrize("path", ["/drivers", "/drivers?limit=0", "/nothing", "/healthz"])
+def test_head_answers_like_get_without_the_body(service, path):
+    get, head = (service.get(path, method=method) for method in ("GET", "HEAD"))
+    assert (head.status_code, head.data) == (get.status_code, b"")
+    assert head.headers["Content-Length"] == get.headers["Content-Length"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/api", "/api/v2/drivers", "/API/V1/drivers", "/api/v1x", "//api/v1/drivers", "/%2e"]
+)
+def test_outside_of_the_api_there_is_nothing(service, path):
+    answer = service.app.test_client().get(path)
+    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
+
+
+def test_a_broken_parameter_is_told_before_a_missing_record(service):
+    assert service.get("/driver/nobody/trips?start_date=x").status_code == 400
+
+
+def raising(error):
+    def find_drivers(*args, **kwargs):
+        raise error
+
+    return find_drivers
+
+
+def test_a_store_that_does_not_answer_is_503_with_retry_after(service, monkeypatch):
+    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(AutoReconnect("connection closed")))
+    answer = service.get("/drivers")
+    assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
+    assert int(answer.headers["Retry-After"]) >= 1
+
+
+@pytest.mark.parametrize("error", [OperationFailure("secret"), KeyError("secret"), RecursionError("secret")])
+def test_a_defect_is_500_without_a_word_of_it(service, monkeypatch, error, caplog):
+    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(error))
+    answer = service.get("/drivers")
+    assert (answer.status_code, answer.json["error"]) == (500, "InternalError")
+    assert "secret" not in answer.text
+    assert "secret" in caplog.text
+
+
+@pytest.mark.parametrize("host", ["a..b", "[", "x" * 300, "host:port", "é"])
+def test_a_host_header_that_makes_no_sense_is_no_defect(service, host):
+    assert service.get("/drivers", headers={"Host": host}).status_code in (200, 404)
+
+
+def test_a_get_is_served_with_and_without_a_content_type(service):
+    assert service.get("/drivers", headers={"Content-Type": "application/json"}).status_code == 200
+    assert service.get("/drivers").content_type == "application/json"

@@ -1,0 +1,82 @@
+"""The rate limit."""
+
+import pytest
+from limits import parse
+
+
+@pytest.fixture
+def limited(make_service):
+    return make_service(rate_limit=parse("3 per minute"))
+
+
+def test_calls_past_the_limit_are_refused_until_it_reopens(limited, clock):
+    answers = [limited.get("/drivers") for _ in range(4)]
+    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
+    assert answers[-1].json["error"] == "RateLimitExceeded"
+    clock.shift(int(answers[-1].headers["Retry-After"]))
+    assert limited.get("/drivers").status_code == 200
+
+
+def test_another_fleet_is_not_touched(limited):
+    for _ in range(4):
+        limited.get("/drivers")
+    assert limited.get("/drivers", fleet="f2").status_code == 200
+
+
+def test_the_keys_of_a_fleet_share_its_limit(limited):
+    limited.get("/drivers")
+    limited._keys.clear()
+    assert limited.get("/drivers").headers["X-RateLimit-Remaining"] == "1"
+
+
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/drivers?limit=0", "/driver/nobody/trips?start_date=2026-03-01", "/drivers"]
+)
+def test_every_authenticated_call_counts_whatever_its_status(limited, path):
+    for _ in range(3):
+        limited.get(path)
+    assert limited.get(path).status_code == 429
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "POST"])
+def test_other_methods_do_not_count(limited, method):
+    for _ in range(5):
+        limited.get("/drivers", method=method)
+    assert limited.get("/drivers").headers["X-RateLimit-Remaining"] == "2"
+
+
+def test_health_checks_and_failed_authentication_do_not_count(limited):
+    for _ in range(5):
+        limited.get("/healthz")
+        limited.get("/drivers", fleet=None)
+    assert limited.get("/drivers").headers["X-RateLimit-Remaining"] == "2"
+
+
+def test_every_authenticated_answer_says_where_the_fleet_stands(limited, clock):
+    limited.get("/drivers")
+    clock.shift(10.5)
+    headers = limited.get("/nothing").headers
+    assert (headers["X-RateLimit-Limit"], headers["X-RateLimit-Remaining"]) == ("3", "1")
+    assert headers["RateLimit-Policy"] == '"fleet";q=3;w=60'
+    wait = int(headers["X-RateLimit-Reset"]) - 1_773_835_210.5
+    assert 49.5 <= wait <= 50.5
+    assert headers["RateLimit"] == '"fleet";r=1;t=51'
+    assert "Retry-After" not in headers
+
+
+def test_an_answer_without_a_valid_key_says_nothing_of_limits(limited):
+    assert not [name for name in limited.get("/drivers", fleet=None).headers.keys() if "ratelimit" in name.lower()]
+
+
+def test_refusals_carry_the_headers_too(limited):
+    for _ in range(3):
+        limited.get("/drivers")
+    headers = limited.get("/drivers").headers
+    assert (headers["X-RateLimit-Remaining"], headers["RateLimit"][:11]) == ("0", '"fleet";r=0')
+    assert int(headers["Retry-After"]) >= 60
+
+
+def test_a_call_over_the_limit_is_refused_before_its_path_or_parameters_are_looked_at(limited):
+    for _ in range(3):
+        limited.get("/drivers")
+    assert [limited.get(path).status_code for path in ("/nothing", "/drivers?limit=0")] == [429, 429]

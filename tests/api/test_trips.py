@@ -1,0 +1,109 @@
+"""GET /trip/{filter_param}/{filter_value}."""
+
+from urllib.parse import quote
+
+import pytest
+
+from tests.factories import make_event, make_event_summary, make_point, make_trip
+
+START = 1_773_129_600_000  # 2026-03-10T08:00
+
+
+def ids(answer):
+    return [trip["trip_id"] for trip in answer.json["trips"]]
+
+
+def overspeeding(**data):
+    speeds = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}
+    return make_event(START, event_type=9, event_name="OVERSPEEDING", event_data={**speeds, **data})
+
+
+def test_a_trip_is_served_in_detail_form_with_exactly_the_fields_of_the_contract_in_order(service, load):
+    focus_area = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), False)
+    trip = make_trip(trip_id="t1", events=[overspeeding(), make_event(START)])
+    load({**trip, "focus_area": focus_area})
+    answer = service.get("/trip/trip_id/t1").json
+    served = answer["trips"][0]
+    trail_path, events = trip.pop("trail_path"), trip.pop("events")
+    del trip["tracking_id"]
+    expected = {**trip, "focus_area": focus_area, "trail_path": trail_path, "events": events}
+    assert list(served.items()) == list(expected.items())
+    assert [list(point) for point in served["trail_path"]] == [list(point) for point in trail_path]
+    assert [list(event) for event in served["events"]] == [list(event) for event in events]
+    assert {**answer, "trips": []} == {"count": 1, "current_page": 1, "next_page": None, "limit": 5, "trips": []}
+
+
+def test_numbers_come_back_as_they_were(service, load):
+    trip = make_trip(trip_id="t1", duration_seconds=1800, distance_miles=7, night_driving_miles=0.1 + 0.2)
+    load({**trip, "trail_path": [make_point(START, course=2**53 + 1)]})
+    text = service.get("/trip/trip_id/t1").text
+    assert '"duration_seconds":1800,"distance_miles":7,' in text
+    assert '"night_driving_miles":0.30000000000000004,' in text
+    assert '"course":9007199254740993}' in text
+
+
+def test_several_trips_share_a_tracking_id_five_a_page_oldest_first(service, load):
+    load(*(make_trip(f"2026-03-{10 - number:02}T08:00", trip_id=f"t{number}", tracking_id="k") for number in range(7)))
+    first, second = (service.get("/trip/tracking_id/k", page=page) for page in (1, 2))
+    assert (ids(first), ids(second)) == (["t6", "t5", "t4", "t3", "t2"], ["t1", "t0"])
+    assert [(answer.json["count"], answer.json["next_page"]) for answer in (first, second)] == [(7, 2), (7, None)]
+
+
+def test_a_trip_that_ended_less_than_four_hours_ago_is_not_there_yet(service, load, clock):
+    load(make_trip("2026-03-18T08:00", trip_id="t1", tracking_id="k", trip_end_time=1_773_820_800_001))
+    empty = {"count": 0, "current_page": 1, "next_page": None, "limit": 5, "trips": []}
+    assert service.get("/trip/trip_id/t1").json == service.get("/trip/tracking_id/k").json == empty
+    clock.shift(0.001)
+    assert ids(service.get("/trip/trip_id/t1")) == ids(service.get("/trip/tracking_id/k")) == ["t1"]
+
+
+@pytest.mark.parametrize("path", ["/trip/trip_id/nothing", "/trip/tracking_id/nothing"])
+def test_nothing_found_is_an_empty_page(service, path):
+    answer = service.get(path)
+    assert (answer.status_code, answer.json["count"], answer.json["trips"]) == (200, 0, [])
+
+
+def test_another_fleets_trip_answers_as_one_that_does_not_exist(service, load):
+    load(make_trip(trip_id="t1", tracking_id="k"), fleet="f2")
+    for param, value in (("trip_id", "t1"), ("tracking_id", "k")):
+        assert service.get(f"/trip/{param}/{value}").data == service.get(f"/trip/{param}/nothing").data
+
+
+def test_trips_without_a_tracking_id_are_not_found_by_its_name(service, load):
+    load(make_trip(tracking_id=None))
+    assert service.get("/trip/tracking_id/null").json["count"] == 0
+
+
+@pytest.mark.parametrize("param", ["driver_id", "fleet", "_id", "Trip_id", "trip_id,", "$where"])
+def test_another_filter_param_is_no_path(service, param):
+    answer = service.get(f"/trip/{param}/x")
+    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
+
+
+@pytest.mark.parametrize("value", ["a/b/c", "a%2Fb", "{'$gt': ''}", " ", "ü"])
+def test_the_value_is_opaque(service, load, value):
+    load(make_trip(trip_id=value, tracking_id=value))
+    encoded = quote(value, safe="")
+    assert ids(service.get(f"/trip/trip_id/{encoded}")) == ids(service.get(f"/trip/tracking_id/{encoded}")) == [value]
+
+
+@pytest.mark.parametrize("value", ["a" * 129, "%01", "%FF", ".", ".."])
+def test_a_value_out_of_bounds_is_refused(service, value):
+    assert list(service.errors(f"/trip/trip_id/{value}")) == ["filter_value"]
+
+
+@pytest.mark.parametrize("query", [{"limit": "5"}, {"start_date": "2026-03-01"}, {"filter_value": "t1"}])
+def test_parameters_of_other_endpoints_are_refused(service, query):
+    assert list(service.errors("/trip/trip_id/t1", **query)) == list(query)
+
+
+def test_a_trip_imported_without_a_focus_area_gets_it_from_its_event_summary(service, load):
+    # 1,800 s and 10 miles: half of each cap is 135 s, 180 s, 1 event, 1 event.
+    summary = make_event_summary(phone_use_time_seconds=135, overspeeding_time_seconds=179.9, hard_brake_count=1)
+    load(make_trip(trip_id="t1", event_summary=summary))
+    assert service.get("/trip/trip_id/t1").json["trips"][0]["focus_area"] == {
+        "is_phone_use": True,
+        "is_rapid_acceleration": False,
+        "is_hard_brake": True,
+        "is_overspeeding": False,
+    }

@@ -1,0 +1,154 @@
+"""The fixtures that tests share: the two stores, the service on either, and a clock that stands still."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import time_machine
+from click.testing import CliRunner, Result
+from pymongo import MongoClient
+from pymongo.database import Database
+
+from app import create_app
+from app.config import Config
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.cli import cli
+from scripts.embedded import NoMongod, embedded_mongod
+from scripts.imports import load_drivers, load_trips
+from scripts.keys import issue_key
+from scripts.memory import memory_client
+from scripts.store import prepare
+
+# A Wednesday.
+NOW = "2026-03-18T12:00:00Z"
+
+
+@pytest.fixture(scope="session")
+def mongod_uri(tmp_path_factory) -> Iterator[str]:
+    """A real MongoDB server."""
+    try:
+        with embedded_mongod(tmp_path_factory.mktemp("data")) as uri:
+            yield uri
+    except NoMongod as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def _prepared(mongod_uri) -> Iterator[Database]:
+    with MongoClient(mongod_uri) as client:
+        prepare(client["test"])
+        yield client["test"]
+
+
+def _empty(db: Database) -> None:
+    for name in db.list_collection_names():
+        db[name].delete_many({})
+
+
+@pytest.fixture
+def mongod(_prepared) -> Database:
+    """An empty database of a real server, with its validators and indexes."""
+    _empty(_prepared)
+    return _prepared
+
+
+@pytest.fixture(params=["mongomock", "mongod"])
+def db(request) -> Database:
+    """An empty database: one of mongomock, one of a real server."""
+    return memory_client()["test"] if request.param == "mongomock" else request.getfixturevalue("mongod")
+
+
+@pytest.fixture
+def clock() -> Iterator[Any]:
+    """The time is NOW until a test moves it."""
+    with time_machine.travel(NOW, tick=False) as coordinates:
+        yield coordinates
+
+
+@pytest.fixture
+def load(db) -> Callable[..., None]:
+    """Load documents in import format: `load(*trips, drivers=[...], fleet=...)`."""
+
+    def load(*trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:
+        load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
+        if trips:
+            load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips])
+
+    return load
+
+
+class Service:
+    """The service, asked with the key of fleet `f1` unless told otherwise."""
+
+    def __init__(self, db: Database, **settings: Any) -> None:
+        self.db = db
+        self.app = create_app(Config(mongodb_database=db.name, **settings), db.client)
+        self._keys: dict[str, str] = {}
+
+    def key(self, fleet: str) -> str:
+        """Return a key of the fleet."""
+        if fleet not in self._keys:
+            self._keys[fleet] = issue_key(self.db, fleet)
+        return self._keys[fleet]
+
+    def get(
+        self, path: str, *, fleet: str | None = "f1", method: str = "GET", headers: Any = None, **query: Any
+    ) -> Any:
+        """Return the answer; `fleet=None` asks without a key."""
+        sent = dict(headers or {})
+        if fleet is not None:
+            sent.setdefault("Authorization", f"APIKEY {self.key(fleet)}")
+        return self.app.test_client().open(f"/api/v1{path}", method=method, headers=sent, query_string=query or None)
+
+    def errors(self, path: str, **options: Any) -> dict[str, list[str]]:
+        """Return the reasons of a ValidationError."""
+        answer = self.get(path, **options)
+        assert (answer.status_code, answer.json["error"]) == (400, "ValidationError"), answer.text
+        return answer.json["errors"]
+
+
+@pytest.fixture
+def service(db, clock) -> Service:
+    """The service on either store."""
+    return Service(db)
+
+
+@pytest.fixture
+def make_service(db, clock) -> Callable[..., Service]:
+    """Make the service with settings of its own."""
+    return lambda **settings: Service(db, **settings)
+
+
+@pytest.fixture
+def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
+    """Run the command line on the real server: `command("keys", "list", ...)` returns click's Result."""
+    monkeypatch.setenv("MONGODB_URI", mongod_uri)
+    monkeypatch.setenv("MONGODB_DATABASE", mongod.name)
+
+    def run(*words: str) -> Result:
+        result = CliRunner().invoke(cli, list(words))
+        if result.exception and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return run
+
+
+@pytest.fixture
+def write_lines(tmp_path) -> Callable[..., Path]:
+    """Write an NDJSON file of documents, or of lines as they are; gzip where its name says so."""
+
+    def write(name: str, *lines: Any) -> Path:
+        text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+        return path
+
+    return write

@@ -1,0 +1,72 @@
+"""What the store hands out is what the schemas declare, and in their order."""
+
+import json
+
+import pytest
+
+from schemas.driver import Driver
+from schemas.page import TripDetailPage
+from schemas.summary import DailySummary, WeeklySummary
+from schemas.trip import TripDetail, TripSummary
+from scripts.memory import memory_client
+from tests.factories import make_driver, make_event, make_trip
+
+CANARY = {"canary": "tweet"}
+
+
+def with_canaries(found):
+    """Return the document with a canary in every object of it."""
+    if isinstance(found, dict):
+        return {**{name: with_canaries(value) for name, value in found.items()}, **CANARY}
+    return [with_canaries(item) for item in found] if isinstance(found, list) else found
+
+
+@pytest.fixture
+def canaries(db, service, load):
+    """A store whose documents all hold fields that are not declared, put there past the validators."""
+    load(
+        make_trip("2026-03-09T08:00", trip_id="t1", tracking_id="k", events=[make_event(1_773_100_000_000)]),
+        drivers=[make_driver("d1", email="a@example.com")],
+    )
+    options = {} if isinstance(db.client, type(memory_client())) else {"bypass_document_validation": True}
+    for name in ("drivers", "trips", "daily_summaries"):
+        for document in list(db[name].find()):
+            keys = {key: document[key] for key in ("_id", "fleet", "day", "imported") if key in document}
+            db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
+    return service
+
+
+READS = {
+    "/drivers": (Driver, lambda body: body["drivers"]),
+    "/driver/d1/trips?start_date=2026-03-01": (TripSummary, lambda body: body["trips"]),
+    "/trip/trip_id/t1": (TripDetail, lambda body: body["trips"]),
+    "/trip/tracking_id/k": (TripDetail, lambda body: body["trips"]),
+    "/driver-aggregate/daily?start_date=2026-03-09&driver_id=d1": (
+        DailySummary,
+        lambda body: [row["driving_summary"] for row in body["data"]],
+    ),
+    "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1": (
+        WeeklySummary,
+        lambda body: [row["driving_summary"] for row in body["data"]],
+    ),
+}
+
+
+@pytest.mark.parametrize("path", READS)
+def test_nothing_that_is_not_declared_leaves_the_store(canaries, path):
+    answer = canaries.get(path)
+    assert answer.status_code == 200
+    assert "canary" not in answer.text
+
+
+@pytest.mark.parametrize("path", READS)
+def test_what_is_served_equals_the_dump_of_its_schema(canaries, path):
+    schema, records = READS[path]
+    found = records(canaries.get(path).json)
+    assert found
+    assert json.dumps(found) == json.dumps([schema().dump(record) for record in found])
+
+
+def test_a_page_equals_the_dump_of_its_schema(canaries):
+    body = canaries.get("/trip/trip_id/t1").json
+    assert json.dumps(body) == json.dumps(TripDetailPage().dump(body))
