@@ -98,28 +98,35 @@ class Rows(fields.List[Any]):
 
     def __init__(self, schema: type[Schema], **kwargs: Any) -> None:
         super().__init__(fields.Nested(schema), **kwargs)
-        self.columns: Any = schema().fields
+        self._fields: Any = schema().fields
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
-        rows = self._by_column(value) if type(value) is list else None
+        rows = self._by_column(value)
         return super()._deserialize(value, attr, data, **kwargs) if rows is None else rows
 
-    def _by_column(self, rows: list[Any]) -> list[dict[str, Any]] | None:
-        names = self.columns.keys()
-        if not all(type(row) is dict and row.keys() == names for row in rows):
+    def _by_column(self, rows: Any) -> list[dict[str, Any]] | None:
+        """Return the rows with their fields in order, or None where a row is out of shape."""
+        if type(rows) is not list or not set(map(type, rows)) <= {dict}:
             return None
-        values = []
-        for name, field in self.columns.items():
-            column = [row[name] for row in rows]
-            if not field.types.issuperset(map(type, column)):
+        names, orders = tuple(self._fields), set(map(tuple, rows))
+        if any(order != names for order in orders):
+            if any(set(order) != set(names) for order in orders):
                 return None
-            try:
-                for extreme in (min(column), max(column)) if column else ():
-                    field.deserialize(extreme)
-            except ValidationError:
-                return None
-            values.append(column)
-        return [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
+            rows = [{name: row[name] for name in names} for row in rows]
+        columns = zip(*map(dict.values, rows), strict=True)
+        return rows if all(map(self._holds, self._fields.values(), columns)) else None
+
+    @staticmethod
+    def _holds(field: Any, column: tuple[Any, ...]) -> bool:
+        # Of numbers, the least and the greatest speak for all: what bounds them is a range.
+        try:
+            if field.types.issuperset(map(type, column)):
+                field.deserialize(min(column))
+                field.deserialize(max(column))
+                return True
+        except ValidationError:
+            pass
+        return False
 
 
 class TripSummary(Schema):

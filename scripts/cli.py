@@ -1,6 +1,7 @@
 """The command line, `driver-analytics`."""
 
-import logging
+import signal
+import sys
 
 import click
 from pymongo.errors import PyMongoError
@@ -28,7 +29,9 @@ cli.add_command(rollups.rollups)
 
 def main() -> None:
     """Run the command line; whatever goes wrong ends in one line and a status other than 0."""
-    logging.basicConfig(level=logging.ERROR, format="%(message)s")
+    # Ended by a signal, a command still stops the MongoDB that it embeds.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
         cli()
     except ConfigError as error:

@@ -22,10 +22,14 @@ class Day(NamedTuple):
     date: str
 
 
-def mark_stale(db: Store, fleet: str, days: Iterable[Day]) -> None:
+def mark_stale(db: Store, fleet: str, days: set[Day]) -> None:
     """Mark days whose trips are about to be written."""
-    mark = {"$set": {"stale": True}}
-    _write(db, "daily_summaries", [UpdateOne(_key(fleet, day), mark, upsert=True) for day in days])
+    match = {"fleet": fleet, "day": {"$in": [day._asdict() for day in days]}}
+    known = {Day(**doc["day"]) for doc in db.daily_summaries.find(match, {"_id": 0, "day": 1})}
+    if known:
+        db.daily_summaries.update_many(match, {"$set": {"stale": True}})
+    if new := days - known:
+        db.daily_summaries.insert_many([{**_key(fleet, day), "stale": True} for day in new])
 
 
 def stale_days(db: Store, fleet: str) -> set[Day]:

@@ -4,11 +4,12 @@ import datetime
 import functools
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
 from marshmallow import Schema
-from pymongo import ReplaceOne
+from pymongo import InsertOne, ReplaceOne
 
 from app.store.score import trip_focus_area
 from schemas.driver import Driver
@@ -19,7 +20,7 @@ from scripts.options import FleetId
 from scripts.store import Document, Store, Writer, open_store, writing
 
 # A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
-BATCH_LINES = 1_000
+BATCH_LINES = 2_000
 BATCH_BYTES = 16_000_000
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
@@ -58,16 +59,14 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
     with open_store() as db, writing(db, fleet) as writer:
         derive_days(db, fleet, stale_days(db, fleet))
         counts = [
-            _import_file(path, schema, Rejects(target), functools.partial(write, db, fleet), writer)
+            _import_file(path, schema, Rejects(target), functools.partial(_renew_and_write, writer, write, db, fleet))
             for (path, schema, write), target in zip(loads, targets, strict=True)
         ]
     if any(counts):
         raise SystemExit(1)
 
 
-def _import_file(
-    path: Path, schema: Schema, rejects: Rejects, write: Callable[[list[Document]], None], writer: Writer
-) -> int:
+def _import_file(path: Path, schema: Schema, rejects: Rejects, write: Callable[[list[Document]], None]) -> int:
     """Load one file and say what came of it. Returns how many of its lines were rejected."""
     loaded = 0
     with Input(path) as source:
@@ -75,10 +74,8 @@ def _import_file(
             with click.progressbar(
                 length=source.size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
             ) as bar:
-                for batch in _batches(_parsed(source.lines(), schema, rejects)):
-                    writer.renew()
-                    write(batch)
-                    loaded += len(batch)
+                for count in _written(_batches(_parsed(source.lines(), schema, rejects)), write):
+                    loaded += count
                     bar.update(source.consumed - bar.pos)
                 bar.update(source.consumed - bar.pos)
         except BaseException:
@@ -88,6 +85,27 @@ def _import_file(
     told = f", listed in {rejects.path}" if rejects.count else ""
     click.echo(f"{path.name}: {loaded} loaded, {rejects.count} rejected{told}")
     return rejects.count
+
+
+def _renew_and_write(
+    writer: Writer, write: Callable[[Store, str, list[Document]], None], db: Store, fleet: str, batch: list[Document]
+) -> None:
+    writer.renew()
+    write(db, fleet, batch)
+
+
+def _written(batches: Iterable[list[Document]], write: Callable[[list[Document]], None]) -> Iterator[int]:
+    """Write each batch while the next is being read. Yields their sizes, each once it is written."""
+    with ThreadPoolExecutor(1) as pool:
+        size, pending = 0, None
+        for batch in batches:
+            if pending:
+                pending.result()
+                yield size
+            size, pending = len(batch), pool.submit(write, batch)
+        if pending:
+            pending.result()
+            yield size
 
 
 def _parsed(lines: Iterable[Line], schema: Schema, rejects: Rejects) -> Iterator[tuple[int, Document]]:
@@ -122,11 +140,15 @@ def load_trips(db: Store, fleet: str, trips: list[Document]) -> None:
     documents = {trip["trip_id"]: _stored(fleet, trip) for trip in trips}
     # A line that a later one replaces counts as touched too: it may be the first to name its driver.
     days = {_day(trip) for trip in trips}
-    replaced = db.trips.find({"fleet": fleet, "trip_id": {"$in": list(documents)}}, {"_id": 0, "day": 1})
-    days.update(Day(**doc["day"]) for doc in replaced)
+    found = db.trips.find({"fleet": fleet, "trip_id": {"$in": list(documents)}}, {"_id": 0, "trip_id": 1, "day": 1})
+    replaced = {doc["trip_id"]: Day(**doc["day"]) for doc in found}
+    days.update(replaced.values())
     mark_stale(db, fleet, days)
     db.trips.bulk_write(
-        [ReplaceOne({"fleet": fleet, "trip_id": trip_id}, doc, upsert=True) for trip_id, doc in documents.items()],
+        [
+            ReplaceOne({"fleet": fleet, "trip_id": trip_id}, document) if trip_id in replaced else InsertOne(document)
+            for trip_id, document in documents.items()
+        ],
         ordered=False,
     )
     derive_days(db, fleet, days)

@@ -30,6 +30,7 @@ WORKER_TIMEOUT_SECONDS = 30
 GRACEFUL_TIMEOUT_SECONDS = 20
 # Longer than the idle timeout that load balancers come with, so that it is they who close an idle connection.
 KEEPALIVE_SECONDS = 75
+MAX_PORT = 65_535
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -110,6 +111,8 @@ def _check_address(bind: str) -> None:
         address = parse_address(bind)
         if isinstance(address, tuple):
             host, port = address
+            if port > MAX_PORT:
+                raise OverflowError(f"there is no port past {MAX_PORT}")
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             with socket.socket(family) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

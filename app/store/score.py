@@ -49,6 +49,7 @@ BEHAVIOURS = (
         weight=15,
     ),
 )
+TRIP_FLAGS = tuple(TripFocusArea().fields)
 # From which share of its cap on a behaviour is one to coach.
 FOCUS_SHARE = 0.5
 # The lowest rounded score of each grade, best first; below the last one a score is `poor`.
@@ -63,7 +64,7 @@ def trip_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
         base = trip[behaviour.base]
         rate = behaviour.per * trip["event_summary"][behaviour.count] / base if base > 0 else 0.0
         flags[behaviour.trip_flag] = rate / behaviour.cap >= FOCUS_SHARE
-    return {name: flags[name] for name in TripFocusArea().fields}
+    return {name: flags[name] for name in TRIP_FLAGS}
 
 
 def _share(behaviour: Behaviour) -> Expression:

@@ -1,0 +1,121 @@
+"""Real trips, from the command line through the store to the API, compared with the files."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import urllib.parse
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+from schemas.trip import TripDetail, TripSummary
+from tests.conftest import Service
+
+REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
+AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
+
+pytestmark = pytest.mark.skipif(
+    not REALDATA.is_dir() and not os.environ.get("CI"), reason="the folder of real data is not there"
+)
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """The three files, moved to the last complete week, and what is in them."""
+    folder = tmp_path_factory.mktemp("realdata")
+    subprocess.run([sys.executable, REALDATA / "shift.py", folder], check=True, capture_output=True)
+    rows = {}
+    for name in ("drivers", "trips", "expected_daily"):
+        with gzip.open(folder / f"{name}.ndjson.gz", "rt") as lines:
+            rows[name] = [json.loads(line) for line in lines]
+    return folder, rows
+
+
+@pytest.fixture
+def real(command, mongod, files):
+    """The service over the imported files."""
+    folder, _ = files
+    result = command(
+        *("import", "--fleet", "f1", "--drivers", str(folder / "drivers.ndjson.gz")),
+        *("--trips", str(folder / "trips.ndjson.gz")),
+    )
+    assert result.stdout == "drivers.ndjson.gz: 18 loaded, 0 rejected\ntrips.ndjson.gz: 94 loaded, 0 rejected\n"
+    return Service(mongod)
+
+
+def pages(service, path, records, **query):
+    """Return the records of all pages."""
+    found, page = [], 1
+    while page:
+        answer = service.get(path, page=page, **query)
+        assert answer.status_code == 200, answer.text
+        found += answer.json[records]
+        page = answer.json["next_page"]
+    return found
+
+
+def quoted(identifier):
+    return urllib.parse.quote(identifier, safe="")
+
+
+def oldest_first(trip):
+    return trip["trip_start_time"], trip["trip_id"]
+
+
+def test_every_driver_is_served_as_in_the_file(real, files):
+    _, rows = files
+    assert pages(real, "/drivers", "drivers", limit=7) == sorted(rows["drivers"], key=lambda row: row["driver_id"])
+
+
+def test_every_trip_of_every_driver_is_listed_in_order(real, files):
+    _, rows = files
+    start = min(row["date"] for row in rows["expected_daily"])
+    summary = list(TripSummary().fields)
+    for driver in rows["drivers"]:
+        path = f"/driver/{quoted(driver['driver_id'])}/trips"
+        mine = sorted((t for t in rows["trips"] if t["driver_id"] == driver["driver_id"]), key=oldest_first)
+        served = pages(real, path, "trips", start_date=start, limit=3)
+        assert json.dumps(served) == json.dumps([{name: trip[name] for name in summary} for trip in mine])
+
+
+def test_every_trip_is_served_in_full(real, files):
+    _, rows = files
+    detail = list(TripDetail().fields)
+    for trip in rows["trips"]:
+        (served,) = real.get(f"/trip/trip_id/{quoted(trip['trip_id'])}").json["trips"]
+        assert json.dumps(served) == json.dumps({name: trip[name] for name in detail})
+    assert sum(len(trip["trail_path"]) for trip in rows["trips"]) == 94_167
+
+
+def test_every_recording_is_found_by_its_tracking_id(real, files):
+    _, rows = files
+    recordings = defaultdict(list)
+    for trip in rows["trips"]:
+        recordings[trip["tracking_id"]].append(trip)
+    for tracking_id, trips in recordings.items():
+        served = pages(real, f"/trip/tracking_id/{quoted(tracking_id)}", "trips")
+        assert [trip["trip_id"] for trip in served] == [trip["trip_id"] for trip in sorted(trips, key=oldest_first)]
+
+
+def test_every_driver_day_adds_up_to_what_was_worked_out_apart_from_the_service(real, files):
+    _, rows = files
+    for row in rows["expected_daily"]:
+        answer = real.get("/driver-aggregate/daily", start_date=row["date"], driver_id=row["driver_id"])
+        served = answer.json["data"][0]["driving_summary"]
+        assert {name: served[name] for name in row if name != "driver_id"} == {
+            **{name: row[name] for name in row if name != "driver_id"},
+            **{name: pytest.approx(row[name], rel=1e-9) for name in AMOUNTS},
+        }
+
+
+def test_days_without_trips_have_no_summary(real, files):
+    _, rows = files
+    drove = {(row["date"], row["driver_id"]) for row in rows["expected_daily"]}
+    ids = sorted(row["driver_id"] for row in rows["drivers"])
+    for date in sorted({date for date, _ in drove}):
+        data = real.get("/driver-aggregate/daily", start_date=date, driver_id=ids).json["data"]
+        for driver_id, row in zip(ids, data, strict=True):
+            assert (row["driving_summary"] is not None) == ((date, driver_id) in drove)

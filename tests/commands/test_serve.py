@@ -1,0 +1,211 @@
+"""`driver-analytics serve`, as a process of its own."""
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+COMMAND = Path(sys.executable).with_name("driver-analytics")
+START_SECONDS = 120
+
+
+class Served:
+    """A running service; leaving it interrupts it as Ctrl-C does."""
+
+    def __init__(self, data_dir, *options, **environment):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.bind = f"127.0.0.1:{probe.getsockname()[1]}"
+        plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
+        self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
+        self.process = subprocess.Popen(
+            [COMMAND, "serve", *options],
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.said = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        out, self.errors = self.process.communicate(timeout=60)
+        self.said += out.splitlines()
+
+    def read(self, lines):
+        """Return the next lines that it prints."""
+        self.said += (found := [self.process.stdout.readline().rstrip("\n") for _ in range(lines)])
+        return found
+
+    def get(self, path, key=None):
+        request = urllib.request.Request(f"http://{self.bind}/api/v1{path}")
+        if key:
+            request.add_header("Authorization", f"APIKEY {key}")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+
+def processes_in(folder):
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if str(folder) in line]
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory, mongod_uri):
+    return tmp_path_factory.mktemp("served")
+
+
+@pytest.fixture(scope="module")
+def first_run(data_dir):
+    """What a first `serve --demo` printed, and what the requests that it printed gave."""
+    with Served(data_dir, "--demo") as served:
+        served.read(7)
+        curls = [
+            subprocess.run(
+                ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
+            )
+            for line in served.said[2:]
+        ]
+    return served, curls
+
+
+def test_it_ends_by_printing_a_key_and_five_requests_that_work(first_run):
+    served, curls = first_run
+    assert re.search(r" da_[0-9A-Za-z]{36}$", served.said[1])
+    assert [answer.returncode for answer in curls] == [0] * 5
+    drivers, trips, detail, daily, weekly = (json.loads(answer.stdout) for answer in curls)
+    assert len(drivers["drivers"]) == 3
+    assert trips["trips"]
+    assert detail["trips"][0]["trail_path"]
+    assert daily["data"][0]["driving_summary"]["trip_count"] >= 1
+    assert weekly["data"][0]["driving_summary"]["daily_summary_breakdown"]
+
+
+def test_ctrl_c_stops_everything_without_a_word(first_run, data_dir):
+    served, _ = first_run
+    assert served.process.returncode == 0
+    assert processes_in(data_dir) == []
+    assert "Traceback" not in served.errors
+
+
+def test_no_log_line_holds_the_key(first_run):
+    served, _ = first_run
+    assert served.said[1].split()[-1] not in served.errors
+    assert served.errors.count(" 200 ") == 5
+
+
+def test_a_second_run_keeps_data_and_key(first_run, data_dir):
+    with Served(data_dir, "--demo") as served:
+        served.read(7)
+    assert served.said[1:] == first_run[0].said[1:2] + [
+        line.replace(first_run[0].bind, served.bind) for line in first_run[0].said[2:]
+    ]
+
+
+def test_a_command_joins_the_embedded_store_and_leaves_it_running(first_run, data_dir):
+    with Served(data_dir) as served:
+        served.read(1)
+        issued = subprocess.run(
+            [COMMAND, "keys", "issue", "--fleet", "f"],
+            env=served.environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert served.get("/drivers", issued.stdout.strip()) == (
+            200,
+            {"count": 0, "limit": 50, "current_page": 1, "next_page": None, "drivers": []},
+        )
+
+
+def test_sigterm_stops_everything_too(data_dir, first_run):
+    with Served(data_dir) as served:
+        served.read(1)
+        served.process.terminate()
+    assert served.process.returncode == 0
+    assert processes_in(data_dir) == []
+
+
+def test_without_a_store_it_starts_and_says_so_when_asked(tmp_path):
+    with Served(tmp_path, MONGODB_URI="mongodb://127.0.0.1:1/?directConnection=true") as served:
+        served.read(1)
+        status, body = served.get("/healthz")
+        assert (status, body["status"]) == (503, "unavailable")
+        assert served.get("/drivers", "da_" + "0" * 36)[0] == 401
+    assert not list(tmp_path.iterdir())
+
+
+def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warning(tmp_path):
+    with Served(tmp_path, "--demo", MONGOD="/bin/false", WEB_CONCURRENCY="4") as served:
+        served.read(7)
+        key = served.said[1].split()[-1]
+        assert served.get("/drivers", key)[1]["count"] >= 19
+        assert served.get("/healthz") == (200, {"status": "ok"})
+    assert re.match(r"Warning: No usable mongod: MONGOD=/bin/false .*MONGODB_URI.* in memory", served.errors)
+
+
+def fails(tmp_path, *options, **environment):
+    """Return the one line with which it ends."""
+    with Served(tmp_path / "data", *options, **environment) as served:
+        served.process.wait(START_SECONDS)
+    assert served.process.returncode != 0
+    (line,) = served.errors.splitlines()
+    return line
+
+
+def test_a_taken_port_is_told_in_one_line(tmp_path):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        bind = f"127.0.0.1:{other.getsockname()[1]}"
+        assert re.match(rf"Error: Cannot serve on {bind}: Address already in use\. .*BIND", fails(tmp_path, BIND=bind))
+
+
+def test_a_data_dir_that_cannot_be_written_is_told_in_one_line(tmp_path):
+    (tmp_path / "file").touch()
+    line = fails(tmp_path, DATA_DIR=str(tmp_path / "file" / "data"))
+    assert re.match(r"Error: DATA_DIR=.* cannot be used: Not a directory\.", line)
+
+
+def test_without_a_usable_mongod_it_says_what_to_install_or_set(tmp_path):
+    line = fails(tmp_path, MONGOD="/bin/false")
+    assert all(word in line for word in ("MONGOD=/bin/false", "Install MongoDB", "MONGODB_URI"))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("RATE_LIMIT", "often"),
+        ("WEB_CONCURRENCY", "-1"),
+        ("MONGODB_URI", "http://x"),
+        ("MONGODB_URI", "mongodb://"),
+        ("LOG_LEVEL", "loud"),
+        ("BIND", "nowhere.invalid:80"),
+        ("BIND", "127.0.0.1:99999"),
+        ("RATELIMIT_STORAGE_URI", "carrier-pigeon://x"),
+        ("RATELIMIT_STORAGE_URI", "memory://"),
+        ("CORS_ORIGINS", "example.com"),
+        ("PROCESSING_DELAY_HOURS", "nan"),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named_in_one_line(tmp_path, name, value):
+    settings = {"MONGODB_URI": "mongodb://127.0.0.1:1", "WEB_CONCURRENCY": "2", name: value}
+    line = fails(tmp_path, **settings)
+    assert line.startswith("Error: ")
+    assert (value if name == "BIND" else name) in line

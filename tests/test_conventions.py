@@ -1,0 +1,104 @@
+"""What holds for the whole house: every route, every setting, every command."""
+
+import ast
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+
+from app.auth import PUBLIC_ENDPOINTS
+from app.config import Config
+from schemas.error import ErrorBody
+from scripts.cli import cli
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+SAMPLE = {"driver_id": "d1", "filter_param": "trip_id", "filter_value": "t1"}
+
+
+def rules(service):
+    return list(service.app.url_map.iter_rules())
+
+
+def paths(service):
+    with service.app.test_request_context():
+        adapter = service.app.url_map.bind("")
+        return {
+            rule.endpoint: adapter.build(rule.endpoint, {name: SAMPLE[name] for name in rule.arguments})
+            for rule in rules(service)
+        }
+
+
+def test_every_route_takes_a_key_but_for_those_named_public(service):
+    client = service.app.test_client()
+    open_to_all = {endpoint for endpoint, path in paths(service).items() if client.get(path).status_code != 401}
+    assert open_to_all == PUBLIC_ENDPOINTS
+
+
+def test_every_route_only_reads(service):
+    assert {frozenset(rule.methods) for rule in rules(service)} == {frozenset({"GET", "HEAD"})}
+
+
+def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service):
+    for path in paths(service).values():
+        answer = service.get(f"{path.removeprefix('/api/v1')}?no-such-parameter=1")
+        assert (answer.status_code, list(answer.json)) == (400, list(ErrorBody().fields)), path
+        assert answer.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
+
+
+def test_every_route_is_in_the_readme(service):
+    for rule in rules(service):
+        written = re.sub(r"<(?:any\([^)]*\):|segment:)?(\w+)>", r"{\1}", rule.rule)
+        assert f"`{written}`" in README
+
+
+def test_the_readme_lists_every_setting_with_its_default_and_meaning():
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*?) \| (.*?) \|$", README, re.MULTILINE)
+    settings = [
+        (
+            field.name.upper(),
+            f"`{field.metadata['default']}`" if field.metadata["default"] else "",
+            field.metadata["meaning"],
+        )
+        for field in dataclasses.fields(Config)
+    ]
+    assert rows == settings
+
+
+def commands(group, words=()):
+    for name, found in group.commands.items():
+        yield (*words, name), found
+        if hasattr(found, "commands"):
+            yield from commands(found, (*words, name))
+
+
+@pytest.mark.parametrize(
+    ("words", "found"), list(commands(cli)), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_every_command_and_option_explains_itself(words, found):
+    assert found.help
+    for option in found.params:
+        assert option.param_type_name == "argument" or option.help, option.name
+
+
+def test_every_command_is_in_the_readme():
+    for words, found in commands(cli):
+        if not hasattr(found, "commands"):
+            assert f"driver-analytics {' '.join(words)}" in README
+
+
+def test_wsgi_holds_the_application_and_nothing_else():
+    body = ast.parse((ROOT / "wsgi.py").read_text()).body
+    assert [type(node).__name__ for node in body] == ["Expr", "ImportFrom", "Assign"]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "app").rglob("*.py")) + sorted((ROOT / "schemas").rglob("*.py")), ids=str
+)
+def test_what_is_public_is_documented(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module) or (
+            isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_") and node.col_offset == 0
+        ):
+            assert ast.get_docstring(node), getattr(node, "name", path)
