@@ -1,5 +1,6 @@
 """`driver-analytics serve`, as a process of its own."""
 
+import datetime
 import json
 import os
 import re
@@ -8,10 +9,19 @@ import socket
 import subprocess
 import sys
 import urllib.error
+import urllib.parse
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from pymongo import MongoClient
+
+from schemas.driver import Driver
+from scripts.imports import load_drivers
+from scripts.keys import issue_key
+from scripts.store import prepare
+from tests.factories import make_driver
 
 COMMAND = Path(sys.executable).with_name("driver-analytics")
 START_SECONDS = 120
@@ -158,6 +168,76 @@ def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warn
         assert served.get("/drivers", key)[1]["count"] >= 19
         assert served.get("/healthz") == (200, {"status": "ok"})
     assert re.match(r"Warning: No usable mongod: MONGOD=/bin/false .*MONGODB_URI.* in memory", served.errors)
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory, mongod_uri):
+    """The service as in production, two workers on a server of its own, and its database."""
+    folder = tmp_path_factory.mktemp("live")
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": "live", "RATE_LIMIT": "60 per minute"}
+    with MongoClient(mongod_uri) as client, Served(folder, WEB_CONCURRENCY="2", **settings) as served:
+        prepare(client["live"])
+        served.read(1)
+        yield served, client["live"]
+        client.drop_database("live")
+        client.drop_database("live_limits")
+
+
+def ask(served, target, key, method="GET"):
+    """Return the whole answer to a request line sent as it is."""
+    host, port = served.bind.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
+        head = f"{method} {target} HTTP/1.1\r\nHost: {served.bind}\r\nAuthorization: APIKEY {key}\r\n"
+        connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
+        return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
+
+@pytest.mark.parametrize("target", ["{}", "http://example.com{}"])
+def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
+    served, db = live
+    load_drivers(db, "slash", [Driver().load(make_driver("a/b")), Driver().load(make_driver("a"))])
+    key = issue_key(db, "slash")
+    today = datetime.datetime.now(datetime.UTC).date()
+    answers = [
+        ask(served, target.format(f"/api/v1/driver/{path}/trips?start_date={today}"), key).split()[1]
+        for path in ("a%2Fb", "a%2fb", "a/b", "a", "a%2F", "%61")
+    ]
+    assert answers == ["200", "200", "404", "200", "404", "200"]
+
+
+def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
+    served, db = live
+    names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
+    load_drivers(db, "long", [Driver().load(make_driver(name)) for name in names])
+    yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
+    query = "&".join(f"driver_id={urllib.parse.quote(name)}" for name in names)
+    answer = ask(served, f"/api/v1/driver-aggregate/daily?start_date={yesterday}&{query}", issue_key(db, "long"))
+    assert answer.startswith("HTTP/1.1 200 ")
+
+
+def test_head_sends_the_length_and_no_body(live):
+    served, db = live
+    head, _, body = ask(served, "/api/v1/drivers", issue_key(db, "head"), method="HEAD").partition("\r\n\r\n")
+    whole = served.get("/drivers", issue_key(db, "head"))[1]
+    assert f"\r\nContent-Length: {len(json.dumps(whole, separators=(',', ':')))}\r\n" in head
+    assert body == ""
+
+
+def test_the_limit_is_exact_over_workers_threads_and_keys(live):
+    served, db = live
+    keys = [issue_key(db, "busy"), issue_key(db, "busy")]
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda number: served.get("/drivers", keys[number % 2])[0], range(100)))
+    assert (answers.count(200), answers.count(429)) == (60, 40)
+    assert served.get("/drivers", issue_key(db, "calm"))[0] == 200
+
+
+def test_a_revoked_key_is_refused_by_every_worker(live):
+    served, db = live
+    key = issue_key(db, "revoked")
+    assert served.get("/drivers", key)[0] == 200
+    db["keys"].update_one({"fleet": "revoked"}, {"$set": {"revoked_at": 1}})
+    assert {served.get("/drivers", key)[0] for _ in range(8)} == {401}
 
 
 def fails(tmp_path, *options, **environment):
