@@ -20,7 +20,9 @@ class EncodedPaths:
         self.app = app
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        environ["PATH_INFO"] = "/".join(_respelled(segment) for segment in _sent_path(environ).split("/"))
+        path = "/".join(_respelled(segment) for segment in _sent_path(environ).split("/"))
+        # Werkzeug drops slashes at the beginning; a doubled one is another path.
+        environ["PATH_INFO"] = f"/%2F{path[2:]}" if path.startswith("//") else path
         return self.app(environ, start_response)
 
 

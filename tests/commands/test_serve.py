@@ -205,6 +205,12 @@ def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
     assert answers == ["200", "200", "404", "200", "404", "200"]
 
 
+@pytest.mark.parametrize("target", ["//api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers", "/api/v1/drivers/"])
+def test_a_doubled_or_trailing_slash_is_another_path(live, target):
+    served, db = live
+    assert ask(served, target, issue_key(db, "slash")).startswith("HTTP/1.1 404 ")
+
+
 def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
     served, db = live
     names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
