@@ -44,8 +44,12 @@ def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
     def tell(response: Response) -> Response:
         if (limit := limiter.current_limit) is None:
             return response
-        reset_at, wait = _reopens(limit.window.reset_time)
-        amount, remaining = limit.limit.amount, limit.window.remaining
+        try:
+            reset_time, remaining = limit.window
+        except Exception:
+            app.logger.exception("rate limit storage failed; answering without its headers")
+            return response
+        amount, (reset_at, wait) = limit.limit.amount, _reopens(reset_time)
         response.headers["X-RateLimit-Limit"] = str(amount)
         response.headers["X-RateLimit-Remaining"] = str(remaining)
         response.headers["X-RateLimit-Reset"] = str(reset_at)

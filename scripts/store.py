@@ -46,9 +46,10 @@ def open_store(config: Config | None = None) -> Iterator[Store]:
 def prepare(db: Store) -> None:
     """Make the collections with their validators and indexes, where they are not there yet."""
     for name, validator in VALIDATORS.items():
-        try:
+        with contextlib.suppress(CollectionInvalid):
             db.create_collection(name, validator=validator)
-        except CollectionInvalid:
+        # A change of the validator locks the collection, so it is made only where there is one.
+        if db[name].options().get("validator") != validator:
             db.command("collMod", name, validator=validator)
         db[name].create_indexes(INDEXES[name])
 

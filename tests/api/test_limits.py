@@ -80,3 +80,18 @@ def test_a_call_over_the_limit_is_refused_before_its_path_or_parameters_are_look
     for _ in range(3):
         limited.get("/drivers")
     assert [limited.get(path).status_code for path in ("/nothing", "/drivers?limit=0")] == [429, 429]
+
+
+def test_while_the_storage_is_down_the_service_goes_on(make_service):
+    service = make_service(ratelimit_storage_uri="redis://127.0.0.1:1")
+    assert [service.get("/drivers", fleet=fleet).status_code for fleet in ("f1", None)] == [200, 401]
+
+
+def test_a_storage_that_fails_after_the_count_costs_the_headers_alone(limited, monkeypatch):
+    def get_expiry(key):
+        raise ConnectionError
+
+    monkeypatch.setattr(limited.app.extensions["rate_limiter"].storage, "get_expiry", get_expiry)
+    answer = limited.get("/drivers")
+    assert answer.status_code == 200
+    assert "X-RateLimit-Limit" not in answer.headers
