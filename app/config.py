@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -12,13 +13,18 @@ from limits import RateLimitItem, parse
 COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb", "mongodb+srv", "memory")
 
 
+ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
+# MongoDB takes 63 bytes, and the database of the counters has a suffix.
+DATABASE = re.compile(r"[A-Za-z0-9_-]{1,56}")
+
+
 class ConfigError(Exception):
     """A setting that cannot be used; the message names it and says what it takes."""
 
 
 def _whole(low: int, high: int) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(high)) and low <= int(text) <= high):
             raise ValueError(f"a whole number from {low} to {high}")
         return int(text)
 
@@ -37,14 +43,17 @@ def _hours(text: str) -> float:
 
 def _rate(text: str) -> RateLimitItem:
     try:
-        return parse(text)
+        rate = parse(text)
     except ValueError:
-        raise ValueError("a rate such as '5000 per minute'") from None
+        rate = None
+    if rate is None or rate.amount < 1:
+        raise ValueError("a rate of one or more, such as '5000 per minute'")
+    return rate
 
 
 def _origins(text: str) -> tuple[str, ...]:
     origins = tuple(text.replace(",", " ").split())
-    if not all(origin.startswith(("http://", "https://")) and origin.count("/") == 2 for origin in origins):
+    if not all(map(ORIGIN.fullmatch, origins)):
         raise ValueError("origins such as 'https://app.example.com', separated by commas")
     return origins
 
@@ -58,6 +67,12 @@ def _mongodb_uri(text: str) -> str:
 def _counters_uri(text: str) -> str:
     if text and urlsplit(text).scheme not in COUNTER_SCHEMES:
         raise ValueError(f"a URI of {', '.join(COUNTER_SCHEMES)}, such as redis://localhost:6379")
+    return text
+
+
+def _database(text: str) -> str:
+    if not DATABASE.fullmatch(text):
+        raise ValueError("1 to 56 letters, digits, _ or -")
     return text
 
 
@@ -78,7 +93,7 @@ class Config:
     """The settings, each named like its variable in the environment, in lower case."""
 
     mongodb_uri: str = _setting("", "the MongoDB to use; an embedded one where it is empty", _mongodb_uri)
-    mongodb_database: str = _setting("driver_analytics", "name of the database")
+    mongodb_database: str = _setting("driver_analytics", "name of the database", _database)
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
     bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on")
     web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))

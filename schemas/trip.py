@@ -118,15 +118,19 @@ class Rows(fields.List[Any]):
 
     @staticmethod
     def _holds(field: Any, column: tuple[Any, ...]) -> bool:
-        # Of numbers, the least and the greatest speak for all: what bounds them is a range.
+        """Return whether the field takes every value of the column."""
+        types = set(map(type, column))
+        if not types <= field.types:
+            return False
+        # What bounds a number is a range, and 64 bits where it is an integer: of each type, the extremes speak for all.
         try:
-            if field.types.issuperset(map(type, column)):
-                field.deserialize(min(column))
-                field.deserialize(max(column))
-                return True
+            for kind in types:
+                values = column if len(types) == 1 else [value for value in column if type(value) is kind]
+                field.deserialize(min(values))
+                field.deserialize(max(values))
         except ValidationError:
-            pass
-        return False
+            return False
+        return True
 
 
 class TripSummary(Schema):

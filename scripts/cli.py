@@ -4,7 +4,7 @@ import signal
 import sys
 
 import click
-from pymongo.errors import PyMongoError
+from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
 from scripts import demo, imports, keys, rollups, serve
@@ -36,6 +36,8 @@ def main() -> None:
         cli()
     except ConfigError as error:
         raise SystemExit(f"Error: {error}") from None
+    except BulkWriteError as error:
+        raise SystemExit(f"Error: MongoDB: {error.details['writeErrors'][0]['errmsg']}") from None
     except PyMongoError as error:
         raise SystemExit(f"Error: MongoDB: {_first_line(error)}") from None
     except OSError as error:

@@ -38,7 +38,7 @@ def stale_days(db: Store, fleet: str) -> set[Day]:
 
 
 def derive_days(db: Store, fleet: str, days: Iterable[Day]) -> None:
-    """Bring the daily summaries of these days, and the travel dates of their drivers, in line with the stored trips."""
+    """Bring these days, which are marked, and the travel dates of their drivers in line with the stored trips."""
     days = set(days)
     if not days:
         return
@@ -49,7 +49,7 @@ def derive_days(db: Store, fleet: str, days: Iterable[Day]) -> None:
         db,
         "daily_summaries",
         [
-            UpdateOne(_key(fleet, day), {"$set": {"summary": summaries[day]}, "$unset": {"stale": ""}}, upsert=True)
+            UpdateOne(_key(fleet, day), {"$set": {"summary": summaries[day]}, "$unset": {"stale": ""}})
             if day in summaries
             else DeleteOne(_key(fleet, day))
             for day in days

@@ -16,7 +16,7 @@ from schemas.driver import Driver
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.derive import Day, derive_days, mark_stale, stale_days, write_drivers
 from scripts.lines import Input, Line, Rejected, Rejects, parse
-from scripts.options import FleetId
+from scripts.options import ID
 from scripts.store import Document, Store, Writer, open_store, writing
 
 # A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
@@ -31,7 +31,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
-@click.option("--fleet", type=FleetId(), required=True, help="The fleet that the files belong to.")
+@click.option("--fleet", type=ID, required=True, help="The fleet that the files belong to.")
 @click.option("--drivers", type=FILE, help="NDJSON, plain or gzip: one driver a line.")
 @click.option("--trips", type=FILE, help="NDJSON, plain or gzip: one trip a line.")
 @click.option(
@@ -54,8 +54,12 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
     if not loads:
         raise click.UsageError("Give --drivers, --trips or both.")
     targets = [(rejects or path.parent) / f"{path.name}.rejected.ndjson" for path, _, _ in loads]
-    if len({target.resolve() for target in targets}) < len(targets):
-        raise click.UsageError(f"Both files would write {targets[0]}; rename one, or import one after the other.")
+    inputs = [path.resolve() for path, _, _ in loads]
+    if len({*inputs, *(target.resolve() for target in targets)}) < len(inputs) + len(targets):
+        raise click.UsageError(
+            f"{' and '.join(target.name for target in targets)} must be files of their own; rename an input, or import "
+            "one after the other."
+        )
     with open_store() as db, writing(db, fleet) as writer:
         derive_days(db, fleet, stale_days(db, fleet))
         counts = [

@@ -8,7 +8,7 @@ import time
 import click
 
 from app.store.keys import digest, make_key
-from scripts.options import FleetId
+from scripts.options import ID
 from scripts.store import Document, Store, open_store
 
 MS_PER_DAY = 86_400_000
@@ -22,7 +22,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--fleet", type=FleetId(), required=True, help="The fleet that the key lets in to.")
+@click.option("--fleet", type=ID, required=True, help="The fleet that the key lets in to.")
 @click.option("--expires-in-days", type=click.IntRange(1, MAX_DAYS), metavar="N", help="Otherwise it does not expire.")
 def issue(fleet: str, expires_in_days: int | None) -> None:
     """Issue a key and print it, alone, on standard output. It is shown this once: the store keeps only a digest."""
@@ -52,7 +52,7 @@ def _make_key_id() -> str:
 
 
 @keys.command("list")
-@click.option("--fleet", type=FleetId(), required=True, help="The fleet whose keys to list.")
+@click.option("--fleet", type=ID, required=True, help="The fleet whose keys to list.")
 def list_(fleet: str) -> None:
     """List the fleet's keys, oldest first: KEY_ID, state, issued, expires; tab-separated, times in UTC."""
     with open_store() as db:
@@ -62,7 +62,7 @@ def list_(fleet: str) -> None:
 
 
 @keys.command()
-@click.argument("key_id")
+@click.argument("key_id", type=ID)
 def revoke(key_id: str) -> None:
     """Revoke the key with this KEY_ID (see 'keys list'); it is refused within 5 seconds."""
     with open_store() as db:

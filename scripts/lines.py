@@ -5,6 +5,7 @@ import gzip
 import json
 import os
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
@@ -17,6 +18,8 @@ from marshmallow import Schema, ValidationError
 # Contract §9.
 MAX_LINE_BYTES = 15_000_000
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+# What the store keeps beside a line: fleet, day, _id, and a focus area where the line has none.
+OWN_BYTES = 1024
 OVERSIZED_CHARS = 1_000
 # BSON takes less than twice the room of any JSON that is in shape, so that smaller lines need no measuring.
 MEASURED_LINE_BYTES = 4_000_000
@@ -65,13 +68,16 @@ class Input:
         number = 0
         try:
             stream = self._stream()
-            while content := stream.readline(MAX_LINE_BYTES + 1):
+            # With room for the line's end.
+            while content := stream.readline(MAX_LINE_BYTES + 2):
                 number += 1
-                oversized = len(content) > MAX_LINE_BYTES and not content.endswith(b"\n")
-                if oversized:
+                if not content.endswith(b"\n"):
                     _skip_line(stream)
-                if content := content.strip(b" \t\r\n"):
-                    yield Line(number, content, oversized)
+                content = content.rstrip(b"\r\n")
+                if len(content) > MAX_LINE_BYTES:
+                    yield Line(number, content, oversized=True)
+                elif content := content.strip(b" \t"):
+                    yield Line(number, content, oversized=False)
         except (OSError, EOFError, zlib.error) as error:
             raise click.ClickException(f"{self.path} cannot be read past line {number}: {error}") from None
 
@@ -104,7 +110,7 @@ def parse(line: Line, schema: Schema) -> dict[str, Any]:
         document: dict[str, Any] = schema.load(found)
     except ValidationError as error:
         raise Rejected(_reason(error)) from None
-    if len(line.content) > MEASURED_LINE_BYTES and len(bson.encode(document)) > MAX_DOCUMENT_BYTES:
+    if len(line.content) > MEASURED_LINE_BYTES and len(bson.encode(document)) + OWN_BYTES > MAX_DOCUMENT_BYTES:
         raise Rejected(f"Larger than MongoDB's {MAX_DOCUMENT_BYTES} bytes a document.")
     return document
 
@@ -117,7 +123,7 @@ def _decode(content: bytes) -> Any:
     row there is no such integer. Whatever is in doubt goes the slow way.
     """
     if b"\\" not in content and LONG_NUMBER not in content.translate(DIGITS_TO_ZERO):
-        with contextlib.suppress(orjson.JSONDecodeError):
+        with contextlib.suppress(orjson.JSONDecodeError, orjson.JSONEncodeError):
             found = orjson.loads(content)
             if orjson.dumps(found).count(b'"') == content.count(b'"'):
                 return found
@@ -130,8 +136,7 @@ def _decode(content: bytes) -> Any:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
         raise Rejected(f"Holds the key {json.dumps(twice)} twice.")
     return found
 

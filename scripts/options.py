@@ -3,18 +3,23 @@
 import click
 from marshmallow import ValidationError
 
-from schemas.fields import Identifier
+from schemas.fields import Date, Identifier
 
 
-class FleetId(click.ParamType[str]):
-    """A fleet's id, of the same form as every identifier."""
+class _Checked(click.ParamType[str]):
+    """Text that a field of the schemas takes."""
 
-    name = "id"
+    def __init__(self, name: str, field: Identifier | Date) -> None:
+        self.name, self._field = name, field
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the id, or fail with the reason."""
+        """Return the text, or fail with the reason."""
         try:
-            fleet: str = Identifier().deserialize(value)
+            text: str = self._field.deserialize(value)
         except ValidationError as error:
             self.fail(" ".join(map(str, error.messages)), param, ctx)
-        return fleet
+        return text
+
+
+ID = _Checked("id", Identifier())
+DATE = _Checked("date", Date())

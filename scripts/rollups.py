@@ -1,6 +1,5 @@
 """`driver-analytics rollups`: derived data, thrown away and made again from the stored trips."""
 
-import datetime
 import itertools
 import sys
 from collections.abc import Iterable, Iterator
@@ -8,8 +7,8 @@ from typing import Any
 
 import click
 
-from scripts.derive import Day, derive_days, write_drivers
-from scripts.options import FleetId
+from scripts.derive import Day, derive_days, mark_stale, write_drivers
+from scripts.options import DATE, ID
 from scripts.store import Store, Writer, open_store, writing
 
 CHUNK = 500
@@ -21,9 +20,9 @@ def rollups() -> None:
 
 
 @rollups.command()
-@click.option("--fleet", type=FleetId(), help="Only this fleet; otherwise all.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only days from this date (UTC) on.")
-def rebuild(fleet: str | None, since: datetime.datetime | None) -> None:
+@click.option("--fleet", type=ID, help="Only this fleet; otherwise all.")
+@click.option("--since", type=DATE, help="Only days from this date (UTC) on.")
+def rebuild(fleet: str | None, since: str | None) -> None:
     """Rebuild daily summaries, and the drivers' travel dates, from the stored trips."""
     with open_store() as db:
         collections = ("drivers", "trips", "daily_summaries")
@@ -32,7 +31,7 @@ def rebuild(fleet: str | None, since: datetime.datetime | None) -> None:
             raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
         for name in [fleet] if fleet is not None else known:
             with writing(db, name) as writer:
-                count = rebuild_fleet(db, name, writer, str(since.date()) if since else "")
+                count = rebuild_fleet(db, name, writer, since or "")
             click.echo(f"{name}: {count} days rebuilt")
 
 
@@ -42,6 +41,7 @@ def rebuild_fleet(db: Store, fleet: str, writer: Writer, since: str = "") -> int
     with click.progressbar(length=len(days), label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
         for chunk in _chunks(sorted(days)):
             writer.renew()
+            mark_stale(db, fleet, set(chunk))
             derive_days(db, fleet, chunk)
             bar.update(len(chunk))
     for drivers in _chunks(doc["driver_id"] for doc in db.drivers.find({"fleet": fleet}, {"_id": 0, "driver_id": 1})):

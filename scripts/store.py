@@ -10,7 +10,7 @@ from typing import Any
 import click
 from bson import ObjectId
 from pymongo.database import Database
-from pymongo.errors import CollectionInvalid, DuplicateKeyError, PyMongoError
+from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 
 from app.config import Config
 from app.db import connect
@@ -21,6 +21,8 @@ Document = dict[str, Any]
 Store = Database[Document]
 
 SELECTION_TIMEOUT_MS = 5000
+# MongoDB's code for a collection that is there already.
+NAMESPACE_EXISTS = 48
 # How long a writer may show no sign of life, each batch being one, before another takes over.
 LEASE_SECONDS = 30
 WAIT_SECONDS = 0.5
@@ -46,8 +48,11 @@ def open_store(config: Config | None = None) -> Iterator[Store]:
 def prepare(db: Store) -> None:
     """Make the collections with their validators and indexes, where they are not there yet."""
     for name, validator in VALIDATORS.items():
-        with contextlib.suppress(CollectionInvalid):
-            db.create_collection(name, validator=validator)
+        try:
+            db.create_collection(name, validator=validator, check_exists=False)
+        except OperationFailure as error:
+            if error.code != NAMESPACE_EXISTS:
+                raise
         # A change of the validator locks the collection, so it is made only where there is one.
         if db[name].options().get("validator") != validator:
             db.command("collMod", name, validator=validator)

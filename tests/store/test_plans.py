@@ -12,7 +12,7 @@ from tests.factories import make_driver, make_trip
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
-DAY = [Day("d1", "2026-03-02"), Day("d2", "2026-03-03")]
+DAYS = {Day("d1", "2026-03-02"), Day("d2", "2026-03-03")}
 
 
 class Recorder(monitoring.CommandListener):
@@ -60,9 +60,9 @@ READS = {
     "trips by tracking id": lambda db: trips.find_trips(db, "f1", "tracking_id", "k1", ended_by=2**60, **PAGE),
     "daily": lambda db: summaries.find_daily(db, "f1", ["d1", "d2"], "2026-03-02"),
     "weekly": lambda db: summaries.find_weekly(db, "f1", ["d2", "d1"], "2026-03-02"),
-    "rollup": lambda db: derive_days(db, "f1", DAY),
+    "rollup": lambda db: derive_days(db, "f1", DAYS),
     "travel dates": lambda db: write_drivers(db, "f1", {"d1": None, "d2": None}),
-    "repair": lambda db: (mark_stale(db, "f1", DAY), stale_days(db, "f1"), derive_days(db, "f1", DAY)),
+    "repair": lambda db: (mark_stale(db, "f1", DAYS), stale_days(db, "f1"), derive_days(db, "f1", DAYS)),
     "import": lambda db: load_trips(db, "f1", [ImportedTrip().load(make_trip(trip_id="t1-1"))]),
 }
 

@@ -1,0 +1,908 @@
+"""driver-analytics import."""
+
+import copy
+import functools
+import gzip
+import itertools
+import json
+import os
+
+import bson
+import pytest
+
+from scripts import imports
+from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+
+MAX_INT, MIN_INT = 2**63 - 1, -(2**63)
+TRIP_FIELDS = [
+    "trip_id",
+    "driver_id",
+    "trip_start_time",
+    "trip_end_time",
+    "duration_seconds",
+    "distance_miles",
+    "insurance_period",
+    "start_latitude",
+    "start_longitude",
+    "end_latitude",
+    "end_longitude",
+    "night_driving_seconds",
+    "highway_miles",
+    "night_driving_miles",
+    "event_summary",
+    "focus_area",
+    "trail_path",
+    "events",
+]
+SPEEDS = {"user_speed_mph": 71.5, "speed_limit_mph": 60, "max_user_speed_mph": 80.25}
+FOCUS = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), False)
+EVENTS = [(1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", SPEEDS)]
+SNOWMAN = "☃"
+
+
+def make_whole_trip(**fields):
+    """Return a trip with every part that a trip can have, events of all types included."""
+    begin = epoch_ms("2026-03-10T08:00")
+    events = [make_event(begin, event_type=kind, event_name=name, event_data=data) for kind, name, data in EVENTS]
+    given = {"trip_id": "bad", "tracking_id": "k1", "insurance_period": 2, "focus_area": FOCUS, "events": events}
+    return make_trip(**{**given, **fields})
+
+
+WHOLE = make_whole_trip()
+
+
+def steps_of(path):
+    return [int(step) if step.isdigit() else step for step in path.split(".")]
+
+
+def spelled(path):
+    """Return a path the way a reason names it: `events.0.event_type` is `events[0].event_type`."""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps_of(path))[1:]
+
+
+def altered(path, text, document=WHOLE):
+    """Return the line of a document in which the value at `path` is this JSON text; None leaves the field out."""
+    document = copy.deepcopy(document)
+    *way, last = steps_of(path)
+    inside = functools.reduce(lambda found, step: found[step], way, document)
+    if text is None:
+        del inside[last]
+        return json.dumps(document)
+    inside[last] = SNOWMAN
+    return json.dumps(document, ensure_ascii=False).replace(json.dumps(SNOWMAN, ensure_ascii=False), text)
+
+
+def leaves(value, path=""):
+    """Yield (path, value) of every plain value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if inner is None:
+        yield path[1:], value
+    else:
+        for key, found in inner:
+            yield from leaves(found, f"{path}.{key}")
+
+
+LEAVES = [(path, value) for path, value in leaves(WHOLE) if not path.startswith(("events.0", "events.1", "events.2"))]
+OBJECTS = ["event_summary", "focus_area", "trail_path.1", "events.3", "events.3.event_data"]
+
+
+def stored(db):
+    """Return every document of the store but for its _id, as bytes, in an order of their own."""
+    return {
+        name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0}))
+        for name in ("drivers", "trips", "daily_summaries", "writers")
+    }
+
+
+@pytest.fixture
+def load_file(command, mongod):
+    """Import one file: `load_file(path)`, `load_file(path, "drivers", fleet="f2", status=1)`."""
+
+    def load_file(path, kind="trips", *, fleet="f1", status=0, options=()):
+        result = command("import", "--fleet", fleet, f"--{kind}", str(path), *options)
+        assert result.exit_code == status, result.output
+        return result
+
+    return load_file
+
+
+@pytest.fixture
+def rejects(load_file, write_lines):
+    """Import lines between two good ones, which must be loaded; return what became of them, by line number."""
+
+    def rejects(*lines, kind="trips"):
+        make = make_trip if kind == "trips" else make_driver
+        good = [make(**{f"{kind[:-1]}_id": name}) for name in ("good1", "good2")]
+        path = write_lines(f"{kind}.ndjson", good[0], *lines, good[1])
+        result = load_file(path, kind, status=1)
+        rows = read_rejects(path)
+        given = 2 + sum(bool(line.strip(" \t")) for line in lines)
+        assert result.stdout.startswith(f"{path.name}: {given - len(rows)} loaded, {len(rows)} rejected, listed in ")
+        return {row["line"]: row for row in rows}
+
+    return rejects
+
+
+@pytest.fixture
+def reason(rejects):
+    """Import one bad line between good ones; return why it was rejected."""
+
+    def reason(line, kind="trips"):
+        found = rejects(line, kind=kind)
+        assert list(found) == [2]
+        assert found[2] == {"line": 2, "reason": found[2]["reason"], "input": line}
+        return found[2]["reason"]
+
+    return reason
+
+
+def rejects_of(path):
+    return path.with_name(path.name + ".rejected.ndjson")
+
+
+def read_rejects(path):
+    return [json.loads(line) for line in rejects_of(path).read_text().splitlines()]
+
+
+def trip_ids(db, **match):
+    return sorted(trip["trip_id"] for trip in db.trips.find(match))
+
+
+def dates_driven(db):
+    return {(doc["day"]["driver_id"], doc["day"]["date"]): doc["summary"]["trip_count"] for doc in summaries(db)}
+
+
+def summaries(db):
+    return list(db.daily_summaries.find({}, {"_id": 0}))
+
+
+def travel_dates(db, driver_id="d1"):
+    driver = db.drivers.find_one({"driver_id": driver_id})
+    return driver["first_travel_date"], driver["last_travel_date"]
+
+
+# What a file may look like.
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(lambda a, b: a + b"\n" + b + b"\n", id="plain"),
+        pytest.param(lambda a, b: a + b"\n" + b, id="no final newline"),
+        pytest.param(lambda a, b: a + b"\r\n" + b + b"\r\n", id="CRLF"),
+        pytest.param(lambda a, b: b"\n\r\n  \t\n" + a + b"\n\n\n" + b + b"\n \n", id="empty lines"),
+        pytest.param(lambda a, b: gzip.compress(a + b"\n" + b + b"\n"), id="gzip"),
+        pytest.param(lambda a, b: gzip.compress(a + b"\n") + gzip.compress(b + b"\n"), id="gzip in two members"),
+        pytest.param(lambda a, b: gzip.compress(a[:9]) + gzip.compress(a[9:] + b"\n" + b), id="member inside a line"),
+        pytest.param(lambda a, b: gzip.compress(a + b"\n" + b) + bytes(512), id="gzip padded with zeros"),
+    ],
+)
+def test_every_line_is_loaded(load_file, mongod, tmp_path, content):
+    path = tmp_path / "trips.ndjson"
+    path.write_bytes(content(*(json.dumps(make_trip(trip_id=name)).encode() for name in ("a", "b"))))
+    assert load_file(path).stdout == "trips.ndjson: 2 loaded, 0 rejected\n"
+    assert trip_ids(mongod) == ["a", "b"]
+
+
+def test_gzip_is_told_by_content_whatever_the_name(load_file, mongod, tmp_path):
+    plain, packed = tmp_path / "plain.gz", tmp_path / "packed.ndjson"
+    plain.write_text(json.dumps(make_trip(trip_id="a")))
+    packed.write_bytes(gzip.compress(json.dumps(make_trip(trip_id="b")).encode()))
+    load_file(plain)
+    load_file(packed)
+    assert trip_ids(mongod) == ["a", "b"]
+
+
+@pytest.mark.parametrize("content", [b"", b"\n\n", gzip.compress(b"")])
+def test_a_file_without_lines_loads_nothing(load_file, mongod, tmp_path, content):
+    path = tmp_path / "none.ndjson"
+    path.write_bytes(content)
+    assert load_file(path).stdout == "none.ndjson: 0 loaded, 0 rejected\n"
+    assert trip_ids(mongod) == []
+
+
+def test_a_byte_order_mark_is_not_json(reason):
+    assert reason("\ufeff" + json.dumps(make_trip())).startswith("Not JSON")
+
+
+def test_empty_lines_count_as_lines(rejects):
+    assert list(rejects("", " ", "bad", "")) == [4]
+
+
+def test_bytes_that_are_no_utf_8_are_rejected(load_file, tmp_path):
+    path = tmp_path / "drivers.ndjson"
+    path.write_bytes(b'{"driver_id": "\xff"}\n{"driver_id": "d2"}\n')
+    load_file(path, "drivers", status=1)
+    assert read_rejects(path) == [{"line": 1, "reason": "Not UTF-8.", "input": '{"driver_id": "\ufffd"}'}]
+
+
+def test_drivers_and_trips_are_loaded_by_one_command(command, mongod, write_lines):
+    drivers = write_lines("drivers.ndjson", make_driver("d1", first_name="Ada"))
+    trips = write_lines("trips.ndjson", make_trip(driver_id="d1"))
+    result = command("import", "--fleet", "f1", "--drivers", str(drivers), "--trips", str(trips))
+    assert result.exit_code == 0
+    assert result.stdout == "drivers.ndjson: 1 loaded, 0 rejected\ntrips.ndjson: 1 loaded, 0 rejected\n"
+    assert mongod.drivers.find_one({})["first_name"] == "Ada"
+    assert travel_dates(mongod) == ("2026-03-10", "2026-03-10")
+
+
+# What is stored and served.
+
+
+@pytest.mark.parametrize("db", ["mongod"], indirect=True)
+def test_fields_in_any_order_are_stored_and_served_in_the_contracts_order(service, load_file, write_lines, mongod):
+    def reverse(value):
+        if isinstance(value, dict):
+            return {key: reverse(value[key]) for key in reversed(value)}
+        return [reverse(item) for item in value] if isinstance(value, list) else value
+
+    load_file(write_lines("trips.ndjson", reverse(WHOLE)))
+    expected = {name: WHOLE[name] for name in TRIP_FIELDS}
+    assert [name for name in mongod.trips.find_one({}) if name in expected] == TRIP_FIELDS
+    served = service.get("/trip/trip_id/bad").json["trips"]
+    assert json.dumps(served) == json.dumps([expected])
+
+
+def test_optional_fields_of_a_driver_that_are_absent_are_null(load_file, write_lines, mongod):
+    load_file(write_lines("drivers.ndjson", {"alias": "Al", "driver_id": "d1"}), "drivers")
+    expected = make_driver("d1", alias="Al")
+    driver = mongod.drivers.find_one({}, {"_id": 0, "fleet": 0, "imported": 0})
+    assert list(driver.items()) == list(expected.items())
+
+
+def test_integers_stay_integers_and_floats_stay_floats(load_file, write_lines, mongod):
+    numbers = {"duration_seconds": 7, "distance_miles": 7.0, "highway_miles": 2**53 + 1, "start_latitude": -0.0}
+    points = [make_point(1, latitude=1, longitude=1.0, course=1), make_point(2, latitude=1.0, longitude=1, course=2.5)]
+    load_file(write_lines("trips.ndjson", make_trip(trip_id="t1", trail_path=points, **numbers)))
+    trip = mongod.trips.find_one({})
+    assert repr({name: trip[name] for name in numbers}) == repr(numbers)
+    assert repr(trip["trail_path"]) == repr(points)
+
+
+def test_a_trip_without_focus_area_gets_it_from_its_event_summary(load_file, write_lines, mongod):
+    summary = make_event_summary(phone_use_time_seconds=135, hard_brake_count=1, overspeeding_time_seconds=179)
+    trip = make_trip(duration_seconds=1800, distance_miles=10.0, event_summary=summary)
+    load_file(write_lines("trips.ndjson", trip))
+    assert mongod.trips.find_one({})["focus_area"] == {**FOCUS, "is_phone_use": True, "is_hard_brake": True}
+
+
+def test_a_focus_area_that_is_given_stands(load_file, write_lines, mongod):
+    given = {**FOCUS, "is_hard_brake": True}
+    load_file(write_lines("trips.ndjson", make_trip(focus_area=given)))
+    assert mongod.trips.find_one({})["focus_area"] == given
+
+
+AT_THE_BOUNDS = [
+    *itertools.product(["start_latitude", "end_latitude", "trail_path.0.latitude"], ["90", "-90", "90.0", "-90.0"]),
+    *itertools.product(["start_longitude", "trail_path.1.longitude"], ["180", "-180", "180.0"]),
+    *itertools.product(["events.0.event_start_latitude", "events.0.event_end_latitude"], ["90", "-90"]),
+    *itertools.product(["events.0.event_start_longitude", "events.0.event_end_longitude"], ["180", "-180"]),
+    *itertools.product(["duration_seconds", "distance_miles"], ["0", "0.0", "1e308", "5e-324", f"{MAX_INT}"]),
+    *itertools.product(["event_summary.hard_brake_count"], ["0", f"{MAX_INT}"]),
+    *itertools.product(["trail_path.0.course"], ["-720.5", f"{MIN_INT}", f"{MAX_INT}", "1e300", "0"]),
+    *itertools.product(["insurance_period"], ["1", "2", "3", "null"]),
+    *itertools.product(["trail_path", "events"], ["[]"]),
+    *itertools.product(["trip_end_time"], [str(WHOLE["trip_start_time"])]),
+    *itertools.product(["events.0.event_end_timestamp"], [str(WHOLE["trip_start_time"])]),
+    *itertools.product(["trip_start_time"], ["0", "-1", "-62135596800000"]),
+    *itertools.product(["tracking_id"], ["null", '"k"', f'"{"é" * 64}"']),
+    *itertools.product(["trip_id"], [f'"{"é" * 64}"', f'"{"x" * 128}"', '"..."', '" "', '"a/b"', '"\\ud83d\\ude97"']),
+    *itertools.product(["driver_id"], [f'"{"𝄞" * 32}"', '"$where"', '"a.b"', '"\\u00a0"', '"\\u2028"', '"a\\u0301"']),
+]
+
+
+def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mongod):
+    lines = [altered(*case, make_whole_trip(trip_id=f"t{number}")) for number, case in enumerate(AT_THE_BOUNDS)]
+    path = write_lines("trips.ndjson", *lines)
+    load_file(path)
+    for line in path.read_text().splitlines():
+        trip = json.loads(line)
+        found = mongod.trips.find_one({"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0, "day": 0})
+        assert {name: repr(value) for name, value in found.items()} == {n: repr(v) for n, v in trip.items()}
+
+
+@pytest.mark.parametrize("date", ["2024-02-29", "0001-01-01", "9999-12-31"])
+def test_a_date_that_exists_is_loaded(load_file, write_lines, mongod, date):
+    load_file(write_lines("drivers.ndjson", make_driver("d1", first_travel_date=date)), "drivers")
+    assert travel_dates(mongod) == (date, None)
+
+
+# What is out of shape: not an object in JSON.
+
+
+NO_JSON = ["x", "{", '{"trip_id": }', "{} {}", '{"trip_id": "a",}', "{'a': 1}", '"\\x"', "{\u00a0}", "\x00", "\x0b"]
+NO_JSON += ['{"trip_id": 01}', '{"trip_id": .5}', '{"trip_id": +1}', '{"trip_id": "a\tb"}', "//", "\ufeff{}", "{}\x00"]
+NO_JSON += [f'{{"trip_id": {"9" * 5000}}}', "NaN", '{"trip_id": "a"', '"trip_id"}']
+
+
+def test_a_line_that_is_not_json_is_rejected(rejects):
+    found = rejects(*NO_JSON)
+    assert [row["input"] for row in found.values()] == NO_JSON
+    assert [row["reason"] for row in found.values() if not row["reason"].startswith("Not JSON")] == []
+
+
+@pytest.mark.parametrize("depth", [5_000, 100_000])
+def test_a_line_nested_too_deeply_is_rejected(reason, depth):
+    assert "nested" in reason('{"a": ' + "[" * depth + "]" * depth + "}")
+
+
+def test_a_line_that_is_no_object_is_rejected(rejects):
+    found = rejects("[]", "[{}]", "null", "1", '"text"', "true", "1.5")
+    assert [row["reason"] for row in found.values()] == ["Not a JSON object."] * 7
+
+
+@pytest.mark.parametrize("path", ["distance_miles", "trail_path.1.course"])
+def test_a_constant_that_json_does_not_know_is_rejected(rejects, path):
+    found = rejects(*(altered(path, name) for name in ("NaN", "Infinity", "-Infinity", "nan", "inf")))
+    assert [row["reason"].startswith("Not JSON") for row in found.values()] == [True] * 5
+
+
+@pytest.mark.parametrize("path", ["trip_id", *(f"{inside}.again" for inside in OBJECTS)])
+def test_a_key_given_twice_is_rejected_at_any_depth(reason, path):
+    key = path.rpartition(".")[2]
+    assert f'"{key}"' in reason(altered(path, f'"x", "{key}": "x"'))
+
+
+def test_a_key_given_twice_in_two_spellings_is_rejected(reason):
+    assert '"trip_id"' in reason(altered("trip_id", '"a", "trip\\u005fid": "a"'))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps(make_driver("d\ud800")),
+        json.dumps(make_driver("d1", alias="\udc00")),
+        json.dumps(make_driver("d1", first_name="a\ude00\ud83d")),
+        json.dumps({**make_driver("d1"), "\ud800": 1}),
+        json.dumps({**make_driver("d1"), "x": {"\udfff": 1}}),
+    ],
+)
+def test_a_lone_surrogate_is_rejected_in_value_and_key(reason, line):
+    assert "surrogate" in reason(line, "drivers")
+
+
+# What is out of shape: fields.
+
+
+def assert_each_rejected(found, paths):
+    """Check that the lines from 2 on were rejected, each with a reason that names its path."""
+    assert list(found) == list(range(2, 2 + len(paths)))
+    blamed = {path: found[number]["reason"] for number, path in enumerate(paths, 2)}
+    assert {path: why for path, why in blamed.items() if not why.startswith(f"{spelled(path)}: ")} == {}
+
+
+def test_a_missing_field_is_rejected_at_any_depth(rejects):
+    paths = [path for path, _ in LEAVES if not path.startswith("events.3.event_data.")]
+    paths += ["event_summary", "trail_path", "events", "events.3.event_data"]
+    assert_each_rejected(rejects(*(altered(path, None) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("name", ["zzz", "Trip_id", "$where", "fleet", "day", "_id", "a.b", "__proto__"])
+def test_an_unknown_field_is_rejected_at_any_depth(rejects, name):
+    lines = [json.dumps({**WHOLE, name: None})]
+    lines += [altered(path, json.dumps({**dict(leaves_at(path)), name: None})) for path in OBJECTS]
+    assert [row["reason"].endswith(f"{name}: Unknown field.") for row in rejects(*lines).values()] == [True] * 6
+
+
+def leaves_at(path):
+    return functools.reduce(lambda found, step: found[step], steps_of(path), WHOLE).items()
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", '[{"a": 1}]', "1e400", "-1e400", f"{2**63}", f"{-(2**63) - 1}", "1e999"])
+def test_what_no_field_takes_is_rejected_everywhere(rejects, text):
+    paths = [path for path, _ in LEAVES]
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+def test_null_is_rejected_where_the_contract_does_not_allow_it(rejects):
+    paths = [path for path, _ in LEAVES if path not in ("insurance_period", "tracking_id")]
+    paths += ["event_summary", "focus_area", "trail_path", "trail_path.1", "events", "events.3", "events.3.event_data"]
+    assert_each_rejected(rejects(*(altered(path, "null") for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ['"1"', '""', "true", "false", '"1.5"'])
+def test_a_number_is_neither_string_nor_boolean(rejects, text):
+    paths = [path for path, value in LEAVES if type(value) in (int, float)]
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ["1.0", "2.0", "1e0", "0.5", "-0.0", "1E3"])
+def test_an_integer_has_no_fraction(rejects, text):
+    paths = [path for path, _ in LEAVES if path.endswith(("_count", "time", "stamp", "insurance_period", "event_type"))]
+    paths = [path for path in paths if not path.endswith("time_seconds")]
+    assert len(paths) == 12
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ["0", "1", '"true"'])
+def test_a_boolean_is_neither_number_nor_string(rejects, text):
+    paths = [path for path, value in LEAVES if type(value) is bool]
+    assert len(paths) == 4
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ["1", "1.5", "true"])
+def test_a_string_is_neither_number_nor_boolean(rejects, text):
+    paths = [path for path, value in LEAVES if isinstance(value, str)]
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("path", ["trail_path", "events"])
+def test_a_list_holds_objects_of_its_shape(rejects, path):
+    assert_each_rejected(rejects(*(altered(path, text) for text in ("{}", '"x"', "1", "true"))), [path] * 4)
+    items = rejects(*(altered(path, text) for text in ("[1]", "[[]]", "[null]", '["x"]')))
+    assert_each_rejected(items, [f"{path}.0"] * 4)
+
+
+@pytest.mark.parametrize("text", ["90.0001", "-91", "1e9", f"{MAX_INT}"])
+def test_a_latitude_outside_90_is_rejected(rejects, text):
+    paths = [path for path, _ in LEAVES if path.endswith("latitude")]
+    assert len(paths) == 6
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ["180.0001", "-181", "1e9", f"{MIN_INT}"])
+def test_a_longitude_outside_180_is_rejected(rejects, text):
+    paths = [path for path, _ in LEAVES if path.endswith("longitude")]
+    assert len(paths) == 6
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ["-1", f"{MIN_INT}"])
+def test_a_negative_count_duration_or_distance_is_rejected(rejects, text):
+    paths = [path for path, _ in LEAVES if path.endswith(("_count", "_seconds", "_miles"))]
+    assert len(paths) == 11
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+@pytest.mark.parametrize("text", ["-0.001", "-5e-324"])
+def test_a_duration_or_distance_just_below_zero_is_rejected(rejects, text):
+    paths = [path for path, _ in LEAVES if path.endswith(("_seconds", "_miles"))]
+    assert len(paths) == 7
+    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
+
+
+IDS_OUT_OF_BOUNDS = [
+    "",
+    ".",
+    "..",
+    "x" * 129,
+    "é" * 64 + "x",
+    "𝄞" * 33,
+    *(f"a{char}b" for char in "\x00\x01\t\n\r\x1f\x7f\x80\x85\x9f"),
+]
+
+
+@pytest.mark.parametrize("path", ["trip_id", "driver_id", "tracking_id"])
+def test_an_identifier_out_of_bounds_is_rejected(rejects, path):
+    lines = [altered(path, json.dumps(value)) for value in IDS_OUT_OF_BOUNDS]
+    assert_each_rejected(rejects(*lines), [path] * len(lines))
+
+
+def test_an_insurance_period_other_than_1_2_3_or_null_is_rejected(rejects):
+    lines = [altered("insurance_period", text) for text in ("0", "4", "-1", '"1"', "true", "1.0", f"{MAX_INT}")]
+    assert_each_rejected(rejects(*lines), ["insurance_period"] * 7)
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("trip_end_time", str(WHOLE["trip_start_time"] - 1)),
+        ("trip_start_time", str(WHOLE["trip_end_time"] + 1)),
+        ("events.3.event_end_timestamp", str(WHOLE["trip_start_time"] - 1)),
+        ("events.0.event_start_timestamp", str(WHOLE["trip_end_time"])),
+    ],
+)
+def test_an_end_before_its_start_is_rejected(reason, path, text):
+    assert reason(altered(path, text)).startswith(spelled(path).replace("_start_", "_end_"))
+
+
+def test_an_unknown_event_type_is_rejected(rejects):
+    lines = [altered("events.1.event_type", str(kind)) for kind in (0, 3, 4, 5, 6, 8, 10, -1, MAX_INT)]
+    assert_each_rejected(rejects(*lines), ["events.1.event_type"] * 9)
+
+
+@pytest.mark.parametrize("index", range(4))
+def test_an_event_name_that_is_not_its_types_is_rejected(rejects, index):
+    own = EVENTS[index][1]
+    names = [name for _, name, _ in EVENTS if name != own] + [own.lower(), f"{own} ", ""]
+    path = f"events.{index}.event_name"
+    assert_each_rejected(rejects(*(altered(path, json.dumps(name)) for name in names)), [path] * 6)
+
+
+@pytest.mark.parametrize("data", [SPEEDS, {"user_speed_mph": 1}])
+def test_event_data_where_there_is_none_is_rejected(rejects, data):
+    paths = [f"events.{index}.event_data" for index in range(3)]
+    assert_each_rejected(rejects(*(altered(path, json.dumps(data)) for path in paths)), paths)
+
+
+def test_overspeeding_without_its_speeds_is_rejected(rejects):
+    lines = [altered(f"events.3.event_data.{name}", None) for name in SPEEDS] + [altered("events.3.event_data", "{}")]
+    assert_each_rejected(rejects(*lines), ["events.3.event_data"] * 4)
+
+
+DATES = ["2026-02-30", "2026-02-29", "20260101", "2026-1-1", "2026-W01-1", "2026-001", "26-01-01", "2026-01-01 "]
+DATES += ["2026-01-01T00:00:00", "", "0000-01-01", "2026-13-01", "2026-00-10", "２０２６-01-01", "10000-01-01", "today"]
+
+
+@pytest.mark.parametrize("name", ["first_travel_date", "last_travel_date"])
+def test_a_date_that_is_none_is_rejected(rejects, name):
+    lines = [json.dumps(make_driver("d1", **{name: date})) for date in DATES]
+    assert_each_rejected(rejects(*lines, kind="drivers"), [name] * len(DATES))
+
+
+@pytest.mark.parametrize("value", [1, 1.5, True, [], {}, 20260101])
+def test_the_fields_of_a_driver_are_strings(rejects, value):
+    paths = list(make_driver())
+    lines = [json.dumps(make_driver(**{"driver_id": "d1", path: value})) for path in paths]
+    assert_each_rejected(rejects(*lines, kind="drivers"), paths)
+
+
+def test_a_driver_without_id_is_rejected(rejects):
+    lines = ['{"alias": "x"}', "{}", '{"driver_id": null}', '{"driver_id": ""}']
+    assert_each_rejected(rejects(*lines, kind="drivers"), ["driver_id"] * 4)
+
+
+def test_an_unknown_field_of_a_driver_is_rejected(reason):
+    assert reason(json.dumps(make_driver("d1", status="active")), "drivers") == "status: Unknown field."
+
+
+def test_a_reason_names_every_fault_up_to_five(reason):
+    why = reason('{"trip_id": 1, "driver_id": 2}')
+    assert why.startswith("trip_id: Must be a string. driver_id: Must be a string. trip_start_time: ")
+    assert why.endswith(" and 13 more.")
+
+
+# What is out of shape: size.
+
+
+def test_a_line_over_15_mb_is_rejected_and_those_after_it_are_loaded(load_file, write_lines, mongod):
+    large = json.dumps(make_driver("large", alias="é" * 7_500_000), ensure_ascii=False)
+    path = write_lines("drivers.ndjson", make_driver("d1"), large, make_driver("d3"), "bad", make_driver("d5"))
+    load_file(path, "drivers", status=1)
+    first, second = read_rejects(path)
+    assert first == {"line": 2, "reason": "Longer than 15000000 bytes.", "input": large[:1000]}
+    assert (second["line"], second["input"]) == (4, "bad")
+    assert [driver["driver_id"] for driver in mongod.drivers.find()] == ["d1", "d3", "d5"]
+
+
+@pytest.mark.parametrize("end", ["\n", ""])
+@pytest.mark.parametrize(("size", "loaded"), [(15_000_000, 1), (15_000_001, 0)])
+def test_15_mb_is_the_longest_line(load_file, tmp_path, mongod, size, loaded, end):
+    path = tmp_path / "drivers.ndjson"
+    line = json.dumps(make_driver("d1", alias=""))
+    path.write_text(line.replace('""', '"' + "x" * (size - len(line)) + '"') + end)
+    load_file(path, "drivers", status=1 - loaded)
+    assert mongod.drivers.count_documents({}) == loaded
+
+
+def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_file, write_lines, mongod):
+    point = '{"timestamp":1,"latitude":1,"longitude":1,"course":1}'
+    large = altered("trail_path", "[" + ",".join([point] * 255_000) + "]", make_trip(trip_id="large"))
+    assert len(large) < 15_000_000
+    path = write_lines("trips.ndjson", large, make_trip(trip_id="small"))
+    load_file(path, status=1)
+    (row,) = read_rejects(path)
+    assert (row["line"], row["reason"]) == (1, "Larger than MongoDB's 16777216 bytes a document.")
+    assert trip_ids(mongod) == ["small"]
+
+
+# The rejects file.
+
+
+def test_the_rejects_file_is_replaced_by_the_next_import(load_file, write_lines):
+    load_file(write_lines("trips.ndjson", "one", "two"), status=1)
+    path = write_lines("trips.ndjson", make_trip(), "three")
+    load_file(path, status=1)
+    assert [(row["line"], row["input"]) for row in read_rejects(path)] == [(2, "three")]
+
+
+def test_the_rejects_file_is_removed_when_nothing_was_rejected(load_file, write_lines, tmp_path):
+    load_file(write_lines("trips.ndjson", "bad"), status=1)
+    load_file(write_lines("trips.ndjson", make_trip()))
+    assert [path.name for path in tmp_path.glob("trips*")] == ["trips.ndjson"]
+
+
+def test_another_folder_takes_the_rejects(load_file, write_lines, tmp_path):
+    (tmp_path / "out").mkdir()
+    path = write_lines("trips.ndjson", "bad")
+    result = load_file(path, status=1, options=["--rejects", str(tmp_path / "out")])
+    assert f"listed in {tmp_path}/out/trips.ndjson.rejected.ndjson" in result.stdout
+    assert read_rejects(tmp_path / "out" / "trips.ndjson")[0]["input"] == "bad"
+    assert not rejects_of(path).exists()
+
+
+def test_two_files_that_would_share_a_rejects_file_are_refused(command, mongod, tmp_path):
+    paths = [tmp_path / folder / "same.ndjson" for folder in ("a", "b")]
+    for path in paths:
+        path.parent.mkdir()
+        path.write_text(json.dumps(make_driver("d1")))
+    words = ["--drivers", str(paths[0]), "--trips", str(paths[1]), "--rejects", str(tmp_path)]
+    result = command("import", "--fleet", "f1", *words)
+    assert result.exit_code == 2
+    assert "same.ndjson.rejected.ndjson" in result.stderr
+    assert mongod.drivers.count_documents({}) == 0
+
+
+def test_a_rejects_file_that_cannot_be_written_is_told_in_one_line(load_file, write_lines, tmp_path):
+    (tmp_path / "trips.ndjson.rejected.ndjson.partial").mkdir()
+    result = load_file(write_lines("trips.ndjson", make_trip(), "bad"), status=1)
+    assert result.stderr.startswith("Error: Line 2 is out of shape (Not JSON")
+    assert "cannot be written" in result.stderr
+    assert "--rejects" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_both_files_are_loaded_though_the_first_has_rejects(command, mongod, write_lines):
+    drivers, trips = write_lines("drivers.ndjson", "bad"), write_lines("trips.ndjson", make_trip(trip_id="t1"))
+    result = command("import", "--fleet", "f1", "--drivers", str(drivers), "--trips", str(trips))
+    assert result.exit_code == 1
+    assert trip_ids(mongod) == ["t1"]
+
+
+# Later lines replace earlier ones.
+
+
+def test_loading_files_twice_changes_nothing(load_file, write_lines, mongod):
+    drivers = write_lines("drivers.ndjson", make_driver("d1", first_travel_date="2026-01-01"), make_driver("d9"))
+    trips = [make_whole_trip(trip_id=f"t{n}", driver_id=f"d{n % 3}") for n in range(7)]
+    trips = write_lines("trips.ndjson.gz", *trips, {**trips[0], "driver_id": "d5"})
+    load_file(drivers, "drivers")
+    load_file(trips)
+    once = stored(mongod)
+    load_file(trips)
+    load_file(drivers, "drivers")
+    assert stored(mongod) == once
+    assert [len(once[name]) for name in ("drivers", "trips", "daily_summaries", "writers")] == [5, 7, 4, 0]
+
+
+@pytest.fixture(params=["one batch", "a batch a line", "an import a line"])
+def load_lines(request, load_file, write_lines, monkeypatch):
+    """Import documents in order, cut up in three ways."""
+
+    def load_lines(*documents, kind="trips"):
+        if request.param == "an import a line":
+            for document in documents:
+                load_file(write_lines("lines.ndjson", document), kind)
+        else:
+            load_file(write_lines("lines.ndjson", *documents), kind)
+
+    if request.param == "a batch a line":
+        monkeypatch.setattr(imports, "BATCH_LINES", 1)
+    return load_lines
+
+
+def test_a_later_line_of_a_trip_replaces_an_earlier_one(load_lines, mongod):
+    load_lines(*(make_trip(trip_id="t1", distance_miles=miles) for miles in (1.0, 2.0, 3.0)), make_trip(trip_id="t2"))
+    assert [trip["distance_miles"] for trip in mongod.trips.find({"trip_id": "t1"})] == [3.0]
+    assert [doc["summary"]["distance_miles"] for doc in summaries(mongod)] == [13.0]
+
+
+def test_a_later_line_of_a_driver_replaces_an_earlier_one_whole(load_lines, mongod):
+    first = make_driver("d1", first_name="Ada", alias="A", first_travel_date="2026-01-01")
+    load_lines(first, make_driver("d1", first_name="Eve", last_travel_date="2026-02-02"), kind="drivers")
+    expected = make_driver("d1", first_name="Eve", last_travel_date="2026-02-02")
+    assert list(mongod.drivers.find({}, {"_id": 0, "fleet": 0, "imported": 0})) == [expected]
+
+
+def test_a_trip_that_moves_to_another_day_makes_both_days_right(load_lines, mongod):
+    others = [make_trip("2026-03-10T09:00"), make_trip("2026-03-12T09:00")]
+    load_lines(make_trip("2026-03-10T23:59", trip_id="t1"), *others, make_trip("2026-03-12T00:00", trip_id="t1"))
+    assert dates_driven(mongod) == {("d1", "2026-03-10"): 1, ("d1", "2026-03-12"): 2}
+
+
+def test_a_trip_that_moves_to_another_driver_leaves_none_behind(load_lines, mongod):
+    load_lines(make_trip(driver_id="d1", trip_id="t1"), make_trip(driver_id="d2", trip_id="t1"))
+    assert dates_driven(mongod) == {("d2", "2026-03-10"): 1}
+    assert travel_dates(mongod, "d1") == (None, None)
+
+
+def test_the_driver_of_a_line_that_was_replaced_exists_too(load_lines, mongod):
+    load_lines(make_trip(driver_id="d1", trip_id="t1"), make_trip(driver_id="d2", trip_id="t1"))
+    drivers = {driver["driver_id"]: driver for driver in mongod.drivers.find({}, {"_id": 0, "fleet": 0, "imported": 0})}
+    assert drivers["d1"] == make_driver("d1")
+    assert drivers["d2"] == make_driver("d2", first_travel_date="2026-03-10", last_travel_date="2026-03-10")
+
+
+def test_travel_dates_shrink_when_a_trip_moves_away(load_lines, mongod):
+    first, last = make_trip("2026-03-01T08:00", trip_id="t1"), make_trip("2026-03-31T08:00", trip_id="t2")
+    middle = make_trip("2026-03-15T08:00", trip_id="t3")
+    load_lines(first, last, middle, {**first, "driver_id": "d2"}, make_trip("2026-03-20T08:00", trip_id="t2"))
+    assert travel_dates(mongod, "d1") == ("2026-03-15", "2026-03-20")
+
+
+@pytest.mark.parametrize("kinds", [("drivers", "trips"), ("trips", "drivers"), ("trips", "drivers", "trips")])
+@pytest.mark.parametrize(
+    ("first", "last", "expected"),
+    [
+        (None, None, ("2026-03-10", "2026-03-12")),
+        ("2026-01-01", "2026-12-31", ("2026-01-01", "2026-12-31")),
+        ("2026-03-11", "2026-03-11", ("2026-03-10", "2026-03-12")),
+        ("2026-04-01", None, ("2026-03-10", "2026-03-12")),
+        (None, "2026-04-01", ("2026-03-10", "2026-04-01")),
+    ],
+)
+def test_travel_dates_are_the_widest_of_file_and_trips(load_file, write_lines, mongod, first, last, expected, kinds):
+    driver = make_driver("d1", first_travel_date=first, last_travel_date=last)
+    paths = {
+        "drivers": write_lines("drivers.ndjson", driver),
+        "trips": write_lines("trips.ndjson", make_trip("2026-03-12T23:00"), make_trip("2026-03-10T00:00")),
+    }
+    for kind in kinds:
+        load_file(paths[kind], kind)
+    assert travel_dates(mongod) == expected
+
+
+def test_travel_dates_of_an_earlier_driver_file_do_not_linger(load_file, write_lines, mongod):
+    load_file(write_lines("trips.ndjson", make_trip()))
+    for first in ("2026-01-01", "2026-02-02"):
+        load_file(write_lines("drivers.ndjson", make_driver("d1", first_travel_date=first)), "drivers")
+    assert travel_dates(mongod) == ("2026-02-02", "2026-03-10")
+
+
+def test_trips_leave_a_drivers_names_alone(load_file, write_lines, mongod):
+    load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Ada", email="a@b")), "drivers")
+    load_file(write_lines("trips.ndjson", make_trip(driver_id="d1")))
+    driver = mongod.drivers.find_one({})
+    assert (driver["first_name"], driver["last_name"], driver["email"]) == ("Ada", None, "a@b")
+
+
+def test_a_trip_belongs_to_the_utc_date_of_its_start(load_file, write_lines, mongod):
+    last = epoch_ms("2026-03-11T00:00") - 1
+    before_1970 = make_trip(trip_start_time=-1, trip_end_time=0)
+    load_file(write_lines("trips.ndjson", make_trip(trip_start_time=last, trip_end_time=last + 1), before_1970))
+    assert set(dates_driven(mongod)) == {("d1", "2026-03-10"), ("d1", "1969-12-31")}
+
+
+def test_fleets_with_the_same_ids_do_not_touch_each_other(load_file, write_lines, mongod):
+    load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Ada")), "drivers")
+    load_file(write_lines("trips.ndjson", make_trip("2026-03-10T08:00", trip_id="t1", distance_miles=1.0)))
+    first = stored(mongod)
+    load_file(write_lines("trips.ndjson", make_trip("2026-04-10T08:00", "d1", trip_id="t1")), fleet="f2")
+    load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Eve")), "drivers", fleet="f2")
+    mine = {name: [doc for doc in found if bson.decode(doc)["fleet"] == "f1"] for name, found in stored(mongod).items()}
+    assert mine == first
+    assert trip_ids(mongod, fleet="f2") == ["t1"]
+
+
+def test_many_batches_are_all_loaded(load_file, write_lines, mongod, monkeypatch):
+    monkeypatch.setattr(imports, "BATCH_LINES", 7)
+    result = load_file(write_lines("trips.ndjson", *(make_trip(driver_id=f"d{n % 5}") for n in range(50))))
+    assert result.stdout == "trips.ndjson: 50 loaded, 0 rejected\n"
+    assert dates_driven(mongod) == {(f"d{n}", "2026-03-10"): 10 for n in range(5)}
+
+
+def test_a_batch_ends_at_its_bytes_too(load_file, write_lines, mongod, monkeypatch):
+    monkeypatch.setattr(imports, "BATCH_BYTES", 1)
+    load_file(write_lines("trips.ndjson", *(make_trip(trip_id=f"t{n}") for n in range(3))))
+    assert trip_ids(mongod) == ["t0", "t1", "t2"]
+
+
+# What cannot be read, and what was not meant.
+
+
+def cut_gzip(lines):
+    return gzip.compress(lines)[:-20]
+
+
+def corrupt_gzip(lines):
+    packed = bytearray(gzip.compress(lines, compresslevel=0))
+    packed[len(packed) // 2] ^= 0xFF
+    return bytes(packed)
+
+
+def gzip_with_garbage(lines):
+    return gzip.compress(lines) + b"garbage"
+
+
+@pytest.mark.parametrize("damage", [cut_gzip, corrupt_gzip, gzip_with_garbage, lambda lines: b"\x1f\x8bx"])
+def test_a_damaged_gzip_file_ends_in_one_line_and_leaves_the_rejects_file_alone(load_file, tmp_path, damage):
+    path = tmp_path / "trips.ndjson.gz"
+    rejects_of(path).write_text("of an earlier import")
+    lines = ["bad", *(json.dumps(make_trip()) for _ in range(200))]
+    path.write_bytes(damage("\n".join(lines).encode()))
+    result = load_file(path, status=1)
+    assert result.stderr.startswith(f"Error: {path} cannot be read past line ")
+    assert result.stderr.count("\n") == 1
+    assert rejects_of(path).read_text() == "of an earlier import"
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_whole_file_loads_after_a_damaged_one(load_file, tmp_path, mongod):
+    path = tmp_path / "trips.ndjson.gz"
+    lines = "\n".join(json.dumps(make_trip(trip_id=f"t{n}")) for n in range(3)).encode()
+    for content, status in ((cut_gzip(lines), 1), (gzip.compress(lines), 0)):
+        path.write_bytes(content)
+        load_file(path, status=status)
+    assert dates_driven(mongod) == {("d1", "2026-03-10"): 3}
+
+
+def test_a_pipe_is_read_like_a_file(command, write_lines, mongod):
+    path = write_lines("trips.ndjson", make_trip(trip_id="t1"))
+    reading, writing = os.pipe()
+    os.write(writing, path.read_bytes())
+    os.close(writing)
+    result = command("import", "--fleet", "f1", "--trips", f"/dev/fd/{reading}", "--rejects", str(path.parent))
+    os.close(reading)
+    assert result.exit_code == 0, result.output
+    assert trip_ids(mongod) == ["t1"]
+
+
+def test_neither_file_is_a_usage_error(command):
+    result = command("import", "--fleet", "f1")
+    assert result.exit_code == 2
+    assert "--drivers" in result.stderr
+
+
+def test_no_fleet_is_a_usage_error(command, write_lines):
+    result = command("import", "--trips", str(write_lines("trips.ndjson", make_trip())))
+    assert result.exit_code == 2
+    assert "--fleet" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--drivers", "--trips"])
+@pytest.mark.parametrize("name", ["nowhere.ndjson", "."])
+def test_what_is_no_file_is_a_usage_error(command, tmp_path, option, name):
+    result = command("import", "--fleet", "f1", option, str(tmp_path / name))
+    assert result.exit_code == 2
+    assert option in result.stderr
+
+
+@pytest.mark.parametrize("fleet", [name for name in IDS_OUT_OF_BOUNDS if "\0" not in name])
+def test_a_fleet_id_out_of_bounds_is_a_usage_error(command, write_lines, mongod, fleet):
+    result = command("import", "--fleet", fleet, "--trips", str(write_lines("trips.ndjson", make_trip())))
+    assert result.exit_code == 2
+    assert "--fleet" in result.stderr
+    assert mongod.trips.count_documents({}) == 0
+
+
+def test_a_folder_for_rejects_that_is_not_there_is_a_usage_error(command, write_lines, tmp_path):
+    path = write_lines("trips.ndjson", make_trip())
+    result = command("import", "--fleet", "f1", "--trips", str(path), "--rejects", str(tmp_path / "nowhere"))
+    assert result.exit_code == 2
+    assert "--rejects" in result.stderr
+
+
+def test_an_integer_past_64_bits_is_found_between_others(command, mongod, write_lines):
+    trail = [make_point(0, course=course) for course in (0, 2**63, 1e19)]
+    path = write_lines("trips.ndjson", make_trip(trail_path=trail), make_trip(trip_id="after"))
+    assert command("import", "--fleet", "f1", "--trips", str(path)).exit_code == 1
+    assert [trip["trip_id"] for trip in mongod.trips.find()] == ["after"]
+
+
+def test_a_trip_that_would_fit_but_for_what_is_stored_beside_it_is_rejected(command, mongod, write_lines):
+    point = {"timestamp": 1, "latitude": 1, "longitude": 1, "course": 1}
+    many = 240_000
+    sizes = [len(bson.encode(make_trip(trip_id="big", trail_path=[point] * n))) for n in (many, many + 1)]
+    many += (16 * 1024 * 1024 - sizes[0]) // (sizes[1] - sizes[0])
+    trip = make_trip(trip_id="big", trail_path=[point] * many)
+    path = write_lines("trips.ndjson", json.dumps(trip, separators=(",", ":")), make_trip(trip_id="after"))
+    assert command("import", "--fleet", "f1", "--trips", str(path)).exit_code == 1
+    assert [trip["trip_id"] for trip in mongod.trips.find()] == ["after"]
+
+
+def test_an_oversized_line_that_begins_blank_is_rejected(command, mongod, tmp_path):
+    (tmp_path / "trips.ndjson").write_bytes(b" " * 15_000_001 + json.dumps(make_trip()).encode())
+    assert command("import", "--fleet", "f1", "--trips", str(tmp_path / "trips.ndjson")).exit_code == 1
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_the_end_of_a_line_does_not_count_to_its_length(command, mongod, tmp_path, end):
+    line = json.dumps(make_driver("d1", alias=""))
+    path = tmp_path / "drivers.ndjson"
+    path.write_text(line.replace('""', f'"{"x" * (15_000_000 - len(line))}"') + end, newline="")
+    assert command("import", "--fleet", "f1", "--drivers", str(path)).exit_code == 0
+
+
+def test_a_rejects_file_never_takes_the_place_of_an_input(command, write_lines):
+    trips, drivers = write_lines("a", make_trip()), write_lines("a.rejected.ndjson", make_driver())
+    result = command("import", "--fleet", "f1", "--trips", str(trips), "--drivers", str(drivers))
+    assert (result.exit_code, drivers.exists()) == (2, True)
+    assert "a.rejected.ndjson" in result.stderr
+
+
+def test_a_full_disk_is_told_in_one_line(command, write_lines, tmp_path):
+    (tmp_path / "trips.ndjson.rejected.ndjson.partial").symlink_to("/dev/full")
+    result = command("import", "--fleet", "f1", "--trips", str(write_lines("trips.ndjson", *["x" * 9000] * 3)))
+    assert result.exit_code == 1
+    assert "cannot be written" in result.stderr

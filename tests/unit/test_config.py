@@ -1,0 +1,120 @@
+"""app/config.py: every setting."""
+
+import dataclasses
+
+import pytest
+from limits import parse
+
+from app.config import Config, ConfigError
+from app.db import connect
+
+READ = Config.from_environment
+
+
+def test_without_any_setting_the_defaults_hold():
+    assert READ({}) == Config()
+    assert (Config().mongodb_database, Config().data_dir) == ("driver_analytics", ".data")
+    assert (Config().bind, Config().processing_delay_hours) == ("127.0.0.1:8000", 4)
+    assert (Config().rate_limit, Config().auth_failure_limit) == (parse("5000/minute"), parse("60/minute"))
+    assert Config().cors_origins == ()
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Config), ids=lambda field: field.name)
+def test_an_empty_setting_is_the_default(field):
+    assert READ({field.name.upper(): "  "}) == Config()
+
+
+@pytest.mark.parametrize("field", dataclasses.fields(Config), ids=lambda field: field.name)
+def test_a_setting_says_what_it_means_and_its_default_can_be_read(field):
+    assert field.metadata["meaning"]
+    assert READ({field.name.upper(): field.metadata["default"]}) == Config()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("MONGODB_URI", "mongodb://db:27017", "mongodb://db:27017"),
+        ("MONGODB_URI", " mongodb+srv://db ", "mongodb+srv://db"),
+        ("MONGODB_DATABASE", "other", "other"),
+        ("DATA_DIR", "/var/lib/data", "/var/lib/data"),
+        ("BIND", "0.0.0.0:80", "0.0.0.0:80"),
+        ("WEB_CONCURRENCY", "0", 0),
+        ("WEB_CONCURRENCY", "256", 256),
+        ("RATE_LIMIT", "10 per second", parse("10/second")),
+        ("RATE_LIMIT", "100/hour", parse("100/hour")),
+        ("AUTH_FAILURE_LIMIT", "1 per day", parse("1/day")),
+        ("RATELIMIT_STORAGE_URI", "redis://localhost:6379", "redis://localhost:6379"),
+        ("PROCESSING_DELAY_HOURS", "0", 0),
+        ("PROCESSING_DELAY_HOURS", "1.5", 1.5),
+        ("PROCESSING_DELAY_HOURS", "10000", 10_000),
+        ("CORS_ORIGINS", "https://a.example, http://b:8080", ("https://a.example", "http://b:8080")),
+        ("LOG_LEVEL", "debug", "DEBUG"),
+    ],
+)
+def test_a_setting_is_read(name, text, value):
+    assert READ({name: text}) == dataclasses.replace(Config(), **{name.lower(): value})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        *(("MONGODB_URI", text) for text in ("localhost", "http://db", "mongodb", "MONGODB", "redis://x")),
+        *(("WEB_CONCURRENCY", text) for text in ("-1", "257", "1.5", "two", "+1", "٣", "1e1", "9" * 5000)),
+        *(("RATE_LIMIT", text) for text in ("5000", "per minute", "x per minute", "5 per fortnight", "-")),
+        *(("AUTH_FAILURE_LIMIT", text) for text in ("60", "sixty per minute")),
+        *(("PROCESSING_DELAY_HOURS", text) for text in ("-1", "four", "nan", "inf", "-inf", "10001", "4h", "1e400")),
+        *(
+            ("CORS_ORIGINS", text)
+            for text in ("*", "example.com", "https://a.example/", "https://a/b", "ftp://a", "null")
+        ),
+        *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x")),
+        *(("LOG_LEVEL", text) for text in ("LOUD", "CRITICAL!", "20", "trace")),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_named(name, text):
+    with pytest.raises(ConfigError, match=rf"^{name}\b"):
+        READ({name: text})
+
+
+@pytest.mark.parametrize("uri", ["mongodb://", "mongodb://a:b:c", "mongodb://u:p@:1@h"])
+def test_a_uri_that_names_no_server_is_named(uri):
+    with pytest.raises(ConfigError, match=r"^MONGODB_URI\b"):
+        connect(uri)
+
+
+def test_other_variables_are_left_alone():
+    assert READ({"PATH": "/bin", "mongodb_uri": "nonsense", "WEB_CONCURRENCY_": "x"}) == Config()
+
+
+def test_settings_do_not_change():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().bind = "x"
+
+
+@pytest.mark.parametrize("name", ["MONGODB_URI", "RATELIMIT_STORAGE_URI"])
+def test_the_message_about_a_uri_does_not_hold_its_password(name):
+    with pytest.raises(ConfigError) as caught:
+        READ({name: "nonsense://user:secret@host"})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["a b", "a/b", "a.b", "x" * 57, "$x"])
+def test_a_database_name_that_mongodb_does_not_take_is_refused(text):
+    with pytest.raises(ConfigError, match="MONGODB_DATABASE"):
+        READ({"MONGODB_DATABASE": text})
+
+
+def test_a_number_of_any_length_gets_the_same_reason():
+    with pytest.raises(ConfigError, match="a whole number from 0 to 256"):
+        READ({"WEB_CONCURRENCY": "9" * 5000})
+
+
+@pytest.mark.parametrize("text", ["https://", "https://a,http://", "https://user:pw@a", "https://a/b", "https://a b"])
+def test_what_is_no_origin_is_refused(text):
+    with pytest.raises(ConfigError, match="CORS_ORIGINS"):
+        READ({"CORS_ORIGINS": text})
+
+
+def test_a_rate_of_zero_is_refused():
+    with pytest.raises(ConfigError, match="RATE_LIMIT"):
+        READ({"RATE_LIMIT": "0 per minute"})

@@ -1,0 +1,245 @@
+"""schemas/query.py: what a client may ask."""
+
+import datetime
+import json
+from urllib.parse import quote
+
+import pytest
+import time_machine
+from hypothesis import given
+from hypothesis import strategies as st
+from marshmallow import ValidationError
+
+from schemas.query import DailyQuery, DriversQuery, DriverTripsQuery, NoQuery, Query, TripQuery, WeeklyQuery
+from tests.factories import epoch_ms
+
+QUERIES = {
+    DriversQuery: {},
+    DriverTripsQuery: {"driver_id": "d1"},
+    TripQuery: {"filter_value": "t1"},
+    DailyQuery: {},
+    WeeklyQuery: {},
+    NoQuery: {},
+}
+
+
+@pytest.fixture
+def on():
+    """Make it noon of a date, UTC."""
+    travellers = []
+
+    def on(date):
+        travellers.append(time_machine.travel(f"{date}T12:00:00Z", tick=False))
+        travellers[-1].start()
+
+    yield on
+    for traveller in reversed(travellers):
+        traveller.stop()
+
+
+@pytest.fixture
+def wednesday(on):
+    on("2026-03-18")
+
+
+def reasons(query: Query, text: bytes | str, **path):
+    with pytest.raises(ValidationError) as caught:
+        query.parse(text if isinstance(text, bytes) else text.encode(), **path)
+    return caught.value.messages
+
+
+def faults(query, text, path):
+    try:
+        query.parse(text, **path)
+    except ValidationError as error:
+        return error.messages
+    return {}
+
+
+def takes(query, date):
+    """Return whether a query takes a start_date."""
+    path = {"driver_id": "d1"} if isinstance(query, DriverTripsQuery) else {}
+    text = f"start_date={date}" if path else f"start_date={date}&driver_id=d1"
+    found = faults(query, text.encode(), path)
+    assert list(found) in ([], ["start_date"])
+    return not found
+
+
+@pytest.mark.parametrize(
+    ("today", "first"),
+    [
+        ("2026-08-31", "2026-02-28"),
+        ("2026-08-30", "2026-02-28"),
+        ("2026-08-29", "2026-02-28"),
+        ("2026-08-28", "2026-02-28"),
+        ("2026-08-27", "2026-02-27"),
+        ("2024-08-31", "2024-02-29"),
+        ("2024-08-29", "2024-02-29"),
+        ("2024-02-29", "2023-08-29"),
+        ("2026-12-31", "2026-06-30"),
+        ("2026-03-31", "2025-09-30"),
+        ("2026-03-18", "2025-09-18"),
+        ("2026-01-01", "2025-07-01"),
+        ("2026-06-30", "2025-12-30"),
+    ],
+)
+@pytest.mark.parametrize("query", [DriverTripsQuery(), DailyQuery()])
+def test_dates_reach_six_calendar_months_back(on, query, today, first):
+    on(today)
+    before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
+    assert (takes(query, first), takes(query, before)) == (True, False)
+
+
+@pytest.mark.parametrize(("query", "today_allowed"), [(DriverTripsQuery(), True), (DailyQuery(), False)])
+def test_today_is_a_start_date_of_trips_alone_and_tomorrow_of_nothing(wednesday, query, today_allowed):
+    assert [takes(query, f"2026-03-{day}") for day in (17, 18, 19)] == [True, today_allowed, False]
+
+
+@pytest.mark.parametrize("time", ["2026-03-18T00:00:00Z", "2026-03-18T23:59:59.999Z", "2026-03-17T23:00:00-01:00"])
+def test_a_day_changes_at_midnight_utc(time):
+    with time_machine.travel(time, tick=False):
+        assert [takes(DailyQuery(), f"2026-03-{day}") for day in ("17", "18")] == [True, False]
+
+
+def test_a_week_starts_on_a_monday(wednesday):
+    assert [day for day in range(1, 18) if takes(WeeklyQuery(), f"2026-03-{day:02}")] == [2, 9, 16]
+
+
+def test_the_reason_names_the_monday_of_the_week(wednesday):
+    found = reasons(WeeklyQuery(), "start_date=2026-03-15&driver_id=d1")
+    assert found == {"start_date": ["Must be a Monday, such as 2026-03-09."]}
+
+
+def test_a_week_that_starts_today_has_not_begun_to_be_asked_for(on):
+    on("2026-03-16")
+    assert not takes(WeeklyQuery(), "2026-03-16")
+
+
+def test_the_reason_names_the_window(on):
+    on("2026-08-31")
+    path = {"driver_id": "d1"}
+    expected = {"start_date": ["Must be from 2026-02-28 to 2026-08-31."]}
+    assert reasons(DriverTripsQuery(), "start_date=2027-01-01", **path) == expected
+
+
+def test_a_date_becomes_its_first_millisecond(wednesday):
+    found = DriverTripsQuery().parse(b"start_date=2026-03-17", driver_id="d1")
+    assert found == {"driver_id": "d1", "start": epoch_ms("2026-03-17T00:00"), "limit": 50, "page": 1}
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["20260317", "2026-3-17", "2026-W12-2", "2026-076", "2026-03-17T00:00:00", " 2026-03-17", "2026-03-17 ", ""]
+    + ["2026-02-30", "2026-00-01", "2026-03-32", "0000-01-01", "٢٠٢٦-03-17", "today", "2026-03-17\n", "2026-03-17\x00"]
+    + ["+2026-03-17", "26-03-17", "2026/03/17", "99999-01-01", "-026-03-17", "0001-01-01", "9999-12-31"],
+)
+@pytest.mark.parametrize("query", [DriverTripsQuery(), DailyQuery(), WeeklyQuery()])
+def test_other_spellings_of_a_date_are_refused(wednesday, query, date):
+    assert not takes(query, quote(date))
+
+
+NO_NUMBERS = ["0", "-1", "+1", "01", "1.0", "1e1", " 1", "1 ", "1\n", "٣", "１", "", "x", "0x1", "1_0", "9" * 5000]
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, "101"])
+def test_a_limit_is_1_to_100_in_plain_digits(value):
+    assert list(reasons(DriversQuery(), f"limit={quote(value)}")) == ["limit"]
+
+
+@pytest.mark.parametrize("value", [*NO_NUMBERS, "1000000001"])
+def test_a_page_is_1_to_a_billion_in_plain_digits(value):
+    assert list(reasons(TripQuery(), f"page={quote(value)}", filter_value="t1")) == ["page"]
+
+
+@pytest.mark.parametrize(("limit", "page"), [(1, 1), (99, 10), (100, 1_000_000_000)])
+def test_limit_and_page_are_taken_up_to_their_bounds(limit, page):
+    assert DriversQuery().parse(f"limit={limit}&page={page}".encode()) == {"limit": limit, "page": page}
+
+
+def test_limit_and_page_have_defaults():
+    assert DriversQuery().parse(b"") == {"limit": 50, "page": 1}
+
+
+@pytest.mark.parametrize("name", ["Limit", "limit[]", "nope", "$where", "fleet", "%20limit", "limit%00", "_schema", ""])
+@pytest.mark.parametrize("query", QUERIES)
+def test_an_unknown_parameter_is_refused_by_its_name(wednesday, query, name):
+    text = f"start_date=2026-03-09&driver_id=d1&{name}=1" if query in (DailyQuery, WeeklyQuery) else f"{name}=1"
+    found = reasons(query(), text, **QUERIES[query])
+    assert found[name.replace("%20", " ").replace("%00", "\0")] == ["Unknown parameter."]
+
+
+def test_an_identifier_of_the_path_is_no_parameter(wednesday):
+    found = reasons(DriverTripsQuery(), "start_date=2026-03-17&driver_id=d1", driver_id="d1")
+    assert found == {"driver_id": ["Unknown parameter."]}
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_parameter_given_several_times_is_refused_even_when_alike(times):
+    found = reasons(DriversQuery(), "&".join(["limit=1"] * times))
+    assert found == {"limit": [f"Must be given once; it is given {times} times."]}
+
+
+def test_all_faults_are_told_at_once(wednesday):
+    found = reasons(DailyQuery(), "start_date=x&driver_id=&nope=1&driver_id=d1&driver_id=.")
+    assert set(found) == {"start_date", "driver_id", "nope"}
+    assert [reason.partition(":")[0] for reason in found["driver_id"]] == ["Value 1", "Value 3"]
+
+
+@pytest.mark.parametrize("query", [DailyQuery(), WeeklyQuery()])
+def test_what_is_required_must_be_given(query):
+    assert reasons(query, "") == {"driver_id": ["Must be given."], "start_date": ["Must be given."]}
+
+
+def test_drivers_are_asked_for_once_each_in_the_order_given(wednesday):
+    found = DailyQuery().parse(b"driver_id=b&start_date=2026-03-17&driver_id=a&driver_id=b")
+    assert found == {"driver_id": ["b", "a"], "start_date": "2026-03-17"}
+
+
+@pytest.mark.parametrize(("count", "fine"), [(1, True), (20, True), (21, False)])
+def test_one_to_twenty_drivers_count_as_sent(wednesday, count, fine):
+    text = b"start_date=2026-03-17" + b"&driver_id=same" * count
+    if fine:
+        assert DailyQuery().parse(text)["driver_id"] == ["same"]
+    else:
+        assert reasons(DailyQuery(), text) == {"driver_id": ["Must be given 1 to 20 times; it is given 21 times."]}
+
+
+IDS = ["x" * 128, "é" * 64, "a/b", "a b", "a+b", "a&b=c", "%41", "...", "$where", "𝄞", "\u2028", "null", "0"]
+NO_IDS = ["", "x" * 129, "é" * 64 + "x", ".", "..", "a\0", "\n", "a\x7f", "\x85", "a\x9f"]
+
+
+@pytest.mark.parametrize("value", IDS)
+def test_an_identifier_is_any_text_within_its_bounds(wednesday, value):
+    assert TripQuery().parse(b"", filter_value=value)["filter_value"] == value
+    assert DailyQuery().parse(f"start_date=2026-03-17&driver_id={quote(value)}".encode())["driver_id"] == [value]
+
+
+@pytest.mark.parametrize("value", [*NO_IDS, "\udcff", "a\udc80"])
+def test_an_identifier_of_the_path_out_of_bounds_is_refused(value):
+    assert list(reasons(TripQuery(), "", filter_value=value)) == ["filter_value"]
+
+
+@pytest.mark.parametrize("value", [*(quote(text) for text in NO_IDS), "%ff", "a%80b", "%ed%a0%80", "%c0%af"])
+def test_an_identifier_of_the_query_out_of_bounds_is_refused(wednesday, value):
+    assert list(reasons(DailyQuery(), f"start_date=2026-03-17&driver_id={value}")) == ["driver_id"]
+
+
+@pytest.mark.parametrize("text", [b"driver_id=\xff", b"driver_id=d\xed\xa0\x80", b"driver_id=%ff\xff"])
+def test_raw_bytes_that_are_no_utf_8_are_refused(wednesday, text):
+    assert list(reasons(DailyQuery(), b"start_date=2026-03-17&" + text)) == ["driver_id"]
+
+
+def test_raw_utf_8_is_read_like_its_percent_encoding(wednesday):
+    assert DailyQuery().parse("start_date=2026-03-17&driver_id=é".encode())["driver_id"] == ["é"]
+
+
+def test_a_name_that_is_no_utf_8_is_refused_in_a_form_that_json_holds():
+    assert reasons(DriversQuery(), b"%ff=1") == reasons(DriversQuery(), b"\xfe=1") == {"?": ["Unknown parameter."]}
+
+
+@given(st.binary(max_size=60) | st.from_regex(rb"(limit|page|start_date|driver_id|%[0-9a-f]{2}|[=&;+1-])*"))
+def test_whatever_the_query_it_is_taken_or_refused_with_reasons(text):
+    for query, path in QUERIES.items():
+        found = faults(query(), text, path)
+        assert all(isinstance(reason, str) for reasons in found.values() for reason in reasons)
+        assert isinstance(json.dumps(found, ensure_ascii=False).encode(), bytes)

@@ -1,0 +1,76 @@
+"""schemas.trip.Rows: the fast way through a trail finds what the plain one finds."""
+
+import json
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from marshmallow import ValidationError, fields
+
+from schemas.trip import Rows, TrailPoint
+from tests.factories import make_point
+
+FAST, PLAIN = Rows(TrailPoint), fields.List(fields.Nested(TrailPoint))
+NAMES = tuple(make_point(0))
+
+
+def outcome(field, value):
+    """Return the value as loaded, key order and types told apart, or its faults."""
+    try:
+        return "loaded", repr(field.deserialize(value))
+    except ValidationError as error:
+        return "refused", error.messages
+
+
+INFINITY = float("inf")
+bounds = [0, -0.0, -90, 90, 90.0, -90.5, 91, 180, -180, 180.5, 2**63, 2**63 - 1, -(2**63), -(2**63) - 1, INFINITY]
+numbers = st.one_of(st.sampled_from(bounds), st.integers(-90, 90), st.floats(-90, 90), st.floats(width=16))
+numbers = numbers.filter(lambda number: number == number)
+odd = st.one_of(st.none(), st.booleans(), st.text(max_size=2), st.lists(st.integers(), max_size=1), st.just({}))
+degrees = st.integers(-90, 90) | st.floats(-90, 90)
+columns = {"timestamp": st.integers(-90, 90), "latitude": degrees, "longitude": degrees, "course": degrees}
+good_points = st.permutations(NAMES).flatmap(
+    lambda names: st.fixed_dictionaries({name: columns[name] for name in names})
+)
+any_points = st.dictionaries(st.sampled_from([*NAMES, "extra"]), numbers | odd, max_size=5)
+nearly_good_points = st.builds(
+    lambda point, name, value: {**point, name: value}, good_points, st.sampled_from(NAMES), numbers | odd
+)
+trails = st.lists(st.one_of(good_points, nearly_good_points), max_size=6) | st.lists(any_points | odd, max_size=4)
+
+
+@given(trails)
+@example([])
+@example([make_point(0, course=1e19), make_point(1)])
+def test_the_fast_way_finds_what_the_plain_one_finds(trail):
+    assert outcome(FAST, trail) == outcome(PLAIN, trail)
+
+
+@given(st.lists(good_points, min_size=1, max_size=6))
+def test_a_good_trail_is_loaded_as_it_is_in_the_order_of_the_contract(trail):
+    expected = [{name: point[name] for name in NAMES} for point in trail]
+    assert json.dumps(FAST.deserialize(trail)) == json.dumps(expected)
+
+
+@pytest.mark.parametrize("value", [None, {}, "x", 1, True, (), ({},), {"0": {}}])
+def test_what_is_no_list_is_refused_alike(value):
+    assert outcome(FAST, value) == outcome(PLAIN, value)
+
+
+@pytest.mark.parametrize("index", [0, 7, 19])
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("latitude", 90.001), ("longitude", -180.1), ("course", "1"), ("course", True), ("course", None)]
+    + [("timestamp", 1.0), ("timestamp", 2**63), ("course", INFINITY)],
+)
+def test_one_bad_point_among_good_ones_is_found_wherever_it_lies(index, name, value):
+    trail = [make_point(number) for number in range(20)]
+    trail[index][name] = value
+    kind, faults = outcome(FAST, trail)
+    assert (kind, list(faults), list(faults[index])) == ("refused", [index], [name])
+
+
+def test_a_good_trail_never_takes_the_slow_way(monkeypatch):
+    monkeypatch.setattr(fields.List, "_deserialize", None)
+    trail = [make_point(number) for number in range(3)]
+    assert FAST.deserialize(trail) == trail
