@@ -123,11 +123,11 @@ def register(app: Flask) -> None:
     @app.errorhandler(HTTPException)
     def unroutable(error: HTTPException) -> Response:
         if isinstance(error, LimitBreached):
-            return _respond(RateLimitExceeded(f"Over {error.limit.limit} calls for this fleet; see Retry-After."))
+            return _respond(RateLimitExceeded(f"Over the fleet's limit of {error.limit.limit}; see Retry-After."))
         if isinstance(error, UnknownMethod):
             allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
             if request.method == "OPTIONS":
-                return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow})
+                return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
             return _respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
         if (error.code or 500) >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return _respond(InternalError())

@@ -74,7 +74,7 @@ def count_failure(address: str) -> None:
     if window is not None:
         _, wait = _reopens(window.reset_time)
         raise RateLimitExceeded(
-            f"Over {limit} calls without a valid key from this address; see Retry-After.",
+            f"Over the limit of {limit} for calls without a valid key; see Retry-After.",
             headers={"Retry-After": str(wait)},
         )
 

@@ -36,14 +36,15 @@ def main() -> None:
         cli()
     except ConfigError as error:
         raise SystemExit(f"Error: {error}") from None
-    except BulkWriteError as error:
-        raise SystemExit(f"Error: MongoDB: {error.details['writeErrors'][0]['errmsg']}") from None
     except PyMongoError as error:
-        raise SystemExit(f"Error: MongoDB: {_first_line(error)}") from None
+        raise SystemExit(f"Error: MongoDB: {_in_short(error)}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
 
 
-def _first_line(error: Exception) -> str:
-    # A driver's message goes on with the whole topology, or with the document.
-    return str(error).partition(", Timeout:")[0].partition(", full error:")[0].splitlines()[0]
+def _in_short(error: PyMongoError) -> str:
+    text = error.details["writeErrors"][0]["errmsg"] if isinstance(error, BulkWriteError) else str(error)
+    # A driver's message goes on with the whole topology, the whole command or the document.
+    for more in (", Timeout:", " { ", ", full error:", "\n"):
+        text = text.partition(more)[0]
+    return text

@@ -10,9 +10,12 @@ from typing import Any, NamedTuple
 from pymongo import ASCENDING, DESCENDING, DeleteOne, ReplaceOne, UpdateOne
 
 from app.store import pipelines
+from schemas.driver import Driver
+from schemas.stored import TravelDates
 from scripts.store import Document, Store
 
-NAMES = ("first_name", "last_name", "email", "alias")
+DATES = tuple(TravelDates().fields)
+NAMES = tuple(name for name in Driver().fields if name not in ("driver_id", *DATES))
 
 
 class Day(NamedTuple):
@@ -85,10 +88,7 @@ def write_drivers(db: Store, fleet: str, imported: Mapping[str, Document | None]
 def _as_imported(line: Document | None, stored: Document | None) -> tuple[Document, Document]:
     names: Document = line or stored or {}
     dates: Document = line or (stored or {}).get("imported", {})
-    return (
-        {name: names.get(name) for name in NAMES},
-        {name: dates.get(name) for name in ("first_travel_date", "last_travel_date")},
-    )
+    return {name: names.get(name) for name in NAMES}, {name: dates.get(name) for name in DATES}
 
 
 def _given(*dates: str | None) -> list[str]:

@@ -31,7 +31,7 @@ def _aggregates(shape: Query, find_summaries: Callable[..., dict[str, Any]]) -> 
     asked, fleet = query["driver_id"], g.key.fleet
     known = drivers.find_by_id(get_db(), fleet, asked)
     if unknown := [driver_id for driver_id in asked if driver_id not in known]:
-        raise NotFound(f"Not in this fleet: {', '.join(map(repr, unknown))}.")
+        raise NotFound(f"Not in this fleet: {', '.join(unknown)}")
     found = find_summaries(get_db(), fleet, asked, query["start_date"])
     rows = [{"driver_info": known[driver_id], "driving_summary": found.get(driver_id)} for driver_id in asked]
     return json_response({"data": rows})

@@ -22,7 +22,7 @@ def list_driver_trips(driver_id: str) -> Response:
     """List one driver's visible trips from a date on, oldest first."""
     query = DriverTripsQuery().parse(request.query_string, driver_id=driver_id)
     if not drivers.find_by_id(get_db(), g.key.fleet, [driver_id]):
-        raise NotFound(f"No driver {driver_id!r} in this fleet.")
+        raise NotFound(f"Not in this fleet: {driver_id}")
     page = trips.find_driver_trips(get_db(), g.key.fleet, **query, ended_by=_visible_until())
     return page_response(TripSummaryPage(), page)
 
