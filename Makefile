@@ -13,6 +13,8 @@ setup: $(STAMP) ## make .venv from the lock file
 	@:
 
 $(STAMP): requirements.lock setup.cfg pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "There is no $(PYTHON); set PYTHON to one: make setup PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; set PYTHON to one: make setup PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
@@ -36,7 +38,7 @@ lint: setup ## ruff, mypy and the import contract
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+	@$(BIN)/lint-imports --no-logo
 
 lock: setup ## pin every dependency anew, with hashes
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --all-extras \

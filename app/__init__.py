@@ -6,8 +6,8 @@ from flask import Flask
 from pymongo import MongoClient
 
 from app import auth, errors, headers, limits, logs
-from app.config import Config, ConfigError
-from app.db import reading_client
+from app.config import API, Config, ConfigError
+from app.db import bounded_client
 from app.paths import EncodedPaths, SegmentConverter
 from app.views import BLUEPRINTS
 
@@ -22,7 +22,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     if client is None:
         if not config.mongodb_uri:
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
-        client = reading_client(config)
+        client = bounded_client(config.mongodb_uri)
     app = Flask("app", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
@@ -37,5 +37,5 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     limits.register(app, config, client)
     errors.register(app)
     for blueprint in BLUEPRINTS:
-        app.register_blueprint(blueprint, url_prefix=auth.API)
+        app.register_blueprint(blueprint, url_prefix=API)
     return app

@@ -3,12 +3,12 @@
 from flask import Flask, g, request
 from werkzeug.exceptions import MethodNotAllowed
 
+from app.config import API
 from app.db import get_db
 from app.errors import Unauthorized
 from app.limits import count_failure
 from app.store import keys
 
-API = "/api/v1"
 PUBLIC_ENDPOINTS = frozenset({"health.healthz"})
 SCHEME = "apikey"
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from limits import RateLimitItem, parse
+from limits import RateLimitItem, parse_many
 
+API = "/api/v1"
+MAX_PORT = 65_535
 # Storages that all workers and hosts share; `memory` is for one process.
 COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb", "mongodb+srv", "memory")
 
@@ -43,12 +45,19 @@ def _hours(text: str) -> float:
 
 def _rate(text: str) -> RateLimitItem:
     try:
-        rate = parse(text)
+        rates = parse_many(text)
     except ValueError:
-        rate = None
-    if rate is None or rate.amount < 1:
-        raise ValueError("a rate of one or more, such as '5000 per minute'")
-    return rate
+        rates = []
+    if len(rates) != 1 or rates[0].amount < 1:
+        raise ValueError("one rate of one or more, such as '5000 per minute'")
+    return rates[0]
+
+
+def _bind(text: str) -> str:
+    host, _, port = text.rpartition(":")
+    if not (text.startswith("unix:") and port) and not (host and port.isdigit() and 0 < int(port[:6]) <= MAX_PORT):
+        raise ValueError("ADDRESS:PORT or unix:PATH")
+    return text
 
 
 def _origins(text: str) -> tuple[str, ...]:
@@ -95,7 +104,7 @@ class Config:
     mongodb_uri: str = _setting("", "the MongoDB to use; an embedded one where it is empty", _mongodb_uri)
     mongodb_database: str = _setting("driver_analytics", "name of the database", _database)
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
-    bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on")
+    bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on", _bind)
     web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))
     rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
     auth_failure_limit: RateLimitItem = _setting(

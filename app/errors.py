@@ -10,6 +10,7 @@ from flask_limiter import RateLimitExceeded as LimitBreached
 from pymongo.errors import ConnectionFailure, ExecutionTimeout, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
+from werkzeug.exceptions import NotFound as UnknownPath
 
 from app.responses import json_response
 from schemas.error import ErrorBody, Problem
@@ -120,18 +121,26 @@ def register(app: Flask) -> None:
         errors = error.messages_dict
         return _respond(ValidationError(f"Invalid parameters: {', '.join(errors)}.", errors=errors))
 
-    @app.errorhandler(HTTPException)
-    def unroutable(error: HTTPException) -> Response:
-        if isinstance(error, LimitBreached):
-            return _respond(RateLimitExceeded(f"Over the fleet's limit of {error.limit.limit}; see Retry-After."))
-        if isinstance(error, UnknownMethod):
-            allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
-            if request.method == "OPTIONS":
-                return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
-            return _respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
-        if (error.code or 500) >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return _respond(InternalError())
+    @app.errorhandler(LimitBreached)
+    def limited(error: LimitBreached) -> Response:
+        return _respond(RateLimitExceeded(f"Over the fleet's limit of {error.limit.limit}; see Retry-After."))
+
+    @app.errorhandler(UnknownMethod)
+    def unknown_method(error: UnknownMethod) -> Response:
+        allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
+        if request.method == "OPTIONS":
+            return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
+        return _respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
+
+    @app.errorhandler(UnknownPath)
+    def unknown_path(error: UnknownPath) -> Response:
         return _respond(NotFound("No such path; doubled or trailing slashes and other cases are other paths."))
+
+    @app.errorhandler(HTTPException)
+    def refused(error: HTTPException) -> Response:
+        if error.code is None or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            return _respond(InternalError())
+        return _respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
     @app.errorhandler(PyMongoError)
     def store_failed(error: PyMongoError) -> Response:

@@ -1,7 +1,8 @@
 """The rate limit: calls of a fleet, counted by Flask-Limiter in a storage that all workers and hosts share.
 
-The windows are fixed: one opens with a fleet's first call and closes a period later. That is exact within a window and
-costs one operation a call; across the edge of two windows up to twice the limit can pass within one period.
+The windows are fixed: one opens with a fleet's first call and closes a period later. That is exact within a window;
+across the edge of two windows up to twice the limit can pass within one period. A call costs an operation of the
+storage to count and two to tell the client. With the storage down the service goes on, uncounted, and the log says so.
 """
 
 import math
@@ -15,26 +16,34 @@ from limits import RateLimitItem
 from limits.storage import MongoDBStorage
 from pymongo import MongoClient
 
-from app.config import Config
-from app.db import OPERATION_TIMEOUT_MS, connect
+from app.config import Config, ConfigError
+from app.db import bounded_client
 from app.errors import RateLimitExceeded
 
 POLICY = "fleet"
+SECONDS_BETWEEN_WARNINGS = 60
+# Redis is as near as the store, and a call waits for it before anything else.
+REDIS_TIMEOUT_SECONDS = 0.5
 
 
 def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
     """Count every authenticated call of `app`, whatever becomes of it, and tell the client where it stands."""
     # By default a call of an unknown path, which has no endpoint, is not counted.
     app.config[ConfigVars.REQUEST_IDENTIFIER] = lambda: request.endpoint or "unknown"
-    app.extensions["rate_limiter"] = limiter = Limiter(
-        key_func=lambda: g.key.fleet,
-        app=app,
-        application_limits=[str(config.rate_limit)],
-        strategy="fixed-window",
-        # With its storage down the service goes on serving, uncounted.
-        swallow_errors=True,
-        **_storage(config, client),
-    )
+    storage = _storage(config, client)
+    try:
+        limiter = Limiter(
+            key_func=lambda: g.key.fleet,
+            app=app,
+            application_limits=[str(config.rate_limit)],
+            strategy="fixed-window",
+            swallow_errors=True,
+            **storage,
+        )
+    except Exception:
+        # Each storage raises errors of its own, some of them with the URI.
+        raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: no storage can be opened with it.") from None
+    app.extensions["rate_limiter"] = limiter
 
     @limiter.request_filter
     def is_exempt() -> bool:
@@ -42,12 +51,16 @@ def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
 
     @app.after_request
     def tell(response: Response) -> Response:
+        if "key" not in g:
+            return response
+        # Of a call that could not be counted, Flask-Limiter knows no limit.
         if (limit := limiter.current_limit) is None:
+            _tell_of_failure(None)
             return response
         try:
             reset_time, remaining = limit.window
-        except Exception:
-            app.logger.exception("rate limit storage failed; answering without its headers")
+        except Exception as error:
+            _tell_of_failure(error)
             return response
         amount, (reset_at, wait) = limit.limit.amount, _reopens(reset_time)
         response.headers["X-RateLimit-Limit"] = str(amount)
@@ -68,8 +81,8 @@ def count_failure(address: str) -> None:
     try:
         within = limiter.hit(limit, *identity)
         window = None if within else limiter.get_window_stats(limit, *identity)
-    except Exception:
-        current_app.logger.exception("rate limit storage failed; serving uncounted")
+    except Exception as error:
+        _tell_of_failure(error)
         return
     if window is not None:
         _, wait = _reopens(window.reset_time)
@@ -77,6 +90,14 @@ def count_failure(address: str) -> None:
             f"Over the limit of {limit} for calls without a valid key; see Retry-After.",
             headers={"Retry-After": str(wait)},
         )
+
+
+def _tell_of_failure(error: Exception | None) -> None:
+    """Say in the log, once a minute and worker, that calls are not counted."""
+    last = current_app.extensions.get("rate_limit_failure_told", -math.inf)
+    if (now := time.monotonic()) - last >= SECONDS_BETWEEN_WARNINGS:
+        current_app.extensions["rate_limit_failure_told"] = now
+        current_app.logger.warning("the rate limit's storage fails, serving uncounted: %s", error or "not reached")
 
 
 def _reopens(reset_time: float) -> tuple[int, int]:
@@ -103,10 +124,13 @@ def _storage(config: Config, client: MongoClient[Any]) -> dict[str, Any]:
     if not uri and not config.mongodb_uri:
         # A store in memory lives in one process, and so may the counters.
         return {"storage_uri": "memory://"}
-    if uri and not uri.startswith("mongodb"):
+    if uri.startswith("redis"):
+        timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
+        return {"storage_uri": uri, "storage_options": timeouts}
+    if uri.startswith("memory"):
         return {"storage_uri": uri}
     if uri:
-        client = connect(uri, timeoutMS=OPERATION_TIMEOUT_MS)
+        client = bounded_client(uri, "RATELIMIT_STORAGE_URI")
     # A database of its own, so that the service needs no right to write to the data.
     options = {"client": client, "database_name": f"{config.mongodb_database}_limits"}
     return {"storage_uri": "mongodb-client://", "storage_options": options}

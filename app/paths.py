@@ -46,7 +46,6 @@ def _sent_path(environ: "WSGIEnvironment") -> str:
     target: str = environ.get("RAW_URI") or environ.get("REQUEST_URI") or ""
     if not target:
         return quote(environ["PATH_INFO"], encoding="latin-1")
-    if not target.startswith("/"):
-        # The absolute form, which proxies send: http://host/path.
-        target = "/" + target.partition("://")[2].partition("/")[2]
-    return target.partition("?")[0]
+    path = target.partition("?")[0]
+    # The absolute form, which proxies send, is http://host/path.
+    return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]

@@ -43,7 +43,8 @@ def main() -> None:
 
 
 def _in_short(error: PyMongoError) -> str:
-    text = error.details["writeErrors"][0]["errmsg"] if isinstance(error, BulkWriteError) else str(error)
+    faults = error.details["writeErrors"] if isinstance(error, BulkWriteError) else None
+    text = faults[0]["errmsg"] if faults else str(error)
     # A driver's message goes on with the whole topology, the whole command or the document.
     for more in (", Timeout:", " { ", ", full error:", "\n"):
         text = text.partition(more)[0]

@@ -5,7 +5,6 @@ import datetime
 import os
 import shlex
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
@@ -13,17 +12,18 @@ from urllib.parse import quote
 import click
 from pymongo import DESCENDING
 
-from app.auth import API
-from app.config import Config
+from app.config import API, Config
+from app.store import Document
 from app.store.keys import get_key
+from app.store.trips import visible_until
 from schemas.driver import Driver
 from schemas.query import HISTORY
 from schemas.trip import ImportedTrip
 from scripts.demo_fleet import FLEET, make_drivers, make_trips
-from scripts.derive import Day, derive_days, mark_stale
+from scripts.derive import Day, derive_days, mark_stale, writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
-from scripts.store import Document, Store, open_store, writing
+from scripts.store import Store, open_store
 
 BATCH = 300
 # A fleet older than this is moved up to today: its trips would soon be older than what the service serves.
@@ -125,7 +125,7 @@ def _recent_trip(db: Store, config: Config) -> Document | None:
     now = datetime.datetime.now(datetime.UTC)
     shown = {
         "fleet": FLEET,
-        "trip_end_time": {"$lte": int(time.time() * 1000) - int(config.processing_delay_hours * 3_600_000)},
+        "trip_end_time": {"$lte": visible_until(config.processing_delay_hours)},
         "day.date": {"$gte": str((now - HISTORY).date() + datetime.timedelta(weeks=1)), "$lt": str(now.date())},
     }
     fields = {"_id": 0, "trip_id": 1, "driver_id": 1, "day": 1}

@@ -29,6 +29,8 @@ import random
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from schemas.trip import EVENT_TYPES
+
 FLEET = "demo"
 DAYS = 56  # a multiple of 7, so that a slot always falls on the same weekday
 
@@ -45,7 +47,6 @@ HIGHWAY_MPH = 55
 MAX_SPEED_MPH = 85  # the fastest that anybody of the fleet drives
 TURN_MPS2 = 2.4  # comfortable sideways acceleration
 SHARP_TURN = math.radians(35)  # less is a bend of the road, taken at speed
-EVENT_NAMES = {1: "RAPID_ACCELERATION", 2: "HARD_BRAKE", 7: "PHONE_USE", 9: "OVERSPEEDING"}
 
 Point = tuple[float, float]  # metres east and north of the town's centre
 Node = tuple[str, int, int]  # kind and numbers
@@ -241,17 +242,11 @@ def _make_trip(trip_id: str, driver_id: str, profile: Profile, leg: Leg, start_s
         "highway_miles": round(math.fsum(m for m, v in zip(miles, mph, strict=True) if v > HIGHWAY_MPH), 6),
         "night_driving_miles": round(math.fsum(itertools.compress(miles, night)), 6),
         "event_summary": summary,
-        "focus_area": {  # the contract's section 5: from half of the cap on
-            "is_phone_use": summary["phone_use_time_seconds"] / duration_seconds / 0.15 >= 0.5,
-            "is_rapid_acceleration": summary["rapid_acceleration_count"] / distance_miles * 100 / 20 >= 0.5,
-            "is_hard_brake": summary["hard_brake_count"] / distance_miles * 100 / 20 >= 0.5,
-            "is_overspeeding": summary["overspeeding_time_seconds"] / duration_seconds / 0.20 >= 0.5,
-        },
         "trail_path": trail,
         "events": [
             {
                 "event_type": event_type,
-                "event_name": EVENT_NAMES[event_type],
+                "event_name": EVENT_TYPES[event_type][0],
                 "event_start_timestamp": trail[i]["timestamp"],
                 "event_end_timestamp": trail[j]["timestamp"],
                 "event_start_latitude": trail[i]["latitude"],

@@ -1,18 +1,21 @@
 """What follows from the trips: daily summaries and the drivers' travel dates, derived for exactly the days touched.
 
 A day is marked stale before its trips are written and is clean again once its summary is. So a command that was killed
-leaves a trace of every day that it had begun, and the next one repairs those first.
+leaves a trace of every day that it had begun, and the next one repairs those first. What is asked of a stale day in the
+meantime is answered from its trips.
 """
 
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from pymongo import ASCENDING, DESCENDING, DeleteOne, ReplaceOne, UpdateOne
+from pymongo.errors import PyMongoError
 
-from app.store import pipelines
+from app.store import Document, pipelines
 from schemas.driver import Driver
 from schemas.stored import TravelDates
-from scripts.store import Document, Store
+from scripts.store import Store, Writer
 
 DATES = tuple(TravelDates().fields)
 NAMES = tuple(name for name in Driver().fields if name not in ("driver_id", *DATES))
@@ -23,6 +26,19 @@ class Day(NamedTuple):
 
     driver_id: str
     date: str
+
+
+@contextlib.contextmanager
+def writing(db: Store, fleet: str) -> Iterator[Writer]:
+    """Be the fleet's only writer, of a store in which nothing is stale."""
+    writer = Writer(db, fleet)
+    writer.acquire()
+    try:
+        derive_days(db, fleet, stale_days(db, fleet))
+        yield writer
+    finally:
+        with contextlib.suppress(PyMongoError):
+            writer.release()
 
 
 def mark_stale(db: Store, fleet: str, days: set[Day]) -> None:

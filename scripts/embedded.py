@@ -21,6 +21,7 @@ from pymongo.errors import PyMongoError
 START_SECONDS = 60
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
+RECORD = "mongod.json"
 
 
 class NoMongod(Exception):
@@ -32,9 +33,20 @@ class MongodFailed(Exception):
 
 
 class _Server(NamedTuple):
+    """A `mongod` as its record beside the data has it, and the process where it is a child of this one."""
+
     pid: int
     port: int
     process: subprocess.Popen[bytes] | None = None
+
+    def lives(self, data_dir: Path) -> bool:
+        """Return whether it runs, on these data: a pid may have gone to another process by now."""
+        # Of one that has ended and is not waited for yet, the command line is empty.
+        try:
+            command = Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        except OSError:
+            return False
+        return str(data_dir / "mongodb").encode() in command.split(b"\0")
 
 
 def find_mongod() -> str:
@@ -83,14 +95,16 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
     with (data_dir / "users.lock").open("a") as users, (data_dir / "start.lock").open("a") as start:
         fcntl.flock(users, fcntl.LOCK_SH)
         fcntl.flock(start, fcntl.LOCK_EX)
-        server = _running(data_dir) or _start(data_dir)
+        server = _recorded(data_dir)
+        if server is None or not _answers_in_time(server, data_dir):
+            server = _start(data_dir, server)
         fcntl.flock(start, fcntl.LOCK_UN)
         try:
             yield _uri(server.port)
         finally:
             # A forked worker comes by here too when it ends, with the same lock in hand.
             if os.getpid() == owner and _is_last(users):
-                _stop(server)
+                _stop(data_dir, server)
 
 
 def _is_last(users: TextIO) -> bool:
@@ -114,47 +128,65 @@ def _answers(port: int) -> bool:
     return True
 
 
-def _running(data_dir: Path) -> _Server | None:
+def _recorded(data_dir: Path) -> _Server | None:
     try:
-        server = _Server(**json.loads((data_dir / "mongod.json").read_text()))
+        return _Server(**json.loads((data_dir / RECORD).read_text()))
     except (OSError, ValueError, TypeError):
         return None
-    return server if _exists(server.pid) and _answers(server.port) else None
 
 
-def _start(data_dir: Path) -> _Server:
+def _answers_in_time(server: _Server, data_dir: Path) -> bool:
+    """Return whether a server answers as long as it lives: one that recovers from a crash takes a while."""
+    deadline = time.monotonic() + START_SECONDS
+    while server.lives(data_dir) and time.monotonic() < deadline:
+        if _answers(server.port):
+            return True
+        time.sleep(POLL_SECONDS)
+    return False
+
+
+def _start(data_dir: Path, earlier: _Server | None) -> _Server:
     mongod, log = find_mongod(), data_dir / "mongod.log"
-    port = _free_port()
+    # Where a server went down under those who use it, they find the next one on the same port.
+    port = earlier.port if earlier and _is_free(earlier.port) else _free_port()
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
     command += ["--nounixsocket", "--logpath", str(log), "--logappend"]
     # In a session of its own: a Ctrl-C at the terminal is for the command, which stops the server afterwards.
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    deadline = time.monotonic() + START_SECONDS
-    while not _answers(port):
-        if process.poll() is not None or time.monotonic() > deadline:
-            process.kill()
-            raise MongodFailed(f"The embedded MongoDB did not start; its log, {log}, says why.")
-        time.sleep(POLL_SECONDS)
-    (data_dir / "mongod.json").write_text(json.dumps({"pid": process.pid, "port": port}))
-    return _Server(process.pid, port, process)
-
-
-def _stop(server: _Server) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(server.pid, signal.SIGTERM)
-    deadline = time.monotonic() + STOP_SECONDS
-    # A child that has ended exists until it is waited for, which poll() does.
-    while (server.process.poll() is None if server.process else _exists(server.pid)) and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
-
-
-def _exists(pid: int) -> bool:
+    server = _Server(process.pid, port, process)
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
+        (data_dir / RECORD).write_text(json.dumps({"pid": process.pid, "port": port}))
+        if not _answers_in_time(server, data_dir):
+            raise MongodFailed(f"The embedded MongoDB did not start; its log, {log}, says why.")
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    return server
+
+
+def _stop(data_dir: Path, server: _Server) -> None:
+    # Another command may have started it anew.
+    recorded = _recorded(data_dir)
+    if recorded and recorded.pid != server.pid:
+        server = recorded
+    deadline = time.monotonic() + STOP_SECONDS
+    if server.lives(data_dir):
+        os.kill(server.pid, signal.SIGTERM)
+    while server.lives(data_dir) and time.monotonic() < deadline:
+        time.sleep(POLL_SECONDS)
+    if server.process and not server.lives(data_dir):
+        server.process.wait()
+    (data_dir / RECORD).unlink(missing_ok=True)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
     return True
 
 

@@ -11,13 +11,14 @@ import click
 from marshmallow import Schema
 from pymongo import InsertOne, ReplaceOne
 
+from app.store import Document
 from app.store.score import trip_focus_area
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.derive import Day, derive_days, mark_stale, stale_days, write_drivers
+from scripts.derive import Day, derive_days, mark_stale, write_drivers, writing
 from scripts.lines import Input, Line, Rejected, Rejects, parse
 from scripts.options import ID
-from scripts.store import Document, Store, Writer, open_store, writing
+from scripts.store import Store, Writer, open_store
 
 # A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
 BATCH_LINES = 2_000
@@ -44,7 +45,7 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
     earlier one of the same identifier.
 
     Lines out of shape go to FILE.rejected.ndjson beside the input, each with its number and the reason; the others are
-    loaded, and the exit status is 1.
+    loaded, and the exit status is 1. The README tells the format.
     """
     loads = [
         (path, schema, write)
@@ -61,7 +62,6 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
             "one after the other."
         )
     with open_store() as db, writing(db, fleet) as writer:
-        derive_days(db, fleet, stale_days(db, fleet))
         counts = [
             _import_file(path, schema, Rejects(target), functools.partial(_renew_and_write, writer, write, db, fleet))
             for (path, schema, write), target in zip(loads, targets, strict=True)

@@ -7,9 +7,9 @@ import time
 
 import click
 
-from app.store.keys import digest, make_key
+from app.store.keys import digest, make_key, state
 from scripts.options import ID
-from scripts.store import Document, Store, open_store
+from scripts.store import Store, open_store
 
 MS_PER_DAY = 86_400_000
 KEY_ID_LENGTH = 12
@@ -58,7 +58,7 @@ def list_(fleet: str) -> None:
     with open_store() as db:
         for key in db["keys"].find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
             expires = "never" if key["expires_at"] is None else _time(key["expires_at"])
-            click.echo("\t".join((key["key_id"], _state(key), _time(key["created_at"]), expires)))
+            click.echo("\t".join((key["key_id"], state(key), _time(key["created_at"]), expires)))
 
 
 @keys.command()
@@ -71,12 +71,6 @@ def revoke(key_id: str) -> None:
         if db["keys"].find_one({"key_id": key_id}) is None:
             raise click.ClickException(f"There is no key {key_id}; 'driver-analytics keys list --fleet ID' lists them.")
     click.echo(f"{key_id} is revoked.", err=True)
-
-
-def _state(key: Document) -> str:
-    if key["revoked_at"] is not None:
-        return "revoked"
-    return "expired" if key["expires_at"] is not None and key["expires_at"] <= time.time() * 1000 else "live"
 
 
 def _time(epoch_ms: int) -> str:

@@ -13,7 +13,7 @@ from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
 import bson
 import click
 import orjson
-from marshmallow import Schema, ValidationError
+from marshmallow import Schema, ValidationError, fields
 
 # Contract §9.
 MAX_LINE_BYTES = 15_000_000
@@ -26,6 +26,7 @@ MEASURED_LINE_BYTES = 4_000_000
 GZIP_MAGIC = b"\x1f\x8b"
 # A reason names so many faults of a line at the most.
 MAX_FAULTS = 5
+MISSING = str(fields.Field.default_error_messages["required"])
 # Every integer of fewer digits fits 64 bits.
 LONG_NUMBER = b"0" * 19
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
@@ -79,7 +80,9 @@ class Input:
                 elif content := content.strip(b" \t"):
                     yield Line(number, content, oversized=False)
         except (OSError, EOFError, zlib.error) as error:
-            raise click.ClickException(f"{self.path} cannot be read past line {number}: {error}") from None
+            raise click.ClickException(
+                f"{self.path} cannot be read past line {number}: {error}. Part of it is loaded; import it again, whole."
+            ) from None
 
     def _stream(self) -> BinaryIO:
         if self._file.peek(2).startswith(GZIP_MAGIC):
@@ -157,7 +160,8 @@ def _has_lone_surrogate(found: Any) -> bool:
 
 
 def _reason(error: ValidationError) -> str:
-    faults = list(_faults(error.messages, ""))
+    # What is wrong tells more than what is missing.
+    faults = sorted(_faults(error.messages, ""), key=lambda fault: MISSING in fault)
     more = [f"and {len(faults) - MAX_FAULTS} more."] if len(faults) > MAX_FAULTS else []
     return " ".join(faults[:MAX_FAULTS] + more)
 

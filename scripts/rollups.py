@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from scripts.derive import Day, derive_days, mark_stale, write_drivers
+from scripts.derive import Day, derive_days, mark_stale, write_drivers, writing
 from scripts.options import DATE, ID
-from scripts.store import Store, Writer, open_store, writing
+from scripts.store import Store, Writer, open_store
 
 CHUNK = 500
 

@@ -2,8 +2,11 @@
 
 import contextlib
 import dataclasses
+import errno
 import os
+import signal
 import socket
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,17 +14,16 @@ from typing import Any
 import click
 from flask import Flask
 from gunicorn.app.base import BaseApplication
-from gunicorn.util import parse_address
 from pymongo import MongoClient
 
 from app import create_app
 from app.config import Config, ConfigError
-from app.db import reading_client
+from app.db import bounded_client
 from app.logs import settings as log_settings
+from app.store import Document
 from scripts.demo import prepare_demo
-from scripts.embedded import MongodFailed, NoMongod, embedded_mongod
-from scripts.memory import memory_client
-from scripts.store import open_store
+from scripts.embedded import NoMongod
+from scripts.store import enter_mongodb, open_store
 
 THREADS = 8
 # Twenty of the longest driver_ids, percent-encoded, fit.
@@ -30,13 +32,12 @@ WORKER_TIMEOUT_SECONDS = 30
 GRACEFUL_TIMEOUT_SECONDS = 20
 # Longer than the idle timeout that load balancers come with, so that it is they who close an idle connection.
 KEEPALIVE_SECONDS = 75
-MAX_PORT = 65_535
 
 
 class Server(BaseApplication):  # type: ignore[misc]
     """gunicorn, which makes the application anew in each worker, after the fork."""
 
-    def __init__(self, config: Config, client: MongoClient[dict[str, Any]] | None, greeting: Sequence[str]) -> None:
+    def __init__(self, config: Config, client: MongoClient[Document] | None, greeting: Sequence[str]) -> None:
         self._config, self._client, self._greeting = config, client, greeting
         super().__init__()
 
@@ -65,6 +66,9 @@ class Server(BaseApplication):  # type: ignore[misc]
         return create_app(self._config, self._client)
 
     def _greet(self, arbiter: Any) -> None:
+        # A service manager says SIGHUP to reload, and has no terminal; a terminal says it when it is closed.
+        if sys.stderr.isatty():
+            signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         click.echo("\n".join(self._greeting))
 
 
@@ -86,42 +90,52 @@ def serve(demo: bool) -> None:
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {_shown(config.bind)}"]
         try:
-            uri = config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
-            config = dataclasses.replace(config, mongodb_uri=uri)
-            # A worker could not tell anybody but the log.
-            reading_client(config).close()
-            if demo:
-                with open_store(config) as db:
-                    greeting += prepare_demo(db, config)
+            config = dataclasses.replace(config, mongodb_uri=enter_mongodb(stack, config))
         except NoMongod as error:
             if not demo:
                 raise click.ClickException(str(error)) from None
-            click.echo(f"Warning: {error} Until then all data lie in memory and are lost at the end.", err=True)
-            client = memory_client()
-            greeting += prepare_demo(client[config.mongodb_database], config)
-        except MongodFailed as error:
-            raise click.ClickException(str(error)) from None
-        except OSError as error:
-            raise click.ClickException(f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}.") from None
+            client, greeting = _memory(config, error, greeting)
+        else:
+            # What a worker cannot use is told here, in one line.
+            with bounded_client(config.mongodb_uri) as probe:
+                create_app(config, probe)
+            if demo:
+                with open_store(config) as db:
+                    greeting += prepare_demo(db, config)
         Server(config, client, greeting).run()
+
+
+def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
+    # Only where no MongoDB is to be had is mongomock needed at all.
+    from scripts.memory import memory_client
+
+    click.echo(f"Warning: {error} Until then all data lie in memory and are lost at the end.", err=True)
+    client = memory_client()
+    return client, greeting + prepare_demo(client[config.mongodb_database], config)
 
 
 def _check_address(bind: str) -> None:
     try:
-        address = parse_address(bind)
-        if isinstance(address, tuple):
-            host, port = address
-            if port > MAX_PORT:
-                raise OverflowError(f"there is no port past {MAX_PORT}")
-            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        if bind.startswith("unix:"):
+            _check_path(Path(bind.removeprefix("unix:")))
+        else:
+            host, _, port = bind.rpartition(":")
+            family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
             with socket.socket(family) as probe:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)
-    except (OSError, RuntimeError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or error
+    except OSError as error:
         raise click.ClickException(
-            f"Cannot serve on {bind}: {reason}. Stop what uses it, or set BIND to another ADDRESS:PORT."
+            f"Cannot serve on {bind}: {error.strerror}. Stop what uses it, or set BIND to another ADDRESS:PORT."
         ) from None
+
+
+def _check_path(path: Path) -> None:
+    if not os.access(path.parent, os.W_OK):
+        raise OSError(errno.EACCES, f"{path.parent} is no folder that can be written")
+    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+        probe.connect(str(path))
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
 def _check_counters(config: Config) -> None:

@@ -5,19 +5,18 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from bson import ObjectId
 from pymongo.database import Database
-from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
+from pymongo.errors import DuplicateKeyError, OperationFailure
 
 from app.config import Config
 from app.db import connect
+from app.store import Document
 from app.store.indexes import INDEXES, VALIDATORS
 from scripts.embedded import MongodFailed, NoMongod, embedded_mongod
 
-Document = dict[str, Any]
 Store = Database[Document]
 
 SELECTION_TIMEOUT_MS = 5000
@@ -28,17 +27,25 @@ LEASE_SECONDS = 30
 WAIT_SECONDS = 0.5
 
 
+def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
+    """Return the URI of the MongoDB to use, embedded until the stack unwinds where none is set. Raises NoMongod."""
+    try:
+        return config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
+    except MongodFailed as error:
+        raise click.ClickException(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}.") from None
+
+
 @contextlib.contextmanager
 def open_store(config: Config | None = None) -> Iterator[Store]:
     """Open the store that the settings name, ready to be written to. Raises what ends a command in one line."""
     config = config or Config.from_environment()
     with contextlib.ExitStack() as stack:
         try:
-            uri = config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
-        except (NoMongod, MongodFailed) as error:
+            uri = enter_mongodb(stack, config)
+        except NoMongod as error:
             raise click.ClickException(str(error)) from None
-        except OSError as error:
-            raise click.ClickException(f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}.") from None
         client = stack.enter_context(connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS))
         db = client[config.mongodb_database]
         prepare(db)
@@ -79,7 +86,7 @@ class Writer:
                 click.echo(f"Waiting for process {holder['pid']}, which is writing to this fleet ...", err=True)
             if holder != seen:
                 seen, since = holder, time.monotonic()
-            died = holder["machine"] == self._held["machine"] and not Path(f"/proc/{holder['pid']}").exists()
+            died = holder["machine"] == self._held["machine"] and not _lives(holder["pid"])
             if (died or time.monotonic() - since > LEASE_SECONDS) and self._replace(holder, self._held):
                 return
             time.sleep(WAIT_SECONDS)
@@ -102,16 +109,14 @@ class Writer:
         return self._writers.replace_one(held, dict(by)).matched_count == 1
 
 
-@contextlib.contextmanager
-def writing(db: Store, fleet: str) -> Iterator[Writer]:
-    """Be the fleet's only writer."""
-    writer = Writer(db, fleet)
-    writer.acquire()
+def _lives(pid: int) -> bool:
     try:
-        yield writer
-    finally:
-        with contextlib.suppress(PyMongoError):
-            writer.release()
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _this_process() -> Document:

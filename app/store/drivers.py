@@ -3,7 +3,8 @@
 from pymongo import ASCENDING
 from pymongo.database import Database
 
-from app.store.page import Document, Page, find_page
+from app.store import Document
+from app.store.page import Page, find_page
 from schemas.derive import projection
 from schemas.driver import Driver
 

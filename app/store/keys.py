@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from pymongo.database import Database
 
-from app.store.page import Document
+from app.store import Document
 
 PREFIX = "da_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
+LIVE = "live"
 FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
@@ -49,11 +50,15 @@ def get_key(db: Database[Document], key: str) -> Key | None:
     if not is_well_formed(key):
         return None
     stored = db["keys"].find_one({"digest": digest(key)})
-    if stored is None or stored["revoked_at"] is not None:
-        return None
-    if stored["expires_at"] is not None and stored["expires_at"] <= time.time() * 1000:
-        return None
-    return Key(stored["key_id"], stored["fleet"])
+    return Key(stored["key_id"], stored["fleet"]) if stored and state(stored) == LIVE else None
+
+
+def state(stored: Document) -> str:
+    """Return whether a stored key is live, revoked or expired by now."""
+    if stored["revoked_at"] is not None:
+        return "revoked"
+    expires_at = stored["expires_at"]
+    return "expired" if expires_at is not None and expires_at <= time.time() * 1000 else LIVE
 
 
 def _checksum(body: str) -> str:

@@ -1,11 +1,10 @@
 """One page of an ordered query."""
 
 import dataclasses
-from typing import Any
 
 from pymongo.collection import Collection
 
-Document = dict[str, Any]
+from app.store import Document
 
 
 @dataclasses.dataclass(frozen=True)

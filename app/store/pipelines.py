@@ -10,12 +10,13 @@ from schemas.summary import DailySummary, WeeklySummary
 from schemas.trip import EventSummary
 
 Pipeline = list[dict[str, Any]]
+Days = list[dict[str, str]]
 
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 EVENTS = EventSummary().fields
 
 
-def daily_summaries(fleet: str, days: list[dict[str, str]]) -> Pipeline:
+def daily_summaries(fleet: str, days: Days) -> Pipeline:
     """Over `trips`: one document a driver and date that has trips, `{"day": ..., "summary": Daily summary}`.
 
     Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, day, trip_start_time, trip_id).
@@ -30,13 +31,16 @@ def daily_summaries(fleet: str, days: list[dict[str, str]]) -> Pipeline:
     ]
 
 
-def weekly_summaries(fleet: str, days: list[dict[str, str]], start_date: str, end_date: str) -> Pipeline:
+def weekly_summaries(fleet: str, days: Days, stale: Days, start_date: str, end_date: str) -> Pipeline:
     """Over `daily_summaries`: one document a driver who drove, `{"driver_id": ..., "summary": Weekly summary}`.
 
-    Index: (fleet, day), which also puts each breakdown in the order of its dates.
+    The `stale` days are made from the trips. Index: (fleet, day), which also puts each breakdown in the order of its
+    dates.
     """
+    from_trips = [{"$unionWith": {"coll": "trips", "pipeline": daily_summaries(fleet, stale)}}] if stale else []
     return [
         {"$match": {"fleet": fleet, "day": {"$in": days}, "summary": {"$exists": True}}},
+        *from_trips,
         {"$sort": {"day": 1}},
         _totals(
             "$day.driver_id",

@@ -1,17 +1,26 @@
 """Trips of a fleet."""
 
+import time
+
 from pymongo import ASCENDING
 from pymongo.database import Database
 
-from app.store.page import Document, Page, find_page
+from app.store import Document
+from app.store.page import Page, find_page
 from schemas.derive import projection
 from schemas.trip import TripDetail, TripSummary
 
+MS_PER_HOUR = 3_600_000
 SUMMARY = {"_id": 0, **projection(TripSummary())}
 DETAIL = {"_id": 0, **projection(TripDetail())}
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 # Of one trip_id there is one trip, and its index knows no times.
 DETAIL_ORDER = {"trip_id": [("trip_id", ASCENDING)], "tracking_id": OLDEST_FIRST}
+
+
+def visible_until(processing_delay_hours: float) -> int:
+    """Return the latest end (epoch ms) of a trip that is served by now."""
+    return int(time.time() * 1000) - int(processing_delay_hours * MS_PER_HOUR)
 
 
 def find_driver_trips(

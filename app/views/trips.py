@@ -1,7 +1,5 @@
 """Trips, in summary and in full."""
 
-import time
-
 from flask import Blueprint, Response, current_app, g, request
 
 from app.db import get_db
@@ -14,7 +12,6 @@ from schemas.query import DriverTripsQuery, TripQuery
 bp = Blueprint("trips", __name__)
 
 DETAIL_LIMIT = 5
-MS_PER_HOUR = 3_600_000
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
@@ -36,6 +33,4 @@ def list_trips(filter_param: str, filter_value: str) -> Response:
 
 
 def _visible_until() -> int:
-    """Return the latest end (epoch ms) of a trip that is served by now."""
-    delay_hours = current_app.extensions["config"].processing_delay_hours
-    return int(time.time() * 1000) - int(delay_hours * MS_PER_HOUR)
+    return trips.visible_until(current_app.extensions["config"].processing_delay_hours)

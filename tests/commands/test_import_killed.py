@@ -16,7 +16,7 @@ from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from scripts import imports
-from scripts.store import writing
+from scripts.derive import writing
 from tests.factories import make_driver, make_trip
 
 TRIPS = 300
@@ -276,7 +276,7 @@ def test_writers_of_a_fleet_never_overlap(mongod, monkeypatch):
 def test_a_writer_that_was_taken_over_stops_before_it_writes(command, mongod, write_lines, monkeypatch):
     path = write_lines("trips.ndjson", make_trip())
     taken = {"$set": {"beat": str(ObjectId())}}
-    monkeypatch.setattr(imports, "stale_days", lambda db, fleet: db.writers.update_one({}, taken) and set())
+    monkeypatch.setattr("scripts.derive.stale_days", lambda db, fleet: db.writers.update_one({}, taken) and set())
     result = command("import", "--fleet", "f1", "--trips", str(path))
     assert result.exit_code == 1
     assert "took over" in result.stderr

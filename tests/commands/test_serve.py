@@ -1,5 +1,6 @@
 """`driver-analytics serve`, as a process of its own."""
 
+import contextlib
 import datetime
 import json
 import os
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -30,19 +32,18 @@ START_SECONDS = 120
 class Served:
     """A running service; leaving it interrupts it as Ctrl-C does."""
 
-    def __init__(self, data_dir, *options, **environment):
+    def __init__(self, data_dir, *options, terminal=False, **environment):
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.bind = f"127.0.0.1:{probe.getsockname()[1]}"
         plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
         self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
+        self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
-            [COMMAND, "serve", *options],
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
+            [COMMAND, "serve", *options], env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
         )
+        if terminal:
+            os.close(errors)
         self.said = []
 
     def __enter__(self):
@@ -71,9 +72,20 @@ class Served:
                 return error.code, json.load(error)
 
 
+def until(holds):
+    """Wait for something to hold."""
+    deadline = time.monotonic() + START_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+
+
 def processes_in(folder):
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
-    return [line for line in listed.splitlines() if str(folder) in line]
+    """Return the command lines of the processes that work on a folder."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in found if str(folder) in line]
 
 
 @pytest.fixture(scope="module")
@@ -152,6 +164,40 @@ def test_sigterm_stops_everything_too(data_dir, first_run):
     assert processes_in(data_dir) == []
 
 
+def test_an_interrupt_while_the_store_starts_leaves_nothing_running(tmp_path):
+    with Served(tmp_path) as served:
+        until(lambda: (tmp_path / "mongod.json").exists())
+    assert processes_in(tmp_path) == []
+    with Served(tmp_path) as served:
+        assert served.read(1) == [f"Serving on http://{served.bind}"]
+
+
+def test_a_store_that_went_down_is_started_anew_by_the_next_command_for_all(tmp_path):
+    with Served(tmp_path) as served:
+        served.read(1)
+        os.kill(json.loads((tmp_path / "mongod.json").read_text())["pid"], signal.SIGKILL)
+        subprocess.run([COMMAND, "keys", "list", "--fleet", "f"], env=served.environment, check=True)
+        until(lambda: served.get("/healthz")[0] == 200)
+    assert processes_in(tmp_path) == []
+
+
+def test_a_terminal_that_closes_ends_it(tmp_path):
+    with Served(tmp_path, terminal=True) as served:
+        served.read(1)
+        os.close(served.terminal)
+        served.process.send_signal(signal.SIGHUP)
+        served.process.wait(60)
+    assert processes_in(tmp_path) == []
+
+
+def test_a_socket_in_use_is_not_taken_over(tmp_path):
+    bind = f"unix:{tmp_path}/socket"
+    nowhere = {"MONGODB_URI": "mongodb://127.0.0.1:1", "BIND": bind}
+    with Served(tmp_path, **nowhere) as served:
+        served.read(1)
+        assert fails(tmp_path, **nowhere).startswith(f"Error: Cannot serve on {bind}: Address already in use.")
+
+
 def test_without_a_store_it_starts_and_says_so_when_asked(tmp_path):
     with Served(tmp_path, MONGODB_URI="mongodb://127.0.0.1:1/?directConnection=true") as served:
         served.read(1)
@@ -205,7 +251,10 @@ def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
     assert answers == ["200", "200", "404", "200", "404", "200"]
 
 
-@pytest.mark.parametrize("target", ["//api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers", "/api/v1/drivers/"])
+@pytest.mark.parametrize(
+    "target",
+    ["//api/v1/drivers", "http://h?x=/api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers", "/api/v1/drivers/"],
+)
 def test_a_doubled_or_trailing_slash_is_another_path(live, target):
     served, db = live
     assert ask(served, target, issue_key(db, "slash")).startswith("HTTP/1.1 404 ")
@@ -286,6 +335,11 @@ def test_without_a_usable_mongod_it_says_what_to_install_or_set(tmp_path):
         ("BIND", "127.0.0.1:99999"),
         ("RATELIMIT_STORAGE_URI", "carrier-pigeon://x"),
         ("RATELIMIT_STORAGE_URI", "memory://"),
+        ("RATELIMIT_STORAGE_URI", "mongodb://"),
+        ("RATELIMIT_STORAGE_URI", "redis://localhost:port"),
+        ("RATELIMIT_STORAGE_URI", "redis+sentinel://localhost"),
+        ("BIND", "8000"),
+        ("BIND", "unix:/nowhere/socket"),
         ("CORS_ORIGINS", "example.com"),
         ("PROCESSING_DELAY_HOURS", "nan"),
     ],

@@ -52,6 +52,12 @@ def recorded(mongod_uri):
         client.drop_database("plans")
 
 
+def while_stale(db, read):
+    mark_stale(db, "f1", DAYS)
+    read()
+    derive_days(db, "f1", DAYS)
+
+
 READS = {
     "driver page": lambda db: drivers.find_drivers(db, "f1", **PAGE),
     "drivers by id": lambda db: drivers.find_by_id(db, "f1", ["d1", "d2"]),
@@ -59,6 +65,7 @@ READS = {
     "trip by id": lambda db: trips.find_trips(db, "f1", "trip_id", "t1-1", ended_by=2**60, page=1, limit=5),
     "trips by tracking id": lambda db: trips.find_trips(db, "f1", "tracking_id", "k1", ended_by=2**60, **PAGE),
     "daily": lambda db: summaries.find_daily(db, "f1", ["d1", "d2"], "2026-03-02"),
+    "daily while stale": lambda db: while_stale(db, lambda: summaries.find_daily(db, "f1", ["d1"], "2026-03-02")),
     "weekly": lambda db: summaries.find_weekly(db, "f1", ["d2", "d1"], "2026-03-02"),
     "rollup": lambda db: derive_days(db, "f1", DAYS),
     "travel dates": lambda db: write_drivers(db, "f1", {"d1": None, "d2": None}),

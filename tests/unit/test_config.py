@@ -115,6 +115,7 @@ def test_what_is_no_origin_is_refused(text):
         READ({"CORS_ORIGINS": text})
 
 
-def test_a_rate_of_zero_is_refused():
+@pytest.mark.parametrize("text", ["0 per minute", "5 per minute; 1 per second", ";"])
+def test_what_is_not_one_rate_of_one_or_more_is_refused(text):
     with pytest.raises(ConfigError, match="RATE_LIMIT"):
-        READ({"RATE_LIMIT": "0 per minute"})
+        READ({"RATE_LIMIT": text})

@@ -260,17 +260,6 @@ def test_the_summary_counts_the_events(trips: list[Trip]) -> None:
         assert trip["event_summary"] == summary
 
 
-def test_a_focus_flag_is_true_from_half_of_the_cap_on(trips: list[Trip]) -> None:
-    for trip in trips:
-        summary, seconds, miles = trip["event_summary"], trip["duration_seconds"], trip["distance_miles"]
-        assert trip["focus_area"] == {
-            "is_phone_use": summary["phone_use_time_seconds"] / seconds / 0.15 >= 0.5,
-            "is_rapid_acceleration": summary["rapid_acceleration_count"] * 100 / miles / 20 >= 0.5,
-            "is_hard_brake": summary["hard_brake_count"] * 100 / miles / 20 >= 0.5,
-            "is_overspeeding": summary["overspeeding_time_seconds"] / seconds / 0.20 >= 0.5,
-        }
-
-
 @pytest.mark.parametrize(("event_type", "sign", "threshold"), [(1, 1, 3.0), (2, -1, 3.5)])
 def test_the_speed_changes_sharply_all_through_a_sharp_event(
     trips: list[Trip], event_type: int, sign: int, threshold: float

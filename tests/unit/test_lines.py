@@ -212,3 +212,8 @@ def test_a_duplicate_key_is_found_among_many():
     keys = ",".join(f'"k{number}":0' for number in range(100_000))
     with pytest.raises(Rejected, match="twice"):
         parse(Line(1, f'{{{keys},"z":1,"z":2}}'.encode(), False), Driver())
+
+
+def test_a_reason_tells_what_is_wrong_before_what_is_missing():
+    with pytest.raises(Rejected, match=r"^nope: Unknown field\."):
+        parse(Line(1, b'{"trip_id": "x", "nope": 1}', False), ImportedTrip())
