@@ -104,12 +104,17 @@ def _respond(error: BaseExtApiException) -> Response:
     else:
         response = json_response(content, status)
     response.headers.update(error.headers)
+    response.vary.add("Accept")
     return response
 
 
 def _wants_problem() -> bool:
     # Asked for by name: the `*/*` of most clients means plain JSON.
-    return any(name == PROBLEM_JSON and quality > 0 for name, quality in request.accept_mimetypes)
+    wanted = dict.fromkeys((PROBLEM_JSON, "application/json"), 0.0)
+    for name, quality in request.accept_mimetypes:
+        kind = name.partition(";")[0].strip().lower()
+        wanted[kind] = max(wanted.get(kind, 0.0), quality)
+    return wanted[PROBLEM_JSON] > 0 and wanted[PROBLEM_JSON] >= wanted["application/json"]
 
 
 def register(app: Flask) -> None:

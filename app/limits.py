@@ -102,8 +102,7 @@ def _tell_of_failure(error: Exception | None) -> None:
 
 def _reopens(reset_time: float) -> tuple[int, int]:
     """Return when a window has surely closed: in epoch seconds, and in whole seconds from now, at least 1."""
-    reset_at = int(reset_time) + 1
-    return reset_at, max(1, math.ceil(reset_at - time.time()))
+    return int(reset_time) + 1, max(1, math.floor(reset_time - time.time()) + 1)
 
 
 class _ClientStorage(MongoDBStorage):

@@ -33,13 +33,27 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
-        cli()
+        raise SystemExit(cli(standalone_mode=False))
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    except click.UsageError as error:
+        hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
+        click.echo(f"Error: {error.format_message()}{hint}", err=True)
+        raise SystemExit(error.exit_code) from None
+    except click.ClickException as error:
+        raise SystemExit(f"Error: {error.format_message()}") from None
+    except (click.Abort, KeyboardInterrupt):
+        raise SystemExit("Aborted.") from None
     except ConfigError as error:
         raise SystemExit(f"Error: {error}") from None
     except PyMongoError as error:
         raise SystemExit(f"Error: MongoDB: {_in_short(error)}") from None
     except OSError as error:
         raise SystemExit(f"Error: {error}") from None
+    finally:
+        # All is done but to exit, which no further Ctrl-C shall litter with a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _in_short(error: PyMongoError) -> str:

@@ -32,9 +32,9 @@ STALE_AFTER = datetime.timedelta(weeks=4)
 
 @click.command()
 def demo() -> None:
-    """Make and load the demonstration fleet: about 20 drivers and the 8 weeks up to today.
+    """Make and load the demonstration fleet.
 
-    Loading it again on another day moves it up to that day.
+    It has about 20 drivers, who drove in the 8 weeks up to today. Loading it again on another day moves it up to then.
     """
     with open_store() as db:
         load(db)

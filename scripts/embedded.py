@@ -9,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,7 +42,8 @@ class _Server(NamedTuple):
 
     def lives(self, data_dir: Path) -> bool:
         """Return whether it runs, on these data: a pid may have gone to another process by now."""
-        # Of one that has ended and is not waited for yet, the command line is empty.
+        if self.process:
+            return self.process.poll() is None
         try:
             command = Path(f"/proc/{self.pid}/cmdline").read_bytes()
         except OSError:
@@ -104,7 +106,23 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
         finally:
             # A forked worker comes by here too when it ends, with the same lock in hand.
             if os.getpid() == owner and _is_last(users):
-                _stop(data_dir, server)
+                with _uninterrupted():
+                    _stop(data_dir, server)
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Finish what is begun, however often Ctrl-C is pressed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    earlier = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler or signal.SIG_DFL)
 
 
 def _is_last(users: TextIO) -> bool:
@@ -159,8 +177,9 @@ def _start(data_dir: Path, earlier: _Server | None) -> _Server:
         if not _answers_in_time(server, data_dir):
             raise MongodFailed(f"The embedded MongoDB did not start; its log, {log}, says why.")
     except BaseException:
-        process.terminate()
-        process.wait()
+        with _uninterrupted():
+            process.terminate()
+            process.wait()
         raise
     return server
 
@@ -175,8 +194,6 @@ def _stop(data_dir: Path, server: _Server) -> None:
         os.kill(server.pid, signal.SIGTERM)
     while server.lives(data_dir) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    if server.process and not server.lives(data_dir):
-        server.process.wait()
     (data_dir / RECORD).unlink(missing_ok=True)
 
 

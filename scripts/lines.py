@@ -1,5 +1,6 @@
 """NDJSON in: lines of bounded size from a plain or gzip file, each a document of a schema or rejected with a reason."""
 
+import codecs
 import contextlib
 import gzip
 import json
@@ -99,6 +100,8 @@ def parse(line: Line, schema: Schema) -> dict[str, Any]:
     """Return the document that a line holds. Raises Rejected."""
     if line.oversized:
         raise Rejected(f"Longer than {MAX_LINE_BYTES} bytes.")
+    if line.content.startswith(codecs.BOM_UTF8):
+        raise Rejected("Not JSON: begins with a byte order mark; save the file as UTF-8 without one.")
     try:
         found = _decode(line.content)
     except UnicodeDecodeError:

@@ -4,77 +4,19 @@ import contextlib
 import dataclasses
 import errno
 import os
-import signal
 import socket
-import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
-from flask import Flask
-from gunicorn.app.base import BaseApplication
 from pymongo import MongoClient
 
 from app import create_app
 from app.config import Config, ConfigError
 from app.db import bounded_client
-from app.logs import settings as log_settings
 from app.store import Document
 from scripts.demo import prepare_demo
 from scripts.embedded import NoMongod
 from scripts.store import enter_mongodb, open_store
-
-THREADS = 8
-# Twenty of the longest driver_ids, percent-encoded, fit.
-REQUEST_LINE_BYTES = 8190
-WORKER_TIMEOUT_SECONDS = 30
-GRACEFUL_TIMEOUT_SECONDS = 20
-# Longer than the idle timeout that load balancers come with, so that it is they who close an idle connection.
-KEEPALIVE_SECONDS = 75
-
-
-class Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn, which makes the application anew in each worker, after the fork."""
-
-    def __init__(self, config: Config, client: MongoClient[Document] | None, greeting: Sequence[str]) -> None:
-        self._config, self._client, self._greeting = config, client, greeting
-        super().__init__()
-
-    def load_config(self) -> None:
-        """Set gunicorn up, from our settings alone."""
-        options = {
-            "bind": self._config.bind,
-            "workers": 1 if self._client else workers(self._config),
-            "worker_class": "gthread",
-            "threads": THREADS,
-            "timeout": WORKER_TIMEOUT_SECONDS,
-            "graceful_timeout": GRACEFUL_TIMEOUT_SECONDS,
-            "keepalive": KEEPALIVE_SECONDS,
-            "limit_request_line": REQUEST_LINE_BYTES,
-            # No request header may set the path: the routes read it from the request line.
-            "forwarder_headers": "",
-            "control_socket_disable": True,
-            "logconfig_dict": log_settings(self._config.log_level),
-            "when_ready": self._greet,
-        }
-        for name, value in options.items():
-            self.cfg.set(name, value)
-
-    def load(self) -> Flask:
-        """Return the application."""
-        return create_app(self._config, self._client)
-
-    def _greet(self, arbiter: Any) -> None:
-        # A service manager says SIGHUP to reload, and has no terminal; a terminal says it when it is closed.
-        if sys.stderr.isatty():
-            signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-        click.echo("\n".join(self._greeting))
-
-
-def workers(config: Config) -> int:
-    """Return the number of worker processes."""
-    return config.web_concurrency or max(2, os.cpu_count() or 1)
 
 
 @click.command()
@@ -102,7 +44,15 @@ def serve(demo: bool) -> None:
             if demo:
                 with open_store(config) as db:
                     greeting += prepare_demo(db, config)
+        # gunicorn reads WEB_CONCURRENCY by itself when it is imported, so that comes after our own check.
+        from scripts.server import Server
+
         Server(config, client, greeting).run()
+
+
+def worker_count(config: Config) -> int:
+    """Return the number of worker processes."""
+    return config.web_concurrency or max(2, os.cpu_count() or 1)
 
 
 def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
@@ -140,7 +90,7 @@ def _check_path(path: Path) -> None:
 
 def _check_counters(config: Config) -> None:
     uri = config.ratelimit_storage_uri
-    if uri.startswith("memory:") and workers(config) > 1:
+    if uri.startswith("memory:") and worker_count(config) > 1:
         raise ConfigError(f"RATELIMIT_STORAGE_URI={uri} counts in one process; set WEB_CONCURRENCY=1, or use Redis.")
 
 

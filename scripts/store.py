@@ -82,14 +82,16 @@ class Writer:
             holder = self._writers.find_one({"fleet": self._held["fleet"]}, {"_id": 0})
             if holder is None:
                 continue
-            if seen is None:
+            died = holder["machine"] == self._held["machine"] and not _lives(holder["pid"])
+            if seen is None and not died:
                 click.echo(f"Waiting for process {holder['pid']}, which is writing to this fleet ...", err=True)
             if holder != seen:
                 seen, since = holder, time.monotonic()
-            died = holder["machine"] == self._held["machine"] and not _lives(holder["pid"])
-            if (died or time.monotonic() - since > LEASE_SECONDS) and self._replace(holder, self._held):
-                return
-            time.sleep(WAIT_SECONDS)
+            if died or time.monotonic() - since > LEASE_SECONDS:
+                if self._replace(holder, self._held):
+                    return
+            else:
+                time.sleep(WAIT_SECONDS)
 
     def renew(self) -> None:
         """Show a sign of life. Raises click.ClickException where another writer has taken over."""

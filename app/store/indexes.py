@@ -26,7 +26,7 @@ INDEXES = {
     ],
     "daily_summaries": [
         _index("day", "fleet", "day", unique=True),
-        _index("stale", "fleet", "stale", "day", partialFilterExpression={"stale": True}),
+        _index("stale_days", "fleet", "stale", "day", partialFilterExpression={"stale": True}),
     ],
     # A key is looked up by its digest alone: it is the key that tells the fleet.
     "keys": [

@@ -24,6 +24,8 @@ def test_a_problem_has_the_members_of_rfc_9457_and_those_of_the_plain_body(servi
     [
         ("application/json, application/problem+json", True),
         ("application/problem+json;q=0.1, */*", True),
+        ("APPLICATION/Problem+JSON; charset=utf-8", True),
+        ("application/problem+json;q=0.1, application/json", False),
         ("*/*", False),
         ("application/*", False),
         ("application/problem+json;q=0", False),

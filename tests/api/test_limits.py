@@ -60,7 +60,7 @@ def test_every_authenticated_answer_says_where_the_fleet_stands(limited, clock):
     assert headers["RateLimit-Policy"] == '"fleet";q=3;w=60'
     wait = int(headers["X-RateLimit-Reset"]) - 1_773_835_210.5
     assert 49.5 <= wait <= 50.5
-    assert headers["RateLimit"] == '"fleet";r=1;t=51'
+    assert headers["RateLimit"] == '"fleet";r=1;t=50'
     assert "Retry-After" not in headers
 
 

@@ -172,6 +172,15 @@ def test_an_interrupt_while_the_store_starts_leaves_nothing_running(tmp_path):
         assert served.read(1) == [f"Serving on http://{served.bind}"]
 
 
+def test_a_second_interrupt_does_not_keep_it_from_ending(tmp_path):
+    with Served(tmp_path) as served:
+        served.read(1)
+        served.process.send_signal(signal.SIGINT)
+        until(lambda: len(processes_in(tmp_path)) == 1)
+    assert processes_in(tmp_path) == []
+    assert "Traceback" not in served.errors
+
+
 def test_a_store_that_went_down_is_started_anew_by_the_next_command_for_all(tmp_path):
     with Served(tmp_path) as served:
         served.read(1)

@@ -1,0 +1,64 @@
+"""gunicorn, set up for the service."""
+
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+from flask import Flask
+from gunicorn.app.base import BaseApplication
+from pymongo import MongoClient
+
+from app import create_app
+from app.config import Config
+from app.logs import settings as log_settings
+from app.store import Document
+from scripts.serve import worker_count
+
+THREADS = 8
+# Twenty of the longest driver_ids, percent-encoded, fit.
+REQUEST_LINE_BYTES = 8190
+WORKER_TIMEOUT_SECONDS = 30
+GRACEFUL_TIMEOUT_SECONDS = 20
+# Longer than the idle timeout that load balancers come with, so that it is they who close an idle connection.
+KEEPALIVE_SECONDS = 75
+
+
+class Server(BaseApplication):  # type: ignore[misc]
+    """gunicorn, which makes the application anew in each worker, after the fork."""
+
+    def __init__(self, config: Config, client: MongoClient[Document] | None, greeting: Sequence[str]) -> None:
+        self._config, self._client, self._greeting = config, client, greeting
+        super().__init__()
+
+    def load_config(self) -> None:
+        """Set gunicorn up, from our settings alone."""
+        options = {
+            "bind": self._config.bind,
+            "workers": 1 if self._client else worker_count(self._config),
+            "worker_class": "gthread",
+            "threads": THREADS,
+            "timeout": WORKER_TIMEOUT_SECONDS,
+            "graceful_timeout": GRACEFUL_TIMEOUT_SECONDS,
+            "keepalive": KEEPALIVE_SECONDS,
+            "limit_request_line": REQUEST_LINE_BYTES,
+            # No request header may set the path: the routes read it from the request line.
+            "forwarder_headers": "",
+            "control_socket_disable": True,
+            "logconfig_dict": log_settings(self._config.log_level),
+            "when_ready": self._greet,
+        }
+        for name, value in options.items():
+            self.cfg.set(name, value)
+
+    def load(self) -> Flask:
+        """Return the application."""
+        return create_app(self._config, self._client)
+
+    def _greet(self, arbiter: Any) -> None:
+        # A service manager says SIGHUP to reload, and has no terminal; a terminal says it when it is closed.
+        if sys.stderr.isatty():
+            signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+        click.echo("\n".join(self._greeting))
