@@ -29,7 +29,7 @@ run: setup ## serve the API on http://127.0.0.1:8000, with a demonstration fleet
 	@exec $(BIN)/driver-analytics serve --demo
 
 test: setup lint ## lint, types, import contract and the whole suite
-	@$(BIN)/pytest -m "not large"
+	@$(BIN)/pytest -n auto -m "not large"
 
 test-large: setup ## what takes minutes: the import of 100,000 trips
 	@$(BIN)/pytest -m large
