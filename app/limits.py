@@ -24,6 +24,8 @@ POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
 # Redis is as near as the store, and a call waits for it before anything else.
 REDIS_TIMEOUT_SECONDS = 0.5
+# limits asks Redis for whole seconds, which it rounds, and adds them to a clock rounded down.
+REDIS_ROUNDING_SECONDS = 1.5
 
 
 def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
@@ -102,6 +104,8 @@ def _tell_of_failure(error: Exception | None) -> None:
 
 def _reopens(reset_time: float) -> tuple[int, int]:
     """Return when a window has surely closed: in epoch seconds, and in whole seconds from now, at least 1."""
+    if current_app.extensions["config"].ratelimit_storage_uri.startswith("redis"):
+        reset_time += REDIS_ROUNDING_SECONDS
     return int(reset_time) + 1, max(1, math.floor(reset_time - time.time()) + 1)
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+import gc
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ from scripts.store import Store, Writer, open_store
 # A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
 BATCH_LINES = 2_000
 BATCH_BYTES = 16_000_000
+GC_THRESHOLD = 100_000
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 SERVED_FIELDS = tuple(TripDetail().fields)
@@ -61,6 +63,8 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
             f"{' and '.join(target.name for target in targets)} must be files of their own; rename an input, or import "
             "one after the other."
         )
+    # Documents hold no cycles, and looking for some among those of a batch takes a tenth of the time.
+    gc.set_threshold(GC_THRESHOLD)
     with open_store() as db, writing(db, fleet) as writer:
         counts = [
             _import_file(path, schema, Rejects(target), functools.partial(_renew_and_write, writer, write, db, fleet))
