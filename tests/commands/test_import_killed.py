@@ -104,8 +104,8 @@ def finish(process):
 def kill_once(process, reached):
     """Kill the import as soon as `reached()`, which may have ended by then."""
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while not reached() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS)
+    while not reached() and process.poll() is None:
+        assert time.monotonic() < deadline
     process.send_signal(signal.SIGKILL)
     process.communicate()
 
