@@ -25,6 +25,8 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """The three files, moved to the last complete week, and what is in them."""
+    if not REALDATA.is_dir():
+        pytest.fail(f"CI requires the real data in {REALDATA}")
     folder = tmp_path_factory.mktemp("realdata")
     subprocess.run([sys.executable, REALDATA / "shift.py", folder], check=True, capture_output=True)
     rows = {}
