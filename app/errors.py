@@ -13,6 +13,7 @@ from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
 from app.responses import json_response
+from schemas import mask
 from schemas.error import ErrorBody, Problem
 
 PROBLEM_JSON = "application/problem+json"
@@ -36,6 +37,16 @@ class ValidationError(BaseExtApiException):
     """A rule on parameters is broken."""
 
     status = HTTPStatus.BAD_REQUEST
+
+
+class MaskError(BaseExtApiException):
+    """A field mask that does not fit the answer."""
+
+    status = HTTPStatus.BAD_REQUEST
+
+
+class ParseError(MaskError):
+    """A field mask that cannot be read."""
 
 
 class Unauthorized(BaseExtApiException):
@@ -125,6 +136,11 @@ def register(app: Flask) -> None:
     def invalid(error: marshmallow.ValidationError) -> Response:
         errors = error.messages_dict
         return _respond(ValidationError(f"Invalid parameters: {', '.join(errors)}.", errors=errors))
+
+    @app.errorhandler(mask.MaskError)
+    def unusable_mask(error: mask.MaskError) -> Response:
+        kind = ParseError if isinstance(error, mask.ParseError) else MaskError
+        return _respond(kind(str(error)))
 
     @app.errorhandler(LimitBreached)
     def limited(error: LimitBreached) -> Response:

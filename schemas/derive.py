@@ -1,23 +1,39 @@
-"""What follows from a shape: the projection that reads it, and the validator with which the store guards it."""
+"""What follows from a shape: its fields, the projection that reads them, and the validator that guards the store."""
 
 from typing import Any
 
 from marshmallow import Schema, fields
 from marshmallow.validate import OneOf, Range
 
-from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Identifier
+from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Identifier, RawObject
+
+# The fields of a shape in their order, each with the fields of what lies below it, if any.
+Fields = dict[str, "Fields | None"]
+
+# Projected where nothing is asked for: no document has such a field, so of each there is left an empty one.
+NOTHING = "_"
 
 
-def projection(schema: Schema, prefix: str = "") -> dict[str, int]:
-    """Return the MongoDB projection of exactly the declared fields, down to the leaves: all else is left unread."""
-    paths: dict[str, int] = {}
+class RawFields(Fields):
+    """The fields of an object that may lack any of them."""
+
+
+def fields_of(schema: Schema) -> Fields:
+    """Return the declared fields of a shape, down to the leaves."""
+    found: Fields = {}
     for name, field in schema.fields.items():
         nested = _nested(field)
-        if nested is None:
-            paths[prefix + name] = 1
-        else:
-            paths.update(projection(nested, f"{prefix}{name}."))
-    return paths
+        below = None if nested is None else fields_of(nested)
+        found[name] = RawFields(below) if below and isinstance(field, RawObject) else below
+    return found
+
+
+def projection(asked: Fields, prefix: str = "") -> dict[str, int]:
+    """Return the MongoDB projection of exactly these fields, down to the leaves: all else is left unread."""
+    paths: dict[str, int] = {} if asked else {prefix + NOTHING: 1}
+    for name, below in asked.items():
+        paths |= {prefix + name: 1} if below is None else projection(below, f"{prefix}{name}.")
+    return paths if prefix else {"_id": 0, **paths}
 
 
 def validator(schema: Schema) -> dict[str, Any]:

@@ -141,3 +141,7 @@ class Flag(_Strict, fields.Boolean):
     types = frozenset({bool})
     bson_types = ("bool",)
     default_error_messages: Messages = {"invalid": "Must be true or false."}
+
+
+class RawObject(fields.Nested):
+    """An object that may lack any of its fields; a mask picks among them and goes no deeper."""

@@ -8,6 +8,7 @@ from urllib.parse import parse_qsl
 
 from dateutil.relativedelta import relativedelta
 from marshmallow import Schema, ValidationError, fields, post_load, validates
+from marshmallow.validate import OneOf
 
 from schemas.fields import Date, Identifier, Messages
 
@@ -15,6 +16,8 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
 MAX_PAGE = 1_000_000_000
 MAX_DRIVERS = 20
+# What trips are asked for by, in full.
+FILTER_PARAMS = ("trip_id", "tracking_id")
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
@@ -133,6 +136,7 @@ class DriverTripsQuery(PageQuery):
 class TripQuery(Query):
     """Of trips in full, by one of their identifiers."""
 
+    filter_param = fields.String(required=True, validate=OneOf(FILTER_PARAMS))
     filter_value = Identifier(required=True)
     page = WholeText(MAX_PAGE, load_default=1)
 

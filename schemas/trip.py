@@ -6,7 +6,7 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.fields import Amount, Count, EpochMs, Flag, Identifier, Number, Text, Whole
+from schemas.fields import Amount, Count, EpochMs, Flag, Identifier, Number, RawObject, Text, Whole
 
 # The event types of the contract, each with the fields of its event_data.
 OVERSPEEDING_DATA = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")
@@ -66,7 +66,7 @@ class Event(Schema):
     event_start_longitude = Number(-180, 180, required=True)
     event_end_latitude = Number(-90, 90, required=True)
     event_end_longitude = Number(-180, 180, required=True)
-    event_data = fields.Nested(EventData, required=True)
+    event_data = RawObject(EventData, required=True)
 
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:

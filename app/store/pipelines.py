@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from marshmallow import Schema, fields
-
-from app.store.score import Expression, saturated, score_stages
+from app.store.score import BEHAVIOURS, SCORED, Expression, saturated, score_stages
+from schemas.derive import Fields, fields_of
 from schemas.fields import Whole
 from schemas.summary import DailySummary, WeeklySummary
 from schemas.trip import EventSummary
@@ -12,83 +11,92 @@ from schemas.trip import EventSummary
 Pipeline = list[dict[str, Any]]
 Days = list[dict[str, str]]
 
-AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
+DAILY = fields_of(DailySummary())
+WEEKLY = fields_of(WeeklySummary())
 EVENTS = EventSummary().fields
+AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
+BREAKDOWN = "daily_summary_breakdown"
 
 
-def daily_summaries(fleet: str, days: Days) -> Pipeline:
+def daily_summaries(fleet: str, days: Days, fields: Fields = DAILY) -> Pipeline:
     """Over `trips`: one document a driver and date that has trips, `{"day": ..., "summary": Daily summary}`.
 
-    Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, day, trip_start_time, trip_id).
+    Of the summary, `fields`. Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, day,
+    trip_start_time, trip_id).
     """
     return [
         {"$match": {"fleet": fleet, "day": {"$in": days}}},
         {"$sort": {"day": 1, "trip_start_time": 1, "trip_id": 1}},
-        _totals("$day", trip_count=1, amounts="$", events="$event_summary."),
-        _reshaped({"date": "$_id.date"}),
-        *score_stages(),
-        {"$project": {"_id": 0, "day": "$_id", "summary": _in_order(DailySummary())}},
+        *_summary(fields, "$day", trip_count=1, amounts="$", events="$event_summary.", more={"date": "$_id.date"}),
+        {"$project": {"_id": 0, "day": "$_id", "summary": _in_order(fields)}},
     ]
 
 
-def weekly_summaries(fleet: str, days: Days, stale: Days, start_date: str, end_date: str) -> Pipeline:
+def weekly_summaries(
+    fleet: str, days: Days, stale: Days, start_date: str, end_date: str, fields: Fields = WEEKLY
+) -> Pipeline:
     """Over `daily_summaries`: one document a driver who drove, `{"driver_id": ..., "summary": Weekly summary}`.
 
-    The `stale` days are made from the trips. Index: (fleet, day), which also puts each breakdown in the order of its
-    dates.
+    Of the summary, `fields`. The `stale` days are made from the trips. Index: (fleet, day), which also puts each
+    breakdown in the order of its dates.
     """
     from_trips = [{"$unionWith": {"coll": "trips", "pipeline": daily_summaries(fleet, stale)}}] if stale else []
+    day_fields = fields.get(BREAKDOWN)
+    breakdown = {} if day_fields is None else {BREAKDOWN: {"$push": _in_order(day_fields, "$summary.")}}
+    dates = {"start_date": {"$literal": start_date}, "end_date": {"$literal": end_date}}
     return [
         {"$match": {"fleet": fleet, "day": {"$in": days}, "summary": {"$exists": True}}},
         *from_trips,
         {"$sort": {"day": 1}},
-        _totals(
+        *_summary(
+            fields,
             "$day.driver_id",
             trip_count="$summary.trip_count",
             amounts="$summary.",
             events="$summary.events_summary.",
-            daily_summary_breakdown={"$push": _in_order(DailySummary(), "$summary.")},
+            more={**dates, **dict.fromkeys(breakdown, 1)},
+            **breakdown,
         ),
-        _reshaped(
-            {
-                "start_date": {"$literal": start_date},
-                "end_date": {"$literal": end_date},
-                "daily_summary_breakdown": 1,
-            }
-        ),
-        *score_stages(),
-        {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order(WeeklySummary())}},
+        {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order({**fields, **dict.fromkeys(breakdown)})}},
     ]
 
 
-def _totals(key: str, *, trip_count: int | str, amounts: str, events: str, **more: Expression) -> Expression:
-    return {
-        "$group": {
-            "_id": key,
-            "trip_count": {"$sum": trip_count},
-            **{name: {"$sum": amounts + name} for name in AMOUNTS},
-            **{name: {"$sum": events + name} for name in EVENTS},
-            **more,
-        }
-    }
+def _summary(
+    fields: Fields,
+    key: str,
+    *,
+    trip_count: int | str,
+    amounts: str,
+    events: str,
+    more: Expression,
+    **pushed: Expression,
+) -> Pipeline:
+    """Group by `key`, and total and score no more than the fields need."""
+    scored = not SCORED.isdisjoint(fields)
+    needed = {*fields, *(fields.get("events_summary") or ())}
+    if scored:
+        needed |= {name for behaviour in BEHAVIOURS for name in (behaviour.base, behaviour.count)}
+    totals = {name: {"$sum": amounts + name} for name in AMOUNTS if name in needed}
+    counts = {name: {"$sum": events + name} for name in EVENTS if name in needed}
+    whole = {name: saturated(f"${name}", whole=isinstance(EVENTS[name], Whole)) for name in counts}
+    return [
+        {"$group": {"_id": key, "trip_count": {"$sum": trip_count}, **totals, **counts, **pushed}},
+        {
+            "$project": {
+                "trip_count": 1,
+                **{name: saturated(f"${name}", whole=False) for name in totals},
+                **({"events_summary": whole} if whole else {}),
+                **more,
+            }
+        },
+        *(score_stages() if scored else []),
+    ]
 
 
-def _reshaped(more: Expression) -> Expression:
-    return {
-        "$project": {
-            "trip_count": 1,
-            **{name: saturated(f"${name}", whole=False) for name in AMOUNTS},
-            "events_summary": {
-                name: saturated(f"${name}", whole=isinstance(field, Whole)) for name, field in EVENTS.items()
-            },
-            **more,
-        }
-    }
-
-
-def _in_order(schema: Schema, path: str = "$") -> Expression:
+def _in_order(fields: Fields, path: str = "$") -> Expression:
     # Written out field by field: MongoDB may hand on a document in another order than it lies in.
+    if not fields:
+        return {"$literal": {}}
     return {
-        name: _in_order(field.schema, f"{path}{name}.") if isinstance(field, fields.Nested) else path + name
-        for name, field in schema.fields.items()
+        name: path + name if below is None else _in_order(below, f"{path}{name}.") for name, below in fields.items()
     }

@@ -49,6 +49,8 @@ BEHAVIOURS = (
         weight=15,
     ),
 )
+# What of a summary follows from its totals.
+SCORED = frozenset({"fm_score", "fm_grade", "focus_area"})
 TRIP_FLAGS = tuple(TripFocusArea().fields)
 # From which share of its cap on a behaviour is one to coach.
 FOCUS_SHARE = 0.5

@@ -3,35 +3,42 @@
 from collections.abc import Callable
 from typing import Any
 
-from flask import Blueprint, Response, g, request
+from flask import Blueprint, Response, g
 
 from app.db import get_db
 from app.errors import NotFound
+from app.operations import operation
 from app.responses import json_response
 from app.store import drivers, summaries
-from schemas.query import DailyQuery, Query, WeeklyQuery
+from schemas.derive import Fields
+from schemas.page import DailyAggregates, WeeklyAggregates
+from schemas.query import DailyQuery, WeeklyQuery
 
 bp = Blueprint("aggregates", __name__)
 
 
 @bp.get("/driver-aggregate/daily")
-def list_daily() -> Response:
+@operation(DailyQuery(), DailyAggregates())
+def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Response:
     """List the drivers, in the order asked, with their summary of one day."""
-    return _aggregates(DailyQuery(), summaries.find_daily)
+    return _aggregates(query, fields, summaries.find_daily)
 
 
 @bp.get("/driver-aggregate/weekly")
-def list_weekly() -> Response:
+@operation(WeeklyQuery(), WeeklyAggregates())
+def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields) -> Response:
     """List the drivers, in the order asked, with their summary of one week."""
-    return _aggregates(WeeklyQuery(), summaries.find_weekly)
+    return _aggregates(query, fields, summaries.find_weekly)
 
 
-def _aggregates(shape: Query, find_summaries: Callable[..., dict[str, Any]]) -> Response:
-    query = shape.parse(request.query_string)
+def _aggregates(query: dict[str, Any], fields: Fields, find_summaries: Callable[..., dict[str, Any]]) -> Response:
     asked, fleet = query["driver_id"], g.key.fleet
-    known = drivers.find_by_id(get_db(), fleet, asked)
+    row = fields.get("data") or {}
+    known = drivers.find_by_id(get_db(), fleet, asked, row.get("driver_info") or {})
     if unknown := [driver_id for driver_id in asked if driver_id not in known]:
         raise NotFound(f"Not in this fleet: {', '.join(unknown)}")
-    found = find_summaries(get_db(), fleet, asked, query["start_date"])
-    rows = [{"driver_info": known[driver_id], "driving_summary": found.get(driver_id)} for driver_id in asked]
-    return json_response({"data": rows})
+    summary = row.get("driving_summary")
+    found = {} if summary is None else find_summaries(get_db(), fleet, asked, query["start_date"], summary)
+    parts = {"driver_info": known, "driving_summary": found}
+    rows = [{name: parts[name].get(driver_id) for name in row} for driver_id in asked]
+    return json_response(dict.fromkeys(fields, rows))

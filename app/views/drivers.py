@@ -1,10 +1,14 @@
 """The drivers of a fleet."""
 
-from flask import Blueprint, Response, g, request
+from typing import Any
+
+from flask import Blueprint, Response, g
 
 from app.db import get_db
-from app.responses import page_response
+from app.operations import operation
+from app.responses import json_response
 from app.store import drivers
+from schemas.derive import Fields
 from schemas.page import DriverPage
 from schemas.query import DriversQuery
 
@@ -12,8 +16,7 @@ bp = Blueprint("drivers", __name__)
 
 
 @bp.get("/drivers")
-def list_drivers() -> Response:
+@operation(DriversQuery(), DriverPage())
+def list_drivers(query: dict[str, Any], fields: Fields) -> Response:
     """List the fleet's drivers by driver_id."""
-    query = DriversQuery().parse(request.query_string)
-    page = drivers.find_drivers(get_db(), g.key.fleet, **query)
-    return page_response(DriverPage(), page)
+    return json_response(drivers.find_drivers(get_db(), g.key.fleet, **query, fields=fields))

@@ -1,22 +1,26 @@
 """The health check."""
 
 from http import HTTPStatus
+from typing import Any
 
-from flask import Blueprint, Response, request
+from flask import Blueprint, Response
 from pymongo.errors import PyMongoError
 
 from app import errors
 from app.db import ping
+from app.operations import operation
 from app.responses import json_response
+from schemas.derive import Fields
+from schemas.page import Health
 from schemas.query import NoQuery
 
 bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-def healthz() -> Response:
+@operation(NoQuery(), Health(), masked_by_client=False)
+def healthz(query: dict[str, Any], fields: Fields) -> Response:
     """Say whether the store answers."""
-    NoQuery().parse(request.query_string)
     try:
         ping()
     except PyMongoError:

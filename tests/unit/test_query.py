@@ -16,7 +16,7 @@ from tests.factories import epoch_ms
 QUERIES = {
     DriversQuery: {},
     DriverTripsQuery: {"driver_id": "d1"},
-    TripQuery: {"filter_value": "t1"},
+    TripQuery: {"filter_param": "trip_id", "filter_value": "t1"},
     DailyQuery: {},
     WeeklyQuery: {},
     NoQuery: {},
@@ -148,7 +148,7 @@ def test_a_limit_is_1_to_100_in_plain_digits(value):
 
 @pytest.mark.parametrize("value", [*NO_NUMBERS, "1000000001"])
 def test_a_page_is_1_to_a_billion_in_plain_digits(value):
-    assert list(reasons(TripQuery(), f"page={quote(value)}", filter_value="t1")) == ["page"]
+    assert list(reasons(TripQuery(), f"page={quote(value)}", filter_param="trip_id", filter_value="t1")) == ["page"]
 
 
 @pytest.mark.parametrize(("limit", "page"), [(1, 1), (99, 10), (100, 1_000_000_000)])
@@ -210,13 +210,13 @@ NO_IDS = ["", "x" * 129, "é" * 64 + "x", ".", "..", "a\0", "\n", "a\x7f", "\x85
 
 @pytest.mark.parametrize("value", IDS)
 def test_an_identifier_is_any_text_within_its_bounds(wednesday, value):
-    assert TripQuery().parse(b"", filter_value=value)["filter_value"] == value
+    assert TripQuery().parse(b"", filter_param="trip_id", filter_value=value)["filter_value"] == value
     assert DailyQuery().parse(f"start_date=2026-03-17&driver_id={quote(value)}".encode())["driver_id"] == [value]
 
 
 @pytest.mark.parametrize("value", [*NO_IDS, "\udcff", "a\udc80"])
 def test_an_identifier_of_the_path_out_of_bounds_is_refused(value):
-    assert list(reasons(TripQuery(), "", filter_value=value)) == ["filter_value"]
+    assert list(reasons(TripQuery(), "", filter_param="trip_id", filter_value=value)) == ["filter_value"]
 
 
 @pytest.mark.parametrize("value", [*(quote(text) for text in NO_IDS), "%ff", "a%80b", "%ed%a0%80", "%c0%af"])

@@ -1,0 +1,104 @@
+"""Field masks, the X-Fields header: which fields of an answer a client asks for.
+
+The grammar and its outcomes, oddities included, are those of Flask-RESTX 1.3.2.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from schemas.derive import Fields, RawFields
+
+# As a mask is written: names in its order, each with the mask of what lies below it, if any.
+Mask = dict[str, "Mask | None"]
+
+TOKEN = re.compile(r"[{},]|[\w:*-]+")
+THE_REST = "*"
+
+
+class MaskError(Exception):
+    """A mask that does not fit the answer."""
+
+    def __init__(self, message: str = "Mask error: Mask is inconsistent with model") -> None:
+        super().__init__(message)
+
+
+class ParseError(MaskError):
+    """A mask that cannot be read."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Mask parse error: {reason}")
+
+
+def masked(whole: Fields, text: str) -> Fields:
+    """Return those of the fields that a mask asks for, in the order asked; all of them for a mask of spaces only.
+
+    A part that is asked for whole is that of `whole` itself. Takes linear time. Raises ParseError and MaskError.
+    """
+    text = text.strip()
+    return narrowed(whole, parse(text)) if text else whole
+
+
+def parse(text: str) -> Mask:
+    """Return the mask that a text without spaces around it stands for. Raises ParseError."""
+    if text.startswith("{"):
+        if not text.endswith("}"):
+            raise ParseError("Missing closing bracket")
+        text = text[1:-1]
+    fields: Mask = {}
+    above: list[Mask] = []
+    previous = None
+    for token in TOKEN.findall(text):
+        match token:
+            case "{":
+                if previous not in fields:
+                    raise ParseError("Unexpected opening bracket")
+                above.append(fields)
+                fields[previous] = fields = {}
+            case "}":
+                if not above:
+                    raise ParseError("Unexpected closing bracket")
+                fields = above.pop()
+            case ",":
+                if previous in (",", "{", None):
+                    raise ParseError("Unexpected comma")
+            case name:
+                fields[name] = None
+        previous = token
+    if above:
+        raise ParseError("Missing closing bracket")
+    return fields
+
+
+def narrowed(whole: Fields, mask: Mask) -> Fields:
+    """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError."""
+    if isinstance(whole, RawFields) and any(below is not None for below in mask.values()):
+        raise MaskError
+    asked: Fields = {}
+    for name, below in mask.items():
+        if name in whole:
+            part = whole[name]
+            if below is not None and part is None:
+                raise MaskError
+            asked[name] = narrowed(part, below) if part is not None and below else part
+    if THE_REST in mask:
+        asked |= {name: part for name, part in whole.items() if name not in asked}
+    return asked
+
+
+def arranger(asked: Fields | None, whole: Fields | None) -> Callable[[Any], Any] | None:
+    """Return what puts a value of the store into the order asked for, or None where it lies in that order already."""
+    if asked is None or whole is None or asked is whole:
+        return None
+    inner = {name: arranger(part, whole[name]) for name, part in asked.items()}
+    if not any(inner.values()) and list(asked) == [name for name in whole if name in asked]:
+        return None
+
+    def arrange(value: Any) -> Any:
+        if isinstance(value, list):
+            return [arrange(item) for item in value]
+        if value is None:
+            return None
+        return {name: part(value[name]) if part else value[name] for name, part in inner.items() if name in value}
+
+    return arrange
