@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import OneOf, Range
 
-from schemas.fields import MAX_IDENTIFIER_BYTES, Date, Identifier, RawObject
+from schemas.fields import RawObject
 
 # The fields of a shape in their order, each with the fields of what lies below it, if any.
 Fields = dict[str, "Fields | None"]
@@ -65,11 +65,7 @@ def _field_validator(field: fields.Field[Any]) -> dict[str, Any]:
         rules = validator(nested)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
-    rules = {"bsonType": types}
-    if isinstance(field, Identifier):
-        rules |= {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
-    elif isinstance(field, Date):
-        rules |= {"pattern": f"^{field.pattern.pattern}$"}
+    rules = {"bsonType": types, **field.rules}  # type: ignore[attr-defined]
     for rule in field.validators:
         if isinstance(rule, OneOf):
             rules |= {"enum": [*rule.choices, None] if field.allow_none else list(rule.choices)}

@@ -6,12 +6,12 @@ from schemas.fields import Date, Identifier, Text
 
 
 class Driver(Schema):
-    """A driver, as imported and as served. An optional field left out of an import is null."""
+    """A driver of the fleet. Names and dates that are not known are null."""
 
-    driver_id = Identifier(required=True)
-    first_name = Text(load_default=None, allow_none=True)
-    last_name = Text(load_default=None, allow_none=True)
-    email = Text(load_default=None, allow_none=True)
-    alias = Text(load_default=None, allow_none=True)
-    first_travel_date = Date(load_default=None, allow_none=True)
-    last_travel_date = Date(load_default=None, allow_none=True)
+    driver_id = Identifier("Identifier of the driver, unique within the fleet.", example="demo-01", required=True)
+    first_name = Text("First name.", example="Amina", load_default=None, allow_none=True)
+    last_name = Text("Last name.", example="Yusuf", load_default=None, allow_none=True)
+    email = Text("E-mail address.", example="amina.yusuf@example.com", load_default=None, allow_none=True)
+    alias = Text("What the driver is called in the fleet.", example="Amina Y.", load_default=None, allow_none=True)
+    first_travel_date = Date("UTC date of the first trip.", example="2026-03-09", load_default=None, allow_none=True)
+    last_travel_date = Date("UTC date of the latest trip.", example="2026-03-09", load_default=None, allow_none=True)

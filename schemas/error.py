@@ -6,21 +6,29 @@ from schemas.fields import Text, Whole
 
 
 class ErrorBody(Schema):
-    """An error; `errors`, the reasons for each parameter, is there for ValidationError alone."""
+    """An error."""
 
-    message = Text(required=True)
-    error = Text(required=True)
-    request_id = Text(required=True)
-    errors = fields.Dict(keys=fields.String(), values=fields.List(fields.String()))
+    message = Text("What is wrong, and how to mend it.", required=True)
+    error = Text("Kind of the error.", required=True)
+    request_id = Text(
+        "Identifier of the request, to name when reporting it.",
+        example="b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d",
+        required=True,
+    )
+    errors = fields.Dict(
+        keys=fields.String(),
+        values=fields.List(fields.String()),
+        metadata={"description": "With ValidationError alone: what is wrong with each parameter."},
+    )
 
 
 class Problem(ErrorBody):
     """The same as RFC 9457 has it."""
 
-    type = Text(required=True)
-    title = Text(required=True)
-    status = Whole(required=True)
-    detail = Text(required=True)
+    type = Text("Always `about:blank`: `error` tells the kind.", required=True)
+    title = Text("The status in words.", required=True)
+    status = Whole("The status.", low=400, high=599, required=True)
+    detail = Text("The message.", required=True)
 
     class Meta:
         """Members in the order of the RFC, then those of the plain body."""

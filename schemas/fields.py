@@ -8,10 +8,11 @@ import datetime
 import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields
-from marshmallow.validate import Range
+from marshmallow.validate import OneOf, Range
 
 # As marshmallow types them.
 Messages = dict[str, str | list[Any] | dict[Any, Any]]
@@ -23,9 +24,20 @@ MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
 
 
+def about(description: str, example: Any = None) -> dict[str, Any]:
+    """Return a field's metadata: what the value means, its unit included, and an example of it."""
+    return {"description": description, "examples": [example]}
+
+
 class _Strict(fields.Field[Any]):
     types: ClassVar[frozenset[type]]
     bson_types: ClassVar[tuple[str, ...]]
+    # What holds beside the validators, as JSON Schema says it: in the store too, and what a client is told alone.
+    rules: ClassVar[dict[str, Any]] = {}
+    client_rules: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, description: str = "", *, example: Any = None, **kwargs: Any) -> None:
+        super().__init__(metadata=about(description, example), **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         # By type(), since a JSON true is no number although Python's True is an int.
@@ -48,6 +60,9 @@ class Text(_Strict, fields.String):
 class Identifier(Text):
     """An opaque id: 1–128 bytes of UTF-8 without control characters, and not `.` or `..`."""
 
+    rules: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
+    client_rules: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
+
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
         try:
@@ -67,6 +82,8 @@ class Date(Text):
     """A calendar date, `YYYY-MM-DD`, kept as text."""
 
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+    rules: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
+    client_rules: ClassVar[dict[str, Any]] = {"format": "date"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -86,22 +103,32 @@ class Whole(_Strict, fields.Integer):
     bson_types = ("int", "long")
     default_error_messages: Messages = {"invalid": "Must be a whole number."}
 
-    def __init__(self, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
-        super().__init__(validate=Range(low, high), **kwargs)
+    client_rules: ClassVar[dict[str, Any]] = {"format": "int64"}
+
+    def __init__(self, description: str = "", *, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
+        super().__init__(description, validate=Range(low, high), **kwargs)
+
+
+class Choice(Whole):
+    """One of some integers."""
+
+    def __init__(self, description: str = "", *, choices: Sequence[int], **kwargs: Any) -> None:
+        super().__init__(description, **kwargs)
+        self.validators = [OneOf(choices, error=f"Must be one of {', '.join(map(str, choices))}.")]
 
 
 class Count(Whole):
     """How many: 0 or more."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(low=0, **kwargs)
+    def __init__(self, description: str = "", **kwargs: Any) -> None:
+        super().__init__(description, low=0, **kwargs)
 
 
 class EpochMs(Whole):
     """Milliseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(MIN_EPOCH_MS, MAX_EPOCH_MS, **kwargs)
+    def __init__(self, description: str = "", **kwargs: Any) -> None:
+        super().__init__(description, low=MIN_EPOCH_MS, high=MAX_EPOCH_MS, **kwargs)
 
 
 class Number(_Strict, fields.Float):
@@ -115,8 +142,12 @@ class Number(_Strict, fields.Float):
         "large": "Must be within 64 bits when written as an integer.",
     }
 
-    def __init__(self, low: float | None = None, high: float | None = None, **kwargs: Any) -> None:
-        super().__init__(validate=Range(low, high), **kwargs)
+    client_rules: ClassVar[dict[str, Any]] = {"format": "double"}
+
+    def __init__(
+        self, description: str = "", *, low: float | None = None, high: float | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(description, validate=Range(low, high), **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
         number: int | float = super()._deserialize(value, attr, data, **kwargs)
@@ -131,8 +162,22 @@ class Number(_Strict, fields.Float):
 class Amount(Number):
     """A duration or distance: 0 or more."""
 
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(low=0, **kwargs)
+    def __init__(self, description: str = "", **kwargs: Any) -> None:
+        super().__init__(description, low=0, **kwargs)
+
+
+class Latitude(Number):
+    """Degrees, north positive."""
+
+    def __init__(self, description: str = "", **kwargs: Any) -> None:
+        super().__init__(description, low=-90, high=90, **kwargs)
+
+
+class Longitude(Number):
+    """Degrees, east positive."""
+
+    def __init__(self, description: str = "", **kwargs: Any) -> None:
+        super().__init__(description, low=-180, high=180, **kwargs)
 
 
 class Flag(_Strict, fields.Boolean):

@@ -1,55 +1,82 @@
 """What the endpoints answer with: pages and lists."""
 
 from marshmallow import Schema, fields
+from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
+from schemas.error import ErrorBody
 from schemas.fields import Count, Text
 from schemas.summary import DailyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
+COUNT = "All matching records, on whichever page."
+LIMIT = "Records a page at most."
+CURRENT_PAGE = "This page, from 1."
+NEXT_PAGE = "The page after this one; null on the last."
+
 
 class DriverPage(Schema):
-    """A page of drivers. `count` is the number of all matching records; `next_page` is null on the last page."""
+    """A page of drivers."""
 
-    count = Count(required=True)
-    limit = Count(required=True)
-    current_page = Count(required=True)
-    next_page = Count(required=True, allow_none=True)
-    drivers = fields.List(fields.Nested(Driver), required=True)
+    count = Count(COUNT, example=1, required=True)
+    limit = Count(LIMIT, example=50, required=True)
+    current_page = Count(CURRENT_PAGE, example=1, required=True)
+    next_page = Count(NEXT_PAGE, example=None, required=True, allow_none=True)
+    drivers = fields.List(fields.Nested(Driver), metadata={"description": "The drivers, by driver_id."}, required=True)
 
 
 class _TripPage(Schema):
-    count = Count(required=True)
-    current_page = Count(required=True)
-    next_page = Count(required=True, allow_none=True)
-    limit = Count(required=True)
+    count = Count(COUNT, example=1, required=True)
+    current_page = Count(CURRENT_PAGE, example=1, required=True)
+    next_page = Count(NEXT_PAGE, example=None, required=True, allow_none=True)
+    limit = Count(LIMIT, example=50, required=True)
 
 
 class TripSummaryPage(_TripPage):
     """A page of trips in summary form."""
 
-    trips = fields.List(fields.Nested(TripSummary), required=True)
+    trips = fields.List(fields.Nested(TripSummary), metadata={"description": "The trips, oldest first."}, required=True)
 
 
 class TripDetailPage(_TripPage):
-    """A page of trips in detail form."""
+    """A page of trips in full."""
 
-    trips = fields.List(fields.Nested(TripDetail), required=True)
+    limit = Count(LIMIT, example=5, required=True)
+    trips = fields.List(fields.Nested(TripDetail), metadata={"description": "The trips, oldest first."}, required=True)
 
 
 class DailyAggregates(Schema):
-    """Daily summaries, one element a driver in the order asked."""
+    """Daily summaries."""
 
-    data = fields.List(fields.Nested(DailyAggregate), required=True)
+    data = fields.List(
+        fields.Nested(DailyAggregate),
+        metadata={"description": "One element a driver, in the order asked."},
+        required=True,
+    )
 
 
 class WeeklyAggregates(Schema):
-    """Weekly summaries, one element a driver in the order asked."""
+    """Weekly summaries."""
 
-    data = fields.List(fields.Nested(WeeklyAggregate), required=True)
+    data = fields.List(
+        fields.Nested(WeeklyAggregate),
+        metadata={"description": "One element a driver, in the order asked."},
+        required=True,
+    )
 
 
 class Health(Schema):
-    """Whether the service can answer."""
+    """The service can answer."""
 
-    status = Text(required=True)
+    status = Text("Always `ok`.", example="ok", required=True, validate=OneOf(["ok"]))
+
+
+class Unhealthy(ErrorBody):
+    """The store does not answer."""
+
+    status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
+
+    class Meta:
+        """The state, then the members of every error."""
+
+        fields = ("status", "message", "error", "request_id")

@@ -10,7 +10,7 @@ from dateutil.relativedelta import relativedelta
 from marshmallow import Schema, ValidationError, fields, post_load, validates
 from marshmallow.validate import OneOf
 
-from schemas.fields import Date, Identifier, Messages
+from schemas.fields import Date, Identifier, Messages, about
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -18,6 +18,7 @@ MAX_PAGE = 1_000_000_000
 MAX_DRIVERS = 20
 # What trips are asked for by, in full.
 FILTER_PARAMS = ("trip_id", "tracking_id")
+LIMIT = "Records a page."
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
@@ -28,9 +29,10 @@ class WholeText(fields.Integer):
 
     digits = re.compile(r"[1-9][0-9]*")
 
-    def __init__(self, high: int, **kwargs: Any) -> None:
+    def __init__(self, description: str, *, high: int, default: int) -> None:
         self.high = high
-        super().__init__(**kwargs)
+        self.rules = {"minimum": 1, "maximum": high}
+        super().__init__(metadata=about(description, default), load_default=default)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
         # No more digits than `high` has: a longer number is out of bounds whatever its digits say.
@@ -44,9 +46,9 @@ class WholeText(fields.Integer):
 class StartDate(Date):
     """A date within the last six months (UTC), which may be today or not."""
 
-    def __init__(self, *, today_allowed: bool, monday: bool = False, **kwargs: Any) -> None:
+    def __init__(self, description: str, *, today_allowed: bool, monday: bool = False) -> None:
         self.today_allowed, self.monday = today_allowed, monday
-        super().__init__(**kwargs)
+        super().__init__(description, required=True, error_messages=REQUIRED)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -109,22 +111,24 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
         yield name.encode(errors="replace").decode(), value
 
 
-class PageQuery(Query):
-    """`limit` and `page`."""
-
-    limit = WholeText(MAX_LIMIT, load_default=DEFAULT_LIMIT)
-    page = WholeText(MAX_PAGE, load_default=1)
+class _PageQuery(Query):
+    page = WholeText("Which page, from 1.", high=MAX_PAGE, default=1)
 
 
-class DriversQuery(PageQuery):
+class DriversQuery(_PageQuery):
     """Of the driver list."""
 
+    limit = WholeText(LIMIT, high=MAX_LIMIT, default=DEFAULT_LIMIT)
 
-class DriverTripsQuery(PageQuery):
+
+class DriverTripsQuery(_PageQuery):
     """Of a driver's trips; `start` is the first millisecond of `start_date`."""
 
-    driver_id = Identifier(required=True)
-    start_date = StartDate(required=True, error_messages=REQUIRED, today_allowed=True)
+    driver_id = Identifier("Who drove.", example="demo-01", required=True)
+    start_date = StartDate(
+        "UTC date from which on trips started, `YYYY-MM-DD`: from six months ago up to today.", today_allowed=True
+    )
+    limit = WholeText(LIMIT, high=MAX_LIMIT, default=DEFAULT_LIMIT)
 
     @post_load
     def start_of_day(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -133,16 +137,28 @@ class DriverTripsQuery(PageQuery):
         return {**data, "start": int(midnight.timestamp()) * 1000}
 
 
-class TripQuery(Query):
+class TripQuery(_PageQuery):
     """Of trips in full, by one of their identifiers."""
 
-    filter_param = fields.String(required=True, validate=OneOf(FILTER_PARAMS))
-    filter_value = Identifier(required=True)
-    page = WholeText(MAX_PAGE, load_default=1)
+    filter_param = fields.String(
+        required=True,
+        validate=OneOf(FILTER_PARAMS),
+        metadata=about("Which identifier to go by; several trips may share a `tracking_id`.", "trip_id"),
+    )
+    filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
 
 
 class _AggregateQuery(Query):
-    driver_id = fields.List(Identifier(), required=True, error_messages=REQUIRED)
+    driver_id = fields.List(
+        Identifier(example="demo-01"),
+        required=True,
+        error_messages=REQUIRED,
+        metadata={
+            **about("Whose summaries: given once for each driver.", ["demo-01"]),
+            "minItems": 1,
+            "maxItems": MAX_DRIVERS,
+        },
+    )
 
     @validates("driver_id")
     def check_count(self, value: list[str], data_key: str) -> None:
@@ -159,13 +175,17 @@ class _AggregateQuery(Query):
 class DailyQuery(_AggregateQuery):
     """Of daily summaries: a date before today."""
 
-    start_date = StartDate(required=True, error_messages=REQUIRED, today_allowed=False)
+    start_date = StartDate("The UTC date, `YYYY-MM-DD`: from six months ago up to yesterday.", today_allowed=False)
 
 
 class WeeklyQuery(_AggregateQuery):
     """Of weekly summaries: a Monday before today."""
 
-    start_date = StartDate(required=True, error_messages=REQUIRED, today_allowed=False, monday=True)
+    start_date = StartDate(
+        "The Monday that the week begins on (UTC), `YYYY-MM-DD`: from six months ago up to yesterday.",
+        today_allowed=False,
+        monday=True,
+    )
 
 
 class NoQuery(Query):

@@ -1,58 +1,85 @@
 """Daily and weekly driving summaries."""
 
 from marshmallow import Schema, fields
+from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.fields import Amount, Count, Date, Flag, Number, Text
 from schemas.trip import EventSummary
 
+# The lowest rounded score of each grade, best first.
+GRADES = {"excellent": 85, "good": 70, "fair": 50, "poor": 0}
+
 
 class SummaryFocusArea(Schema):
     """Which behaviours to coach. Mind `is_acceleration`: on trips it is `is_rapid_acceleration`."""
 
-    is_phone_use = Flag(required=True)
-    is_overspeeding = Flag(required=True)
-    is_hard_brake = Flag(required=True)
-    is_acceleration = Flag(required=True)
+    is_phone_use = Flag("Phone use is one to coach.", example=False, required=True)
+    is_overspeeding = Flag("Overspeeding is one to coach.", example=False, required=True)
+    is_hard_brake = Flag("Hard braking is one to coach.", example=False, required=True)
+    is_acceleration = Flag("Rapid acceleration is one to coach.", example=False, required=True)
 
 
 class DrivingSummary(Schema):
     """Totals of a span of days, with the score that follows from them."""
 
-    fm_score = Number(0, 100, required=True)
-    fm_grade = Text(required=True)
-    trip_count = Count(required=True)
-    distance_miles = Amount(required=True)
-    duration_seconds = Amount(required=True)
-    night_driving_seconds = Amount(required=True)
-    highway_miles = Amount(required=True)
-    events_summary = fields.Nested(EventSummary, required=True)
-    focus_area = fields.Nested(SummaryFocusArea, required=True)
+    fm_score = Number(
+        "Safety score: 0 to 100 with one decimal, 100 is best.", low=0, high=100, example=92.5, required=True
+    )
+    fm_grade = Text(
+        f"Grade of the score: {', '.join(f'{name} from {lowest}' for name, lowest in GRADES.items())}.",
+        example="excellent",
+        required=True,
+        validate=OneOf(list(GRADES)),
+    )
+    trip_count = Count("Trips.", example=1, required=True)
+    distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
+    duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
+    night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
+    highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
+    events_summary = fields.Nested(
+        EventSummary, metadata={"description": "Counts and seconds of each behaviour."}, required=True
+    )
+    focus_area = fields.Nested(SummaryFocusArea, metadata={"description": "Which behaviours to coach."}, required=True)
 
 
 class DailySummary(DrivingSummary):
     """One driver's driving of one UTC date."""
 
-    date = Date(required=True)
+    date = Date("The UTC date.", example="2026-03-09", required=True)
 
 
 class WeeklySummary(DrivingSummary):
-    """One driver's driving of seven days; the breakdown holds the days driven, oldest first."""
+    """One driver's driving of seven days. The score is that of the totals, not an average of days."""
 
-    start_date = Date(required=True)
-    end_date = Date(required=True)
-    daily_summary_breakdown = fields.List(fields.Nested(DailySummary), required=True)
+    start_date = Date("The first UTC date, a Monday.", example="2026-03-09", required=True)
+    end_date = Date("The last UTC date, six days later.", example="2026-03-15", required=True)
+    daily_summary_breakdown = fields.List(
+        fields.Nested(DailySummary),
+        metadata={"description": "The days on which the driver drove, oldest first."},
+        required=True,
+    )
 
 
 class DailyAggregate(Schema):
-    """A driver and the summary of a day; null where the driver did not drive."""
+    """A driver and the summary of a day."""
 
-    driver_info = fields.Nested(Driver, required=True)
-    driving_summary = fields.Nested(DailySummary, required=True, allow_none=True)
+    driver_info = fields.Nested(Driver, metadata={"description": "The driver."}, required=True)
+    driving_summary = fields.Nested(
+        DailySummary,
+        metadata={"description": "The summary; null where the driver did not drive."},
+        required=True,
+        allow_none=True,
+    )
 
 
 class WeeklyAggregate(Schema):
-    """A driver and the summary of a week; null where the driver did not drive."""
+    """A driver and the summary of a week."""
 
-    driver_info = fields.Nested(Driver, required=True)
-    driving_summary = fields.Nested(WeeklySummary, required=True, allow_none=True)
+    driver_info = fields.Nested(Driver, metadata={"description": "The driver."}, required=True)
+    driving_summary = fields.Nested(
+        WeeklySummary,
+        metadata={"description": "The summary; null where the driver did not drive."},
+        required=True,
+        allow_none=True,
+    )

@@ -6,7 +6,20 @@ from typing import Any
 from marshmallow import Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.fields import Amount, Count, EpochMs, Flag, Identifier, Number, RawObject, Text, Whole
+from schemas.fields import (
+    Amount,
+    Choice,
+    Count,
+    EpochMs,
+    Flag,
+    Identifier,
+    Latitude,
+    Longitude,
+    Number,
+    RawObject,
+    Text,
+    Whole,
+)
 
 # The event types of the contract, each with the fields of its event_data.
 OVERSPEEDING_DATA = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")
@@ -21,61 +34,68 @@ EVENT_TYPES: Mapping[int, tuple[str, tuple[str, ...]]] = {
 class EventSummary(Schema):
     """How often, and for how many seconds, each behaviour was seen."""
 
-    phone_use_count = Count(required=True)
-    rapid_acceleration_count = Count(required=True)
-    hard_brake_count = Count(required=True)
-    overspeeding_count = Count(required=True)
-    phone_use_time_seconds = Amount(required=True)
-    overspeeding_time_seconds = Amount(required=True)
+    phone_use_count = Count("Times that the phone was used.", example=0, required=True)
+    rapid_acceleration_count = Count("Rapid accelerations.", example=0, required=True)
+    hard_brake_count = Count("Hard brakes.", example=0, required=True)
+    overspeeding_count = Count("Times that the speed limit was exceeded.", example=1, required=True)
+    phone_use_time_seconds = Amount("Time of phone use, in seconds.", example=0, required=True)
+    overspeeding_time_seconds = Amount("Time above the speed limit, in seconds.", example=90, required=True)
 
 
 class TripFocusArea(Schema):
-    """Which behaviours to coach after this trip."""
+    """Which behaviours to coach after this trip. Mind `is_rapid_acceleration`: on summaries it is `is_acceleration`."""
 
-    is_phone_use = Flag(required=True)
-    is_rapid_acceleration = Flag(required=True)
-    is_hard_brake = Flag(required=True)
-    is_overspeeding = Flag(required=True)
+    is_phone_use = Flag("Phone use is one to coach.", example=False, required=True)
+    is_rapid_acceleration = Flag("Rapid acceleration is one to coach.", example=False, required=True)
+    is_hard_brake = Flag("Hard braking is one to coach.", example=False, required=True)
+    is_overspeeding = Flag("Overspeeding is one to coach.", example=False, required=True)
 
 
 class TrailPoint(Schema):
-    """Where the car was: degrees, and its course in degrees from North."""
+    """Where the car was, and when."""
 
-    timestamp = EpochMs(required=True)
-    latitude = Number(-90, 90, required=True)
-    longitude = Number(-180, 180, required=True)
-    course = Number(required=True)
+    timestamp = EpochMs("Time, in epoch milliseconds UTC.", example=1_773_043_200_000, required=True)
+    latitude = Latitude("Latitude, in degrees.", example=41.2565, required=True)
+    longitude = Longitude("Longitude, in degrees.", example=-95.9345, required=True)
+    course = Number("Heading, in degrees from North.", example=182.5, required=True)
 
 
 class EventData(Schema):
-    """Speeds of an overspeeding event; empty for the other types."""
+    """Speeds of an OVERSPEEDING event; empty for the other types."""
 
-    user_speed_mph = Number()
-    speed_limit_mph = Number()
-    max_user_speed_mph = Number()
+    user_speed_mph = Number("Speed as the event began, in miles per hour.", example=61.2)
+    speed_limit_mph = Number("Speed limit there, in miles per hour.", example=55)
+    max_user_speed_mph = Number("Highest speed during the event, in miles per hour.", example=68.4)
 
 
 class Event(Schema):
     """Something that happened on a trip."""
 
-    event_type = Whole(min(EVENT_TYPES), max(EVENT_TYPES), required=True)
-    event_name = Text(required=True, validate=OneOf([name for name, _ in EVENT_TYPES.values()]))
-    event_start_timestamp = EpochMs(required=True)
-    event_end_timestamp = EpochMs(required=True)
-    event_start_latitude = Number(-90, 90, required=True)
-    event_start_longitude = Number(-180, 180, required=True)
-    event_end_latitude = Number(-90, 90, required=True)
-    event_end_longitude = Number(-180, 180, required=True)
-    event_data = RawObject(EventData, required=True)
+    event_type = Choice("Type of the event, as a number.", choices=tuple(EVENT_TYPES), example=9, required=True)
+    event_name = Text(
+        "Type of the event, by name: "
+        + ", ".join(f"{number} is {name}" for number, (name, _) in EVENT_TYPES.items())
+        + ".",
+        example="OVERSPEEDING",
+        required=True,
+        validate=OneOf([name for name, _ in EVENT_TYPES.values()]),
+    )
+    event_start_timestamp = EpochMs(
+        "Time of its beginning, in epoch milliseconds UTC.", example=1_773_043_800_000, required=True
+    )
+    event_end_timestamp = EpochMs(
+        "Time of its end, in epoch milliseconds UTC.", example=1_773_043_890_000, required=True
+    )
+    event_start_latitude = Latitude("Latitude of its beginning, in degrees.", example=41.2189, required=True)
+    event_start_longitude = Longitude("Longitude of its beginning, in degrees.", example=-95.9412, required=True)
+    event_end_latitude = Latitude("Latitude of its end, in degrees.", example=41.1956, required=True)
+    event_end_longitude = Longitude("Longitude of its end, in degrees.", example=-95.9468, required=True)
+    event_data = RawObject(EventData, metadata={"description": "Speeds, where the event has any."}, required=True)
 
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:
-        """The type is a known one, the name is that type's, and the data has that type's fields."""
-        known = EVENT_TYPES.get(data["event_type"])
-        if known is None:
-            types = ", ".join(map(str, EVENT_TYPES))
-            raise ValidationError(f"Must be one of {types}.", "event_type")
-        name, data_fields = known
+        """The name is that of the type, and the data has that type's fields."""
+        name, data_fields = EVENT_TYPES[data["event_type"]]
         if data["event_name"] != name:
             raise ValidationError(f"Must be {name} for event_type {data['event_type']}.", "event_name")
         if set(data["event_data"]) != set(data_fields):
@@ -134,31 +154,42 @@ class Rows(fields.List[Any]):
 
 
 class TripSummary(Schema):
-    """A trip without its trail and events: miles, seconds, degrees, epoch milliseconds."""
+    """A trip without its trail and events."""
 
-    trip_id = Identifier(required=True)
-    driver_id = Identifier(required=True)
-    trip_start_time = EpochMs(required=True)
-    trip_end_time = EpochMs(required=True)
-    duration_seconds = Amount(required=True)
-    distance_miles = Amount(required=True)
-    insurance_period = Whole(1, 3, required=True, allow_none=True)
-    start_latitude = Number(-90, 90, required=True)
-    start_longitude = Number(-180, 180, required=True)
-    end_latitude = Number(-90, 90, required=True)
-    end_longitude = Number(-180, 180, required=True)
-    night_driving_seconds = Amount(required=True)
-    highway_miles = Amount(required=True)
-    night_driving_miles = Amount(required=True)
-    event_summary = fields.Nested(EventSummary, required=True)
+    trip_id = Identifier("Identifier of the trip, unique within the fleet.", example="demo-01-54-1", required=True)
+    driver_id = Identifier("Who drove.", example="demo-01", required=True)
+    trip_start_time = EpochMs("Start, in epoch milliseconds UTC.", example=1_773_043_200_000, required=True)
+    trip_end_time = EpochMs("End, in epoch milliseconds UTC.", example=1_773_045_000_000, required=True)
+    duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
+    distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
+    insurance_period = Whole(
+        "Insurance period of a ride-hailing trip: 1, 2 or 3; null for fleets without.",
+        low=1,
+        high=3,
+        example=None,
+        required=True,
+        allow_none=True,
+    )
+    start_latitude = Latitude("Latitude of the start, in degrees.", example=41.2565, required=True)
+    start_longitude = Longitude("Longitude of the start, in degrees.", example=-95.9345, required=True)
+    end_latitude = Latitude("Latitude of the end, in degrees.", example=41.1403, required=True)
+    end_longitude = Longitude("Longitude of the end, in degrees.", example=-95.966, required=True)
+    night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
+    highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
+    night_driving_miles = Amount("Distance driven at night, in miles.", example=0, required=True)
+    event_summary = fields.Nested(
+        EventSummary, metadata={"description": "Counts and seconds of each behaviour."}, required=True
+    )
 
 
 class TripDetail(TripSummary):
     """A trip in full."""
 
-    focus_area = fields.Nested(TripFocusArea, required=True)
-    trail_path = Rows(TrailPoint, required=True)
-    events = fields.List(fields.Nested(Event), required=True)
+    focus_area = fields.Nested(TripFocusArea, metadata={"description": "Which behaviours to coach."}, required=True)
+    trail_path = Rows(TrailPoint, metadata={"description": "Where the car was, in the order of time."}, required=True)
+    events = fields.List(
+        fields.Nested(Event), metadata={"description": "What happened, in the order of time."}, required=True
+    )
 
 
 class ImportedTrip(TripDetail):

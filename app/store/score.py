@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from schemas.fields import MAX_INT
+from schemas.summary import GRADES
 from schemas.trip import TripFocusArea
 
 Expression = dict[str, Any]
@@ -54,9 +55,6 @@ SCORED = frozenset({"fm_score", "fm_grade", "focus_area"})
 TRIP_FLAGS = tuple(TripFocusArea().fields)
 # From which share of its cap on a behaviour is one to coach.
 FOCUS_SHARE = 0.5
-# The lowest rounded score of each grade, best first; below the last one a score is `poor`.
-GRADES = (("excellent", 85), ("good", 70), ("fair", 50))
-LOWEST_GRADE = "poor"
 
 
 def trip_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
@@ -90,13 +88,14 @@ def score_stages() -> list[Expression]:
     loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag}"]}]} for b in BEHAVIOURS]}
     exact = {"$subtract": [100.0, loss]}
     rounded = {"$divide": [{"$floor": {"$add": [{"$multiply": [exact, 10.0]}, 0.5]}}, 10.0]}
-    grade = [{"case": {"$gte": ["$fm_score", lowest]}, "then": name} for name, lowest in GRADES]
+    *better, worst = GRADES
+    grade = [{"case": {"$gte": ["$fm_score", GRADES[name]]}, "then": name} for name in better]
     return [
         {"$set": {"shares": {b.flag: _share(b) for b in BEHAVIOURS}}},
         {"$set": {"fm_score": rounded}},
         {
             "$set": {
-                "fm_grade": {"$switch": {"branches": grade, "default": LOWEST_GRADE}},
+                "fm_grade": {"$switch": {"branches": grade, "default": worst}},
                 "focus_area": {b.flag: {"$gte": [f"$shares.{b.flag}", FOCUS_SHARE]} for b in BEHAVIOURS},
             }
         },
