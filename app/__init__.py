@@ -5,7 +5,7 @@ from typing import Any
 from flask import Flask
 from pymongo import MongoClient
 
-from app import auth, errors, headers, limits, logs
+from app import auth, errors, headers, limits, logs, openapi
 from app.config import API, Config, ConfigError
 from app.db import bounded_client
 from app.paths import EncodedPaths, SegmentConverter
@@ -23,12 +23,10 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
         if not config.mongodb_uri:
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
         client = bounded_client(config.mongodb_uri)
-    app = Flask("app", static_folder=None)
-    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
-    app.url_map.merge_slashes = False
-    app.url_map.converters["segment"] = SegmentConverter
     app.extensions.update(config=config, db=client[config.mongodb_database])
+    app.extensions["openapi"] = openapi.document(app, config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.
     logs.register(app)
@@ -36,6 +34,19 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     auth.register(app)
     limits.register(app, config, client)
     errors.register(app)
+    return app
+
+
+def openapi_document(config: Config) -> bytes:
+    """Return the OpenAPI document that an application with these settings serves."""
+    return openapi.document(_routed_app(), config.public_base_url)
+
+
+def _routed_app() -> Flask:
+    app = Flask("app", static_folder=None)
+    app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
+    app.url_map.merge_slashes = False
+    app.url_map.converters["segment"] = SegmentConverter
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint, url_prefix=API)
     return app

@@ -9,7 +9,7 @@ from app.errors import Unauthorized
 from app.limits import count_failure
 from app.store import keys
 
-PUBLIC_ENDPOINTS = frozenset({"health.healthz"})
+PUBLIC_ENDPOINTS = frozenset({"health.get_health", "docs.get_document", "docs.get_page", "docs.get_file"})
 SCHEME = "apikey"
 
 

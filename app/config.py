@@ -16,6 +16,7 @@ COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb",
 
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
+BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
 # MongoDB takes 63 bytes, and the database of the counters has a suffix.
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,56}")
 
@@ -67,6 +68,12 @@ def _origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def _base_url(text: str) -> str:
+    if text and not BASE_URL.fullmatch(text):
+        raise ValueError("a URL such as 'https://api.example.com', without a slash at its end")
+    return text
+
+
 def _mongodb_uri(text: str) -> str:
     if text and not text.startswith(("mongodb://", "mongodb+srv://")):
         raise ValueError("a URI that begins with mongodb:// or mongodb+srv://")
@@ -114,6 +121,9 @@ class Config:
         "", "where calls are counted, such as redis://localhost:6379; the MongoDB in use where empty", _counters_uri
     )
     processing_delay_hours: float = _setting("4", "hours after its end from which on a trip is served", _hours)
+    public_base_url: str = _setting(
+        "", "where clients reach the service, such as https://api.example.com; as they came where empty", _base_url
+    )
     cors_origins: tuple[str, ...] = _setting("", "origins that browsers may call from, separated by commas", _origins)
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", _level)
 

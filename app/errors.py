@@ -97,23 +97,28 @@ class InternalError(BaseExtApiException):
         super().__init__("Something went wrong on our side; name the request_id when you report it.")
 
 
-def body(error: BaseExtApiException) -> dict[str, Any]:
+def body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     """Return the plain body of an error."""
-    plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": g.request_id}
+    plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
     if error.errors is not None:
         plain["errors"] = error.errors
     dumped: dict[str, Any] = ErrorBody().dump(plain)
     return dumped
 
 
-def _respond(error: BaseExtApiException) -> Response:
-    content: dict[str, Any] = body(error)
+def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
+    """Return the body of an error as RFC 9457 has it."""
     status = error.status
+    own = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
+    dumped: dict[str, Any] = Problem().dump({**own, **body(error, request_id)})
+    return dumped
+
+
+def _respond(error: BaseExtApiException) -> Response:
     if _wants_problem():
-        problem = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
-        response = json_response(Problem().dump({**problem, **content}), status, PROBLEM_JSON)
+        response = json_response(problem(error, g.request_id), error.status, PROBLEM_JSON)
     else:
-        response = json_response(content, status)
+        response = json_response(body(error, g.request_id), error.status)
     response.headers.update(error.headers)
     response.vary.add("Accept")
     return response

@@ -9,40 +9,39 @@ from flask import Response, request
 from marshmallow import Schema
 
 from schemas.derive import Fields, fields_of
+from schemas.header import MaskHeaders, header_names
 from schemas.mask import masked
 from schemas.query import Query
 
-MASK_HEADER = "X-Fields"
+(MASK_HEADER,) = header_names(MaskHeaders())
 
 View = Callable[[dict[str, Any], Fields], Response]
 
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
-    """An endpoint as a client sees it; the OpenAPI document is made from these."""
+    """An endpoint as a client sees it; the OpenAPI document is made from these.
+
+    `masks` tells whether it takes a field mask, `unavailable` its own shape of a 503.
+    """
 
     query: Query
     answer: Schema
-    masked: bool
+    masks: bool = True
+    unavailable: Schema | None = None
 
+    def __call__(self, view: View) -> Callable[..., Response]:
+        """Give a view its validated parameters and the fields that the client asks for.
 
-def operation(
-    query: Query, answer: Schema, *, masked_by_client: bool = True
-) -> Callable[[View], Callable[..., Response]]:
-    """Give a view its validated parameters and the fields that the client asks for.
+        Parameters come first, so a broken mask is told of when they are right.
+        """
+        whole = fields_of(self.answer)
 
-    Parameters come first, so a broken mask is told of when they are right. The view's `operation` says what it takes.
-    """
-    whole = fields_of(answer)
-
-    def declare(view: View) -> Callable[..., Response]:
         @functools.wraps(view)
         def run(**path: str) -> Response:
-            asked = query.parse(request.query_string, **path)
-            mask = request.headers.get(MASK_HEADER, "") if masked_by_client else ""
+            asked = self.query.parse(request.query_string, **path)
+            mask = request.headers.get(MASK_HEADER, "") if self.masks else ""
             return view(asked, masked(whole, mask))
 
-        run.operation = Operation(query, answer, masked_by_client)  # type: ignore[attr-defined]
+        run.operation = self  # type: ignore[attr-defined]
         return run
-
-    return declare

@@ -1,4 +1,4 @@
-"""What follows from a shape: its fields, the projection that reads them, and the validator that guards the store."""
+"""What follows from a shape: its fields, their projection, an example, and the validator that guards the store."""
 
 from typing import Any
 
@@ -36,9 +36,20 @@ def projection(asked: Fields, prefix: str = "") -> dict[str, int]:
     return paths if prefix else {"_id": 0, **paths}
 
 
+def always_present(field: fields.Field[Any]) -> bool:
+    """Return whether no document of the store and no answer lacks the field, which an import may lack."""
+    # A default is stored too.
+    return field.required or field.load_default is None
+
+
+def example(schema: Schema) -> dict[str, Any]:
+    """Return a document of this shape, made of its fields' examples; each list has one element."""
+    return {name: _example(field) for name, field in schema.fields.items()}
+
+
 def validator(schema: Schema) -> dict[str, Any]:
     """Return the `$jsonSchema` of a document of this shape."""
-    required = [name for name, field in schema.fields.items() if _always_stored(field)]
+    required = [name for name, field in schema.fields.items() if always_present(field)]
     rules: dict[str, Any] = {
         "bsonType": "object",
         "properties": {name: _field_validator(field) for name, field in schema.fields.items()},
@@ -47,14 +58,16 @@ def validator(schema: Schema) -> dict[str, Any]:
     return {**rules, "required": required} if required else rules
 
 
-def _always_stored(field: fields.Field[Any]) -> bool:
-    # A default is stored too, so what may be absent from an import need not be absent from the store.
-    return field.required or field.load_default is None
-
-
 def _nested(field: fields.Field[Any]) -> Schema | None:
     inner = field.inner if isinstance(field, fields.List) else field
     return inner.schema if isinstance(inner, fields.Nested) else None
+
+
+def _example(field: fields.Field[Any]) -> Any:
+    nested = _nested(field)
+    if nested is None:
+        return field.metadata["examples"][0]
+    return [example(nested)] if isinstance(field, fields.List) else example(nested)
 
 
 def _field_validator(field: fields.Field[Any]) -> dict[str, Any]:

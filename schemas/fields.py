@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, missing
 from marshmallow.validate import OneOf, Range
 
 # As marshmallow types them.
@@ -24,9 +24,9 @@ MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
 
 
-def about(description: str, example: Any = None) -> dict[str, Any]:
+def about(description: str, example: Any = missing) -> dict[str, Any]:
     """Return a field's metadata: what the value means, its unit included, and an example of it."""
-    return {"description": description, "examples": [example]}
+    return {"description": description, **({} if example is missing else {"examples": [example]})}
 
 
 class _Strict(fields.Field[Any]):
@@ -36,7 +36,7 @@ class _Strict(fields.Field[Any]):
     rules: ClassVar[dict[str, Any]] = {}
     client_rules: ClassVar[dict[str, Any]] = {}
 
-    def __init__(self, description: str = "", *, example: Any = None, **kwargs: Any) -> None:
+    def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
         super().__init__(metadata=about(description, example), **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:

@@ -18,7 +18,7 @@ MAX_PAGE = 1_000_000_000
 MAX_DRIVERS = 20
 # What trips are asked for by, in full.
 FILTER_PARAMS = ("trip_id", "tracking_id")
-LIMIT = "Records a page."
+PAGE = "Which page, from 1."
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
@@ -112,13 +112,12 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
 
 
 class _PageQuery(Query):
-    page = WholeText("Which page, from 1.", high=MAX_PAGE, default=1)
+    limit = WholeText("Records a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
+    page = WholeText(PAGE, high=MAX_PAGE, default=1)
 
 
 class DriversQuery(_PageQuery):
     """Of the driver list."""
-
-    limit = WholeText(LIMIT, high=MAX_LIMIT, default=DEFAULT_LIMIT)
 
 
 class DriverTripsQuery(_PageQuery):
@@ -128,7 +127,6 @@ class DriverTripsQuery(_PageQuery):
     start_date = StartDate(
         "UTC date from which on trips started, `YYYY-MM-DD`: from six months ago up to today.", today_allowed=True
     )
-    limit = WholeText(LIMIT, high=MAX_LIMIT, default=DEFAULT_LIMIT)
 
     @post_load
     def start_of_day(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
@@ -137,7 +135,7 @@ class DriverTripsQuery(_PageQuery):
         return {**data, "start": int(midnight.timestamp()) * 1000}
 
 
-class TripQuery(_PageQuery):
+class TripQuery(Query):
     """Of trips in full, by one of their identifiers."""
 
     filter_param = fields.String(
@@ -146,6 +144,7 @@ class TripQuery(_PageQuery):
         metadata=about("Which identifier to go by; several trips may share a `tracking_id`.", "trip_id"),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
+    page = WholeText(PAGE, high=MAX_PAGE, default=1)
 
 
 class _AggregateQuery(Query):

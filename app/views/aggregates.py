@@ -7,7 +7,7 @@ from flask import Blueprint, Response, g
 
 from app.db import get_db
 from app.errors import NotFound
-from app.operations import operation
+from app.operations import Operation
 from app.responses import json_response
 from app.store import drivers, summaries
 from schemas.derive import Fields
@@ -18,16 +18,25 @@ bp = Blueprint("aggregates", __name__)
 
 
 @bp.get("/driver-aggregate/daily")
-@operation(DailyQuery(), DailyAggregates())
+@Operation(DailyQuery(), DailyAggregates())
 def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Response:
-    """List the drivers, in the order asked, with their summary of one day."""
+    """Summarise a day of up to 20 drivers.
+
+    One element for each distinct driver, in the order first asked; the day is a UTC date. If any of the drivers is not
+    in the fleet the answer is NotFound, and its message names them.
+    """
     return _aggregates(query, fields, summaries.find_daily)
 
 
 @bp.get("/driver-aggregate/weekly")
-@operation(WeeklyQuery(), WeeklyAggregates())
+@Operation(WeeklyQuery(), WeeklyAggregates())
 def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields) -> Response:
-    """List the drivers, in the order asked, with their summary of one week."""
+    """Summarise a week of up to 20 drivers.
+
+    One element for each distinct driver, in the order first asked; the week is seven UTC dates from a Monday on, and
+    one in progress holds all that is stored so far. If any of the drivers is not in the fleet the answer is NotFound,
+    and its message names them.
+    """
     return _aggregates(query, fields, summaries.find_weekly)
 
 

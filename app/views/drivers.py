@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response, g
 
 from app.db import get_db
-from app.operations import operation
+from app.operations import Operation
 from app.responses import json_response
 from app.store import drivers
 from schemas.derive import Fields
@@ -16,7 +16,10 @@ bp = Blueprint("drivers", __name__)
 
 
 @bp.get("/drivers")
-@operation(DriversQuery(), DriverPage())
+@Operation(DriversQuery(), DriverPage())
 def list_drivers(query: dict[str, Any], fields: Fields) -> Response:
-    """List the fleet's drivers by driver_id."""
+    """List the drivers of the fleet.
+
+    Drivers of any status, by `driver_id` in code point order.
+    """
     return json_response(drivers.find_drivers(get_db(), g.key.fleet, **query, fields=fields))

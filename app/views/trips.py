@@ -6,7 +6,7 @@ from flask import Blueprint, Response, current_app, g
 
 from app.db import get_db
 from app.errors import NotFound
-from app.operations import operation
+from app.operations import Operation
 from app.responses import json_response
 from app.store import drivers, trips
 from schemas.derive import Fields
@@ -19,9 +19,13 @@ DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@operation(DriverTripsQuery(), TripSummaryPage())
+@Operation(DriverTripsQuery(), TripSummaryPage())
 def list_driver_trips(query: dict[str, Any], fields: Fields) -> Response:
-    """List one driver's visible trips from a date on, oldest first."""
+    """List a driver's trips from a date on.
+
+    In summary form, oldest first. A trip is listed, and counted, from four hours after its end on; operators may set
+    another delay. A driver who is not in the fleet is NotFound.
+    """
     driver_id = query["driver_id"]
     if not drivers.find_by_id(get_db(), g.key.fleet, [driver_id], {}):
         raise NotFound(f"Not in this fleet: {driver_id}")
@@ -30,9 +34,13 @@ def list_driver_trips(query: dict[str, Any], fields: Fields) -> Response:
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@operation(TripQuery(), TripDetailPage())
+@Operation(TripQuery(), TripDetailPage())
 def list_trips(query: dict[str, Any], fields: Fields) -> Response:
-    """List in full the visible trips that have this trip_id or tracking_id, oldest first."""
+    """List trips in full, by an identifier.
+
+    With trail and events, oldest first, five a page. Several trips may share a `tracking_id`; where none has the
+    identifier the page is empty. A trip is listed from four hours after its end on; operators may set another delay.
+    """
     until = _visible_until()
     page = trips.find_trips(get_db(), g.key.fleet, **query, limit=DETAIL_LIMIT, ended_by=until, fields=fields)
     return json_response(page)

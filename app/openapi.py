@@ -1,0 +1,223 @@
+"""The OpenAPI document, made from the routes, what they declare, and the schemas."""
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any, cast
+
+import orjson
+from apispec import APISpec
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from flask import Flask
+from marshmallow import Schema
+from werkzeug.routing import Rule
+
+from app import errors
+from app.auth import PUBLIC_ENDPOINTS
+from app.operations import Operation
+from schemas.derive import always_present, example
+from schemas.error import ErrorBody, Problem
+from schemas.fields import MAX_INT, MIN_INT
+from schemas.header import (
+    AnswerHeaders,
+    ChallengeHeaders,
+    LimitHeaders,
+    MaskHeaders,
+    MethodHeaders,
+    RetryHeaders,
+    header_names,
+)
+
+# Contract §1: the version of the interface, not of the service.
+VERSION = "1.0"
+JSON = "application/json"
+KEY_SCHEME = "APIKEY"
+TAGS = {
+    "external": "What a fleet's key gives access to.",
+    "health": "For load balancers; needs no key.",
+}
+ABOUT = """\
+Driving data of a fleet: who drove, where, how far, how safely. The API only reads.
+
+Dates are `YYYY-MM-DD`, times epoch milliseconds, both in UTC. Distances are in miles, speeds in miles per hour,
+durations in seconds, headings in degrees from North. Percent-encode identifiers, slashes included.
+
+A key opens one fleet; send it as `Authorization: APIKEY <key>`. Every call with it counts against the fleet's limit, of
+which the `RateLimit` headers tell. Pages go on until `next_page` is null. `X-Fields` prunes an answer.
+
+Errors are `application/json`, or `application/problem+json` (RFC 9457) for a request that accepts that.
+"""
+# What else answers of a status carry.
+HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
+    HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
+    HTTPStatus.METHOD_NOT_ALLOWED: (MethodHeaders(),),
+    HTTPStatus.TOO_MANY_REQUESTS: (LimitHeaders(), RetryHeaders()),
+    HTTPStatus.SERVICE_UNAVAILABLE: (LimitHeaders(), RetryHeaders()),
+}
+# Those that only an endpoint with a key answers with.
+WITH_KEY = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
+EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
+    errors.ValidationError(
+        "Invalid parameters: page.",
+        errors={"page": ["Must be a whole number from 1 to 1000000000, in digits without sign or leading zero."]},
+    ),
+    errors.MaskError("Mask error: Mask is inconsistent with model"),
+    errors.ParseError("Mask parse error: Missing closing bracket"),
+    errors.Unauthorized(),
+    errors.NotFound("Not in this fleet: demo-99"),
+    errors.MethodNotAllowed("Use one of GET, HEAD, OPTIONS; this API only reads."),
+    errors.RateLimitExceeded("Over the fleet's limit of 5000 per 1 minute; see Retry-After."),
+    errors.InternalError(),
+    errors.StoreUnavailable(),
+)
+
+
+def document(app: Flask, base_url: str) -> bytes:
+    """Return the document (JSON) of the routes of `app`, for clients that reach it at `base_url`, if that is known."""
+    plugin = MarshmallowPlugin()
+    plugin.Converter = _Converter
+    spec = APISpec(
+        "Driver Analytics API",
+        VERSION,
+        "3.1.0",
+        plugins=[plugin],
+        info={
+            "description": ABOUT,
+            "contact": {"name": "The operator of this service"},
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        servers=[{"url": base_url or "/", "description": "This service."}],
+        tags=[{"name": name, "description": text} for name, text in TAGS.items()],
+        security=[{KEY_SCHEME: []}],
+    )
+    description = "`APIKEY <key>`, with a key of the fleet."
+    scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
+    spec.components.security_scheme(KEY_SCHEME, scheme)
+    converter = cast(OpenAPIConverter, plugin.converter)
+    for shape in (AnswerHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
+        for found in converter.schema2parameters(shape(), location="header"):
+            spec.components.header(found["name"], {name: found[name] for name in ("description", "required", "schema")})
+    for found in converter.schema2parameters(MaskHeaders(), location="header"):
+        spec.components.parameter(found["name"], "header", found)
+    for status, kinds in _kinds().items():
+        spec.components.response(_response_name(status), _error_response(status, kinds))
+    for rule, operation in _operations(app):
+        path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
+        spec.path(path, operations={"get": _described(app, rule, operation, converter)})
+    found = spec.to_dict()
+    found["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"] = [
+        kind.__name__ for kinds in _kinds().values() for kind in kinds
+    ]
+    return orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+class _Converter(OpenAPIConverter):
+    """Adds what our fields and schemas say of themselves."""
+
+    def init_attribute_functions(self) -> None:
+        super().init_attribute_functions()
+        self.attribute_functions.append(self.field2rules)
+
+    def field2rules(self, field: Any, **kwargs: Any) -> dict[str, Any]:
+        return {**getattr(field, "rules", {}), **getattr(field, "client_rules", {})}
+
+    def field2default(self, field: Any, **kwargs: Any) -> dict[str, Any]:
+        # What an import may leave out is null in an answer, never absent.
+        return {} if field.load_default is None else super().field2default(field, **kwargs)
+
+    def field2range(self, field: Any, ret: Any) -> dict[str, Any]:
+        # The bounds of 64 bits are said by the format: JavaScript cannot write them.
+        found = super().field2range(field, ret)
+        return {name: value for name, value in found.items() if value not in (MIN_INT, MAX_INT)}
+
+    def fields2jsonschema(self, fields: Any, *, partial: Any = None) -> dict[str, Any]:
+        found = super().fields2jsonschema(fields, partial=partial)
+        required = [field.data_key or name for name, field in fields.items() if always_present(field)]
+        return {**found, "required": required} if required else found
+
+    def schema2jsonschema(self, schema: Any) -> dict[str, Any]:
+        return {"description": inspect.getdoc(type(schema)), **super().schema2jsonschema(schema)}
+
+
+def _operations(app: Flask) -> Iterator[tuple[Rule, Operation]]:
+    """Yield every route that declares an operation; the pages about the API do not."""
+    for rule in app.url_map.iter_rules():
+        operation = getattr(app.view_functions[rule.endpoint], "operation", None)
+        if operation is not None:
+            yield rule, operation
+
+
+def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIConverter) -> dict[str, Any]:
+    view = app.view_functions[rule.endpoint]
+    summary, _, more = (inspect.getdoc(view) or "").partition("\n")
+    first, *words = view.__name__.split("_")
+    public = rule.endpoint in PUBLIC_ENDPOINTS
+    parameters = converter.schema2parameters(operation.query, location="query")
+    in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
+    in_query = [found for found in parameters if found["name"] not in rule.arguments]
+    described: dict[str, Any] = {
+        "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
+        "operationId": first + "".join(map(str.capitalize, words)),
+        "summary": summary.removesuffix("."),
+        "description": more.strip(),
+        "parameters": [*in_path, *in_query, *(header_names(MaskHeaders()) if operation.masks else [])],
+        "responses": {str(int(status)): response for status, response in _responses(operation, public=public).items()},
+    }
+    return {**described, "security": []} if public else described
+
+
+def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
+    carried = (AnswerHeaders(),) if public else (AnswerHeaders(), LimitHeaders())
+    found: dict[HTTPStatus, Any] = {
+        HTTPStatus.OK: {
+            "description": inspect.getdoc(type(operation.answer)),
+            "headers": _headers(*carried),
+            "content": {JSON: {"schema": operation.answer, "example": example(operation.answer)}},
+        }
+    }
+    found |= {status: _response_name(status) for status in _kinds() if not (public and status in WITH_KEY)}
+    if operation.unavailable:
+        found[HTTPStatus.SERVICE_UNAVAILABLE] = {
+            "description": inspect.getdoc(type(operation.unavailable)),
+            "headers": _headers(AnswerHeaders(), RetryHeaders()),
+            "content": {JSON: {"schema": operation.unavailable}},
+        }
+    return found
+
+
+def _error_response(status: HTTPStatus, kinds: list[type[errors.BaseExtApiException]]) -> dict[str, Any]:
+    request_id = example(ErrorBody(only=["request_id"]))["request_id"]
+    shown = [error for error in EXAMPLES if type(error) in kinds]
+    plain = {type(error).__name__: {"value": errors.body(error, request_id)} for error in shown}
+    problems = {type(error).__name__: {"value": errors.problem(error, request_id)} for error in shown}
+    return {
+        "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),
+        "headers": _headers(AnswerHeaders(), *HEADERS.get(status, ())),
+        "content": {
+            JSON: {"schema": ErrorBody, "examples": plain},
+            errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},
+        },
+    }
+
+
+def _headers(*shapes: Schema) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in header_names(*shapes)}
+
+
+def _kinds() -> dict[HTTPStatus, list[type[errors.BaseExtApiException]]]:
+    """Return every kind of error, by status."""
+    found = defaultdict(list)
+    waiting = [errors.BaseExtApiException]
+    while waiting:
+        below = waiting.pop(0).__subclasses__()
+        waiting = below + waiting
+        for kind in below:
+            found[kind.status].append(kind)
+    return dict(sorted(found.items()))
+
+
+def _response_name(status: HTTPStatus) -> str:
+    return status.phrase.title().replace(" ", "")

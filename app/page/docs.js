@@ -1,0 +1,47 @@
+"use strict";
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+// The latest Monday before today (UTC): a start_date that every endpoint takes.
+function lastMonday() {
+  const now = new Date();
+  const daysBack = (now.getUTCDay() + 6) % 7 || 7;
+  return new Date(now.getTime() - daysBack * DAY_MS).toISOString().slice(0, 10);
+}
+
+// "Try it out" asks the service that this page came from, with parameters that hold today.
+function readyToTry(spec) {
+  const base = location.href.slice(0, location.href.indexOf("/api/v1/docs"));
+  spec.servers = [{ url: base, description: "The service that this page came from." }];
+  for (const path of Object.values(spec.paths)) {
+    for (const parameter of path.get.parameters) {
+      if (parameter.name === "start_date") {
+        parameter.example = lastMonday();
+      }
+    }
+  }
+  return spec;
+}
+
+// The key may be pasted alone.
+function withScheme(request) {
+  const key = request.headers && request.headers.Authorization;
+  if (key && !/^apikey\s/i.test(key)) {
+    request.headers.Authorization = `APIKEY ${key.trim()}`;
+  }
+  return request;
+}
+
+async function show() {
+  const answer = await fetch("openapi.json");
+  SwaggerUIBundle({
+    dom_id: "#page",
+    spec: readyToTry(await answer.json()),
+    requestInterceptor: withScheme,
+    deepLinking: true,
+    displayRequestDuration: true,
+    validatorUrl: null,
+  });
+}
+
+show();

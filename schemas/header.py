@@ -1,0 +1,73 @@
+"""What requests and answers carry in their headers."""
+
+from marshmallow import Schema
+
+from schemas.fields import Count, Text
+
+
+class MaskHeaders(Schema):
+    """Of a request that wants less than the whole answer."""
+
+    mask = Text(
+        "Field mask: which fields to answer with, such as `{count,trips{trip_id,event_summary{hard_brake_count}}}`. "
+        "`*` stands for all the others; names that are not known are left out.",
+        data_key="X-Fields",
+    )
+
+
+class AnswerHeaders(Schema):
+    """Of every answer."""
+
+    request_id = Text(
+        "Identifier of the request: the one sent as X-Request-ID if that has 1 to 64 letters, digits, `.`, `_` or `-`.",
+        example="b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d",
+        data_key="X-Request-ID",
+        required=True,
+    )
+    cache_control = Text(
+        "Who may keep the answer: `private` is the client alone.",
+        example="private",
+        data_key="Cache-Control",
+        required=True,
+    )
+
+
+class LimitHeaders(Schema):
+    """Of every answer to a valid key, as long as calls can be counted."""
+
+    limit = Count("Calls that the fleet has a period.", example=5000, data_key="X-RateLimit-Limit")
+    remaining = Count("Calls left in this period.", example=4999, data_key="X-RateLimit-Remaining")
+    reset = Count("When the period ends, in epoch seconds.", example=1_773_043_260, data_key="X-RateLimit-Reset")
+    policy = Text(
+        "The limit as draft-ietf-httpapi-ratelimit-headers-10 has it: q calls a window of w seconds.",
+        example='"fleet";q=5000;w=60',
+        data_key="RateLimit-Policy",
+    )
+    state = Text(
+        "Where the fleet stands, as the same draft has it: r calls left, t seconds until the window ends.",
+        example='"fleet";r=4999;t=60',
+        data_key="RateLimit",
+    )
+
+
+class RetryHeaders(Schema):
+    """Of an answer that asks to wait."""
+
+    retry_after = Count("Seconds to wait, at least.", example=2, data_key="Retry-After", required=True)
+
+
+class ChallengeHeaders(Schema):
+    """Of an answer that asks for a key."""
+
+    challenge = Text("The scheme to use.", example='APIKEY realm="fleet"', data_key="WWW-Authenticate", required=True)
+
+
+class MethodHeaders(Schema):
+    """Of an answer that refuses a method."""
+
+    allow = Text("The methods of this path.", example="GET, HEAD, OPTIONS", data_key="Allow", required=True)
+
+
+def header_names(*shapes: Schema) -> list[str]:
+    """Return the names of the headers of these shapes."""
+    return [field.data_key or name for shape in shapes for name, field in shape.fields.items()]
