@@ -50,11 +50,14 @@ which the `RateLimit` headers tell. Pages go on until `next_page` is null. `X-Fi
 
 Errors are `application/json`, or `application/problem+json` (RFC 9457) for a request that accepts that.
 """
-# What else answers of a status carry.
+# What errors of a status carry beside what every answer does.
 HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
+    HTTPStatus.BAD_REQUEST: (LimitHeaders(),),
     HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
+    HTTPStatus.NOT_FOUND: (LimitHeaders(),),
     HTTPStatus.METHOD_NOT_ALLOWED: (MethodHeaders(),),
     HTTPStatus.TOO_MANY_REQUESTS: (LimitHeaders(), RetryHeaders()),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (LimitHeaders(),),
     HTTPStatus.SERVICE_UNAVAILABLE: (LimitHeaders(), RetryHeaders()),
 }
 # Those that only an endpoint with a key answers with.
@@ -158,6 +161,7 @@ def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIC
     parameters = converter.schema2parameters(operation.query, location="query")
     in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
     in_query = [found for found in parameters if found["name"] not in rule.arguments]
+    in_query.sort(key=lambda found: not found["required"])
     described: dict[str, Any] = {
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
         "operationId": first + "".join(map(str.capitalize, words)),
@@ -195,7 +199,7 @@ def _error_response(status: HTTPStatus, kinds: list[type[errors.BaseExtApiExcept
     problems = {type(error).__name__: {"value": errors.problem(error, request_id)} for error in shown}
     return {
         "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),
-        "headers": _headers(AnswerHeaders(), *HEADERS.get(status, ())),
+        "headers": _headers(AnswerHeaders(), *HEADERS[status]),
         "content": {
             JSON: {"schema": ErrorBody, "examples": plain},
             errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},

@@ -99,13 +99,22 @@ class Service:
         return self._keys[fleet]
 
     def get(
-        self, path: str, *, fleet: str | None = "f1", method: str = "GET", headers: Any = None, **query: Any
+        self,
+        path: str,
+        *,
+        fleet: str | None = "f1",
+        method: str = "GET",
+        headers: Any = None,
+        buffered: bool = False,
+        **query: Any,
     ) -> Any:
-        """Return the answer; `fleet=None` asks without a key."""
+        """Return the answer; `fleet=None` asks without a key, `buffered` reads a file to its end."""
         sent = dict(headers or {})
         if fleet is not None:
             sent.setdefault("Authorization", f"APIKEY {self.key(fleet)}")
-        return self.app.test_client().open(f"/api/v1{path}", method=method, headers=sent, query_string=query or None)
+        return self.app.test_client().open(
+            f"/api/v1{path}", method=method, headers=sent, query_string=query or None, buffered=buffered
+        )
 
     def errors(self, path: str, **options: Any) -> dict[str, list[str]]:
         """Return the reasons of a ValidationError."""

@@ -69,3 +69,8 @@ def make_trip(start: str = "2026-03-10T08:00", driver_id: str = "d1", **fields: 
         "events": [],
         **fields,
     }
+
+
+def days_ago(days: int, time: str = "08:00") -> str:
+    """Return a time of so many days before today (UTC), such as 2026-03-10T08:00."""
+    return f"{datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days)}T{time}"

@@ -13,6 +13,7 @@ function lastMonday() {
 function readyToTry(spec) {
   const base = location.href.slice(0, location.href.indexOf("/api/v1/docs"));
   spec.servers = [{ url: base, description: "The service that this page came from." }];
+  spec.components.securitySchemes.APIKEY.description = "A key of the fleet, with or without `APIKEY` before it.";
   for (const path of Object.values(spec.paths)) {
     for (const parameter of path.get.parameters) {
       if (parameter.name === "start_date") {

@@ -6,6 +6,7 @@ from pymongo import MongoClient
 from app import create_app
 from app.config import Config
 from app.store.keys import make_key
+from schemas.page import Unhealthy
 
 NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
 
@@ -28,6 +29,7 @@ def without_store():
 def test_it_is_unavailable_while_the_store_does_not_answer(without_store):
     answer = without_store.get("/api/v1/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["error"]) == (503, "unavailable", "StoreUnavailable")
+    assert list(answer.json) == list(Unhealthy().fields)
 
 
 def test_the_endpoints_are_unavailable_while_the_store_does_not_answer(without_store):

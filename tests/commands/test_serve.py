@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.parse
@@ -17,59 +16,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from pymongo import MongoClient
 
 from schemas.driver import Driver
 from scripts.imports import load_drivers
 from scripts.keys import issue_key
-from scripts.store import prepare
 from tests.factories import make_driver
+from tests.served import COMMAND, Served, serving
 
-COMMAND = Path(sys.executable).with_name("driver-analytics")
 START_SECONDS = 120
-
-
-class Served:
-    """A running service; leaving it interrupts it as Ctrl-C does."""
-
-    def __init__(self, data_dir, *options, terminal=False, **environment):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.bind = f"127.0.0.1:{probe.getsockname()[1]}"
-        plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
-        self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
-        self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)
-        self.process = subprocess.Popen(
-            [COMMAND, "serve", *options], env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
-        )
-        if terminal:
-            os.close(errors)
-        self.said = []
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        out, self.errors = self.process.communicate(timeout=60)
-        self.said += out.splitlines()
-
-    def read(self, lines):
-        """Return the next lines that it prints."""
-        self.said += (found := [self.process.stdout.readline().rstrip("\n") for _ in range(lines)])
-        return found
-
-    def get(self, path, key=None):
-        request = urllib.request.Request(f"http://{self.bind}/api/v1{path}")
-        if key:
-            request.add_header("Authorization", f"APIKEY {key}")
-        try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.load(error)
 
 
 def until(holds):
@@ -227,15 +181,9 @@ def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warn
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri):
-    """The service as in production, two workers on a server of its own, and its database."""
-    folder = tmp_path_factory.mktemp("live")
-    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": "live", "RATE_LIMIT": "60 per minute"}
-    with MongoClient(mongod_uri) as client, Served(folder, WEB_CONCURRENCY="2", **settings) as served:
-        prepare(client["live"])
-        served.read(1)
-        yield served, client["live"]
-        client.drop_database("live")
-        client.drop_database("live_limits")
+    """The service as in production, and its database."""
+    with serving(mongod_uri, tmp_path_factory.mktemp("live"), "live", RATE_LIMIT="60 per minute") as found:
+        yield found
 
 
 def ask(served, target, key, method="GET"):

@@ -1,0 +1,239 @@
+"""The OpenAPI document: valid, whole, and true of what the service answers."""
+
+import json
+from urllib.parse import quote
+
+import jsonschema
+import pytest
+from openapi_spec_validator import validate
+
+from app import errors, openapi_document
+from app.config import Config
+from schemas.derive import example
+from schemas.driver import Driver
+from schemas.page import TripDetailPage
+from tests.factories import make_driver, make_event, make_trip
+
+DOCUMENT = json.loads(openapi_document(Config()))
+OPERATIONS = {path: item["get"] for path, item in DOCUMENT["paths"].items()}
+SCHEMAS = DOCUMENT["components"]["schemas"]
+JSON = "application/json"
+MONDAY = "2026-03-09"
+
+
+def resolved(found):
+    """Return what a reference stands for."""
+    if "$ref" not in found:
+        return found
+    _, _, kind, name = found["$ref"].split("/")
+    return DOCUMENT["components"][kind][name]
+
+
+def fits(schema, value):
+    """Hold a value against a schema of the document."""
+    root = {"$schema": "https://json-schema.org/draft/2020-12/schema", "components": DOCUMENT["components"], **schema}
+    checker = jsonschema.Draft202012Validator(root, format_checker=jsonschema.FormatChecker())
+    assert [error.message for error in checker.iter_errors(value)] == []
+
+
+def responses():
+    for path, operation in OPERATIONS.items():
+        for status, response in operation["responses"].items():
+            yield path, status, resolved(response)
+
+
+def described(found):
+    """Yield every part that has a schema of its own: properties, parameters, headers."""
+    yield from (part for schema in SCHEMAS.values() for part in schema["properties"].values())
+    yield from (resolved(part) for operation in OPERATIONS.values() for part in operation["parameters"])
+    yield from DOCUMENT["components"]["headers"].values()
+
+
+def asked(path, operation):
+    """Return a request path made of the parameters' own examples; the date is a Monday."""
+    query = {}
+    for parameter in map(resolved, operation["parameters"]):
+        value = parameter["schema"].get("examples", [MONDAY])[0]
+        if parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
+        elif parameter["in"] == "query":
+            query[parameter["name"]] = value
+    return path.removeprefix("/api/v1"), query
+
+
+def test_it_is_a_valid_openapi_3_1_document():
+    validate(DOCUMENT)
+    assert (DOCUMENT["openapi"], DOCUMENT["info"]["version"]) == ("3.1.0", "1.0")
+
+
+def test_it_is_served_to_everyone_and_revalidated_by_its_etag(service):
+    first = service.get("/openapi.json", fleet=None)
+    assert (first.status_code, first.content_type, first.json) == (200, JSON, DOCUMENT)
+    again = service.get("/openapi.json", fleet=None, headers={"If-None-Match": first.headers["ETag"]})
+    assert (again.status_code, again.data) == (304, b"")
+    assert first.headers["Cache-Control"] == again.headers["Cache-Control"] == "public, no-cache"
+
+
+def test_the_command_prints_the_bytes_that_are_served(command, make_service, monkeypatch):
+    monkeypatch.setenv("PUBLIC_BASE_URL", "https://api.example.com/driving")
+    served = make_service(public_base_url="https://api.example.com/driving").get("/openapi.json")
+    assert command("openapi").stdout_bytes == served.data
+    assert served.json["servers"][0]["url"] == "https://api.example.com/driving"
+
+
+def test_every_endpoint_is_in_it_under_its_tag():
+    tags = {path: operation["tags"] for path, operation in OPERATIONS.items()}
+    assert tags.pop("/api/v1/healthz") == ["health"]
+    assert set(map(tuple, tags.values())) == {("external",)}
+
+
+def test_operations_are_named_after_what_they_do():
+    assert [operation["operationId"] for operation in OPERATIONS.values()] == [
+        "listDrivers",
+        "listDriverTrips",
+        "listTrips",
+        "getDailyDriverAggregate",
+        "getWeeklyDriverAggregate",
+        "getHealth",
+    ]
+
+
+def test_all_but_the_health_check_takes_the_key():
+    assert DOCUMENT["security"] == [{"APIKEY": []}]
+    assert [path for path, operation in OPERATIONS.items() if operation.get("security") == []] == ["/api/v1/healthz"]
+
+
+def test_every_status_is_described_with_its_body():
+    statuses = {path: list(operation["responses"]) for path, operation in OPERATIONS.items()}
+    assert statuses.pop("/api/v1/healthz") == ["200", "400", "404", "405", "500", "503"]
+    assert set(map(tuple, statuses.values())) == {("200", "400", "401", "404", "405", "429", "500", "503")}
+    assert all(JSON in response["content"] for _, _, response in responses())
+
+
+def kinds_below(kind):
+    return {kind.__name__ for kind in kind.__subclasses__()}.union(*map(kinds_below, kind.__subclasses__()))
+
+
+def test_every_kind_of_error_is_in_it_with_an_example():
+    kinds = kinds_below(errors.BaseExtApiException)
+    assert set(SCHEMAS["ErrorBody"]["properties"]["error"]["enum"]) == kinds
+    assert {name for _, _, found in responses() for name in found["content"][JSON].get("examples", ())} == kinds
+
+
+def test_every_part_says_what_it_means():
+    assert [part for part in described(DOCUMENT) if not part.get("description")] == []
+    assert [name for name, schema in SCHEMAS.items() if not schema["description"]] == []
+
+
+def test_every_field_of_an_answer_is_always_there_but_for_speeds_and_reasons():
+    missing = {
+        name: sorted({*schema["properties"]} - {*schema.get("required", ())}) for name, schema in SCHEMAS.items()
+    }
+    assert {name: fields for name, fields in missing.items() if fields} == {
+        "ErrorBody": ["errors"],
+        "Problem": ["errors"],
+        "EventData": ["max_user_speed_mph", "speed_limit_mph", "user_speed_mph"],
+    }
+    assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}
+
+
+def test_examples_fit_their_own_schemas():
+    for part in described(DOCUMENT):
+        for value in part.get("examples", part.get("schema", {}).get("examples", ())):
+            fits(part.get("schema", part), value)
+    for _, _, response in responses():
+        for content in response["content"].values():
+            values = (
+                [content["example"]]
+                if "example" in content
+                else [e["value"] for e in content.get("examples", {}).values()]
+            )
+            for value in values:
+                fits(content["schema"], value)
+
+
+@pytest.fixture
+def example_fleet(service, load):
+    """The fleet that the examples speak of."""
+    load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
+    return service
+
+
+@pytest.mark.parametrize("path", OPERATIONS)
+def test_the_example_of_an_answer_is_what_the_service_answers(example_fleet, path):
+    path, query = asked(path, operation := OPERATIONS[path])
+    answer = example_fleet.get(path, **query)
+    shown = operation["responses"]["200"]["content"][JSON]["example"]
+    assert (answer.status_code, json.dumps(answer.json)) == (200, json.dumps(shown))
+
+
+@pytest.mark.parametrize("path", OPERATIONS)
+def test_answers_fit_their_schemas_nulls_and_empty_lists_included(service, load, path):
+    load(
+        make_trip(f"{MONDAY}T08:00", "demo-01", trip_id="demo-01-54-1", events=[make_event(1_773_100_000_000)]),
+        make_trip(f"{MONDAY}T10:00", "demo-01", insurance_period=3),
+        drivers=[make_driver("demo-01"), make_driver("demo-02")],
+    )
+    path, query = asked(path, operation := OPERATIONS[path])
+    if "driver_id" in query:
+        query["driver_id"] = ["demo-01", "demo-02"]
+    answer = service.get(path, **query)
+    assert answer.status_code == 200
+    fits(operation["responses"]["200"]["content"][JSON]["schema"], answer.json)
+
+
+WRONG = {
+    "ValidationError": ("/drivers?page=0", {}),
+    "MaskError": ("/drivers", {"X-Fields": "count{x}"}),
+    "ParseError": ("/drivers", {"X-Fields": "{count"}),
+    "Unauthorized": ("/drivers", {"Authorization": ""}),
+    "NotFound": (f"/driver/demo-99/trips?start_date={MONDAY}", {}),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_the_example_of_an_error_is_what_the_service_answers(service, kind):
+    path, headers = WRONG[kind]
+    plain = service.get(path, headers={**headers, "X-Request-ID": "b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d"})
+    (response,) = {json.dumps(found) for _, status, found in responses() if status == str(plain.status_code)}
+    shown = json.loads(response)["content"]
+    assert plain.json == shown[JSON]["examples"][kind]["value"]
+    problem = service.get(
+        path, headers={**headers, "Accept": "application/problem+json", "X-Request-ID": plain.json["request_id"]}
+    )
+    assert problem.json == shown["application/problem+json"]["examples"][kind]["value"]
+
+
+def test_every_header_of_an_answer_is_described(service):
+    common = {"Content-Type", "Content-Length", "X-Content-Type-Options", "Vary"}
+    for path in OPERATIONS:
+        path, query = asked(path, operation := OPERATIONS[path])
+        answer = service.get(path, **query)
+        response = resolved(operation["responses"][str(answer.status_code)])
+        assert {*answer.headers.keys()} - common <= {*response["headers"]}
+
+
+BOUNDS = [
+    (path, parameter["name"], parameter["schema"])
+    for path, operation in OPERATIONS.items()
+    for parameter in map(resolved, operation["parameters"])
+    if "minimum" in parameter["schema"]
+]
+
+
+@pytest.mark.parametrize(("path", "name", "schema"), BOUNDS, ids=lambda value: value if isinstance(value, str) else "")
+def test_numbers_are_taken_within_their_bounds_alone(example_fleet, path, name, schema):
+    path, query = asked(path, OPERATIONS[path])
+    low, high = schema["minimum"], schema["maximum"]
+    statuses = [
+        example_fleet.get(path, **{**query, name: value}).status_code for value in (low - 1, low, high, high + 1)
+    ]
+    assert statuses == [400, 200, 200, 400]
+
+
+def test_what_is_left_out_counts_as_its_default(example_fleet):
+    for path, name, schema in BOUNDS:
+        found, query = asked(path, OPERATIONS[path])
+        given = example_fleet.get(found, **{**query, name: schema["default"]})
+        query.pop(name)
+        assert example_fleet.get(found, **query).data == given.data

@@ -1,0 +1,145 @@
+"""The page on which to read and try the API, in a browser."""
+
+import json
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.imports import load_drivers, load_trips
+from scripts.keys import issue_key
+from tests.factories import days_ago, make_driver, make_trip
+from tests.served import serving
+
+pytestmark = pytest.mark.large
+
+# Chromium's own calls home are no part of what the page does.
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    path = shutil.which("chromium")
+    if path is None:
+        (pytest.fail if os.environ.get("CI") else pytest.skip)("There is no chromium: apt-get install chromium")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory, mongod_uri):
+    """The address of a running service, and a key of a fleet with two drivers and a trip."""
+    with serving(mongod_uri, tmp_path_factory.mktemp("browser"), "browser") as (served, db):
+        load_drivers(db, "f1", [Driver().load(make_driver(f"d{number}", first_name="Ada")) for number in (1, 2)])
+        load_trips(db, "f1", [ImportedTrip().load(make_trip(days_ago(8), trip_id="t1"))])
+        yield f"http://{served.bind}/api/v1", issue_key(db, "f1")
+
+
+class Visit:
+    """The page, opened by someone with a key."""
+
+    def __init__(self, page: Page, address: str, key: str) -> None:
+        self.page, self.key = page, key
+        self.said, self.asked, self.failed = [], [], []
+        page.on("console", lambda message: self.said.append(message.text))
+        page.on("pageerror", lambda error: self.said.append(str(error)))
+        page.on("request", lambda request: self.asked.append(request.url))
+        page.on("requestfailed", lambda request: self.failed.append(request.url))
+        page.goto(f"{address}/docs")
+        page.locator(".opblock").first.wait_for()
+
+    def authorize(self) -> None:
+        """Paste the key."""
+        self.page.locator(".btn.authorize").first.click()
+        self.page.locator(".auth-container input").fill(self.key)
+        self.page.locator(".auth-btn-wrapper .authorize").click()
+        self.page.locator(".auth-btn-wrapper .btn-done").click()
+
+    def execute(self, operation: str, **values: str) -> tuple[str, str]:
+        """Try an operation out, with `values` typed in; return the status and body that the page shows."""
+        block = self.page.locator(f".opblock[id$='-{operation}']")
+        block.locator(".opblock-summary-control").click()
+        block.locator(".try-out__btn").click()
+        for name, value in values.items():
+            row = block.locator(f"tr[data-param-name='{name}']")
+            if row.locator(".json-schema-form-item-add").count():
+                row.locator(".json-schema-form-item-add").click()
+            row.locator("input").first.fill(value)
+        block.locator(".execute").click()
+        shown = block.locator(".live-responses-table tbody tr").first
+        body = shown.locator(".highlight-code code").first
+        body.wait_for()
+        return shown.locator(".response-col_status").inner_text().strip(), body.inner_text()
+
+
+@pytest.fixture
+def visit(chromium, live) -> Iterator[Visit]:
+    page = chromium.new_page(viewport={"width": 1280, "height": 1400})
+    yield Visit(page, *live)
+    page.close()
+
+
+def test_the_page_shows_every_operation(visit):
+    paths = visit.page.locator(".opblock-summary-path").all_inner_texts()
+    assert [path.replace("\u200b", "") for path in paths] == [
+        "/api/v1/drivers",
+        "/api/v1/driver/{driver_id}/trips",
+        "/api/v1/trip/{filter_param}/{filter_value}",
+        "/api/v1/driver-aggregate/daily",
+        "/api/v1/driver-aggregate/weekly",
+        "/api/v1/healthz",
+    ]
+
+
+def test_a_pasted_key_shows_the_drivers(visit):
+    visit.authorize()
+    status, body = visit.execute("listDrivers")
+    assert status == "200"
+    assert [driver["driver_id"] for driver in json.loads(body)["drivers"]] == ["d1", "d2"]
+
+
+def test_without_a_key_the_answer_says_how_to_send_one(visit):
+    status, body = visit.execute("listDrivers")
+    assert (status, json.loads(body)["error"]) == ("401", "Unauthorized")
+
+
+def test_every_endpoint_can_be_tried_with_an_identifier_alone(visit):
+    visit.authorize()
+    tried = {
+        "listDriverTrips": {"driver_id": "d1"},
+        "listTrips": {"filter_value": "t1"},
+        "getDailyDriverAggregate": {"driver_id": "d1"},
+        "getWeeklyDriverAggregate": {"driver_id": "d1"},
+        "getHealth": {},
+    }
+    assert [visit.execute(operation, **values)[0] for operation, values in tried.items()] == ["200"] * 5
+
+
+def test_the_page_asks_its_own_service_alone_and_has_nothing_to_complain_of(visit, live):
+    visit.authorize()
+    visit.execute("listDrivers")
+    assert visit.said == []
+    assert visit.failed == []
+    assert [url for url in visit.asked if not url.startswith((live[0], "data:"))] == []
+
+
+def test_a_script_written_into_the_page_does_not_run(visit):
+    visit.page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))"
+    )
+    assert visit.page.evaluate("window.ran") is None
+    assert "script-src 'self'" in visit.said[0]

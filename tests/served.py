@@ -1,0 +1,73 @@
+"""The service as a process of its own."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from pymongo import MongoClient
+
+from scripts.store import prepare
+
+COMMAND = Path(sys.executable).with_name("driver-analytics")
+
+
+class Served:
+    """A running service; leaving it interrupts it as Ctrl-C does."""
+
+    def __init__(self, data_dir, *options, terminal=False, **environment):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.bind = f"127.0.0.1:{probe.getsockname()[1]}"
+        plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
+        self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
+        self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)
+        self.process = subprocess.Popen(
+            [COMMAND, "serve", *options], env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
+        )
+        if terminal:
+            os.close(errors)
+        self.said = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+        out, self.errors = self.process.communicate(timeout=60)
+        self.said += out.splitlines()
+
+    def read(self, lines):
+        """Return the next lines that it prints."""
+        self.said += (found := [self.process.stdout.readline().rstrip("\n") for _ in range(lines)])
+        return found
+
+    def get(self, path, key=None):
+        request = urllib.request.Request(f"http://{self.bind}/api/v1{path}")
+        if key:
+            request.add_header("Authorization", f"APIKEY {key}")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.load(error)
+
+
+@contextlib.contextmanager
+def serving(mongod_uri, data_dir, name, **settings):
+    """Run the service as in production, two workers on a database of its own; yield both."""
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, "WEB_CONCURRENCY": "2", **settings}
+    with MongoClient(mongod_uri) as client, Served(data_dir, **settings) as served:
+        prepare(client[name])
+        served.read(1)
+        yield served, client[name]
+        client.drop_database(name)
+        client.drop_database(f"{name}_limits")
