@@ -35,7 +35,7 @@ class Operation:
 
         Parameters come first, so a broken mask is told of when they are right.
         """
-        whole = fields_of(self.answer)
+        whole = fields_of(type(self.answer))
 
         @functools.wraps(view)
         def run(**path: str) -> Response:

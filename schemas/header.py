@@ -1,14 +1,22 @@
 """What requests and answers carry in their headers."""
 
+from typing import Any, ClassVar
+
 from marshmallow import Schema
 
 from schemas.fields import Count, Text
 
 
+class MaskText(Text):
+    """A field mask."""
+
+    client_rules: ClassVar[dict[str, Any]] = {"format": "mask"}
+
+
 class MaskHeaders(Schema):
     """Of a request that wants less than the whole answer."""
 
-    mask = Text(
+    mask = MaskText(
         "Field mask: which fields to answer with, such as `{count,trips{trip_id,event_summary{hard_brake_count}}}`. "
         "`*` stands for all the others; names that are not known are left out.",
         data_key="X-Fields",

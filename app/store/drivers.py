@@ -9,8 +9,8 @@ from schemas.derive import Fields, fields_of, projection
 from schemas.driver import Driver
 from schemas.page import DriverPage
 
-DRIVER = fields_of(Driver())
-PAGE = fields_of(DriverPage())
+DRIVER = fields_of(Driver)
+PAGE = fields_of(DriverPage)
 BY_ID = [("driver_id", ASCENDING)]
 
 

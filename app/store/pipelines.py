@@ -11,8 +11,8 @@ from schemas.trip import EventSummary
 Pipeline = list[dict[str, Any]]
 Days = list[dict[str, str]]
 
-DAILY = fields_of(DailySummary())
-WEEKLY = fields_of(WeeklySummary())
+DAILY = fields_of(DailySummary)
+WEEKLY = fields_of(WeeklySummary)
 EVENTS = EventSummary().fields
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 BREAKDOWN = "daily_summary_breakdown"

@@ -11,8 +11,8 @@ from schemas.derive import Fields, fields_of
 from schemas.page import TripDetailPage, TripSummaryPage
 
 MS_PER_HOUR = 3_600_000
-SUMMARY_PAGE = fields_of(TripSummaryPage())
-DETAIL_PAGE = fields_of(TripDetailPage())
+SUMMARY_PAGE = fields_of(TripSummaryPage)
+DETAIL_PAGE = fields_of(TripDetailPage)
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 # Of one trip_id there is one trip, and its index knows no times.
 DETAIL_ORDER = {"trip_id": [("trip_id", ASCENDING)], "tracking_id": OLDEST_FIRST}
