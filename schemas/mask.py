@@ -87,18 +87,16 @@ def narrowed(whole: Fields, mask: Mask) -> Fields:
 
 
 def arranger(asked: Fields | None, whole: Fields | None) -> Callable[[Any], Any] | None:
-    """Return what puts a value of the store into the order asked for, or None where it lies in that order already."""
+    """Return what puts a value of the store into the order asked for, or None where all of it is asked for."""
     if asked is None or whole is None or asked is whole:
         return None
-    inner = {name: arranger(part, whole[name]) for name, part in asked.items()}
-    if not any(inner.values()) and list(asked) == [name for name in whole if name in asked]:
-        return None
+    parts = {name: arranger(below, whole[name]) for name, below in asked.items()}
 
     def arrange(value: Any) -> Any:
         if isinstance(value, list):
             return [arrange(item) for item in value]
         if value is None:
             return None
-        return {name: part(value[name]) if part else value[name] for name, part in inner.items() if name in value}
+        return {name: part(value[name]) if part else value[name] for name, part in parts.items() if name in value}
 
     return arrange

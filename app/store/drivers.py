@@ -23,5 +23,7 @@ def find_by_id(
     db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER
 ) -> dict[str, Document]:
     """Return the `fields` of those of the drivers that exist, by driver_id. Index: (fleet, driver_id)."""
-    found = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}, {**projection(fields), "driver_id": 1})
+    found = db.drivers.find(
+        {"fleet": fleet, "driver_id": {"$in": driver_ids}}, projection({**fields, "driver_id": None})
+    )
     return {driver["driver_id"]: {name: driver[name] for name in fields} for driver in found}

@@ -20,19 +20,26 @@ def find_page(
     """Return page `page` (from 1) of the matching documents as a dict of `fields`, which are some of those of `whole`.
 
     Records are projected to what is asked of them. Without `count` nothing is counted: whether there is a next page
-    then shows in a record more. Where records are not asked for either, none is fetched.
+    then shows in one record more.
     """
     (name,) = (name for name, below in whole.items() if below)
     skip = (page - 1) * limit
     count = collection.count_documents(match) if "count" in fields else None
-    ahead = 1 if count is None and "next_page" in fields else 0
+    look_ahead = count is None and "next_page" in fields
     records: list[Document] = []
-    if (name in fields and (count is None or skip < count)) or ahead:
-        wanted = fields.get(name) or {}
-        records = list(collection.find(match, projection(wanted)).sort(order).skip(skip).limit(limit + ahead))
-        if arrange := arranger(wanted, whole[name]):
-            records = list(map(arrange, records))
-    more = len(records) > limit if count is None else page * limit < count
+    if name in fields and (count is None or skip < count):
+        wanted = fields[name] or {}
+        found = collection.find(match, projection(wanted)).sort(order).skip(skip).limit(limit + look_ahead)
+        # MongoDB hands on fields as they lie in the document, or in the index if that holds them all.
+        arrange = arranger(wanted, whole[name])
+        records = list(map(arrange, found)) if arrange else list(found)
+    if count is not None:
+        more = page * limit < count
+    elif name in fields:
+        more = len(records) > limit
+    else:
+        indexed, _ = order[-1]
+        more = look_ahead and collection.find_one(match, {"_id": 0, indexed: 1}, skip=skip + limit) is not None
     values = {
         "count": count,
         "limit": limit,

@@ -1,0 +1,479 @@
+"""X-Fields: what of an answer is served, at every endpoint."""
+
+import itertools
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.driver import Driver
+from schemas.summary import DailySummary, WeeklySummary
+from schemas.trip import TripDetail, TripSummary
+from scripts.memory import memory_client
+from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.store.test_reads import with_canaries
+
+HIDDEN = ("tracking_id", "trail_path", "events")
+START = 1_773_129_600_000  # 2026-03-10T08:00
+SPEEDS = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}
+OVERSPEEDING = make_event(START, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS)
+STORED = make_trip(
+    "2026-03-10T08:00",
+    trip_id="t1",
+    tracking_id="k1",
+    event_summary=make_event_summary(hard_brake_count=1, overspeeding_count=1),
+    events=[make_event(START), OVERSPEEDING],
+)
+TRIP = {name: value for name, value in STORED.items() if name not in HIDDEN}
+WHOLE = {"count": 1, "current_page": 1, "next_page": None, "limit": 50, "trips": [TRIP]}
+TRIPS, TRIP_IN_FULL, DRIVERS = "/driver/d1/trips?start_date=2026-03-01", "/trip/trip_id/t1", "/drivers"
+DAILY = "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1"
+WEEKLY = "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1"
+ENDPOINTS = (DRIVERS, TRIPS, TRIP_IN_FULL, DAILY, WEEKLY)
+CANNOT_BE_READ, DOES_NOT_FIT = "count,,limit", "count{x},data{x{x}},data{driver_info{driver_id{x}}}"
+COMMA, CLOSING, OPENING = "Unexpected comma", "Unexpected closing bracket", "Unexpected opening bracket"
+MISSING = "Missing closing bracket"
+
+
+def text(body):
+    return json.dumps(body, separators=(",", ":"))
+
+
+def masked(service, path, mask, **options):
+    return service.get(path, headers={"X-Fields": mask}, **options)
+
+
+def refusal(answer):
+    return answer.status_code, answer.json["error"], answer.json["message"]
+
+
+@pytest.fixture
+def loaded(service, load):
+    """A service with one driver who drove one trip."""
+    load(STORED, drivers=[make_driver("d1", first_name="Ada", alias="A.")])
+    return service
+
+
+def test_without_a_mask_the_answer_is_whole(loaded):
+    assert loaded.get(TRIPS).text == text(WHOLE)
+
+
+@pytest.mark.parametrize("mask", ["", " ", "   ", "\t", " \xa0\t", "*", "{*}", " { * } ", "**,*", "*{count}"])
+def test_a_mask_that_asks_for_everything_leaves_the_answer_whole(loaded, mask):
+    answer = masked(loaded, TRIPS, mask)
+    assert (answer.status_code, answer.text) == (200, text(WHOLE))
+
+
+COUNT, BOTH = {"count": 1}, {"count": 1, "limit": 50}
+BRAKES = {"hard_brake_count": 1}
+PRUNED = {
+    "{}": {},
+    "{ }": {},
+    "count": COUNT,
+    "{count}": COUNT,
+    " { count } ": COUNT,
+    "count,limit": BOTH,
+    "count limit": BOTH,
+    "count;limit": BOTH,
+    "count.limit": BOTH,
+    "count\tlimit": BOTH,
+    "count\xa0limit": BOTH,
+    "count, ;limit": BOTH,
+    "count:limit": {},
+    "count-limit": {},
+    "{count,trips{trip_id,event_summary{hard_brake_count}}}": {
+        **COUNT,
+        "trips": [{"trip_id": "t1", "event_summary": BRAKES}],
+    },
+    "trips{}": {"trips": [TRIP]},
+    "trips{*}": {"trips": [TRIP]},
+    "trips": {"trips": [TRIP]},
+    "trips{event_summary{}}": {"trips": [{"event_summary": TRIP["event_summary"]}]},
+    "trips{trip_id},*": {
+        "trips": [{"trip_id": "t1"}],
+        **{name: value for name, value in WHOLE.items() if name != "trips"},
+    },
+    "*,trips{trip_id}": {
+        "trips": [{"trip_id": "t1"}],
+        **{name: value for name, value in WHOLE.items() if name != "trips"},
+    },
+    "trips{*,event_summary{hard_brake_count}}": {
+        "trips": [
+            {
+                "event_summary": BRAKES,
+                **{name: value for name, value in TRIP.items() if name != "event_summary"},
+            }
+        ]
+    },
+    "nope": {},
+    "COUNT": {},
+    "$where": {},
+    "_id": {},
+    "nope{count{x}}": {},
+    "count,nope{x},limit": BOTH,
+    "trips{nope}": {"trips": [{}]},
+    "trips{event_summary{nope}}": {"trips": [{"event_summary": {}}]},
+    "count,": COUNT,
+    "trips{trip_id,}": {"trips": [{"trip_id": "t1"}]},
+    "trips{trip_id}limit": {"trips": [{"trip_id": "t1"}], "limit": 50},
+    "trips;{trip_id}": {"trips": [{"trip_id": "t1"}]},
+    "limit,count": {"limit": 50, "count": 1},
+    "limit,count,limit": {"limit": 50, "count": 1},
+    "trips{trip_id},limit,trips{driver_id}": {"trips": [{"driver_id": "d1"}], "limit": 50},
+    "trips{trip_id},limit,trips": {"trips": [TRIP], "limit": 50},
+    "trips{distance_miles,trip_id}": {"trips": [{"distance_miles": 10.0, "trip_id": "t1"}]},
+}
+
+
+@pytest.mark.parametrize("mask", PRUNED)
+def test_a_mask_leaves_the_fields_it_names_in_its_order(loaded, mask):
+    answer = masked(loaded, TRIPS, mask)
+    assert (answer.status_code, answer.text) == (200, text(PRUNED[mask]))
+    assert answer.mimetype == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [
+        ("count,,limit", COMMA),
+        (",count", COMMA),
+        ("{,count}", COMMA),
+        (",", COMMA),
+        ("{count", MISSING),
+        ("{", MISSING),
+        ("trips{trip_id", MISSING),
+        ("{count},limit", MISSING),
+        ("count}", CLOSING),
+        ("{count}}", CLOSING),
+        ("{count},{limit}", CLOSING),
+        ("{{count}}", OPENING),
+        ("count,{limit}", OPENING),
+        ("trips{trip_id}{limit}", OPENING),
+        ("trips{a}{b}", OPENING),
+        ("count{x},,", COMMA),
+    ],
+)
+def test_a_mask_that_cannot_be_read_is_a_parse_error(loaded, mask, reason):
+    assert refusal(masked(loaded, TRIPS, mask)) == (400, "ParseError", f"Mask parse error: {reason}")
+
+
+INCONSISTENT = (400, "MaskError", "Mask error: Mask is inconsistent with model")
+
+
+@pytest.mark.parametrize(
+    "mask",
+    [
+        "count{x}",
+        "count{}",
+        "count{*}",
+        "trips{trip_id{x}}",
+        "*,limit{x}",
+        "trips{event_summary{nope,hard_brake_count{}}}",
+    ],
+)
+def test_a_mask_on_a_plain_value_is_a_mask_error(loaded, mask):
+    assert refusal(masked(loaded, TRIPS, mask)) == INCONSISTENT
+
+
+def test_the_body_of_a_mask_error_is_that_of_any_error(loaded):
+    answer = masked(loaded, TRIPS, "count{x}")
+    assert list(answer.json) == ["message", "error", "request_id"]
+    problem = loaded.get(TRIPS, headers={"X-Fields": "{", "Accept": "application/problem+json"})
+    assert (problem.mimetype, problem.json["detail"]) == ("application/problem+json", f"Mask parse error: {MISSING}")
+
+
+DRIVER = {"driver_id": "d1", "first_name": "Ada"}
+ANSWERS = {
+    (DRIVERS, "drivers{driver_id,first_name},count"): {"drivers": [DRIVER], "count": 1},
+    (DRIVERS, "next_page,drivers{alias,driver_id}"): {
+        "next_page": None,
+        "drivers": [{"alias": "A.", "driver_id": "d1"}],
+    },
+    (TRIPS, "trips{trip_start_time}"): {"trips": [{"trip_start_time": START}]},
+    (TRIP_IN_FULL, "trips{trail_path{course},trip_id}"): {
+        "trips": [{"trail_path": [{"course": 90.0}, {"course": 90.0}], "trip_id": "t1"}]
+    },
+    (TRIP_IN_FULL, "trips{focus_area{is_overspeeding},events{event_name}}"): {
+        "trips": [
+            {
+                "focus_area": {"is_overspeeding": False},
+                "events": [{"event_name": "HARD_BRAKE"}, {"event_name": "OVERSPEEDING"}],
+            }
+        ]
+    },
+    ("/trip/tracking_id/k1", "count,trips{trip_id}"): {"count": 1, "trips": [{"trip_id": "t1"}]},
+    ("/trip/tracking_id/nothing", "trips{trip_id},next_page"): {"trips": [], "next_page": None},
+    (DAILY, "data{driving_summary{date,trip_count},driver_info{driver_id,first_name}}"): {
+        "data": [{"driving_summary": {"date": "2026-03-10", "trip_count": 1}, "driver_info": DRIVER}]
+    },
+    (DAILY, "data{driving_summary{focus_area{is_hard_brake},events_summary{overspeeding_count,hard_brake_count}}}"): {
+        "data": [
+            {
+                "driving_summary": {
+                    "focus_area": {"is_hard_brake": True},
+                    "events_summary": {"overspeeding_count": 1, "hard_brake_count": 1},
+                }
+            }
+        ]
+    },
+    (WEEKLY, "data{driving_summary{end_date,start_date,fm_grade,fm_score}}"): {
+        "data": [
+            {
+                "driving_summary": {
+                    "end_date": "2026-03-15",
+                    "start_date": "2026-03-09",
+                    "fm_grade": "excellent",
+                    "fm_score": 90.0,
+                }
+            }
+        ]
+    },
+    (WEEKLY, "data{driving_summary{daily_summary_breakdown{date,events_summary{hard_brake_count}},trip_count}}"): {
+        "data": [
+            {
+                "driving_summary": {
+                    "daily_summary_breakdown": [{"date": "2026-03-10", "events_summary": BRAKES}],
+                    "trip_count": 1,
+                }
+            }
+        ]
+    },
+    (WEEKLY, "data{driving_summary{daily_summary_breakdown{nope}}}"): {
+        "data": [{"driving_summary": {"daily_summary_breakdown": [{}]}}]
+    },
+    (DAILY, "data{nope}"): {"data": [{}]},
+    (WEEKLY, "{}"): {},
+}
+
+
+@pytest.mark.parametrize(("path", "mask"), ANSWERS, ids=range(len(ANSWERS)))
+def test_every_endpoint_serves_what_is_asked_for(loaded, path, mask):
+    answer = masked(loaded, path, mask)
+    assert (answer.status_code, answer.text) == (200, text(ANSWERS[path, mask]))
+
+
+RECORDS = {
+    DRIVERS: ("drivers{{{}}}", Driver),
+    TRIPS: ("trips{{{}}}", TripSummary),
+    TRIP_IN_FULL: ("trips{{{}}}", TripDetail),
+    "/trip/tracking_id/k1": ("trips{{{}}}", TripDetail),
+    DAILY: ("data{{driving_summary{{{}}}}}", DailySummary),
+    WEEKLY: ("data{{driving_summary{{{}}}}}", WeeklySummary),
+}
+
+
+@pytest.mark.parametrize("path", RECORDS)
+def test_any_two_fields_of_a_record_come_in_the_order_asked(loaded, path):
+    # An index that holds all that is asked for hands it out in its own order.
+    mask, schema = RECORDS[path]
+    for first, second in itertools.permutations(schema().fields, 2):
+        (records,) = masked(loaded, path, mask.format(f"{first},{second}")).json.values()
+        (record,) = (found.get("driving_summary", found) for found in records)
+        assert list(record) == [first, second]
+
+
+@pytest.mark.parametrize("path", [TRIPS, "/trip/tracking_id/k1"])
+def test_trips_asked_for_by_what_their_index_holds_come_in_the_order_asked(loaded, path):
+    for names in itertools.permutations(("trip_id", "driver_id", "trip_start_time", "trip_end_time")):
+        record = {name: TRIP[name] for name in names}
+        assert masked(loaded, path, f"trips{{{','.join(names)}}}").text == text({"trips": [record]})
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_every_endpoint_is_pruned_to_nothing_by_empty_brackets(loaded, path):
+    assert masked(loaded, path, "{}").text == "{}"
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_every_endpoint_is_whole_under_a_star(loaded, path):
+    assert masked(loaded, path, "*").data == loaded.get(path).data
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_every_endpoint_refuses_a_mask_that_cannot_be_read_or_does_not_fit(loaded, path):
+    assert refusal(masked(loaded, path, CANNOT_BE_READ))[:2] == (400, "ParseError")
+    assert refusal(masked(loaded, path, DOES_NOT_FIT)) == INCONSISTENT
+
+
+EVENT_DATA = {
+    "event_data": SPEEDS,
+    "event_data{}": SPEEDS,
+    "event_data{*}": SPEEDS,
+    "event_data{user_speed_mph}": {"user_speed_mph": 50.5},
+    "event_data{max_user_speed_mph,user_speed_mph}": {"max_user_speed_mph": 61.0, "user_speed_mph": 50.5},
+    "event_data{max_user_speed_mph,*}": {"max_user_speed_mph": 61.0, "user_speed_mph": 50.5, "speed_limit_mph": 35},
+    "event_data{nope,USER_SPEED_MPH}": {},
+}
+
+
+@pytest.mark.parametrize("part", EVENT_DATA)
+def test_a_mask_picks_among_the_keys_of_event_data(loaded, part):
+    answer = masked(loaded, TRIP_IN_FULL, f"trips{{events{{{part}}}}}")
+    assert answer.text == text({"trips": [{"events": [{"event_data": {}}, {"event_data": EVENT_DATA[part]}]}]})
+
+
+@pytest.mark.parametrize("key", ["user_speed_mph", "nope", "*", "user_speed_mph,*"])
+@pytest.mark.parametrize("inner", ["{x}", "{}", "{*}"])
+def test_a_mask_goes_no_deeper_than_the_keys_of_event_data(loaded, key, inner):
+    answer = masked(loaded, TRIP_IN_FULL, f"trips{{events{{event_data{{{key}{inner}}}}}}}")
+    assert refusal(answer) == INCONSISTENT
+
+
+def test_a_mask_that_does_not_fit_is_refused_where_there_is_nothing_to_prune(loaded):
+    answer = masked(loaded, "/trip/trip_id/nothing", "trips{events{event_data{x{}}}}")
+    assert refusal(answer) == INCONSISTENT
+
+
+def test_two_headers_are_one_joined_by_a_comma(loaded):
+    assert masked(loaded, TRIPS, ["limit", "count"]).text == text({"limit": 50, "count": 1})
+    assert masked(loaded, TRIPS, ["trips{", "trip_id}"]).json["message"] == f"Mask parse error: {COMMA}"
+    assert masked(loaded, TRIPS, ["{count}", "{limit}"]).json["message"] == f"Mask parse error: {CLOSING}"
+    assert masked(loaded, TRIPS, ["", ""]).json["message"] == f"Mask parse error: {COMMA}"
+
+
+def test_the_header_is_named_in_any_case(loaded):
+    assert loaded.get(TRIPS, headers={"x-fields": "count"}).json == COUNT
+
+
+def test_a_head_request_is_masked_as_its_get(loaded):
+    for mask in ("count", "trips{trip_id}", CANNOT_BE_READ):
+        get, head = (masked(loaded, TRIPS, mask, method=method) for method in ("GET", "HEAD"))
+        assert (head.status_code, head.data) == (get.status_code, b"")
+        assert head.headers["Content-Length"] == get.headers["Content-Length"]
+
+
+@pytest.mark.parametrize("mask", ["{}", "nope", CANNOT_BE_READ, "status{x}"])
+def test_the_health_check_knows_no_mask(service, mask):
+    answer = masked(service, "/healthz", mask, fleet=None)
+    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+
+
+@pytest.mark.parametrize("mask", [CANNOT_BE_READ, DOES_NOT_FIT])
+@pytest.mark.parametrize("path", [*ENDPOINTS, "/nothing"])
+def test_a_missing_key_comes_before_the_mask(service, path, mask):
+    assert masked(service, path, mask, fleet=None).status_code == 401
+
+
+def test_a_method_and_a_path_come_before_the_mask(service):
+    assert masked(service, "/drivers", CANNOT_BE_READ, method="POST").status_code == 405
+    assert masked(service, "/trip/driver_id/d1", CANNOT_BE_READ).status_code == 404
+
+
+@pytest.mark.parametrize("mask", [CANNOT_BE_READ, DOES_NOT_FIT])
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_parameters_come_before_the_mask(service, path, mask):
+    path += "&x=1" if "?" in path else "?x=1"
+    assert masked(service, path, mask).json["errors"] == {"x": ["Unknown parameter."]}
+
+
+@pytest.mark.parametrize(("mask", "kind"), [(CANNOT_BE_READ, "ParseError"), (DOES_NOT_FIT, "MaskError")])
+@pytest.mark.parametrize("path", [TRIPS, DAILY, WEEKLY])
+def test_the_mask_comes_before_the_record(service, path, mask, kind):
+    assert service.get(path).json["error"] == "NotFound"
+    assert masked(service, path, mask).json["error"] == kind
+
+
+@pytest.mark.parametrize("mask", ["{}", "nope", "data{}", "data{driving_summary}", "data{nope}", "count", "*"])
+@pytest.mark.parametrize("path", [TRIPS, DAILY, WEEKLY])
+def test_an_unknown_driver_is_not_found_whatever_is_asked_of_it(service, path, mask):
+    answer = masked(service, path, mask)
+    assert (answer.status_code, answer.json) == (
+        404,
+        {**service.get(path).json, "request_id": answer.json["request_id"]},
+    )
+
+
+@pytest.fixture
+def idle(loaded, load):
+    """A service with a driver who drove, d1, and one who did not, d2."""
+    load(drivers=[make_driver("d2")])
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("mask", "drove"),
+    [
+        ("data{driving_summary{trip_count}}", {"trip_count": 1}),
+        ("data{driving_summary{nope}}", {}),
+        ("data{driving_summary{events_summary{nope}}}", {"events_summary": {}}),
+        ("data{driving_summary{focus_area{nope}}}", {"focus_area": {}}),
+    ],
+)
+@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+def test_who_did_not_drive_has_no_summary_under_any_mask(idle, path, mask, drove):
+    answer = masked(idle, f"{path}&driver_id=d2", mask)
+    assert answer.text == text({"data": [{"driving_summary": drove}, {"driving_summary": None}]})
+
+
+@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+def test_a_masked_aggregate_keeps_the_order_of_its_drivers(idle, path):
+    answer = masked(idle, f"{path.replace('d1', 'd2')}&driver_id=d1", "data{driver_info{driver_id}}")
+    assert answer.text == text({"data": [{"driver_info": {"driver_id": name}} for name in ("d2", "d1")]})
+
+
+DEEP = 200_000
+
+
+@pytest.mark.parametrize("name", ["trips", "nope", "*", "data", "drivers"])
+def test_a_huge_mask_is_answered_as_a_small_one_is(loaded, name):
+    assert masked(loaded, TRIPS, f"{name}{{" * DEEP).json["message"] == f"Mask parse error: {MISSING}"
+    answer, small = (masked(loaded, TRIPS, f"{name}{{" * depth + "}" * depth) for depth in (DEEP, 3))
+    assert (answer.status_code, answer.data) == (200, small.data)
+
+
+UNDECLARED = ["tracking_id", "day", "fleet", "_id", "imported", "stale", "summary", "canary", "nope", "trail_path"]
+DECLARED = ["data", "driver_info", "driver_id", "driving_summary", "daily_summary_breakdown", "date", "events_summary"]
+DECLARED += ["drivers", "trips", "events", "event_data", "event_summary", "focus_area", "count", "next_page", "*"]
+PLACES = ["{}", "drivers{{{}}}", "trips{{{}}}", "trips{{events{{{}}}}}", "data{{{}}}", "data{{driving_summary{{{}}}}}"]
+NAMES = st.sampled_from(UNDECLARED + DECLARED)
+PARTS = st.recursive(
+    NAMES,
+    lambda parts: st.builds("{}{{{}}}".format, NAMES, parts) | st.builds("{},{}".format, parts, parts),
+    max_leaves=8,
+)
+MASKS = st.builds(str.format, st.sampled_from(PLACES), PARTS)
+
+
+def is_part_of(found, whole):
+    """Return whether nothing is found that is not in its place in the whole."""
+    if isinstance(found, dict):
+        return all(name in whole and is_part_of(value, whole[name]) for name, value in found.items())
+    if isinstance(found, list):
+        return len(found) == len(whole) and all(map(is_part_of, found, whole))
+    return found == whole
+
+
+@pytest.fixture
+def canaries(db, loaded):
+    """A store whose documents all hold fields that are not declared, put there past the validators."""
+    options = {} if isinstance(db.client, type(memory_client())) else {"bypass_document_validation": True}
+    for name in ("drivers", "trips", "daily_summaries"):
+        for document in list(db[name].find()):
+            keys = {key: document[key] for key in ("_id", "fleet", "day") if key in document}
+            db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
+    return loaded
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
+def test_no_mask_reaches_what_is_not_declared(canaries, path):
+    whole = canaries.get(path).json
+
+    @settings(derandomize=True, deadline=None, max_examples=100)
+    @given(MASKS)
+    def check(mask):
+        answer = masked(canaries, path, mask)
+        assert "canary" not in answer.text
+        assert answer.status_code == 400 or is_part_of(answer.json, whole)
+
+    check()
+
+
+@pytest.mark.parametrize("name", [*UNDECLARED, "canary{canary}", "fleet{x}"])
+@pytest.mark.parametrize("mask", ["{}", "drivers{{{}}}", "trips{{{}}}", "data{{driver_info{{{}}}}}", "data{{{}}}"])
+def test_an_undeclared_field_asked_for_by_name_is_left_out(canaries, mask, name):
+    path = DAILY if "data" in mask else DRIVERS if "drivers" in mask else TRIPS
+    whole, answer = canaries.get(path).json, masked(canaries, path, mask.format(name))
+    assert answer.status_code == 200
+    assert is_part_of(answer.json, whole)
+    assert name.partition("{")[0] not in answer.text

@@ -1,0 +1,265 @@
+"""X-Fields against its reference: Flask-RESTX, given our shapes and our whole answers, prunes them as we do."""
+
+import json
+
+import marshmallow
+import pytest
+from flask import Flask
+from flask_restx import Api, Model, Resource, fields
+from flask_restx.mask import Mask
+from flask_restx.mask import MaskError as TheirMaskError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.fields import RawObject
+from schemas.mask import MaskError, parse
+from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.trip import EventData
+from tests.factories import make_driver, make_event, make_event_summary, make_trip
+
+EXAMPLES = 300
+START = 1_773_129_600_000  # 2026-03-10T08:00
+KINDS = {"Mask parse error": "ParseError", "Mask error": "MaskError"}
+MASK_ERROR = "Mask error: Mask is inconsistent with model"
+
+
+class Plain(fields.Raw):
+    """A value as it is. The typed fields of the reference are subclasses of Raw too, which is why they take no mask."""
+
+
+def field_of(field):
+    """Return the field of the reference that corresponds to one of ours."""
+    if isinstance(field, RawObject):
+        return fields.Raw()
+    if isinstance(field, marshmallow.fields.List):
+        return fields.List(field_of(field.inner))
+    if isinstance(field, marshmallow.fields.Nested):
+        return fields.Nested(model_of(field.schema), allow_null=field.allow_none)
+    return Plain()
+
+
+def model_of(schema):
+    return Model(type(schema).__name__, {name: field_of(field) for name, field in schema.fields.items()})
+
+
+def inside(field):
+    """Return the model of what lies in a field of the reference, None where nothing does."""
+    field = getattr(field, "container", field)
+    return field.model if isinstance(field, fields.Nested) else None
+
+
+class Reference:
+    """A service of Flask-RESTX that has but one answer, `whole`, of the shape of a schema."""
+
+    def __init__(self, schema):
+        self.model, self.whole = model_of(schema), None
+        app = Flask("reference")
+        api = Api(app)
+
+        @api.route("/answer")
+        class Answer(Resource):
+            @api.marshal_with(self.model)
+            def get(resource):
+                return self.whole
+
+        self._client = app.test_client()
+
+    def ask(self, mask):
+        """Return what our service is to answer: the status, and the message or the JSON text."""
+        # Where ours differs on purpose: nothing but spaces is an IndexError there, and is no mask here.
+        answer = self._client.get("/answer", headers={"X-Fields": mask if mask.strip() else ""})
+        # A bracket below a key of a raw object is for the value of that key to understand there, and never fits here.
+        if answer.status_code != 400 and goes_below_raw_keys(self.model, as_nested(Mask(mask.strip()))):
+            return 400, MASK_ERROR
+        return outcome(answer)
+
+
+def as_nested(mask):
+    """Return a mask of the reference as we read it."""
+    return {name: as_nested(below) if isinstance(below, Mask) else None for name, below in mask.items()}
+
+
+def goes_below_raw_keys(model, mask):
+    """Return whether a mask, as read, has brackets within those of a raw object."""
+    masks = [(name, below) for name, below in mask.items() if below and name in model]
+    return any(
+        any(part is not None for part in below.values())
+        if type(model[name]) is fields.Raw
+        else goes_below_raw_keys(inside(model[name]), below)
+        for name, below in masks
+    )
+
+
+def outcome(answer):
+    found = answer.json
+    return answer.status_code, json.dumps(found) if answer.status_code == 200 else found["message"]
+
+
+STRANGE = [
+    "*",
+    "nope",
+    "COUNT",
+    "$where",
+    "a:b",
+    "count:limit",
+    "-x",
+    "_id",
+    "fleet",
+    "é",
+    "n\xe4me",
+    "**",
+    "\xb5",
+    "0",
+]
+SEPARATORS = [","] * 8 + [", ", " ", ";", ".", "\t", " , ", "\xa0", "$", "\x85"]
+
+
+def shape_of(model):
+    """Return the fields of a model down to the leaves, for the making of masks."""
+    raw = dict.fromkeys(EventData().fields)
+    return {
+        name: raw if type(field) is fields.Raw else shape_of(inside(field)) if inside(field) else None
+        for name, field in model.items()
+    }
+
+
+@st.composite
+def contents(draw, shape):
+    """Make what stands within brackets: mostly fields of the shape, with more of it below those that have a shape."""
+    deep = [name for name, below in shape.items() if below]
+    names = st.sampled_from([*shape, *deep * 4]) if shape else st.sampled_from(STRANGE)
+    words = []
+    for _ in range(draw(st.integers(0, 3)) + bool(shape)):
+        name = draw(names if draw(st.integers(0, 5)) else st.sampled_from(STRANGE))
+        chance = draw(st.integers(0, 9))
+        if shape.get(name):
+            bracketed = "" if chance == 0 else "{}" if chance == 1 else f"{{{draw(contents(shape[name]))}}}"
+        else:
+            bracketed = f"{{{draw(contents({}))}}}" if chance == 9 and draw(st.booleans()) else ""
+        words.append(name + bracketed)
+    return draw(st.sampled_from(SEPARATORS)).join(words)
+
+
+@st.composite
+def well_formed(draw, shape):
+    text = draw(contents(shape))
+    return draw(st.sampled_from([text, text, f"{{{text}}}", f" {{ {text} }}", f"{text},", f"\t{text} "]))
+
+
+@st.composite
+def damaged(draw, shape):
+    """Make a mask of which up to three brackets and commas are gone, doubled or others."""
+    text = draw(well_formed(shape))
+    for _ in range(draw(st.integers(1, 3))):
+        places = [place for place, char in enumerate(text) if char in "{},"]
+        if places:
+            place = draw(st.sampled_from(places))
+            text = text[:place] + draw(st.sampled_from(["", text[place] * 2, "{", "}", ","])) + text[place + 1 :]
+    return text
+
+
+def names_of(shape):
+    for name, below in shape.items():
+        yield name
+        yield from names_of(below or {})
+
+
+def masks(shape):
+    """Make masks for a shape: right, nearly right, a jumble of tokens, any text that a header may hold."""
+    tokens = [*"{},{}, *", *STRANGE, *dict.fromkeys(names_of(shape))]
+    jumble = st.lists(st.sampled_from(tokens) | st.sampled_from([*"{},"]), max_size=8).map("".join)
+    letters = st.text("{}{},, *:-_.;$ab\xe9\xa0\t", max_size=12)
+    text = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=8)
+    return well_formed(shape) | well_formed(shape) | well_formed(shape) | damaged(shape) | jumble | letters | text
+
+
+DRIVERS = [
+    make_driver("d1", first_name="Ada", email="ada@example.com", first_travel_date="2025-11-01"),
+    make_driver("d2", last_name="Über"),
+    make_driver("idle"),
+]
+
+
+def event(kind, name, **data):
+    return make_event(START, event_type=kind, event_name=name, event_data=data)
+
+
+def make_trips():
+    """Return the trips of two drivers in a week: with every type of event, and with neither events nor a trail."""
+    speeds = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}
+    kinds = [event(1, "RAPID_ACCELERATION"), event(2, "HARD_BRAKE"), event(7, "PHONE_USE")]
+    of_all_kinds = [*kinds, event(9, "OVERSPEEDING", **speeds), event(9, "OVERSPEEDING", **speeds)]
+    events = make_event_summary(phone_use_count=2, hard_brake_count=3, phone_use_time_seconds=100.5)
+    return [
+        make_trip("2026-03-10T08:00", trip_id="full", tracking_id="k", events=of_all_kinds, event_summary=events),
+        make_trip("2026-03-10T09:00", trip_id="bare", tracking_id="k", events=[], trail_path=[], insurance_period=3),
+        *(make_trip(f"2026-03-1{day}T10:00", trip_id=f"more{day}", tracking_id="k") for day in range(5)),
+        make_trip("2026-03-10T08:00", "d2", trip_id="other", distance_miles=0, duration_seconds=0),
+    ]
+
+
+DRIVER_IDS = "driver_id=d2&driver_id=idle&driver_id=d1"
+CASES = {
+    "drivers": (
+        DriverPage(),
+        [f"/drivers?{query}" for query in ("", "limit=3", "limit=2", "limit=2&page=2", "page=9")],
+    ),
+    "trips": (
+        TripSummaryPage(),
+        [f"/driver/d1/trips?start_date=2026-03-01&limit={query}" for query in ("7", "3", "3&page=3", "7&page=2")]
+        + ["/driver/d1/trips?start_date=2026-03-10", "/driver/idle/trips?start_date=2026-03-10"],
+    ),
+    "trips in full": (
+        TripDetailPage(),
+        ["/trip/trip_id/full", "/trip/trip_id/nothing", "/trip/tracking_id/k", "/trip/tracking_id/k?page=2"],
+    ),
+    "daily": (
+        DailyAggregates(),
+        [f"/driver-aggregate/daily?start_date=2026-03-{day}&{DRIVER_IDS}" for day in (10, 14)],
+    ),
+    "weekly": (
+        WeeklyAggregates(),
+        [f"/driver-aggregate/weekly?start_date=2026-03-{day}&{DRIVER_IDS}" for day in ("09", "02")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_masked_answer_is_that_of_the_reference(service, load, name):
+    load(*make_trips(), drivers=DRIVERS)
+    schema, paths = CASES[name]
+    reference = Reference(schema)
+    wholes = {path: service.get(path).json for path in paths}
+
+    @settings(max_examples=EXAMPLES, derandomize=True, deadline=None)
+    @given(st.sampled_from(paths), masks(shape_of(reference.model)))
+    def check(path, mask):
+        reference.whole = wholes[path]
+        answer = service.get(path, headers={"X-Fields": mask})
+        assert outcome(answer) == reference.ask(mask)
+        if answer.status_code == 400:
+            assert answer.json["error"] == KINDS[answer.json["message"].partition(":")[0]]
+
+    check()
+
+
+def read(parser, mask):
+    try:
+        return parser(mask)
+    except (MaskError, TheirMaskError) as error:
+        return str(error).removeprefix("Mask parse error: ")
+
+
+@settings(max_examples=1000, derandomize=True, deadline=None)
+@given(masks({"a": {"b": {"c": None}, "d": None}, "e": None}))
+def test_a_mask_is_read_as_the_reference_reads_it(mask):
+    mask = mask.strip()
+    theirs = read(lambda text: as_nested(Mask(text)), mask)
+    assert repr(read(parse, mask)) == repr(theirs)
+
+
+def test_the_reference_refuses_a_mask_on_a_plain_value_but_not_on_a_raw_one():
+    reference = Reference(TripDetailPage())
+    reference.whole = {"count": 1, "trips": [{"events": [{"event_data": {"a": 1, "b": 2}}]}]}
+    assert reference.ask("count{x}") == (400, MASK_ERROR)
+    assert reference.ask("trips{events{event_data{b}}}") == (200, '{"trips": [{"events": [{"event_data": {"b": 2}}]}]}')

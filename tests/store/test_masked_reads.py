@@ -1,0 +1,277 @@
+"""What a field mask leaves unread: the commands that a masked request sends to the server."""
+
+import pytest
+from pymongo import MongoClient
+
+from app.store.pipelines import weekly_summaries
+from schemas.derive import fields_of, projection
+from schemas.driver import Driver
+from schemas.summary import DailySummary
+from schemas.trip import TripDetail, TripSummary
+from scripts.derive import Day, mark_stale
+from tests.factories import make_driver, make_event_summary, make_trip
+from tests.store.test_plans import Recorder
+
+TRIPS = "/driver/d1/trips?start_date=2026-03-01"
+AGGREGATES = {
+    "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2",
+    "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
+}
+DATA = ("drivers", "trips", "daily_summaries")
+DRIVER_KNOWN = ("find", "drivers")
+ID = {"_id": 0}
+
+
+@pytest.fixture
+def recorder():
+    """The commands that read, as sent."""
+    return Recorder()
+
+
+@pytest.fixture
+def db(mongod, mongod_uri, recorder):
+    """An empty database of a real server; what is sent to it is recorded."""
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
+        yield client[mongod.name]
+
+
+@pytest.fixture
+def sent(service, load, recorder):
+    """Return the commands that a request sends to the data: `sent(path, mask)`."""
+    events = make_event_summary(hard_brake_count=2, phone_use_time_seconds=30)
+    load(
+        *(make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", event_summary=events) for day in range(10, 16)),
+        drivers=[make_driver("d1"), make_driver("d2")],
+    )
+
+    def sent(path, mask):
+        recorder.reads.clear()
+        answer = service.get(path, headers={} if mask is None else {"X-Fields": mask})
+        assert answer.status_code == 200, answer.text
+        return [read for read in recorder.reads if target(read)[1] in DATA]
+
+    return sent
+
+
+def target(command):
+    """Return what a command does and to which collection."""
+    return next(iter(command.items()))
+
+
+def targets(commands):
+    return [target(command) for command in commands]
+
+
+def stage(command, name):
+    """Return the one stage of that name in the pipeline of a command."""
+    (found,) = (stage[name] for stage in command["pipeline"] if name in stage)
+    return found
+
+
+WHOLE = pytest.mark.parametrize("mask", [None, "", " ", "*", "{*}"])
+
+
+@WHOLE
+@pytest.mark.parametrize(
+    ("path", "name", "shape", "limit"),
+    [
+        ("/drivers", "drivers", Driver, 50),
+        (f"{TRIPS}&limit=2", "trips", TripSummary, 2),
+        ("/trip/trip_id/t10", "trips", TripDetail, 5),
+    ],
+)
+def test_a_whole_page_is_counted_and_then_found_with_every_declared_field(sent, mask, path, name, shape, limit):
+    counted, found = sent(path, mask)[-2:]
+    assert targets([counted, found]) == [("aggregate", name), ("find", name)]
+    assert list(found["projection"].items()) == list(projection(fields_of(shape)).items())
+    assert found["limit"] == limit
+
+
+@WHOLE
+def test_a_whole_day_is_found_with_every_declared_field(sent, mask):
+    known, found = sent(AGGREGATES["daily"], mask)
+    summary = projection(fields_of(DailySummary), "summary.")
+    assert known["projection"] == projection(fields_of(Driver))
+    assert found["projection"] == {**ID, "day": 1, "stale": 1, **summary}
+
+
+@WHOLE
+def test_a_whole_week_is_added_up_in_full(sent, mask):
+    days = [{"driver_id": driver, "date": f"2026-03-{day:02}"} for driver in ("d1", "d2") for day in range(9, 16)]
+    *_, stale, found = sent(AGGREGATES["weekly"], mask)
+    assert (target(stale), stale["projection"]) == (("find", "daily_summaries"), {**ID, "day": 1})
+    assert found["pipeline"] == weekly_summaries("f1", days, [], "2026-03-09", "2026-03-15")
+
+
+def test_trips_are_found_with_exactly_the_fields_asked_for_and_not_counted(sent):
+    known, found = sent(TRIPS, "{trips{trip_id,distance_miles}}")
+    assert target(known) == DRIVER_KNOWN
+    assert target(found) == ("find", "trips")
+    assert list(found["projection"].items()) == [("_id", 0), ("trip_id", 1), ("distance_miles", 1)]
+
+
+def test_fields_below_are_projected_one_by_one(sent):
+    _, found = sent(TRIPS, "trips{event_summary{hard_brake_count},trip_id}")
+    assert found["projection"] == {**ID, "event_summary.hard_brake_count": 1, "trip_id": 1}
+
+
+def test_a_count_alone_finds_no_trips(sent):
+    _, counted = sent(TRIPS, "{count}")
+    assert target(counted) == ("aggregate", "trips")
+    assert stage(counted, "$group") == {"_id": 1, "n": {"$sum": 1}}
+
+
+@pytest.mark.parametrize("mask", ["count,next_page", "count,limit,current_page,next_page"])
+def test_a_count_tells_the_next_page_without_finding_trips(sent, mask):
+    assert targets(sent(TRIPS, mask)) == [DRIVER_KNOWN, ("aggregate", "trips")]
+
+
+@pytest.mark.parametrize("mask", ["{}", "limit", "current_page,limit", "nope", "{nope{x},COUNT}"])
+def test_trips_are_neither_found_nor_counted_where_nothing_of_them_is_asked(sent, mask):
+    assert targets(sent(TRIPS, mask)) == [DRIVER_KNOWN]
+    assert sent("/trip/trip_id/t10", mask) == []
+    assert sent("/drivers", mask) == []
+
+
+@pytest.mark.parametrize("mask", ["trips{nope}", "trips{event_summary{nope},nope}"])
+def test_trips_of_which_nothing_is_asked_are_found_but_not_read(sent, mask):
+    _, found = sent(TRIPS, mask)
+    assert set(found["projection"]) <= {"_id", "_", "event_summary._"}
+
+
+def test_an_unmasked_page_past_the_end_is_counted_and_not_found(sent):
+    assert targets(sent(f"{TRIPS}&page=9", "*")) == [DRIVER_KNOWN, ("aggregate", "trips")]
+
+
+def test_drivers_are_found_with_exactly_the_fields_asked_for_and_not_counted(sent):
+    (found,) = sent("/drivers", "drivers{alias}")
+    assert (target(found), found["projection"]) == (DRIVER_KNOWN, {**ID, "alias": 1})
+
+
+def test_a_driver_is_looked_up_by_nothing_but_its_id(sent):
+    known = sent(TRIPS, "trips")[0]
+    assert known["projection"] == {**ID, "driver_id": 1}
+
+
+# Six trips: what is asked of which page, and whether another one follows.
+PAGES = {
+    "a first page": ("limit=4", 2),
+    "the last page": ("limit=4&page=2", None),
+    "a full page before the last": ("limit=3", 2),
+    "a full last page": ("limit=3&page=2", None),
+    "the only page, full": ("limit=6", None),
+    "a page past the end": ("limit=3&page=3", None),
+    "the page furthest past the end": ("limit=100&page=1000000000", None),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("mask", ["next_page", "next_page,trips{trip_id}", "trips,next_page,limit"])
+def test_the_next_page_is_told_without_counting(service, sent, name, mask):
+    query, next_page = PAGES[name]
+    path = f"{TRIPS}&{query}"
+    assert targets(sent(path, mask)) == [DRIVER_KNOWN, ("find", "trips")]
+    found, whole = service.get(path, headers={"X-Fields": mask}).json, service.get(path).json
+    assert found["next_page"] == whole["next_page"] == next_page
+    if "trips" in mask:
+        assert [trip["trip_id"] for trip in found["trips"]] == [trip["trip_id"] for trip in whole["trips"]]
+
+
+def test_the_next_page_alone_looks_for_one_trip_in_the_index(sent):
+    _, found = sent(f"{TRIPS}&limit=3", "next_page")
+    assert (found["skip"], found["limit"], found["projection"]) == (3, 1, {**ID, "trip_id": 1})
+
+
+@pytest.mark.parametrize(
+    "mask", ["data{driver_info}", "data{driver_info{alias}}", "data{nope}", "data{driver_info{}}", "{}"]
+)
+@pytest.mark.parametrize("path", AGGREGATES.values(), ids=AGGREGATES)
+def test_summaries_are_not_read_where_none_are_asked_for(sent, path, mask):
+    assert targets(sent(path, mask)) == [DRIVER_KNOWN]
+
+
+@pytest.mark.parametrize("path", AGGREGATES.values(), ids=AGGREGATES)
+def test_of_a_driver_whose_summary_alone_is_asked_for_only_the_id_is_read(sent, path):
+    known = sent(path, "data{driving_summary{trip_count}}")[0]
+    assert (target(known), known["projection"]) == (DRIVER_KNOWN, {**ID, "driver_id": 1})
+
+
+def test_a_daily_summary_is_projected_to_what_is_asked_for(sent):
+    _, found = sent(AGGREGATES["daily"], "data{driving_summary{fm_score,events_summary{hard_brake_count}}}")
+    asked = {"summary.fm_score": 1, "summary.events_summary.hard_brake_count": 1}
+    assert (target(found), found["projection"]) == (("find", "daily_summaries"), {**ID, "day": 1, "stale": 1, **asked})
+
+
+def test_a_daily_summary_of_which_nothing_is_asked_is_not_read(sent):
+    _, found = sent(AGGREGATES["daily"], "data{driving_summary{nope}}")
+    assert found["projection"] == {**ID, "day": 1, "stale": 1, "summary._": 1}
+
+
+def weekly(sent, fields):
+    """Return the pipeline's command for these fields of a weekly summary."""
+    found = sent(AGGREGATES["weekly"], f"data{{driving_summary{{{fields}}}}}")[-1]
+    assert target(found) == ("aggregate", "daily_summaries")
+    return found
+
+
+@pytest.mark.parametrize("fields", ["fm_score", "trip_count,date", "events_summary,focus_area", "nope"])
+def test_a_week_without_its_breakdown_collects_no_days(sent, fields):
+    assert "$push" not in str(weekly(sent, fields))
+
+
+def test_a_week_of_distances_adds_up_nothing_else_and_has_no_score(sent):
+    found = weekly(sent, "distance_miles")
+    assert set(stage(found, "$group")) == {"_id", "trip_count", "distance_miles"}
+    assert "fm_score" not in str(found)
+    assert "$set" not in str(found)
+
+
+def test_a_week_of_one_kind_of_event_counts_only_that(sent):
+    found = weekly(sent, "events_summary{hard_brake_count}")
+    assert set(stage(found, "$group")) == {"_id", "trip_count", "hard_brake_count"}
+
+
+def test_a_week_of_scores_adds_up_only_what_a_score_follows_from(sent):
+    bases = {"distance_miles", "duration_seconds"}
+    counts = {"phone_use_time_seconds", "overspeeding_time_seconds", "hard_brake_count", "rapid_acceleration_count"}
+    for fields in ("fm_score", "fm_grade", "focus_area{is_phone_use}"):
+        assert set(stage(weekly(sent, fields), "$group")) == {"_id", "trip_count", *bases, *counts}
+
+
+def test_the_days_of_a_breakdown_are_collected_with_what_is_asked_of_them(sent):
+    found = weekly(sent, "daily_summary_breakdown{date,focus_area{is_phone_use}}")
+    assert set(stage(found, "$group")) == {"_id", "trip_count", "daily_summary_breakdown"}
+    pushed = stage(found, "$group")["daily_summary_breakdown"]["$push"]
+    assert pushed == {"date": "$summary.date", "focus_area": {"is_phone_use": "$summary.focus_area.is_phone_use"}}
+
+
+SUMMARY_MASKS = [
+    "*",
+    "trip_count",
+    "fm_score",
+    "nope",
+    "events_summary{overspeeding_count,hard_brake_count},distance_miles",
+    "focus_area{is_hard_brake},fm_grade",
+    "events_summary{nope},date",
+    "end_date,daily_summary_breakdown{date,fm_score},highway_miles",
+    "daily_summary_breakdown{events_summary{hard_brake_count},nope}",
+    "daily_summary_breakdown{nope}",
+]
+
+
+@pytest.mark.parametrize("fields", SUMMARY_MASKS)
+@pytest.mark.parametrize("path", AGGREGATES.values(), ids=AGGREGATES)
+def test_a_masked_summary_of_a_stale_day_is_that_of_the_day_when_it_is_not(db, service, sent, path, fields):
+    headers = {"X-Fields": f"data{{driver_info{{driver_id}},driving_summary{{{fields}}}}}"}
+    before = service.get(path, headers=headers)
+    assert before.status_code == 200
+    mark_stale(db, "f1", {Day("d1", "2026-03-10"), Day("d1", "2026-03-12"), Day("d2", "2026-03-10")})
+    assert service.get(path, headers=headers).text == before.text
+
+
+def test_the_trips_of_a_stale_day_are_added_up_to_no_more_than_is_asked_for(db, service, sent, recorder):
+    sent("/drivers", "{}")
+    mark_stale(db, "f1", {Day("d1", "2026-03-10")})
+    found = sent(AGGREGATES["daily"], "data{driving_summary{highway_miles}}")[-1]
+    assert target(found) == ("aggregate", "trips")
+    assert set(stage(found, "$group")) == {"_id", "trip_count", "highway_miles"}

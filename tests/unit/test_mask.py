@@ -1,0 +1,241 @@
+"""schemas/mask.py: how a field mask is read, and what it leaves of a shape."""
+
+import pytest
+
+from schemas.derive import RawFields, fields_of
+from schemas.mask import MaskError, ParseError, arranger, masked, narrowed, parse
+from schemas.page import DailyAggregates, TripDetailPage
+
+PAGE = fields_of(TripDetailPage)
+TRIP = PAGE["trips"]
+EVENT = TRIP["events"]
+INCONSISTENT = "Mask error: Mask is inconsistent with model"
+COMMA, CLOSING, OPENING = "Unexpected comma", "Unexpected closing bracket", "Unexpected opening bracket"
+MISSING = "Missing closing bracket"
+DEEP = 200_000
+
+
+@pytest.mark.parametrize(
+    ("text", "mask"),
+    [
+        ("{}", {}),
+        ("{ }", {}),
+        (".", {}),
+        ("a", {"a": None}),
+        ("{a,b}", {"a": None, "b": None}),
+        ("a b;c.d\te", dict.fromkeys("abcde")),
+        ("a\xa0b\x85c", dict.fromkeys("abc")),
+        ("a:b,-x,1,_,é,a*", dict.fromkeys(["a:b", "-x", "1", "_", "é", "a*"])),
+        ("a,", {"a": None}),
+        ("{a,}", {"a": None}),
+        ("a{b,}", {"a": {"b": None}}),
+        ("a{b}c", {"a": {"b": None}, "c": None}),
+        ("{a{b}}", {"a": {"b": None}}),
+        ("a;{b}", {"a": {"b": None}}),
+        ("a {}", {"a": {}}),
+        ("a{},", {"a": {}}),
+        ("*{a}", {"*": {"a": None}}),
+        ("a{b{c},d},e", {"a": {"b": {"c": None}, "d": None}, "e": None}),
+    ],
+)
+def test_a_mask_is_read(text, mask):
+    assert parse(text) == mask
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (",", COMMA),
+        (",a", COMMA),
+        ("a,,b", COMMA),
+        ("a, ,b", COMMA),
+        ("{,a}", COMMA),
+        ("a{,b}", COMMA),
+        ("a{b},,c", COMMA),
+        ("}", CLOSING),
+        ("a}", CLOSING),
+        ("{a}}", CLOSING),
+        ("{a},{b}", CLOSING),
+        ("{a},b{c}", CLOSING),
+        ("a{b}}", CLOSING),
+        ("{", MISSING),
+        ("{a", MISSING),
+        ("{a}b", MISSING),
+        ("{a},b", MISSING),
+        ("a{", MISSING),
+        ("a{b", MISSING),
+        ("{a{b}", MISSING),
+        ("a{b{c}", MISSING),
+        ("{{}}", OPENING),
+        ("a,{b}", OPENING),
+        ("a{b}{c}", OPENING),
+        ("a{{b}}", OPENING),
+        ("a{},{b}", OPENING),
+        ("a,,b}", COMMA),
+        ("a}b,,c", CLOSING),
+    ],
+)
+def test_what_cannot_be_read_is_told_by_its_first_fault(text, reason):
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert str(caught.value) == f"Mask parse error: {reason}"
+
+
+def test_a_field_named_again_keeps_its_place_and_takes_the_later_mask():
+    assert list(parse("a{b},c,a{d}").items()) == [("a", {"d": None}), ("c", None)]
+    assert list(parse("a{b},c,a").items()) == [("a", None), ("c", None)]
+
+
+@pytest.mark.parametrize("text", ["", " ", "  ", "\t", "\xa0", "\x1f \x85"])
+def test_nothing_but_spaces_is_no_mask(text):
+    assert masked(PAGE, text) is PAGE
+
+
+def test_spaces_around_a_mask_do_not_count():
+    assert masked(PAGE, " \t{ count }\xa0 ") == {"count": None}
+
+
+@pytest.mark.parametrize("text", ["*", "{*}", "**,*", "*{a}", "nope,*"])
+def test_a_star_asks_for_every_field_in_order(text):
+    assert list(masked(PAGE, text).items()) == list(PAGE.items())
+
+
+def test_a_star_puts_the_others_after_those_named_wherever_it_stands():
+    for text in ("trips,limit,*", "*,trips,limit", "trips,*,limit"):
+        assert list(masked(PAGE, text)) == ["trips", "limit", "count", "current_page", "next_page"]
+
+
+def test_fields_come_in_the_order_asked_at_every_depth():
+    found = masked(PAGE, "trips{events{event_name,event_type},trip_id},count")
+    assert list(found) == ["trips", "count"]
+    assert list(found["trips"]) == ["events", "trip_id"]
+    assert list(found["trips"]["events"]) == ["event_name", "event_type"]
+
+
+def test_what_is_asked_for_whole_is_the_very_part():
+    for text in ("trips", "trips{}", "trips{events{}}"):
+        found = masked(PAGE, text)["trips"]
+        assert found is TRIP or found["events"] is EVENT
+
+
+def test_a_mask_leaves_the_shape_as_it_was():
+    before = repr(PAGE)
+    masked(PAGE, "trips{trip_id,events{event_data{x}},*},*")
+    assert repr(PAGE) == before
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("nope,COUNT,$where,count:limit,_id", {}),
+        ("nope{a{b}},count", {"count": None}),
+        ("trips{nope}", {"trips": {}}),
+        ("trips{events{event_data{nope}}}", {"trips": {"events": {"event_data": {}}}}),
+    ],
+)
+def test_unknown_names_are_left_out_with_all_below_them(text, found):
+    assert masked(PAGE, text) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["count{x}", "count{}", "*,count{*}", "trips{trip_id{x}}", "trips{events{event_type{}}}"]
+)
+def test_a_mask_on_a_plain_value_does_not_fit(text):
+    with pytest.raises(MaskError, match=INCONSISTENT):
+        masked(PAGE, text)
+
+
+@pytest.mark.parametrize("inner", ["user_speed_mph{x}", "user_speed_mph{}", "nope{}", "*{}", "*,nope{x}"])
+def test_a_mask_below_the_keys_of_a_raw_object_does_not_fit(inner):
+    with pytest.raises(MaskError, match=INCONSISTENT):
+        masked(PAGE, f"trips{{events{{event_data{{{inner}}}}}}}")
+
+
+def test_a_fault_of_grammar_comes_before_one_of_fit():
+    with pytest.raises(ParseError):
+        masked(PAGE, "count{x},,")
+
+
+def test_a_part_that_may_be_null_is_masked_as_any_other():
+    row = fields_of(DailyAggregates)["data"]
+    assert narrowed(row, parse("driving_summary{fm_score}")) == {"driving_summary": {"fm_score": None}}
+
+
+HUGE = {
+    "opening brackets": ("{" * DEEP, MISSING),
+    "closing brackets": ("}" * DEEP, CLOSING),
+    "brackets in pairs": ("{" * DEEP + "}" * DEEP, OPENING),
+    "commas": ("," * DEEP, COMMA),
+    "deep and never closed": ("a{" * DEEP, MISSING),
+    "deep within brackets and once too few": ("{" + "trips{" * DEEP + "}" * DEEP, MISSING),
+    "deep and once too often": ("trips{" * DEEP + "}" * (DEEP + 1), CLOSING),
+    "deep, then broken": ("nope{" * DEEP + "}" * DEEP + ",,", COMMA),
+    "deep below a plain value": ("count{" + "a{" * DEEP + "}" * DEEP + "}", INCONSISTENT),
+    "deep below a raw object": ("trips{events{event_data{" + "a{" * DEEP + "}" * (DEEP + 3), INCONSISTENT),
+    "deep below a star of a raw object": ("trips{events{event_data{" + "*{" * DEEP + "}" * (DEEP + 3), INCONSISTENT),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_a_huge_mask_that_is_wrong_is_refused_as_a_small_one_is(name):
+    text, reason = HUGE[name]
+    with pytest.raises(MaskError) as caught:
+        masked(PAGE, text)
+    assert str(caught.value).endswith(reason)
+
+
+LARGE = {
+    "unknown names": ("nope{" * DEEP + "}" * DEEP, {}),
+    "unknown names below a known one": ("trips{" + "nope{" * DEEP + "}" * DEEP + "}", {"trips": {}}),
+    "the same known name": ("trips{" * DEEP + "}" * DEEP, {"trips": {}}),
+    "stars": ("*{" * DEEP + "}" * DEEP, PAGE),
+    "stars below a known name": ("trips{" + "*{" * DEEP + "}" * DEEP + "}", {"trips": TRIP}),
+    "one name again and again": ("count," * 2 * DEEP, {"count": None}),
+    "as many names, one of them known": (f"{' '.join(f'n{n}' for n in range(2 * DEEP))},limit", {"limit": None}),
+    "empty brackets": ("trips{}," * DEEP, {"trips": TRIP}),
+    "one long name": ("c" * DEEP, {}),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_a_huge_mask_that_is_right_is_served_as_a_small_one_is(name):
+    text, found = LARGE[name]
+    assert masked(PAGE, text) == found
+
+
+WHOLE = {"a": None, "b": {"c": None, "d": None}, "e": None}
+
+
+def arranged(asked, value, whole=WHOLE):
+    """Return the fields of the value, and of what lies in it, in order."""
+    return str(arranger(asked, whole)(value))
+
+
+def test_what_is_asked_for_whole_is_left_as_it_lies():
+    assert arranger(WHOLE, WHOLE) is None
+
+
+def test_nothing_is_arranged_where_nothing_lies_below():
+    assert arranger(None, None) is None
+
+
+def test_fields_are_put_into_the_order_asked():
+    assert arranged({"e": None, "a": None}, {"a": 1, "e": 2}) == "{'e': 2, 'a': 1}"
+
+
+def test_fields_below_are_put_into_the_order_asked():
+    asked = {"a": None, "b": {"d": None, "c": None}}
+    assert arranged(asked, {"a": 1, "b": {"c": 2, "d": 3}}) == "{'a': 1, 'b': {'d': 3, 'c': 2}}"
+    assert arranged(asked, {"a": 1, "b": [{"c": 2, "d": 3}, {"c": 4, "d": 5}]}) == (
+        "{'a': 1, 'b': [{'d': 3, 'c': 2}, {'d': 5, 'c': 4}]}"
+    )
+
+
+def test_null_and_empty_parts_stay_so():
+    asked = {"b": {"d": None, "c": None}}
+    assert [arranged(asked, {"b": part}) for part in (None, [], {})] == ["{'b': None}", "{'b': []}", "{'b': {}}"]
+
+
+def test_fields_that_a_raw_object_lacks_are_not_made_up():
+    whole = {"raw": RawFields({"x": None, "y": None})}
+    assert arranged({"raw": {"y": None, "x": None}}, {"raw": {"x": 1}}, whole) == "{'raw': {'x': 1}}"
