@@ -2,12 +2,13 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+NPM := tests/clients/node_modules/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-large lint lock clean
+.PHONY: help setup run test test-clients test-large lint lock clean
 
 help: ## list what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 setup: $(STAMP) ## make .venv from the lock file
 	@:
@@ -29,7 +30,16 @@ run: setup ## serve the API on http://127.0.0.1:8000, with a demonstration fleet
 	@exec $(BIN)/driver-analytics serve --demo
 
 test: setup lint ## lint, types, import contract and the whole suite
-	@$(BIN)/pytest -n auto -m "not large"
+	@$(BIN)/pytest -n auto -m "not large and not clients"
+
+test-clients: setup $(NPM) ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
+	@$(BIN)/pytest -n auto -m clients
+
+$(NPM): tests/clients/package.json tests/clients/package-lock.json
+	@command -v npm >/dev/null || { echo "There is no npm: apt-get install nodejs npm"; exit 1; }
+	@echo "Setting up $(@D) ..."
+	@npm ci --prefix tests/clients --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null
+	@touch $@
 
 test-large: setup ## what takes minutes: the import of 100,000 trips
 	@$(BIN)/pytest -m large
@@ -46,4 +56,4 @@ lock: setup ## pin every dependency anew, with hashes
 		setup.cfg -o requirements.lock
 
 clean: ## remove .venv and the caches, not the data
-	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info
+	@rm -rf $(VENV) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

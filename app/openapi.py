@@ -111,9 +111,9 @@ def document(app: Flask, base_url: str) -> bytes:
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
         spec.path(path, operations={"get": _described(app, rule, operation, converter)})
     found = spec.to_dict()
-    found["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"] = [
-        kind.__name__ for kinds in _kinds().values() for kind in kinds
-    ]
+    for name in ("ErrorBody", "Problem", "Unhealthy"):
+        error = found["components"]["schemas"][name]["properties"]["error"]
+        error["enum"] = [kind.__name__ for kinds in _kinds().values() for kind in kinds]
     return orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 

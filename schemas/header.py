@@ -18,7 +18,7 @@ class MaskHeaders(Schema):
 
     mask = MaskText(
         "Field mask: which fields to answer with, such as `{count,trips{trip_id,event_summary{hard_brake_count}}}`. "
-        "`*` stands for all the others; names that are not known are left out.",
+        "`*` stands for all the others; names that are not known are left out. The schemas describe whole answers.",
         data_key="X-Fields",
     )
 

@@ -15,7 +15,7 @@ from scripts.keys import issue_key
 from tests.factories import days_ago, make_driver, make_trip
 from tests.served import serving
 
-pytestmark = pytest.mark.large
+pytestmark = pytest.mark.clients
 
 # Chromium's own calls home are no part of what the page does.
 QUIET = (

@@ -1,0 +1,136 @@
+"""A fleet behind live services, the document as a file, and what npm installed."""
+
+import contextlib
+import datetime
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+from pymongo.database import Database
+
+from app import openapi_document
+from app.config import Config
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.demo_fleet import make_drivers
+from scripts.imports import load_drivers, load_trips
+from scripts.keys import issue_key
+from scripts.store import prepare
+from tests.factories import make_event, make_event_summary, make_trip
+from tests.served import Served
+
+HERE = Path(__file__).parent
+NODE_MODULES = HERE / "node_modules"
+# The tools are those of the virtual environment and of npm. They ask nobody for news of themselves, and npm does not
+# speak of its own settings.
+ENVIRONMENT = {
+    **os.environ,
+    "PATH": os.pathsep.join([str(Path(sys.executable).parent), str(NODE_MODULES / ".bin"), os.environ["PATH"]]),
+    "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true",
+    "npm_config_update_notifier": "false",
+    "npm_config_loglevel": "error",
+}
+# One a day, the last of them six days ago: a week that begins 7 to 14 days ago holds some, whatever the day is.
+TRIPS, LAST_TRIP_DAYS_AGO = 11, 6
+
+
+@pytest.fixture(scope="session")
+def fleet(mongod_uri) -> Iterator[Database]:
+    """A database with the drivers of the demonstration fleet, of whom the first drove 12.5 miles on 11 days."""
+    with MongoClient(mongod_uri) as client:
+        db = client["clients"]
+        prepare(db)
+        today = datetime.datetime.now(datetime.UTC).date()
+        load_drivers(db, "demo", [Driver().load(driver) for driver in make_drivers(today)])
+        load_trips(db, "demo", [ImportedTrip().load(_trip(number, today)) for number in range(1, TRIPS + 1)])
+        yield db
+        client.drop_database("clients")
+        client.drop_database("clients_limits")
+
+
+def _trip(number: int, today: datetime.date) -> dict[str, Any]:
+    date = today - datetime.timedelta(days=LAST_TRIP_DAYS_AGO + TRIPS - number)
+    trip = make_trip(f"{date}T08:00", "demo-01", trip_id=f"demo-01-{43 + number}-1", distance_miles=12.5)
+    speeds = {"user_speed_mph": 52.0, "speed_limit_mph": 35.0, "max_user_speed_mph": 55.5}
+    speeding = {"event_type": 9, "event_name": "OVERSPEEDING", "event_data": speeds}
+    counts = {"phone_use_count": 1, "phone_use_time_seconds": 36}
+    counts |= {"overspeeding_count": 1, "overspeeding_time_seconds": 90}
+    events = [make_event(trip["trip_start_time"], **speeding)]
+    return {**trip, "event_summary": make_event_summary(**counts), "events": events}
+
+
+@contextlib.contextmanager
+def _serve(fleet: Database, uri: str, folder: Path, **settings: str) -> Iterator[SimpleNamespace]:
+    settings |= {"MONGODB_URI": uri, "MONGODB_DATABASE": fleet.name, "WEB_CONCURRENCY": "2"}
+    with Served(folder, **settings) as process:
+        process.read(1)
+        yield SimpleNamespace(url=f"http://{process.bind}", key=issue_key(fleet, "demo"), stop=lambda: _log(process))
+
+
+def _log(process: Served) -> str:
+    """Stop the service and return its log."""
+    process.__exit__()
+    return process.errors
+
+
+@pytest.fixture(scope="module")
+def live(fleet, mongod_uri, tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """A live service of the fleet: its `url`, and a `key`."""
+    with _serve(fleet, mongod_uri, tmp_path_factory.mktemp("live")) as service:
+        yield service
+
+
+@pytest.fixture
+def busy(fleet, mongod_uri, tmp_path_factory) -> Iterator[SimpleNamespace]:
+    """One that refuses a client which does not wait."""
+    with _serve(fleet, mongod_uri, tmp_path_factory.mktemp("busy"), RATE_LIMIT="4 per second") as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def document(tmp_path_factory) -> Path:
+    """The OpenAPI document, in a file."""
+    path = tmp_path_factory.mktemp("document") / "openapi.json"
+    path.write_bytes(openapi_document(Config()))
+    return path
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """The folder of what npm installed."""
+    if not (NODE_MODULES / ".installed").exists():
+        reason = "npm's packages are not installed: 'make test-clients' does that"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return NODE_MODULES
+
+
+@pytest.fixture(scope="session")
+def run() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a command with those tools: `run("redocly", "lint", path, KEY=...)`."""
+
+    def run(*command: str | Path, cwd: Path = HERE, **environment: str) -> subprocess.CompletedProcess[str]:
+        environment = {**ENVIRONMENT, **environment}
+        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def make_client(run) -> Callable[..., None]:
+    """Run a generator of clients, which has to end well and without a warning."""
+
+    def make_client(*command: str | Path, **options: Any) -> None:
+        made = run(*command, **options)
+        said = made.stdout + made.stderr
+        assert made.returncode == 0, said
+        assert "warn" not in said.lower(), said
+
+    return make_client

@@ -1,0 +1,103 @@
+"""The Python client that openapi-python-client makes, against a live service."""
+
+import datetime
+import importlib
+
+import pytest
+
+PACKAGE = "client_made_from_the_document"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, document, make_client):
+    """Import a module of the client by name."""
+    folder = tmp_path_factory.mktemp("python")
+    options = ("--fail-on-warning", "--meta", "none", "--output-path", folder / PACKAGE)
+    make_client("openapi-python-client", "generate", "--path", document, *options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(folder)
+        yield lambda name: importlib.import_module(f"{PACKAGE}.{name}")
+
+
+@pytest.fixture
+def operation(made):
+    """Find an operation of the client by name."""
+    return lambda name: made(f"api.external.{name}")
+
+
+@pytest.fixture
+def client(made, live):
+    with made("client").AuthenticatedClient(live.url, token=live.key, prefix="APIKEY") as client:
+        yield client
+
+
+@pytest.fixture
+def since():
+    return datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=30)
+
+
+@pytest.fixture
+def monday():
+    today = datetime.datetime.now(datetime.UTC).date()
+    return today - datetime.timedelta(days=today.weekday() + 7)
+
+
+def test_it_lists_drivers(operation, client):
+    page = operation("list_drivers").sync(client=client, limit=20)
+    assert [driver.driver_id for driver in page.drivers] == [f"demo-{number:02d}" for number in range(1, 21)]
+    assert page.drivers[0].email == "amina.yusuf@example.com"
+    assert isinstance(page.drivers[0].last_travel_date, datetime.date)
+    assert (page.drivers[19].first_name, page.drivers[19].last_travel_date) == ("Thandiwe", None)
+
+
+def test_it_pages_through_all_trips(operation, client, since):
+    trips, page = [], 1
+    while page is not None:
+        found = operation("list_driver_trips").sync("demo-01", client=client, start_date=since, limit=2, page=page)
+        trips += found.trips
+        page = found.next_page
+    assert [trip.trip_id for trip in trips] == [f"demo-01-{number}-1" for number in range(44, 55)]
+    assert found.current_page == 6
+    assert sum(trip.distance_miles for trip in trips) == 137.5
+
+
+def test_it_reads_a_trip_in_full(made, operation, client):
+    trip_id = made("models").ListTripsFilterParam.TRIP_ID
+    (trip,) = operation("list_trips").sync(trip_id, "demo-01-54-1", client=client).trips
+    assert [point.course for point in trip.trail_path] == [90.0, 90.0]
+    assert trip.insurance_period is None
+    assert trip.focus_area.is_overspeeding is False
+    assert (trip.events[0].event_name, trip.events[0].event_data.user_speed_mph) == ("OVERSPEEDING", 52.0)
+
+
+def test_it_reads_a_week_and_its_days(operation, client, monday):
+    weekly = operation("get_weekly_driver_aggregate")
+    week = weekly.sync(client=client, start_date=monday, driver_id=["demo-01"]).data[0].driving_summary
+    assert (week.start_date, week.fm_score, week.fm_grade) == (monday, 87.8, "excellent")
+    assert {day.distance_miles for day in week.daily_summary_breakdown} == {12.5}
+    assert len(week.daily_summary_breakdown) == week.trip_count
+
+
+def test_a_driver_who_did_not_drive_has_no_summary(operation, client, monday):
+    weekly = operation("get_weekly_driver_aggregate")
+    (found,) = weekly.sync(client=client, start_date=monday, driver_id=["demo-20"]).data
+    assert (found.driver_info.driver_id, found.driving_summary) == ("demo-20", None)
+
+
+def test_it_reads_an_error_of_parameters(made, operation, client):
+    answer = operation("list_drivers").sync_detailed(client=client, page=0)
+    assert answer.status_code == 400
+    assert isinstance(answer.parsed, made("models").ErrorBody)
+    assert answer.parsed.error == "ValidationError"
+    assert answer.parsed.errors["page"][0].startswith("Must be a whole number")
+
+
+def test_it_reads_the_refusal_of_a_key(made, operation, live):
+    with made("client").AuthenticatedClient(live.url, token="da_unknown", prefix="APIKEY") as client:
+        answer = operation("list_drivers").sync_detailed(client=client)
+    assert (answer.status_code, answer.parsed.error) == (401, "Unauthorized")
+
+
+def test_it_asks_for_health_without_a_key(made, live):
+    with made("client").Client(live.url) as client:
+        assert made("api.health.get_health").sync(client=client).status == "ok"
