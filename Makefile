@@ -33,7 +33,7 @@ test: setup lint ## lint, types, import contract and the whole suite
 	@$(BIN)/pytest -n auto -m "not large and not clients"
 
 test-clients: setup $(NPM) ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
-	@$(BIN)/pytest -n auto -m clients
+	@$(BIN)/pytest -n auto --dist loadfile -m clients
 
 $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@command -v npm >/dev/null || { echo "There is no npm: apt-get install nodejs npm"; exit 1; }

@@ -1,5 +1,6 @@
 """The service: a Flask application that reads driving data from MongoDB."""
 
+import functools
 from typing import Any
 
 from flask import Flask
@@ -26,7 +27,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, db=client[config.mongodb_database])
-    app.extensions["openapi"] = openapi.document(app, config.public_base_url)
+    app.extensions["openapi"] = openapi_document(config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.
     logs.register(app)
@@ -37,9 +38,10 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     return app
 
 
-def openapi_document(config: Config) -> bytes:
-    """Return the OpenAPI document that an application with these settings serves."""
-    return openapi.document(_routed_app(), config.public_base_url)
+@functools.cache
+def openapi_document(public_base_url: str) -> bytes:
+    """Return the OpenAPI document of every application that has this setting."""
+    return openapi.document(_routed_app(), public_base_url)
 
 
 def _routed_app() -> Flask:

@@ -6,11 +6,11 @@ import secrets
 from flask import Flask, Response, g, request
 
 from app.config import Config
-from schemas.header import AnswerHeaders, LimitHeaders, RetryHeaders, header_names
+from schemas.header import AnswerHeaders, LimitHeaders, MaskHeaders, RetryHeaders, header_names
 
 SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # What a browser's script may send, and what of an answer it may read.
-CORS_REQUEST_HEADERS = "Authorization, Content-Type, X-Fields, X-Request-ID"
+CORS_REQUEST_HEADERS = ", ".join(("Authorization", "Content-Type", *header_names(MaskHeaders()), "X-Request-ID"))
 CORS_ANSWER_HEADERS = ", ".join(header_names(AnswerHeaders(), LimitHeaders(), RetryHeaders()))
 
 

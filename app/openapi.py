@@ -18,9 +18,10 @@ from werkzeug.routing import Rule
 from app import errors
 from app.auth import PUBLIC_ENDPOINTS
 from app.operations import Operation
+from schemas import mask
 from schemas.derive import always_present, example
-from schemas.error import ErrorBody, Problem
-from schemas.fields import MAX_INT, MIN_INT
+from schemas.error import ErrorBody, Kind, Problem
+from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT
 from schemas.header import (
     AnswerHeaders,
     ChallengeHeaders,
@@ -67,8 +68,8 @@ EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
         "Invalid parameters: page.",
         errors={"page": ["Must be a whole number from 1 to 1000000000, in digits without sign or leading zero."]},
     ),
-    errors.MaskError("Mask error: Mask is inconsistent with model"),
-    errors.ParseError("Mask parse error: Missing closing bracket"),
+    errors.MaskError(str(mask.MaskError())),
+    errors.ParseError(str(mask.ParseError("Missing closing bracket"))),
     errors.Unauthorized(),
     errors.NotFound("Not in this fleet: demo-99"),
     errors.MethodNotAllowed("Use one of GET, HEAD, OPTIONS; this API only reads."),
@@ -110,11 +111,7 @@ def document(app: Flask, base_url: str) -> bytes:
     for rule, operation in _operations(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
         spec.path(path, operations={"get": _described(app, rule, operation, converter)})
-    found = spec.to_dict()
-    for name in ("ErrorBody", "Problem", "Unhealthy"):
-        error = found["components"]["schemas"][name]["properties"]["error"]
-        error["enum"] = [kind.__name__ for kinds in _kinds().values() for kind in kinds]
-    return orjson.dumps(found, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return orjson.dumps(spec.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 class _Converter(OpenAPIConverter):
@@ -124,7 +121,9 @@ class _Converter(OpenAPIConverter):
         super().init_attribute_functions()
         self.attribute_functions.append(self.field2rules)
 
-    def field2rules(self, field: Any, **kwargs: Any) -> dict[str, Any]:
+    def field2rules(self, field: Any, ret: Any) -> dict[str, Any]:
+        if isinstance(field, Kind) and "enum" not in ret:
+            return {"enum": [kind.__name__ for kinds in _kinds().values() for kind in kinds]}
         return {**getattr(field, "rules", {}), **getattr(field, "client_rules", {})}
 
     def field2default(self, field: Any, **kwargs: Any) -> dict[str, Any]:
@@ -193,10 +192,9 @@ def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
 
 
 def _error_response(status: HTTPStatus, kinds: list[type[errors.BaseExtApiException]]) -> dict[str, Any]:
-    request_id = example(ErrorBody(only=["request_id"]))["request_id"]
     shown = [error for error in EXAMPLES if type(error) in kinds]
-    plain = {type(error).__name__: {"value": errors.body(error, request_id)} for error in shown}
-    problems = {type(error).__name__: {"value": errors.problem(error, request_id)} for error in shown}
+    plain = {type(error).__name__: {"value": errors.body(error, EXAMPLE_REQUEST_ID)} for error in shown}
+    problems = {type(error).__name__: {"value": errors.problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
     return {
         "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),
         "headers": _headers(AnswerHeaders(), *HEADERS[status]),

@@ -41,7 +41,10 @@ class Operation:
         def run(**path: str) -> Response:
             asked = self.query.parse(request.query_string, **path)
             mask = request.headers.get(MASK_HEADER, "") if self.masks else ""
-            return view(asked, masked(whole, mask))
+            response = view(asked, masked(whole, mask))
+            if self.masks:
+                response.vary.add(MASK_HEADER)
+            return response
 
         run.operation = self  # type: ignore[attr-defined]
         return run

@@ -39,8 +39,7 @@ def projection(asked: Fields, prefix: str = "") -> dict[str, int]:
 
 
 def always_present(field: fields.Field[Any]) -> bool:
-    """Return whether no document of the store and no answer lacks the field, which an import may lack."""
-    # A default is stored too.
+    """Return whether every stored document and every answer has the field; an import may lack one with a default."""
     return field.required or field.load_default is None
 
 

@@ -2,17 +2,21 @@
 
 from marshmallow import Schema, fields
 
-from schemas.fields import Text, Whole
+from schemas.fields import EXAMPLE_REQUEST_ID, Text, Whole
+
+
+class Kind(Text):
+    """The name of a kind of error."""
 
 
 class ErrorBody(Schema):
     """An error."""
 
     message = Text("What is wrong, and how to mend it.", required=True)
-    error = Text("Kind of the error.", required=True)
+    error = Kind("Kind of the error.", required=True)
     request_id = Text(
         "Identifier of the request, to name when reporting it.",
-        example="b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d",
+        example=EXAMPLE_REQUEST_ID,
         required=True,
     )
     errors = fields.Dict(

@@ -22,11 +22,13 @@ MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 # The ends of the years 1 and 9999: every time of a trip has a date of four digits.
 MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
+EXAMPLE_REQUEST_ID = "b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d"
 
 
-def about(description: str, example: Any = missing) -> dict[str, Any]:
+def about(description: str = "", example: Any = missing) -> dict[str, Any]:
     """Return a field's metadata: what the value means, its unit included, and an example of it."""
-    return {"description": description, **({} if example is missing else {"examples": [example]})}
+    told = {"description": description} if description else {}
+    return told if example is missing else {**told, "examples": [example]}
 
 
 class _Strict(fields.Field[Any]):

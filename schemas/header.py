@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from marshmallow import Schema
 
-from schemas.fields import Count, Text
+from schemas.fields import EXAMPLE_REQUEST_ID, Count, Text
 
 
 class MaskText(Text):
@@ -28,7 +28,7 @@ class AnswerHeaders(Schema):
 
     request_id = Text(
         "Identifier of the request: the one sent as X-Request-ID if that has 1 to 64 letters, digits, `.`, `_` or `-`.",
-        example="b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d",
+        example=EXAMPLE_REQUEST_ID,
         data_key="X-Request-ID",
         required=True,
     )

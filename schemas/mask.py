@@ -86,17 +86,22 @@ def narrowed(whole: Fields, mask: Mask) -> Fields:
     return asked
 
 
-def arranger(asked: Fields | None, whole: Fields | None) -> Callable[[Any], Any] | None:
-    """Return what puts a value of the store into the order asked for, or None where all of it is asked for."""
-    if asked is None or whole is None or asked is whole:
-        return None
-    parts = {name: arranger(below, whole[name]) for name, below in asked.items()}
+def arranger(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
+    """Return what puts a document of the store, a list of such or None into the order asked for.
+
+    What is asked for whole lies in its order already. MongoDB hands on other fields as they lie in the document, or in
+    the index if that holds them all.
+    """
+    if asked is whole:
+        return lambda value: value
+    narrower = {name: below for name, below in asked.items() if below is not None and below is not whole[name]}
+    parts = {name: arranger(below, whole[name] or {}) for name, below in narrower.items()}
 
     def arrange(value: Any) -> Any:
         if isinstance(value, list):
             return [arrange(item) for item in value]
         if value is None:
             return None
-        return {name: part(value[name]) if part else value[name] for name, part in parts.items() if name in value}
+        return {name: parts[name](value[name]) if name in parts else value[name] for name in asked if name in value}
 
     return arrange

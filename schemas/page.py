@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.error import ErrorBody
+from schemas.error import ErrorBody, Kind
 from schemas.fields import Count, Text
 from schemas.summary import DailyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
@@ -75,6 +75,7 @@ class Unhealthy(ErrorBody):
     """The store does not answer."""
 
     status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
+    error = Kind("Always `StoreUnavailable`.", required=True, validate=OneOf(["StoreUnavailable"]))
 
     class Meta:
         """The state, then the members of every error."""

@@ -9,4 +9,4 @@ from app.config import Config
 @click.command()
 def openapi() -> None:
     """Print the OpenAPI document, byte for byte as the service serves it with the same settings."""
-    click.echo(openapi_document(Config.from_environment()), nl=False)
+    click.echo(openapi_document(Config.from_environment().public_base_url), nl=False)

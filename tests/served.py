@@ -33,16 +33,22 @@ class Served:
         )
         if terminal:
             os.close(errors)
-        self.said = []
+        self.said, self.errors = [], None
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-        out, self.errors = self.process.communicate(timeout=60)
-        self.said += out.splitlines()
+        self.stop()
+
+    def stop(self):
+        """Interrupt it, unless it has ended; return its log."""
+        if self.errors is None:
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGINT)
+            out, self.errors = self.process.communicate(timeout=60)
+            self.said += out.splitlines()
+        return self.errors
 
     def read(self, lines):
         """Return the next lines that it prints."""

@@ -49,10 +49,19 @@ def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service)
         assert answer.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
 
 
+def written(rule):
+    """Return a route as documents write it."""
+    return re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
+
+
 def test_every_route_is_in_the_readme(service):
     for rule in rules(service):
-        written = re.sub(r"<(?:any\([^)]*\):|segment:)?(\w+)>", r"{\1}", rule.rule)
-        assert f"`{written}`" in README
+        assert f"`{written(rule)}`" in README
+
+
+def test_every_route_but_those_of_the_document_and_its_page_is_in_the_openapi_document(service):
+    routes = {written(rule) for rule in rules(service) if not rule.endpoint.startswith("docs.")}
+    assert routes == set(service.get("/openapi.json").json["paths"])
 
 
 def test_the_readme_lists_every_setting_with_its_default_and_meaning():

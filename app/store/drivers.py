@@ -7,6 +7,7 @@ from app.store import Document
 from app.store.page import find_page
 from schemas.derive import Fields, fields_of, projection
 from schemas.driver import Driver
+from schemas.mask import arranger
 from schemas.page import DriverPage
 
 DRIVER = fields_of(Driver)
@@ -23,7 +24,7 @@ def find_by_id(
     db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER
 ) -> dict[str, Document]:
     """Return the `fields` of those of the drivers that exist, by driver_id. Index: (fleet, driver_id)."""
-    found = db.drivers.find(
-        {"fleet": fleet, "driver_id": {"$in": driver_ids}}, projection({**fields, "driver_id": None})
-    )
-    return {driver["driver_id"]: {name: driver[name] for name in fields} for driver in found}
+    wanted = projection({**fields, "driver_id": None})
+    found = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}, wanted)
+    arrange = arranger(fields, DRIVER)
+    return {driver["driver_id"]: arrange(driver) for driver in found}

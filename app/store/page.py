@@ -30,9 +30,7 @@ def find_page(
     if name in fields and (count is None or skip < count):
         wanted = fields[name] or {}
         found = collection.find(match, projection(wanted)).sort(order).skip(skip).limit(limit + look_ahead)
-        # MongoDB hands on fields as they lie in the document, or in the index if that holds them all.
-        arrange = arranger(wanted, whole[name])
-        records = list(map(arrange, found)) if arrange else list(found)
+        records = list(map(arranger(wanted, whole[name] or {}), found))
     if count is not None:
         more = page * limit < count
     elif name in fields:

@@ -27,7 +27,7 @@ def daily_summaries(fleet: str, days: Days, fields: Fields = DAILY) -> Pipeline:
     return [
         {"$match": {"fleet": fleet, "day": {"$in": days}}},
         {"$sort": {"day": 1, "trip_start_time": 1, "trip_id": 1}},
-        *_summary(fields, "$day", trip_count=1, amounts="$", events="$event_summary.", more={"date": "$_id.date"}),
+        *_summary(fields, "$day", trip_count=1, amounts="$", events="$event_summary.", dates={"date": "$_id.date"}),
         {"$project": {"_id": 0, "day": "$_id", "summary": _in_order(fields)}},
     ]
 
@@ -37,13 +37,12 @@ def weekly_summaries(
 ) -> Pipeline:
     """Over `daily_summaries`: one document a driver who drove, `{"driver_id": ..., "summary": Weekly summary}`.
 
-    Of the summary, `fields`. The `stale` days are made from the trips. Index: (fleet, day), which also puts each
+    Of the summary, `fields`. The `stale` days are made from the trips, whole. Index: (fleet, day), which also puts each
     breakdown in the order of its dates.
     """
     from_trips = [{"$unionWith": {"coll": "trips", "pipeline": daily_summaries(fleet, stale)}}] if stale else []
     day_fields = fields.get(BREAKDOWN)
     breakdown = {} if day_fields is None else {BREAKDOWN: {"$push": _in_order(day_fields, "$summary.")}}
-    dates = {"start_date": {"$literal": start_date}, "end_date": {"$literal": end_date}}
     return [
         {"$match": {"fleet": fleet, "day": {"$in": days}, "summary": {"$exists": True}}},
         *from_trips,
@@ -54,9 +53,10 @@ def weekly_summaries(
             trip_count="$summary.trip_count",
             amounts="$summary.",
             events="$summary.events_summary.",
-            more={**dates, **dict.fromkeys(breakdown, 1)},
-            **breakdown,
+            dates={"start_date": {"$literal": start_date}, "end_date": {"$literal": end_date}},
+            pushed=breakdown,
         ),
+        # What was pushed is narrowed already.
         {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order({**fields, **dict.fromkeys(breakdown)})}},
     ]
 
@@ -68,10 +68,11 @@ def _summary(
     trip_count: int | str,
     amounts: str,
     events: str,
-    more: Expression,
-    **pushed: Expression,
+    dates: Expression,
+    pushed: Expression | None = None,
 ) -> Pipeline:
     """Group by `key`, and total and score no more than the fields need."""
+    pushed = pushed or {}
     scored = not SCORED.isdisjoint(fields)
     needed = {*fields, *(fields.get("events_summary") or ())}
     if scored:
@@ -86,7 +87,8 @@ def _summary(
                 "trip_count": 1,
                 **{name: saturated(f"${name}", whole=False) for name in totals},
                 **({"events_summary": whole} if whole else {}),
-                **more,
+                **dates,
+                **dict.fromkeys(pushed, 1),
             }
         },
         *(score_stages() if scored else []),

@@ -23,7 +23,7 @@ def find_daily(
         found = [doc for doc in found if "stale" not in doc]
         found += db.trips.aggregate(pipelines.daily_summaries(fleet, stale, fields))
     arrange = arranger(fields, DAILY)
-    return {doc["day"]["driver_id"]: arrange(doc["summary"]) if arrange else doc["summary"] for doc in found}
+    return {doc["day"]["driver_id"]: arrange(doc["summary"]) for doc in found}
 
 
 def find_weekly(

@@ -36,8 +36,7 @@ def find_driver_trips(
 ) -> Document:
     """Return the `fields` of a Trip page: the driver's trips from `start` on that had ended by `ended_by` (epoch ms).
 
-    Summary form, oldest first. Index: (fleet, driver_id, trip_start_time, trip_id,
-    trip_end_time).
+    Summary form, oldest first. Index: (fleet, driver_id, trip_start_time, trip_id, trip_end_time).
     """
     match = {
         "fleet": fleet,

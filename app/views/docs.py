@@ -1,9 +1,8 @@
 """The OpenAPI document, and the page on which to read and try it."""
 
 from importlib.resources import files
-from pathlib import Path
 
-from flask import Blueprint, Response, current_app, request, send_file
+from flask import Blueprint, Response, current_app, request
 
 from schemas.query import NoQuery
 
@@ -22,32 +21,35 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-PAGE = Path(__file__).parent.parent / "page"
-SWAGGER_UI = Path(str(files("flask_swagger_ui"))) / "dist"
+OWN = files("app") / "docs"
+SWAGGER_UI = files("flask_swagger_ui") / "dist"
+PAGE = (OWN / "index.html").read_bytes()
+# What the page is made of: media type and content.
 FILES = {
-    "docs.js": PAGE,
-    "docs.css": PAGE,
-    "swagger-ui-bundle.js": SWAGGER_UI,
-    "swagger-ui.css": SWAGGER_UI,
-    "favicon-32x32.png": SWAGGER_UI,
+    "docs.js": ("text/javascript", (OWN / "docs.js").read_bytes()),
+    "docs.css": ("text/css", (OWN / "docs.css").read_bytes()),
+    "swagger-ui-bundle.js": ("text/javascript", (SWAGGER_UI / "swagger-ui-bundle.js").read_bytes()),
+    "swagger-ui.css": ("text/css", (SWAGGER_UI / "swagger-ui.css").read_bytes()),
+    "favicon-32x32.png": ("image/png", (SWAGGER_UI / "favicon-32x32.png").read_bytes()),
 }
+
+
+@bp.before_request
+def refuse_parameters() -> None:
+    """Take no parameters anywhere here."""
+    NoQuery().parse(request.query_string)
 
 
 @bp.get("/openapi.json")
 def get_document() -> Response:
     """Return the OpenAPI document."""
-    NoQuery().parse(request.query_string)
-    response = Response(current_app.extensions["openapi"], mimetype="application/json")
-    response.add_etag()
-    response.make_conditional(request)
-    return _revalidated(response)
+    return _revalidated("application/json", current_app.extensions["openapi"])
 
 
 @bp.get("/docs")
 def get_page() -> Response:
     """Return the page."""
-    NoQuery().parse(request.query_string)
-    response = _revalidated(send_file(PAGE / "index.html"))
+    response = _revalidated("text/html", PAGE)
     response.headers["Content-Security-Policy"] = POLICY
     return response
 
@@ -55,11 +57,13 @@ def get_page() -> Response:
 @bp.get(f"/docs/<any({', '.join(repr(name) for name in FILES)}):name>")
 def get_file(name: str) -> Response:
     """Return a file that the page is made of."""
-    NoQuery().parse(request.query_string)
-    return _revalidated(send_file(FILES[name] / name))
+    return _revalidated(*FILES[name])
 
 
-def _revalidated(response: Response) -> Response:
+def _revalidated(mimetype: str, content: bytes) -> Response:
+    response = Response(content, mimetype=mimetype)
+    response.add_etag()
+    response.make_conditional(request)
     # Anyone may keep it, and asks each time whether it still holds: that costs an empty 304.
     response.headers["Cache-Control"] = "public, no-cache"
     return response

@@ -286,6 +286,11 @@ def test_every_endpoint_is_pruned_to_nothing_by_empty_brackets(loaded, path):
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
+def test_a_cache_is_told_that_the_mask_matters(loaded, path):
+    assert loaded.get(path).headers["Vary"] == masked(loaded, path, "*").headers["Vary"] == "X-Fields"
+
+
+@pytest.mark.parametrize("path", ENDPOINTS)
 def test_every_endpoint_is_whole_under_a_star(loaded, path):
     assert masked(loaded, path, "*").data == loaded.get(path).data
 

@@ -5,6 +5,8 @@ import importlib
 
 import pytest
 
+pytestmark = pytest.mark.clients
+
 PACKAGE = "client_made_from_the_document"
 
 

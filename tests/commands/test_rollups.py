@@ -76,7 +76,7 @@ def test_a_rebuild_of_what_is_right_changes_nothing(loaded, rebuild, mongod):
 
 
 def test_a_rebuild_restores_summaries_that_went_wrong(loaded, rebuild, mongod):
-    mongod.daily_summaries.update_many({}, {"$set": {"summary.trip_count": 99, "summary.fm_grade": "none"}})
+    mongod.daily_summaries.update_many({}, {"$set": {"summary.trip_count": 99, "summary.fm_grade": "poor"}})
     rebuild()
     assert stored(mongod) == loaded
 

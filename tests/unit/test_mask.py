@@ -212,11 +212,9 @@ def arranged(asked, value, whole=WHOLE):
 
 
 def test_what_is_asked_for_whole_is_left_as_it_lies():
-    assert arranger(WHOLE, WHOLE) is None
-
-
-def test_nothing_is_arranged_where_nothing_lies_below():
-    assert arranger(None, None) is None
+    found = {"b": {"d": 1, "c": 2}, "a": 3}
+    assert arranged(WHOLE, found) == str(found)
+    assert arranged({"a": None, "b": WHOLE["b"]}, found) == "{'a': 3, 'b': {'d': 1, 'c': 2}}"
 
 
 def test_fields_are_put_into_the_order_asked():
