@@ -1,0 +1,33 @@
+"""A fleet whose identifiers and dates the generated requests ask for: the same in every process of a day."""
+
+import datetime
+
+from tests.factories import make_driver, make_event, make_trip
+
+TODAY = datetime.datetime.now(datetime.UTC).date()
+# The example of the OpenAPI document, then what must be percent-encoded, and the longest.
+DRIVER_IDS = ["demo-01", "a/b?c=d&e", "100% Ann", "Jürgen+Åse", "\U0001d11e", "z" * 128]
+TRACKING_IDS = ["shared", "half/shared"]
+# From yesterday back, within six months whatever their length.
+DATES = [str(TODAY - datetime.timedelta(days=days)) for days in range(1, 170, 7)]
+LAST_MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() or 7)
+MONDAYS = [str(LAST_MONDAY - datetime.timedelta(weeks=weeks)) for weeks in range(24)]
+SPEEDS = {"user_speed_mph": 61.5, "speed_limit_mph": 45, "max_user_speed_mph": 72.25}
+EVENTS = [(1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", SPEEDS)]
+
+
+def _trip(date, driver_id):
+    number = DRIVER_IDS.index(driver_id)
+    trip = make_trip(f"{date}T08:00", driver_id, trip_id=f"{driver_id[:9]}-{date}")
+    events = [
+        make_event(trip["trip_start_time"], event_type=kind, event_name=name, event_data=data)
+        for kind, name, data in EVENTS[:number]
+    ]
+    period = [None, 1, 2, 3][number % 4]
+    return {**trip, "events": events, "insurance_period": period, "tracking_id": TRACKING_IDS[number % 2]}
+
+
+DRIVERS = [make_driver(DRIVER_IDS[0], first_name="Amina"), *map(make_driver, DRIVER_IDS[1:])]
+# On every date a trip of each driver but the first: one who never drove.
+TRIPS = [_trip(date, driver_id) for date in DATES for driver_id in DRIVER_IDS[1:]]
+TRIP_IDS = [trip["trip_id"] for trip in TRIPS]

@@ -1,0 +1,94 @@
+"""The live service keeps to its OpenAPI document, whatever Schemathesis sends."""
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.imports import load_drivers, load_trips
+from scripts.keys import issue_key
+from tests.contract.fleet import DRIVERS, TRIPS
+from tests.served import serving
+
+pytestmark = pytest.mark.large
+
+SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
+ROOT = Path(__file__).parent.parent.parent
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+EXAMPLES = 300
+# Health takes no parameters, so there is but one request to make.
+OPERATIONS = {
+    "GET /api/v1/drivers",
+    "GET /api/v1/driver/{driver_id}/trips",
+    "GET /api/v1/trip/{filter_param}/{filter_value}",
+    "GET /api/v1/driver-aggregate/daily",
+    "GET /api/v1/driver-aggregate/weekly",
+}
+LEAST_SHARE_OF_200 = 0.6
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory, mongod_uri):
+    """The service as in production, with a fleet and no limit to speak of, and a key."""
+    limits = dict.fromkeys(("RATE_LIMIT", "AUTH_FAILURE_LIMIT"), "1000000 per minute")
+    folder = tmp_path_factory.mktemp("live")
+    with serving(mongod_uri, folder, "contract", LOG_LEVEL="ERROR", **limits) as (served, db):
+        load_drivers(db, "f1", [Driver().load(driver) for driver in DRIVERS])
+        load_trips(db, "f1", [ImportedTrip().load(trip) for trip in TRIPS])
+        yield served, issue_key(db, "f1")
+
+
+@pytest.fixture(scope="module", params=["no", "yes"], ids=["without masks", "with masks"])
+def run(request, live, tmp_path_factory):
+    """A finished run of Schemathesis, and its answers: (operation, phase, mode, status) and how many."""
+    served, key = live
+    folder = tmp_path_factory.mktemp("schemathesis")
+    told = {"CONTRACT_KEY": key, "CONTRACT_MASKS": request.param, "CONTRACT_ANSWERS": str(folder / "answers.json")}
+    finished = subprocess.run(
+        [SCHEMATHESIS, "--config-file", CONFIG, "run", f"http://{served.bind}/api/v1/openapi.json", "--no-color"],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), **told},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    answers = json.loads((folder / "answers.json").read_text())
+    return finished, [(tuple(kind), count) for *kind, count in answers]
+
+
+def test_no_check_fails(run, capsys):
+    finished, answers = run
+    positive, accepted = counted(answers, mode="positive"), counted(answers, mode="positive", status=200)
+    with capsys.disabled():
+        print(f"\n{accepted.total()} of {positive.total()} valid requests answered 200")
+    assert finished.returncode == 0, finished.stdout + finished.stderr
+
+
+def test_no_operation_gets_fewer_examples_than_asked_for(run):
+    generated = counted(run[1], phase="fuzzing")
+    assert {operation: count for operation, count in generated.items() if count >= EXAMPLES}.keys() == OPERATIONS
+
+
+def test_both_valid_and_invalid_data_are_sent_to_each_operation(run):
+    for mode in ("positive", "negative"):
+        assert counted(run[1], phase="fuzzing", mode=mode).keys() >= OPERATIONS
+
+
+def test_most_valid_requests_find_what_they_ask_for(run):
+    positive, accepted = counted(run[1], mode="positive"), counted(run[1], mode="positive", status=200)
+    assert min(accepted[operation] / positive[operation] for operation in OPERATIONS) > LEAST_SHARE_OF_200
+
+
+def counted(answers, **wanted):
+    """Count answers by operation."""
+    found = Counter()
+    for (operation, *rest), count in answers:
+        kind = dict(zip(("phase", "mode", "status"), rest, strict=True))
+        found[operation] += count if wanted.items() <= kind.items() else 0
+    return +found
