@@ -32,7 +32,7 @@ run: setup ## serve the API on http://127.0.0.1:8000, with a demonstration fleet
 test: setup lint ## lint, types, import contract and the whole suite
 	@$(BIN)/pytest -n auto -m "not large and not clients"
 
-test-clients: setup $(NPM) ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
+test-clients: $(NPM) setup ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
 	@$(BIN)/pytest -n auto --dist loadfile -m clients
 
 $(NPM): tests/clients/package.json tests/clients/package-lock.json

@@ -74,7 +74,7 @@ class MethodNotAllowed(BaseExtApiException):
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """Too many calls."""
+    """Too many calls of the fleet in a period, or of an address without a valid key."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
 

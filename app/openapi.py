@@ -18,6 +18,7 @@ from werkzeug.routing import Rule
 from app import errors
 from app.auth import PUBLIC_ENDPOINTS
 from app.operations import Operation
+from app.store.score import BEHAVIOURS
 from schemas import mask
 from schemas.derive import always_present, example
 from schemas.error import ErrorBody, Kind, Problem
@@ -49,8 +50,19 @@ durations in seconds, headings in degrees from North. Percent-encode identifiers
 A key opens one fleet; send it as `Authorization: APIKEY <key>`. Every call with it counts against the fleet's limit, of
 which the `RateLimit` headers tell. Pages go on until `next_page` is null. `X-Fields` prunes an answer.
 
-Errors are `application/json`, or `application/problem+json` (RFC 9457) for a request that accepts that.
+Input is strict: unknown parameters, one given twice, and other spellings of numbers and dates are a ValidationError.
+Identifiers have 1 to 128 bytes of UTF-8, and no control characters. Errors are `application/json`, or
+`application/problem+json` (RFC 9457) for a request that accepts that.
+
+A score (`fm_score`) is 100 less what each behaviour costs: its weight × its rate ÷ its cap, the whole weight from the
+cap on. A behaviour is one to coach from half of its cap on.
+
+| behaviour | rate | cap | weight |
+|---|---|---|---|
 """
+SCORE_ROWS = "".join(
+    f"| {row.flag} | {row.per:g} × {row.count} ÷ {row.base} | {row.cap:g} | {row.weight} |\n" for row in BEHAVIOURS
+)
 # What errors of a status carry beside what every answer does.
 HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
     HTTPStatus.BAD_REQUEST: (LimitHeaders(),),
@@ -61,8 +73,13 @@ HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
     HTTPStatus.INTERNAL_SERVER_ERROR: (LimitHeaders(),),
     HTTPStatus.SERVICE_UNAVAILABLE: (LimitHeaders(), RetryHeaders()),
 }
-# Those that only an endpoint with a key answers with.
-WITH_KEY = {HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS}
+# Errors of an endpoint that needs no key and has no records.
+NO_KEY_NEEDED = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
 EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
     errors.ValidationError(
         "Invalid parameters: page.",
@@ -89,7 +106,7 @@ def document(app: Flask, base_url: str) -> bytes:
         "3.1.0",
         plugins=[plugin],
         info={
-            "description": ABOUT,
+            "description": ABOUT + SCORE_ROWS,
             "contact": {"name": "The operator of this service"},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
@@ -111,7 +128,8 @@ def document(app: Flask, base_url: str) -> bytes:
     for rule, operation in _operations(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
         spec.path(path, operations={"get": _described(app, rule, operation, converter)})
-    return orjson.dumps(spec.to_dict(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    found = spec.to_dict()
+    return orjson.dumps({"openapi": found["openapi"], **found}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 class _Converter(OpenAPIConverter):
@@ -181,23 +199,30 @@ def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
             "content": {JSON: {"schema": operation.answer, "example": example(operation.answer)}},
         }
     }
-    found |= {status: _response_name(status) for status in _kinds() if not (public and status in WITH_KEY)}
+    if not public:
+        return found | {status: _response_name(status) for status in _kinds()}
+    for status in NO_KEY_NEEDED:
+        kinds = [kind for kind in _kinds()[status] if operation.masks or not issubclass(kind, errors.MaskError)]
+        found[status] = _error_response(status, kinds, counted=False)
     if operation.unavailable:
         found[HTTPStatus.SERVICE_UNAVAILABLE] = {
             "description": inspect.getdoc(type(operation.unavailable)),
             "headers": _headers(AnswerHeaders(), RetryHeaders()),
-            "content": {JSON: {"schema": operation.unavailable}},
+            "content": {JSON: {"schema": operation.unavailable, "example": example(operation.unavailable)}},
         }
     return found
 
 
-def _error_response(status: HTTPStatus, kinds: list[type[errors.BaseExtApiException]]) -> dict[str, Any]:
+def _error_response(
+    status: HTTPStatus, kinds: list[type[errors.BaseExtApiException]], *, counted: bool = True
+) -> dict[str, Any]:
     shown = [error for error in EXAMPLES if type(error) in kinds]
     plain = {type(error).__name__: {"value": errors.body(error, EXAMPLE_REQUEST_ID)} for error in shown}
     problems = {type(error).__name__: {"value": errors.problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
+    carried = [shape for shape in HEADERS[status] if counted or not isinstance(shape, LimitHeaders)]
     return {
         "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),
-        "headers": _headers(AnswerHeaders(), *HEADERS[status]),
+        "headers": _headers(AnswerHeaders(), *carried),
         "content": {
             JSON: {"schema": ErrorBody, "examples": plain},
             errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from marshmallow import Schema
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Count, Text
+from schemas.fields import EXAMPLE_REQUEST_ID, Count, Text, Whole
 
 
 class MaskText(Text):
@@ -17,8 +17,9 @@ class MaskHeaders(Schema):
     """Of a request that wants less than the whole answer."""
 
     mask = MaskText(
-        "Field mask: which fields to answer with, such as `{count,trips{trip_id,event_summary{hard_brake_count}}}`. "
-        "`*` stands for all the others; names that are not known are left out. The schemas describe whole answers.",
+        "Field mask: the names of the fields to answer with, in that order; `{a,b{c,d}}` stands for a, and for c and d "
+        "of b, of each where b is a list. `*` stands for all the others; names that are not known are left out. The "
+        "schemas describe whole answers.",
         data_key="X-Fields",
     )
 
@@ -43,7 +44,7 @@ class AnswerHeaders(Schema):
 class LimitHeaders(Schema):
     """Of every answer to a valid key, as long as calls can be counted."""
 
-    limit = Count("Calls that the fleet has a period.", example=5000, data_key="X-RateLimit-Limit")
+    limit = Count("Calls that the fleet may make in a period.", example=5000, data_key="X-RateLimit-Limit")
     remaining = Count("Calls left in this period.", example=4999, data_key="X-RateLimit-Remaining")
     reset = Count("When the period ends, in epoch seconds.", example=1_773_043_260, data_key="X-RateLimit-Reset")
     policy = Text(
@@ -61,7 +62,7 @@ class LimitHeaders(Schema):
 class RetryHeaders(Schema):
     """Of an answer that asks to wait."""
 
-    retry_after = Count("Seconds to wait, at least.", example=2, data_key="Retry-After", required=True)
+    retry_after = Whole("Seconds to wait, at least.", low=1, example=2, data_key="Retry-After", required=True)
 
 
 class ChallengeHeaders(Schema):

@@ -5,11 +5,11 @@ from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.error import ErrorBody, Kind
-from schemas.fields import Count, Text
+from schemas.fields import Count, Text, Whole
 from schemas.summary import DailyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
-COUNT = "All matching records, on whichever page."
+COUNT = "How many records match, on all pages together."
 LIMIT = "Records a page at most."
 CURRENT_PAGE = "This page, from 1."
 NEXT_PAGE = "The page after this one; null on the last."
@@ -19,17 +19,17 @@ class DriverPage(Schema):
     """A page of drivers."""
 
     count = Count(COUNT, example=1, required=True)
-    limit = Count(LIMIT, example=50, required=True)
-    current_page = Count(CURRENT_PAGE, example=1, required=True)
-    next_page = Count(NEXT_PAGE, example=None, required=True, allow_none=True)
+    limit = Whole(LIMIT, low=1, example=50, required=True)
+    current_page = Whole(CURRENT_PAGE, low=1, example=1, required=True)
+    next_page = Whole(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
     drivers = fields.List(fields.Nested(Driver), metadata={"description": "The drivers, by driver_id."}, required=True)
 
 
 class _TripPage(Schema):
     count = Count(COUNT, example=1, required=True)
-    current_page = Count(CURRENT_PAGE, example=1, required=True)
-    next_page = Count(NEXT_PAGE, example=None, required=True, allow_none=True)
-    limit = Count(LIMIT, example=50, required=True)
+    current_page = Whole(CURRENT_PAGE, low=1, example=1, required=True)
+    next_page = Whole(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    limit = Whole(LIMIT, low=1, example=50, required=True)
 
 
 class TripSummaryPage(_TripPage):
@@ -41,7 +41,7 @@ class TripSummaryPage(_TripPage):
 class TripDetailPage(_TripPage):
     """A page of trips in full."""
 
-    limit = Count(LIMIT, example=5, required=True)
+    limit = Whole(LIMIT, low=1, example=5, required=True)
     trips = fields.List(fields.Nested(TripDetail), metadata={"description": "The trips, oldest first."}, required=True)
 
 
@@ -75,7 +75,10 @@ class Unhealthy(ErrorBody):
     """The store does not answer."""
 
     status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
-    error = Kind("Always `StoreUnavailable`.", required=True, validate=OneOf(["StoreUnavailable"]))
+    message = Text("What is wrong.", example="The store does not answer; try again shortly.", required=True)
+    error = Kind(
+        "Always `StoreUnavailable`.", example="StoreUnavailable", required=True, validate=OneOf(["StoreUnavailable"])
+    )
 
     class Meta:
         """The state, then the members of every error."""

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from dateutil.relativedelta import relativedelta
-from marshmallow import Schema, ValidationError, fields, post_load, validates
+from marshmallow import Schema, ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
 from schemas.fields import Date, Identifier, Messages, about
@@ -62,6 +62,22 @@ class StartDate(Date):
             monday = date - datetime.timedelta(days=date.weekday())
             raise ValidationError(f"Must be a Monday, such as {monday}.")
         return text
+
+
+class Several(fields.List[Any]):
+    """A parameter that is given 1 to `high` times; values count as sent, repetitions included."""
+
+    def __init__(self, inner: fields.Field[Any], description: str, *, high: int) -> None:
+        self.high = high
+        self.rules = {"minItems": 1, "maxItems": high}
+        super().__init__(
+            inner, required=True, error_messages=REQUIRED, metadata=about(description, inner.metadata["examples"])
+        )
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
+        if len(value) > self.high:
+            raise ValidationError(f"Must be given 1 to {self.high} times; it is given {len(value)} times.")
+        return super()._deserialize(value, attr, data, **kwargs)
 
 
 class Query(Schema):
@@ -148,22 +164,11 @@ class TripQuery(Query):
 
 
 class _AggregateQuery(Query):
-    driver_id = fields.List(
+    driver_id = Several(
         Identifier(example="demo-01"),
-        required=True,
-        error_messages=REQUIRED,
-        metadata={
-            **about("Whose summaries: given once for each driver.", ["demo-01"]),
-            "minItems": 1,
-            "maxItems": MAX_DRIVERS,
-        },
+        f"Whose summaries: given 1 to {MAX_DRIVERS} times. Repetitions count, and are answered once.",
+        high=MAX_DRIVERS,
     )
-
-    @validates("driver_id")
-    def check_count(self, value: list[str], data_key: str) -> None:
-        """Values count as sent, repetitions included."""
-        if len(value) > MAX_DRIVERS:
-            raise ValidationError(f"Must be given 1 to {MAX_DRIVERS} times; it is given {len(value)} times.")
 
     @post_load
     def drop_repetitions(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ function lastMonday() {
   return new Date(now.getTime() - daysBack * DAY_MS).toISOString().slice(0, 10);
 }
 
-// "Try it out" asks the service that this page came from, with parameters that hold today.
+// "Try it out" asks the service that this page came from, with parameters that hold today in the demonstration fleet.
 function readyToTry(spec) {
   const base = location.href.slice(0, location.href.indexOf("/api/v1/docs"));
   spec.servers = [{ url: base, description: "The service that this page came from." }];
@@ -18,6 +18,8 @@ function readyToTry(spec) {
     for (const parameter of path.get.parameters) {
       if (parameter.name === "start_date") {
         parameter.example = lastMonday();
+      } else if (parameter.required) {
+        parameter.example = parameter.schema.examples[0];
       }
     }
   }

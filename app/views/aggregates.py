@@ -22,8 +22,9 @@ bp = Blueprint("aggregates", __name__)
 def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Response:
     """Summarise a day of up to 20 drivers.
 
-    One element for each distinct driver, in the order first asked; the day is a UTC date. If any of the drivers is not
-    in the fleet the answer is NotFound, and its message names them.
+    One element for each distinct driver, in the order first asked. A trip belongs to the UTC date on which it started,
+    and counts as soon as it is stored, before it is listed. If any of the drivers is not in the fleet the answer is
+    NotFound, and its message names them.
     """
     return _aggregates(query, fields, summaries.find_daily)
 
@@ -33,9 +34,9 @@ def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Respons
 def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields) -> Response:
     """Summarise a week of up to 20 drivers.
 
-    One element for each distinct driver, in the order first asked; the week is seven UTC dates from a Monday on, and
-    one in progress holds all that is stored so far. If any of the drivers is not in the fleet the answer is NotFound,
-    and its message names them.
+    One element for each distinct driver, in the order first asked. The week is seven UTC dates from a Monday on; one in
+    progress holds all that is stored so far, trips that are not listed yet included. If any of the drivers is not in
+    the fleet the answer is NotFound, and its message names them.
     """
     return _aggregates(query, fields, summaries.find_weekly)
 

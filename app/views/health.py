@@ -22,7 +22,7 @@ bp = Blueprint("health", __name__)
 def get_health(query: dict[str, Any], fields: Fields) -> Response:
     """Say whether the service can answer.
 
-    200 while the store answers, else 503 within 2 seconds. Needs no key and is not counted.
+    200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.
     """
     try:
         ping()

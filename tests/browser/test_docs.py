@@ -76,8 +76,6 @@ class Visit:
         block.locator(".try-out__btn").click()
         for name, value in values.items():
             row = block.locator(f"tr[data-param-name='{name}']")
-            if row.locator(".json-schema-form-item-add").count():
-                row.locator(".json-schema-form-item-add").click()
             row.locator("input").first.fill(value)
         block.locator(".execute").click()
         shown = block.locator(".live-responses-table tbody tr").first

@@ -204,6 +204,11 @@ def test_one_to_twenty_drivers_count_as_sent(wednesday, count, fine):
         assert reasons(DailyQuery(), text) == {"driver_id": ["Must be given 1 to 20 times; it is given 21 times."]}
 
 
+def test_too_many_drivers_of_whom_some_are_no_identifiers_are_too_many(wednesday):
+    text = b"start_date=2026-03-17" + b"&driver_id=same" * 21 + b"&driver_id="
+    assert reasons(DailyQuery(), text) == {"driver_id": ["Must be given 1 to 20 times; it is given 22 times."]}
+
+
 IDS = ["x" * 128, "é" * 64, "a/b", "a b", "a+b", "a&b=c", "%41", "...", "$where", "𝄞", "\u2028", "null", "0"]
 NO_IDS = ["", "x" * 129, "é" * 64 + "x", ".", "..", "a\0", "\n", "a\x7f", "\x85", "a\x9f"]
 
