@@ -18,7 +18,7 @@ from werkzeug.routing import Rule
 from app import errors
 from app.auth import PUBLIC_ENDPOINTS
 from app.operations import Operation
-from app.store.score import BEHAVIOURS
+from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
 from schemas.derive import always_present, example
 from schemas.error import ErrorBody, Kind, Problem
@@ -55,14 +55,12 @@ Identifiers have 1 to 128 bytes of UTF-8, and no control characters. Errors are 
 `application/problem+json` (RFC 9457) for a request that accepts that.
 
 A score (`fm_score`) is 100 less what each behaviour costs: its weight × its rate ÷ its cap, the whole weight from the
-cap on. A behaviour is one to coach from half of its cap on.
+cap on; it is rounded half up to one decimal. A rate with nothing to divide by is 0. A behaviour is one to coach from
+half of its cap on.
 
 | behaviour | rate | cap | weight |
 |---|---|---|---|
 """
-SCORE_ROWS = "".join(
-    f"| {row.flag} | {row.per:g} × {row.count} ÷ {row.base} | {row.cap:g} | {row.weight} |\n" for row in BEHAVIOURS
-)
 # What errors of a status carry beside what every answer does.
 HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
     HTTPStatus.BAD_REQUEST: (LimitHeaders(),),
@@ -106,7 +104,7 @@ def document(app: Flask, base_url: str) -> bytes:
         "3.1.0",
         plugins=[plugin],
         info={
-            "description": ABOUT + SCORE_ROWS,
+            "description": ABOUT + "".join(map(_score_row, BEHAVIOURS)),
             "contact": {"name": "The operator of this service"},
             "license": {"name": "MIT", "identifier": "MIT"},
         },
@@ -130,6 +128,11 @@ def document(app: Flask, base_url: str) -> bytes:
         spec.path(path, operations={"get": _described(app, rule, operation, converter)})
     found = spec.to_dict()
     return orjson.dumps({"openapi": found["openapi"], **found}, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _score_row(row: Behaviour) -> str:
+    factor = "" if row.per == 1 else f"{row.per:g} × "
+    return f"| {row.flag} | {factor}{row.count} ÷ {row.base} | {row.cap:g} | {row.weight} |\n"
 
 
 class _Converter(OpenAPIConverter):
