@@ -29,7 +29,7 @@ $(STAMP): requirements.lock setup.cfg pyproject.toml
 run: setup ## serve the API on http://127.0.0.1:8000, with a demonstration fleet
 	@exec $(BIN)/driver-analytics serve --demo
 
-test: setup lint ## lint, types, import contract and the whole suite
+test: setup lint ## lint, types, import contract and the suite
 	@$(BIN)/pytest -n auto -m "not large and not clients"
 
 test-clients: $(NPM) setup ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
@@ -41,7 +41,7 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@npm ci --prefix tests/clients --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null
 	@touch $@
 
-test-large: setup ## what takes minutes: the import of 100,000 trips
+test-large: setup ## what takes minutes: Schemathesis, the import of 100,000 trips
 	@$(BIN)/pytest -m large
 
 lint: setup ## ruff, mypy and the import contract
