@@ -30,6 +30,9 @@ OPERATIONS = {
     "GET /api/v1/driver-aggregate/daily",
     "GET /api/v1/driver-aggregate/weekly",
 }
+# Whose parameters Schemathesis finds in answers.
+FOLLOWED = OPERATIONS - {"GET /api/v1/trip/{filter_param}/{filter_value}"}
+LEAST_FOLLOWED = 100
 LEAST_SHARE_OF_200 = 0.6
 
 
@@ -73,6 +76,11 @@ def test_no_check_fails(run, capsys):
 def test_no_operation_gets_fewer_examples_than_asked_for(run):
     generated = counted(run[1], phase="fuzzing")
     assert {operation: count for operation, count in generated.items() if count >= EXAMPLES}.keys() == OPERATIONS
+
+
+def test_what_one_operation_answers_is_asked_of_the_next(run):
+    followed = counted(run[1], phase="stateful")
+    assert {operation for operation, count in followed.items() if count >= LEAST_FOLLOWED} >= FOLLOWED
 
 
 def test_both_valid_and_invalid_data_are_sent_to_each_operation(run):
