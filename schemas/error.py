@@ -2,7 +2,7 @@
 
 from marshmallow import Schema, fields
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Text, Whole
+from schemas.fields import EXAMPLE_REQUEST_ID, Text, Whole, about
 
 
 class Kind(Text):
@@ -22,7 +22,7 @@ class ErrorBody(Schema):
     errors = fields.Dict(
         keys=fields.String(),
         values=fields.List(fields.String()),
-        metadata={"description": "With ValidationError alone: what is wrong with each parameter."},
+        metadata=about("With ValidationError alone: what is wrong with each parameter."),
     )
 
 

@@ -5,7 +5,7 @@ from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.error import ErrorBody, Kind
-from schemas.fields import Count, Text, Whole
+from schemas.fields import Count, Text, Whole, about
 from schemas.summary import DailyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
@@ -22,7 +22,7 @@ class DriverPage(Schema):
     limit = Whole(LIMIT, low=1, example=50, required=True)
     current_page = Whole(CURRENT_PAGE, low=1, example=1, required=True)
     next_page = Whole(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
-    drivers = fields.List(fields.Nested(Driver), metadata={"description": "The drivers, by driver_id."}, required=True)
+    drivers = fields.List(fields.Nested(Driver), metadata=about("The drivers, by driver_id."), required=True)
 
 
 class _TripPage(Schema):
@@ -35,14 +35,14 @@ class _TripPage(Schema):
 class TripSummaryPage(_TripPage):
     """A page of trips in summary form."""
 
-    trips = fields.List(fields.Nested(TripSummary), metadata={"description": "The trips, oldest first."}, required=True)
+    trips = fields.List(fields.Nested(TripSummary), metadata=about("The trips, oldest first."), required=True)
 
 
 class TripDetailPage(_TripPage):
     """A page of trips in full."""
 
     limit = Whole(LIMIT, low=1, example=5, required=True)
-    trips = fields.List(fields.Nested(TripDetail), metadata={"description": "The trips, oldest first."}, required=True)
+    trips = fields.List(fields.Nested(TripDetail), metadata=about("The trips, oldest first."), required=True)
 
 
 class DailyAggregates(Schema):
@@ -50,7 +50,7 @@ class DailyAggregates(Schema):
 
     data = fields.List(
         fields.Nested(DailyAggregate),
-        metadata={"description": "One element a driver, in the order asked."},
+        metadata=about("One element a driver, in the order asked."),
         required=True,
     )
 
@@ -60,7 +60,7 @@ class WeeklyAggregates(Schema):
 
     data = fields.List(
         fields.Nested(WeeklyAggregate),
-        metadata={"description": "One element a driver, in the order asked."},
+        metadata=about("One element a driver, in the order asked."),
         required=True,
     )
 

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Count, Date, Flag, Number, Text
+from schemas.fields import Amount, Count, Date, Flag, Number, Text, about
 from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
@@ -37,10 +37,8 @@ class DrivingSummary(Schema):
     duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
-    events_summary = fields.Nested(
-        EventSummary, metadata={"description": "Counts and seconds of each behaviour."}, required=True
-    )
-    focus_area = fields.Nested(SummaryFocusArea, metadata={"description": "Which behaviours to coach."}, required=True)
+    events_summary = fields.Nested(EventSummary, metadata=about("Counts and seconds of each behaviour."), required=True)
+    focus_area = fields.Nested(SummaryFocusArea, metadata=about("Which behaviours to coach."), required=True)
 
 
 class DailySummary(DrivingSummary):
@@ -56,7 +54,7 @@ class WeeklySummary(DrivingSummary):
     end_date = Date("The last UTC date, six days later.", example="2026-03-15", required=True)
     daily_summary_breakdown = fields.List(
         fields.Nested(DailySummary),
-        metadata={"description": "The days on which the driver drove, oldest first."},
+        metadata=about("The days on which the driver drove, oldest first."),
         required=True,
     )
 
@@ -64,10 +62,10 @@ class WeeklySummary(DrivingSummary):
 class DailyAggregate(Schema):
     """A driver and the summary of a day."""
 
-    driver_info = fields.Nested(Driver, metadata={"description": "The driver."}, required=True)
+    driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
     driving_summary = fields.Nested(
         DailySummary,
-        metadata={"description": "The summary; null where the driver did not drive."},
+        metadata=about("The summary; null where the driver did not drive."),
         required=True,
         allow_none=True,
     )
@@ -76,10 +74,10 @@ class DailyAggregate(Schema):
 class WeeklyAggregate(Schema):
     """A driver and the summary of a week."""
 
-    driver_info = fields.Nested(Driver, metadata={"description": "The driver."}, required=True)
+    driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
     driving_summary = fields.Nested(
         WeeklySummary,
-        metadata={"description": "The summary; null where the driver did not drive."},
+        metadata=about("The summary; null where the driver did not drive."),
         required=True,
         allow_none=True,
     )

@@ -19,6 +19,7 @@ from schemas.fields import (
     RawObject,
     Text,
     Whole,
+    about,
 )
 
 # The event types of the contract, each with the fields of its event_data.
@@ -90,7 +91,7 @@ class Event(Schema):
     event_start_longitude = Longitude("Longitude of its beginning, in degrees.", example=-95.9412, required=True)
     event_end_latitude = Latitude("Latitude of its end, in degrees.", example=41.1956, required=True)
     event_end_longitude = Longitude("Longitude of its end, in degrees.", example=-95.9468, required=True)
-    event_data = RawObject(EventData, metadata={"description": "Speeds, where the event has any."}, required=True)
+    event_data = RawObject(EventData, metadata=about("Speeds, where the event has any."), required=True)
 
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -177,19 +178,15 @@ class TripSummary(Schema):
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
     night_driving_miles = Amount("Distance driven at night, in miles.", example=0, required=True)
-    event_summary = fields.Nested(
-        EventSummary, metadata={"description": "Counts and seconds of each behaviour."}, required=True
-    )
+    event_summary = fields.Nested(EventSummary, metadata=about("Counts and seconds of each behaviour."), required=True)
 
 
 class TripDetail(TripSummary):
     """A trip in full."""
 
-    focus_area = fields.Nested(TripFocusArea, metadata={"description": "Which behaviours to coach."}, required=True)
-    trail_path = Rows(TrailPoint, metadata={"description": "Where the car was, in the order of time."}, required=True)
-    events = fields.List(
-        fields.Nested(Event), metadata={"description": "What happened, in the order of time."}, required=True
-    )
+    focus_area = fields.Nested(TripFocusArea, metadata=about("Which behaviours to coach."), required=True)
+    trail_path = Rows(TrailPoint, metadata=about("Where the car was, in the order of time."), required=True)
+    events = fields.List(fields.Nested(Event), metadata=about("What happened, in the order of time."), required=True)
 
 
 class ImportedTrip(TripDetail):
