@@ -13,6 +13,7 @@ from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
 from app.responses import json_response
+from app.store import UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 
@@ -146,6 +147,10 @@ def register(app: Flask) -> None:
     def unusable_mask(error: mask.MaskError) -> Response:
         kind = ParseError if isinstance(error, mask.ParseError) else MaskError
         return _respond(kind(str(error)))
+
+    @app.errorhandler(UnknownDrivers)
+    def unknown_drivers(error: UnknownDrivers) -> Response:
+        return _respond(NotFound(f"Not in this fleet: {', '.join(error.driver_ids)}"))
 
     @app.errorhandler(LimitBreached)
     def limited(error: LimitBreached) -> Response:

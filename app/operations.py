@@ -5,17 +5,18 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response, request
+from flask import Response, g, request
 from marshmallow import Schema
 
-from schemas.derive import Fields, fields_of
+from app.responses import Revalidation
+from schemas.derive import fields_of
 from schemas.header import MaskHeaders, header_names
 from schemas.mask import masked
 from schemas.query import Query
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 
-View = Callable[[dict[str, Any], Fields], Response]
+View = Callable[..., Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,19 +32,23 @@ class Operation:
     unavailable: Schema | None = None
 
     def __call__(self, view: View) -> Callable[..., Response]:
-        """Give a view its validated parameters and the fields that the client asks for.
+        """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
 
-        Parameters come first, so a broken mask is told of when they are right.
+        Parameters come first, so a broken mask is told of when they are right. A view that takes a mask also gets
+        what tells which versions of the answer the client holds, and returns what it found.
         """
         whole = fields_of(type(self.answer))
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
             asked = self.query.parse(request.query_string, **path)
-            mask = request.headers.get(MASK_HEADER, "") if self.masks else ""
-            response = view(asked, masked(whole, mask))
-            if self.masks:
-                response.vary.add(MASK_HEADER)
+            if not self.masks:
+                plain: Response = view(asked)
+                return plain
+            mask = request.headers.get(MASK_HEADER, "")
+            fields, revalidation = masked(whole, mask), Revalidation(request, g.key.fleet, mask)
+            response = revalidation.respond(view(asked, fields, revalidation.seen))
+            response.vary.add(MASK_HEADER)
             return response
 
         run.operation = self  # type: ignore[attr-defined]

@@ -182,6 +182,13 @@ class Longitude(Number):
         super().__init__(description, low=-180, high=180, **kwargs)
 
 
+class Bytes(_Strict):
+    """Binary data, in the store alone."""
+
+    types = frozenset({bytes})
+    bson_types = ("binData",)
+
+
 class Flag(_Strict, fields.Boolean):
     """True or false."""
 

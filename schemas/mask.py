@@ -71,7 +71,10 @@ def parse(text: str) -> Mask:
 
 
 def narrowed(whole: Fields, mask: Mask) -> Fields:
-    """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError."""
+    """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError.
+
+    That is `whole` itself where they are all of its fields in its order.
+    """
     if isinstance(whole, RawFields) and any(below is not None for below in mask.values()):
         raise MaskError
     asked: Fields = {}
@@ -83,7 +86,8 @@ def narrowed(whole: Fields, mask: Mask) -> Fields:
             asked[name] = narrowed(part, below) if part is not None and below else part
     if THE_REST in mask:
         asked |= {name: part for name, part in whole.items() if name not in asked}
-    return asked
+    is_whole = list(asked) == list(whole) and all(asked[name] is part for name, part in whole.items())
+    return whole if is_whole else asked
 
 
 def arranger(asked: Fields, whole: Fields) -> Callable[[Any], Any]:

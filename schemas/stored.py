@@ -3,7 +3,7 @@
 from marshmallow import Schema, fields
 
 from schemas.driver import Driver
-from schemas.fields import Date, Flag, Identifier, Text, Whole
+from schemas.fields import Bytes, Count, Date, Flag, Identifier, Text, Whole
 from schemas.summary import DailySummary
 from schemas.trip import ImportedTrip, TripFocusArea
 
@@ -30,11 +30,13 @@ class StoredDriver(Driver):
 
 
 class StoredTrip(ImportedTrip):
-    """A trip with the fleet and the day that it belongs to."""
+    """A trip with the fleet and the day that it belongs to, and with its detail form as JSON, unless that is large."""
 
     focus_area = fields.Nested(TripFocusArea, required=True)
     fleet = Identifier(required=True)
     day = fields.Nested(Day, required=True)
+    version = Bytes(required=True)
+    text = Bytes()
 
 
 class StoredDailySummary(Schema):
@@ -44,6 +46,48 @@ class StoredDailySummary(Schema):
     day = fields.Nested(Day, required=True)
     stale = Flag()
     summary = fields.Nested(DailySummary)
+
+
+class Buckets(Schema):
+    """Which trips a driver has, a bucket an item: four packed arrays of the same length (app.store.buckets)."""
+
+    keys = Bytes(required=True)
+    counts = Bytes(required=True)
+    ends = Bytes(required=True)
+    versions = Bytes(required=True)
+
+
+class ServedSpan(Schema):
+    """What is served of a driver, as JSON. `span` tells what the document holds (app.store.served).
+
+    The driver as such, with the buckets of the trips; a day's summary, with a bucket of trip summaries and their ends;
+    more such buckets of a day; a week's summary. The driver is marked stale while any of these is being written.
+    """
+
+    fleet = Identifier(required=True)
+    driver_id = Identifier(required=True)
+    span = Text(required=True)
+    version = Bytes()
+    text = Bytes()
+    stale = Flag()
+    buckets = fields.Nested(Buckets)
+    rows = fields.List(Bytes())
+    ends = Bytes()
+
+
+class ServedDrivers(Schema):
+    """A hundred of a fleet's drivers as JSON, in order, `first` being the id of the first one; or how many there are.
+
+    Marked stale while they are being written. `number` counts from 0; at -1 is how many drivers the fleet has.
+    """
+
+    fleet = Identifier(required=True)
+    number = Whole(required=True)
+    stale = Flag()
+    count = Count()
+    first = Text()
+    version = Bytes()
+    rows = fields.List(Bytes())
 
 
 class StoredKey(Schema):

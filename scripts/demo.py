@@ -20,9 +20,10 @@ from schemas.driver import Driver
 from schemas.query import HISTORY
 from schemas.trip import ImportedTrip
 from scripts.demo_fleet import FLEET, make_drivers, make_trips
-from scripts.derive import Day, derive_days, mark_stale, writing
+from scripts.derive import derive_days, mark_stale, writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
+from scripts.served import Day
 from scripts.store import Store, open_store
 
 BATCH = 300

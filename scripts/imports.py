@@ -1,6 +1,5 @@
 """`driver-analytics import`: drivers and trips from NDJSON files."""
 
-import datetime
 import functools
 import gc
 import sys
@@ -13,21 +12,20 @@ from marshmallow import Schema
 from pymongo import InsertOne, ReplaceOne
 
 from app.store import Document
+from app.store.buckets import utc_date
 from app.store.score import trip_focus_area
 from schemas.driver import Driver
-from schemas.trip import ImportedTrip, TripDetail
-from scripts.derive import Day, derive_days, mark_stale, write_drivers, writing
+from schemas.trip import ImportedTrip
+from scripts.derive import derive_days, mark_stale, serve_drivers, write_drivers, writing
 from scripts.lines import Input, Line, Rejected, Rejects, parse
 from scripts.options import ID
+from scripts.served import DETAIL, Day, trip_text
 from scripts.store import Store, Writer, open_store
 
 # A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
 BATCH_LINES = 2_000
 BATCH_BYTES = 16_000_000
 GC_THRESHOLD = 100_000
-
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
-SERVED_FIELDS = tuple(TripDetail().fields)
 
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -140,7 +138,7 @@ def _batches(documents: Iterable[tuple[int, Document]]) -> Iterator[list[Documen
 
 def load_drivers(db: Store, fleet: str, drivers: list[Document]) -> None:
     """Write drivers (schema Driver), a later one over an earlier one."""
-    write_drivers(db, fleet, {driver["driver_id"]: driver for driver in drivers})
+    serve_drivers(db, fleet, write_drivers(db, fleet, {driver["driver_id"]: driver for driver in drivers}))
 
 
 def load_trips(db: Store, fleet: str, trips: list[Document]) -> None:
@@ -163,11 +161,10 @@ def load_trips(db: Store, fleet: str, trips: list[Document]) -> None:
 
 
 def _day(trip: Document) -> Day:
-    start = EPOCH + datetime.timedelta(milliseconds=trip["trip_start_time"])
-    return Day(trip["driver_id"], start.date().isoformat())
+    return Day(trip["driver_id"], utc_date(trip["trip_start_time"]))
 
 
 def _stored(fleet: str, trip: Document) -> Document:
     whole = trip if "focus_area" in trip else {**trip, "focus_area": trip_focus_area(trip)}
-    own = {"fleet": fleet, "day": _day(trip)._asdict(), "tracking_id": trip["tracking_id"]}
-    return {**own, **{name: whole[name] for name in SERVED_FIELDS}}
+    own = {"fleet": fleet, "day": _day(trip)._asdict(), "tracking_id": trip["tracking_id"], **trip_text(whole)}
+    return {**own, **{name: whole[name] for name in DETAIL}}

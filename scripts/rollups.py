@@ -1,62 +1,128 @@
-"""`driver-analytics rollups`: derived data, thrown away and made again from the stored trips."""
+"""`driver-analytics rollups`: derived data, made again from what was imported, or compared with it."""
 
-import itertools
 import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections import defaultdict
+from collections.abc import Iterator
 
 import click
 
-from scripts.derive import Day, derive_days, mark_stale, write_drivers, writing
+from app.store.served import DRIVER
+from scripts.derive import derive_days, mark_drivers, mark_stale, writing
+from scripts.driver_list import mark_whole_driver_list
 from scripts.options import DATE, ID
+from scripts.served import DETAIL_FIELDS, Day, trip_text
 from scripts.store import Store, Writer, open_store
+from scripts.verify import verify_fleet
 
+# Days, or drivers without any, at a time.
 CHUNK = 500
+# Differences that are told of one by one.
+MAX_TOLD = 20
+
+FLEET = click.option("--fleet", type=ID, help="Only this fleet; otherwise all.")
 
 
 @click.group()
 def rollups() -> None:
-    """Daily summaries, which follow from the stored trips."""
+    """What follows from drivers and trips: summaries, and answers as they are served."""
 
 
 @rollups.command()
-@click.option("--fleet", type=ID, help="Only this fleet; otherwise all.")
+@FLEET
 @click.option("--since", type=DATE, help="Only days from this date (UTC) on.")
 def rebuild(fleet: str | None, since: str | None) -> None:
-    """Rebuild daily summaries, and the drivers' travel dates, from the stored trips."""
+    """Make summaries, travel dates and all that is served anew from the stored drivers and trips."""
     with open_store() as db:
-        collections = ("drivers", "trips", "daily_summaries")
-        known = sorted({name for collection in collections for name in db[collection].distinct("fleet")})
-        if fleet is not None and fleet not in known:
-            raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
-        for name in [fleet] if fleet is not None else known:
+        for name in _fleets(db, fleet):
             with writing(db, name) as writer:
                 count = rebuild_fleet(db, name, writer, since or "")
             click.echo(f"{name}: {count} days rebuilt")
 
 
+@rollups.command()
+@FLEET
+def verify(fleet: str | None) -> None:
+    """Compare all that is derived with what it is derived from. Exits with 1 where something differs."""
+    wrong = False
+    with open_store() as db:
+        for name in _fleets(db, fleet):
+            with Writer(db, name) as writer:
+                days = known_days(db, name)
+                count = sum(map(len, days.values()))
+                differences = verify_fleet(db, name, writer, _chunks(days, name))
+            wrong |= bool(differences)
+            for difference in differences[:MAX_TOLD]:
+                click.echo(f"{name}: {difference}")
+            if len(differences) > MAX_TOLD:
+                click.echo(f"{name}: and {len(differences) - MAX_TOLD} more")
+            found = f"{len(differences)} differences; 'driver-analytics rollups rebuild' mends them"
+            click.echo(f"{name}: {len(days)} drivers, {count} days: {found if differences else 'all right'}")
+    if wrong:
+        raise SystemExit(1)
+
+
 def rebuild_fleet(db: Store, fleet: str, writer: Writer, since: str = "") -> int:
     """Derive all days of the fleet from the date `since` on, and all drivers. Returns the number of days."""
-    days = {day for name in ("trips", "daily_summaries") for day in _days(db, fleet, name) if day.date >= since}
-    with click.progressbar(length=len(days), label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        for chunk in _chunks(sorted(days)):
-            writer.renew()
-            mark_stale(db, fleet, set(chunk))
-            derive_days(db, fleet, chunk)
-            bar.update(len(chunk))
-    for drivers in _chunks(doc["driver_id"] for doc in db.drivers.find({"fleet": fleet}, {"_id": 0, "driver_id": 1})):
+    known = known_days(db, fleet, since)
+    for days in _chunks(known, fleet):
         writer.renew()
-        write_drivers(db, fleet, dict.fromkeys(drivers))
-    return len(days)
+        touched = {day for of_driver in days.values() for day in of_driver}
+        mark_stale(db, fleet, touched)
+        mark_drivers(db, fleet, set(days))
+        if not since:
+            of_drivers = {"fleet": fleet, "driver_id": {"$in": list(days)}}
+            db.served_spans.delete_many({**of_drivers, "span": {"$ne": DRIVER}})
+            db.served_spans.update_many(of_drivers, {"$unset": {"buckets": ""}})
+        _write_texts(db, fleet, touched)
+        derive_days(db, fleet, touched, days)
+    mark_whole_driver_list(db, fleet)
+    return sum(map(len, known.values()))
 
 
-def _days(db: Store, fleet: str, collection: str) -> Iterator[Day]:
-    """Yield the days that a collection knows. Indexes: (fleet, day, ...) of either."""
-    for doc in db[collection].aggregate([{"$match": {"fleet": fleet}}, {"$group": {"_id": "$day"}}]):
-        yield Day(**doc["_id"])
+def known_days(db: Store, fleet: str, since: str = "") -> dict[str, list[Day]]:
+    """Return every driver with the days, from a date on, that trips or summaries know. Indexes: (fleet, day, ...)."""
+    days: dict[str, set[Day]] = defaultdict(set)
+    for collection in (db.trips, db.daily_summaries):
+        for doc in collection.aggregate([{"$match": {"fleet": fleet}}, {"$group": {"_id": "$day"}}]):
+            day = Day(**doc["_id"])
+            if day.date >= since:
+                days[day.driver_id].add(day)
+    for doc in db.drivers.find({"fleet": fleet}, {"_id": 0, "driver_id": 1}):
+        days.setdefault(doc["driver_id"], set())
+    return {driver_id: sorted(days[driver_id]) for driver_id in sorted(days)}
 
 
-def _chunks(items: Iterable[Any]) -> Iterator[list[Any]]:
-    rest = iter(items)
-    while chunk := list(itertools.islice(rest, CHUNK)):
-        yield chunk
+def _fleets(db: Store, fleet: str | None) -> list[str]:
+    collections = ("drivers", "trips", "daily_summaries")
+    known = sorted({name for collection in collections for name in db[collection].distinct("fleet")})
+    if fleet is not None and fleet not in known:
+        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
+    return known if fleet is None else [fleet]
+
+
+def _write_texts(db: Store, fleet: str, days: set[Day]) -> None:
+    """Write the text of those trips of the days of which it is not right."""
+    match = {"fleet": fleet, "day": {"$in": [day._asdict() for day in days]}}
+    for trip in db.trips.find(match, {**DETAIL_FIELDS, "version": 1, "text": 1}):
+        stored = {name: trip.pop(name) for name in ("version", "text") if name in trip}
+        text = trip_text(trip)
+        if text != stored:
+            gone = {"$unset": {"text": ""}} if "text" not in text else {}
+            db.trips.update_one({"fleet": fleet, "trip_id": trip["trip_id"]}, {"$set": text, **gone})
+
+
+def _chunks(days: dict[str, list[Day]], label: str) -> Iterator[dict[str, list[Day]]]:
+    """Yield the drivers with all their days, so many at a time, and show how far it is."""
+    with click.progressbar(length=len(days), label=label, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        chunk: dict[str, list[Day]] = {}
+        size = 0
+        for driver_id, of_driver in days.items():
+            chunk[driver_id] = of_driver
+            size += max(1, len(of_driver))
+            if size >= CHUNK:
+                yield chunk
+                bar.update(len(chunk))
+                chunk, size = {}, 0
+        if chunk:
+            yield chunk
+            bar.update(len(chunk))

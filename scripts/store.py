@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from bson import ObjectId
 from pymongo.database import Database
-from pymongo.errors import DuplicateKeyError, OperationFailure
+from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 
 from app.config import Config
 from app.db import connect
@@ -71,6 +71,14 @@ class Writer:
 
     def __init__(self, db: Store, fleet: str) -> None:
         self._writers, self._held = db.writers, {"fleet": fleet, **_this_process(), "beat": str(ObjectId())}
+
+    def __enter__(self) -> "Writer":
+        self.acquire()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(PyMongoError):
+            self.release()
 
     def acquire(self) -> None:
         """Wait for whoever writes to the fleet; take over from one that has died."""

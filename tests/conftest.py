@@ -18,6 +18,7 @@ from app.config import Config
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.cli import cli
+from scripts.derive import writing
 from scripts.embedded import NoMongod, embedded_mongod
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
@@ -77,9 +78,10 @@ def load(db) -> Callable[..., None]:
     """Load documents in import format: `load(*trips, drivers=[...], fleet=...)`."""
 
     def load(*trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:
-        load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
-        if trips:
-            load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips])
+        with writing(db, fleet):
+            load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
+            if trips:
+                load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips])
 
     return load
 

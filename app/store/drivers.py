@@ -1,10 +1,13 @@
 """Drivers of a fleet."""
 
+from orjson import Fragment
 from pymongo import ASCENDING
 from pymongo.database import Database
 
-from app.store import Document
-from app.store.page import find_page
+from app.store import Document, UnknownDrivers
+from app.store.buckets import VERSION_BYTES
+from app.store.page import Asked, find_page
+from app.store.served import COUNT, PAGE_ROWS, Found, Seen
 from schemas.derive import Fields, fields_of, projection
 from schemas.driver import Driver
 from schemas.mask import arranger
@@ -13,18 +16,52 @@ from schemas.page import DriverPage
 DRIVER = fields_of(Driver)
 PAGE = fields_of(DriverPage)
 BY_ID = [("driver_id", ASCENDING)]
+ABOUT = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1}
+ALL = {**ABOUT, "rows": 1}
 
 
-def find_drivers(db: Database[Document], fleet: str, *, page: int, limit: int, fields: Fields = PAGE) -> Document:
-    """Return the `fields` of a Driver page, by driver_id in code point order. Index: (fleet, driver_id)."""
-    return find_page(db.drivers, {"fleet": fleet}, BY_ID, page=page, limit=limit, fields=fields, whole=PAGE)
+def find_drivers(
+    db: Database[Document], fleet: str, *, page: int, limit: int, fields: Fields = PAGE, seen: Seen | None = None
+) -> Found:
+    """Find the `fields` of a Driver page, by driver_id in code point order.
+
+    Indexes: (fleet, number, first), and where masked or stale (fleet, driver_id).
+    """
+    asked = Asked(page, limit, fields, PAGE)
+    pages = _pages(db, fleet, asked, ALL if seen is None and fields is PAGE else ABOUT)
+    if pages is None:
+        return Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked), None)
+    (count, *listed), first = pages, asked.skip % PAGE_ROWS
+    version = b"".join([count["count"].to_bytes(VERSION_BYTES), *(doc["version"] for doc in listed)])
+    if seen is not None:
+        known = seen(version)
+        return Found(None, version) if known else find_drivers(db, fleet, page=page, limit=limit, fields=fields)
+    if fields is not PAGE:
+        match = {"fleet": fleet, "driver_id": {"$gte": listed[0]["first"] if listed else ""}}
+        return Found(find_page(db.drivers, match, BY_ID, asked, count=count["count"], skip=first), version)
+    rows = [Fragment(row) for doc in listed for row in doc["rows"]][first : first + limit]
+    return Found(asked.content(rows, count["count"]), version)
 
 
 def find_by_id(
     db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER
 ) -> dict[str, Document]:
-    """Return the `fields` of those of the drivers that exist, by driver_id. Index: (fleet, driver_id)."""
+    """Return the `fields` of the drivers, by driver_id. Index: (fleet, driver_id). Raises UnknownDrivers."""
     wanted = projection({**fields, "driver_id": None})
-    found = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}, wanted)
     arrange = arranger(fields, DRIVER)
-    return {driver["driver_id"]: arrange(driver) for driver in found}
+    cursor = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}, wanted)
+    found = {driver["driver_id"]: arrange(driver) for driver in cursor}
+    if unknown := [driver_id for driver_id in driver_ids if driver_id not in found]:
+        raise UnknownDrivers(unknown)
+    return found
+
+
+def _pages(db: Database[Document], fleet: str, asked: Asked, fields: dict[str, int]) -> list[Document] | None:
+    """Return how long the list is, then the stored pages that the one asked for lies on; None where one is stale."""
+    last = (asked.skip + asked.limit - 1) // PAGE_ROWS
+    numbers = [COUNT, *range(asked.skip // PAGE_ROWS, last + 1)]
+    found = list(db.served_drivers.find({"fleet": fleet, "number": {"$in": numbers}}, fields).sort("number"))
+    if not found or found[0]["number"] != COUNT or any("stale" in doc for doc in found):
+        return None
+    pages = -(-found[0]["count"] // PAGE_ROWS)
+    return found if len(found) == sum(number < pages for number in numbers) else None

@@ -6,7 +6,7 @@ from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 
 from schemas.derive import validator
-from schemas.stored import StoredDailySummary, StoredDriver, StoredKey, StoredTrip, Writer
+from schemas.stored import ServedDrivers, ServedSpan, StoredDailySummary, StoredDriver, StoredKey, StoredTrip, Writer
 
 
 def _index(name: str, *keys: str, **options: Any) -> IndexModel:
@@ -28,6 +28,15 @@ INDEXES = {
         _index("day", "fleet", "day", unique=True),
         _index("stale_days", "fleet", "stale", "day", partialFilterExpression={"stale": True}),
     ],
+    "served_spans": [
+        _index("span", "fleet", "driver_id", "span", unique=True),
+        _index("stale_drivers", "fleet", "stale", "driver_id", partialFilterExpression={"stale": True}),
+    ],
+    # `first` comes last so that the page of a driver is found without reading any.
+    "served_drivers": [
+        _index("page", "fleet", "number", "first", unique=True),
+        _index("stale_pages", "fleet", "stale", "number", partialFilterExpression={"stale": True}),
+    ],
     # A key is looked up by its digest alone: it is the key that tells the fleet.
     "keys": [
         _index("digest", "digest", unique=True),
@@ -48,6 +57,8 @@ VALIDATORS = {
     "drivers": _guard(StoredDriver()),
     "trips": _guard(StoredTrip()),
     "daily_summaries": _guard(StoredDailySummary()),
+    "served_spans": _guard(ServedSpan()),
+    "served_drivers": _guard(ServedDrivers()),
     "keys": _guard(StoredKey()),
     "writers": _guard(Writer()),
 }

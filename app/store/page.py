@@ -1,5 +1,7 @@
 """One page of an ordered query."""
 
+from typing import Any, NamedTuple
+
 from pymongo.collection import Collection
 
 from app.store import Document
@@ -7,42 +9,56 @@ from schemas.derive import Fields, projection
 from schemas.mask import arranger
 
 
+class Asked(NamedTuple):
+    """Which page, from 1, of `limit` records, and which `fields` of those of a `whole` one."""
+
+    page: int
+    limit: int
+    fields: Fields
+    whole: Fields
+
+    @property
+    def skip(self) -> int:
+        """How many records come before the page."""
+        return (self.page - 1) * self.limit
+
+    @property
+    def records(self) -> str:
+        """The name of the records of a page."""
+        (name,) = (name for name, below in self.whole.items() if below)
+        return name
+
+    def content(self, records: list[Any], count: int) -> Document:
+        """Return the page that has these records, of `count` in all, as a dict of `fields`."""
+        values = {
+            "count": count,
+            "limit": self.limit,
+            "current_page": self.page,
+            "next_page": self.page + 1 if self.skip + self.limit < count else None,
+            self.records: records,
+        }
+        return {field: values[field] for field in self.fields}
+
+
 def find_page(
     collection: Collection[Document],
     match: Document,
     order: list[tuple[str, int]],
+    asked: Asked,
     *,
-    page: int,
-    limit: int,
-    fields: Fields,
-    whole: Fields,
+    count: int | None = None,
+    skip: int | None = None,
 ) -> Document:
-    """Return page `page` (from 1) of the matching documents as a dict of `fields`, which are some of those of `whole`.
+    """Return the page of the matching documents that is asked for, as a dict of its `fields`.
 
-    Records are projected to what is asked of them. Without `count` nothing is counted: whether there is a next page
-    then shows in one record more.
+    Records are projected to what is asked of them. Where they are known, `count` is how many there are in all, and
+    `skip` how many that match come before the page.
     """
-    (name,) = (name for name, below in whole.items() if below)
-    skip = (page - 1) * limit
-    count = collection.count_documents(match) if "count" in fields else None
-    look_ahead = count is None and "next_page" in fields
-    records: list[Document] = []
-    if name in fields and (count is None or skip < count):
-        wanted = fields[name] or {}
-        found = collection.find(match, projection(wanted)).sort(order).skip(skip).limit(limit + look_ahead)
-        records = list(map(arranger(wanted, whole[name] or {}), found))
-    if count is not None:
-        more = page * limit < count
-    elif name in fields:
-        more = len(records) > limit
-    else:
-        indexed, _ = order[-1]
-        more = look_ahead and collection.find_one(match, {"_id": 0, indexed: 1}, skip=skip + limit) is not None
-    values = {
-        "count": count,
-        "limit": limit,
-        "current_page": page,
-        "next_page": page + 1 if more else None,
-        name: records[:limit],
-    }
-    return {field: values[field] for field in fields}
+    if count is None:
+        count = collection.count_documents(match)
+    if asked.records not in asked.fields or asked.skip >= count:
+        return asked.content([], count)
+    wanted = asked.fields[asked.records] or {}
+    found = collection.find(match, projection(wanted)).sort(order).skip(asked.skip if skip is None else skip)
+    arrange = arranger(wanted, asked.whole[asked.records] or {})
+    return asked.content(list(map(arrange, found.limit(asked.limit))), count)

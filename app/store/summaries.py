@@ -1,15 +1,26 @@
 """Daily summaries of a fleet, and the weekly ones that add up from them."""
 
+import dataclasses
 import datetime
+from collections.abc import Callable
+from typing import Any
 
+from orjson import Fragment
 from pymongo.database import Database
 
 from app.store import Document, pipelines
+from app.store.buckets import VERSION_BYTES
+from app.store.drivers import find_by_id
 from app.store.pipelines import DAILY, WEEKLY, Days
-from schemas.derive import Fields, projection
+from app.store.served import DRIVER, Found, Seen, week_span
+from schemas.derive import Fields, fields_of, projection
 from schemas.mask import arranger
+from schemas.page import DailyAggregates, WeeklyAggregates
 
 DAYS_A_WEEK = 7
+ABOUT = {"_id": 0, "driver_id": 1, "span": 1, "stale": 1, "version": 1}
+TEXT = {**ABOUT, "text": 1}
+STALE = {"stale": True}
 
 
 def find_daily(
@@ -46,3 +57,62 @@ def _stale(db: Database[Document], fleet: str, days: Days) -> Days:
     """Return those of the days whose trips are being written; their summaries are to be made from the trips."""
     found = db.daily_summaries.find({"fleet": fleet, "stale": True, "day": {"$in": days}}, {"_id": 0, "day": 1})
     return [doc["day"] for doc in found]
+
+
+@dataclasses.dataclass(frozen=True)
+class Period:
+    """A kind of summary: the answer it comes in, the span that it has of a date, and how it is made."""
+
+    whole: Fields
+    span: Callable[[str], str]
+    find: Callable[..., dict[str, Document]]
+
+
+DAY = Period(fields_of(DailyAggregates), str, find_daily)
+WEEK = Period(fields_of(WeeklyAggregates), week_span, find_weekly)
+
+
+def find_aggregates(
+    db: Database[Document],
+    fleet: str,
+    period: Period,
+    driver_ids: list[str],
+    start_date: str,
+    fields: Fields,
+    seen: Seen | None = None,
+) -> Found:
+    """Find the `fields` of a period's aggregates: an element a driver, in their order, null where nobody drove.
+
+    Indexes: (fleet, driver_id, span), and where masked or stale those of the period's own reads. Raises UnknownDrivers.
+    """
+    span, whole = period.span(start_date), seen is None and fields is period.whole
+    match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "span": {"$in": [DRIVER, span]}}
+    found = {(doc["driver_id"], doc["span"]): doc for doc in db.served_spans.find(match, TEXT if whole else ABOUT)}
+    drivers = [found.get((driver_id, DRIVER), STALE) for driver_id in driver_ids]
+    if any("stale" in driver for driver in drivers):
+        return Found(_made(db, fleet, period, driver_ids, start_date, fields), None)
+    summaries = [found.get((driver_id, span)) for driver_id in driver_ids]
+    version = b"".join(doc["version"] if doc else bytes(VERSION_BYTES) for doc in (*drivers, *summaries))
+    if seen is not None:
+        known = seen(version)
+        return Found(None, version) if known else find_aggregates(db, fleet, period, driver_ids, start_date, fields)
+    if not whole:
+        return Found(_made(db, fleet, period, driver_ids, start_date, fields), version)
+    rows = [
+        {"driver_info": Fragment(driver["text"]), "driving_summary": Fragment(summary["text"]) if summary else None}
+        for driver, summary in zip(drivers, summaries, strict=True)
+    ]
+    return Found({"data": rows}, version)
+
+
+def _made(
+    db: Database[Document], fleet: str, period: Period, driver_ids: list[str], start_date: str, fields: Fields
+) -> Document:
+    """Return the `fields` of the aggregates, made of what masks read: drivers, daily summaries and trips."""
+    row = fields.get("data") or {}
+    known = find_by_id(db, fleet, driver_ids, row.get("driver_info") or {})
+    summary = row.get("driving_summary")
+    found = {} if summary is None else period.find(db, fleet, driver_ids, start_date, summary)
+    parts: dict[str, Any] = {"driver_info": known, "driving_summary": found}
+    rows = [{name: parts[name].get(driver_id) for name in row} for driver_id in driver_ids]
+    return dict.fromkeys(fields, rows)

@@ -1,12 +1,17 @@
 """Trips of a fleet."""
 
 import time
+from array import array
 
+from orjson import Fragment
 from pymongo import ASCENDING
 from pymongo.database import Database
 
 from app.store import Document
-from app.store.page import find_page
+from app.store.buckets import VERSION_BYTES, Buckets, Part, utc_date
+from app.store.drivers import find_by_id
+from app.store.page import Asked, find_page
+from app.store.served import DRIVER, Found, Seen
 from schemas.derive import Fields, fields_of
 from schemas.page import TripDetailPage, TripSummaryPage
 
@@ -14,6 +19,9 @@ MS_PER_HOUR = 3_600_000
 SUMMARY_PAGE = fields_of(TripSummaryPage)
 DETAIL_PAGE = fields_of(TripDetailPage)
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
+BUCKET = {"_id": 0, "span": 1, "version": 1, "rows": 1, "ends": 1}
+VERSION = {"_id": 0, "version": 1}
+TEXT = {"_id": 0, "version": 1, "text": 1}
 # Of one trip_id there is one trip, and its index knows no times.
 DETAIL_ORDER = {"trip_id": [("trip_id", ASCENDING)], "tracking_id": OLDEST_FIRST}
 
@@ -33,18 +41,65 @@ def find_driver_trips(
     page: int,
     limit: int,
     fields: Fields = SUMMARY_PAGE,
-) -> Document:
-    """Return the `fields` of a Trip page: the driver's trips from `start` on that had ended by `ended_by` (epoch ms).
+    seen: Seen | None = None,
+) -> Found:
+    """Find the `fields` of a Trip page: the driver's trips from `start`, a midnight, that had ended by `ended_by`.
 
-    Summary form, oldest first. Index: (fleet, driver_id, trip_start_time, trip_id, trip_end_time).
+    Both are epoch ms. Summary form, oldest first. Indexes: (fleet, driver_id, span), and where masked or stale (fleet,
+    driver_id, trip_start_time, trip_id, trip_end_time). Raises UnknownDrivers.
     """
-    match = {
-        "fleet": fleet,
-        "driver_id": driver_id,
-        "trip_start_time": {"$gte": start},
-        "trip_end_time": {"$lte": ended_by},
-    }
-    return find_page(db.trips, match, OLDEST_FIRST, page=page, limit=limit, fields=fields, whole=SUMMARY_PAGE)
+    asked = Asked(page, limit, fields, SUMMARY_PAGE)
+    match = {"fleet": fleet, "driver_id": driver_id, "trip_end_time": {"$lte": ended_by}}
+    buckets = _buckets(db, fleet, driver_id, start, ended_by)
+    if buckets is not None:
+        count, version = buckets.count, buckets.version
+        if seen is not None and seen(version):
+            return Found(None, version)
+        if fields is not SUMMARY_PAGE:
+            start, skip = buckets.seek(asked.skip) if asked.skip < count else (start, 0)
+            match["trip_start_time"] = {"$gte": start}
+            return Found(find_page(db.trips, match, OLDEST_FIRST, asked, count=count, skip=skip), version)
+        rows = _rows(db, fleet, driver_id, buckets.page(asked.skip, limit), ended_by)
+        if rows is not None:
+            return Found(asked.content(rows, count), version)
+    find_by_id(db, fleet, [driver_id], {})
+    match["trip_start_time"] = {"$gte": start}
+    return Found(find_page(db.trips, match, OLDEST_FIRST, asked), None)
+
+
+def _buckets(db: Database[Document], fleet: str, driver_id: str, start: int, ended_by: int) -> Buckets | None:
+    """Return the buckets from a midnight on, counting visible trips alone, or None where they are not known."""
+    of_driver = {"fleet": fleet, "driver_id": driver_id}
+    driver = db.served_spans.find_one({**of_driver, "span": DRIVER}, {"_id": 0, "stale": 1, "buckets": 1})
+    if driver is None or "stale" in driver:
+        return None
+    buckets = Buckets(driver["buckets"]).since(utc_date(start))
+    if unsettled := buckets.unsettled(ended_by):
+        found = db.served_spans.find({**of_driver, "span": {"$in": unsettled}}, {"_id": 0, "span": 1, "ends": 1})
+        buckets.count_only({doc["span"]: sum(end <= ended_by for end in _ends(doc)) for doc in found})
+    return buckets
+
+
+def _rows(
+    db: Database[Document], fleet: str, driver_id: str, parts: list[Part], ended_by: int
+) -> list[Fragment] | None:
+    """Return the trips of a page, or None where they were written since the buckets were."""
+    if not parts:
+        return []
+    match = {"fleet": fleet, "driver_id": driver_id, "span": {"$in": [part.span for part in parts]}}
+    found = {doc["span"]: doc for doc in db.served_spans.find(match, BUCKET)}
+    rows: list[Fragment] = []
+    for part in parts:
+        doc = found.get(part.span)
+        if doc is None or doc["version"] != part.version:
+            return None
+        visible = [row for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
+        rows += map(Fragment, visible[part.first : part.last])
+    return rows
+
+
+def _ends(bucket: Document) -> "array[int]":
+    return array("q", bucket["ends"])
 
 
 def find_trips(
@@ -57,12 +112,28 @@ def find_trips(
     page: int,
     limit: int,
     fields: Fields = DETAIL_PAGE,
-) -> Document:
-    """Return the `fields` of a Trip page: the trips with this `trip_id` or `tracking_id` that had ended by `ended_by`.
+    seen: Seen | None = None,
+) -> Found:
+    """Find the `fields` of a Trip page: the trips with this `trip_id` or `tracking_id` that had ended by `ended_by`.
 
     Detail form, oldest first; `ended_by` is epoch ms. Indexes: (fleet, trip_id), (fleet, tracking_id, trip_start_time,
     trip_id, trip_end_time).
     """
+    asked = Asked(page, limit, fields, DETAIL_PAGE)
     match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
-    order = DETAIL_ORDER[filter_param]
-    return find_page(db.trips, match, order, page=page, limit=limit, fields=fields, whole=DETAIL_PAGE)
+    order, whole = DETAIL_ORDER[filter_param], seen is None and fields is DETAIL_PAGE
+    found = list(db.trips.find(match, TEXT if whole else VERSION).sort(order).skip(asked.skip).limit(limit))
+    # A page that is not full is the last one.
+    known = 0 < len(found) < limit or (page == 1 and not found)
+    count = asked.skip + len(found) if known else db.trips.count_documents(match)
+    version = b"".join([count.to_bytes(VERSION_BYTES), *(trip["version"] for trip in found)])
+    if seen is not None and seen(version):
+        return Found(None, version)
+    if seen is not None:
+        return find_trips(
+            db, fleet, filter_param, filter_value, ended_by=ended_by, page=page, limit=limit, fields=fields
+        )
+    if whole and all("text" in trip for trip in found):
+        rows = [Fragment(trip["text"]) for trip in found]
+        return Found(asked.content(rows, count), version)
+    return Found(find_page(db.trips, match, order, asked, count=count), version)

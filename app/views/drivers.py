@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, g
+from flask import Blueprint, g
 
 from app.db import get_db
 from app.operations import Operation
-from app.responses import json_response
 from app.store import drivers
+from app.store.served import Found, Seen
 from schemas.derive import Fields
 from schemas.page import DriverPage
 from schemas.query import DriversQuery
@@ -17,9 +17,9 @@ bp = Blueprint("drivers", __name__)
 
 @bp.get("/drivers")
 @Operation(DriversQuery(), DriverPage())
-def list_drivers(query: dict[str, Any], fields: Fields) -> Response:
+def list_drivers(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
     """List the drivers of the fleet.
 
     Drivers of any status, by `driver_id` in code point order.
     """
-    return json_response(drivers.find_drivers(get_db(), g.key.fleet, **query, fields=fields))
+    return drivers.find_drivers(get_db(), g.key.fleet, **query, fields=fields, seen=seen)

@@ -10,7 +10,6 @@ from app import errors
 from app.db import ping
 from app.operations import Operation
 from app.responses import json_response
-from schemas.derive import Fields
 from schemas.page import Health, Unhealthy
 from schemas.query import NoQuery
 
@@ -19,7 +18,7 @@ bp = Blueprint("health", __name__)
 
 @bp.get("/healthz")
 @Operation(NoQuery(), Health(), masks=False, unavailable=Unhealthy())
-def get_health(query: dict[str, Any], fields: Fields) -> Response:
+def get_health(query: dict[str, Any]) -> Response:
     """Say whether the service can answer.
 
     200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.

@@ -2,13 +2,12 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, current_app, g
+from flask import Blueprint, current_app, g
 
 from app.db import get_db
-from app.errors import NotFound
 from app.operations import Operation
-from app.responses import json_response
-from app.store import drivers, trips
+from app.store import trips
+from app.store.served import Found, Seen
 from schemas.derive import Fields
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.query import FILTER_PARAMS, DriverTripsQuery, TripQuery
@@ -20,30 +19,26 @@ DETAIL_LIMIT = 5
 
 @bp.get("/driver/<segment:driver_id>/trips")
 @Operation(DriverTripsQuery(), TripSummaryPage())
-def list_driver_trips(query: dict[str, Any], fields: Fields) -> Response:
+def list_driver_trips(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
     """List a driver's trips from a date on.
 
     In summary form, oldest first. A trip is listed, and counted, from four hours after its end on; operators may set
     another delay. A driver who is not in the fleet is NotFound.
     """
-    driver_id = query["driver_id"]
-    if not drivers.find_by_id(get_db(), g.key.fleet, [driver_id], {}):
-        raise NotFound(f"Not in this fleet: {driver_id}")
-    page = trips.find_driver_trips(get_db(), g.key.fleet, **query, ended_by=_visible_until(), fields=fields)
-    return json_response(page)
+    until = _visible_until()
+    return trips.find_driver_trips(get_db(), g.key.fleet, **query, ended_by=until, fields=fields, seen=seen)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
 @Operation(TripQuery(), TripDetailPage())
-def list_trips(query: dict[str, Any], fields: Fields) -> Response:
+def list_trips(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
     """List trips in full, by an identifier.
 
     With trail and events, oldest first, five a page. Several trips may share a `tracking_id`; where none has the
     identifier the page is empty. A trip is listed from four hours after its end on; operators may set another delay.
     """
-    until = _visible_until()
-    page = trips.find_trips(get_db(), g.key.fleet, **query, limit=DETAIL_LIMIT, ended_by=until, fields=fields)
-    return json_response(page)
+    asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "fields": fields, "seen": seen}
+    return trips.find_trips(get_db(), g.key.fleet, **asked)
 
 
 def _visible_until() -> int:

@@ -23,6 +23,7 @@ TRIPS = 300
 # Twenty batches to be killed in.
 SMALL_BATCHES = "from scripts import cli, imports; imports.BATCH_LINES = 15; cli.main()"
 DEADLINE_SECONDS = 60
+COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "writers")
 POLL_SECONDS = 0.001
 
 
@@ -48,10 +49,7 @@ def times_of(trip, days):
 
 def stored(db):
     """Return what lies in the store, as bytes, but for each document's _id."""
-    return {
-        name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0}))
-        for name in ("drivers", "trips", "daily_summaries", "writers")
-    }
+    return {name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0})) for name in COLLECTIONS}
 
 
 def restore(db, state):

@@ -17,6 +17,7 @@ from scripts import imports
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 
 DAY_MS = 86_400_000
+COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "writers")
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 COUNTS = ("phone_use_count", "rapid_acceleration_count", "hard_brake_count", "overspeeding_count")
 TIMES = ("phone_use_time_seconds", "overspeeding_time_seconds")
@@ -56,7 +57,7 @@ def stored(db):
     """Return what lies in the store, as bytes but for the order in which a document's own fields lie."""
     return {
         name: sorted(bson.encode(dict(sorted(document.items()))) for document in db[name].find({}, {"_id": 0}))
-        for name in ("drivers", "trips", "daily_summaries", "writers")
+        for name in COLLECTIONS
     }
 
 

@@ -1,15 +1,10 @@
-"""What a field mask leaves unread: the commands that a masked request sends to the server."""
+"""What a request reads: the commands that it sends to the server, whole and with a field mask."""
 
 import pytest
 from pymongo import MongoClient
 
-from app.store.pipelines import weekly_summaries
-from schemas.derive import fields_of, projection
-from schemas.driver import Driver
-from schemas.summary import DailySummary
-from schemas.trip import TripDetail, TripSummary
 from scripts.derive import Day, mark_stale
-from tests.factories import make_driver, make_event_summary, make_trip
+from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.store.test_plans import Recorder
 
 TRIPS = "/driver/d1/trips?start_date=2026-03-01"
@@ -17,8 +12,8 @@ AGGREGATES = {
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2",
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
 }
-DATA = ("drivers", "trips", "daily_summaries")
-DRIVER_KNOWN = ("find", "drivers")
+DATA = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers")
+SPANS, LIST, DRIVERS, TRIPS_FOUND = (("find", name) for name in ("served_spans", "served_drivers", "drivers", "trips"))
 ID = {"_id": 0}
 
 
@@ -44,10 +39,10 @@ def sent(service, load, recorder):
         drivers=[make_driver("d1"), make_driver("d2")],
     )
 
-    def sent(path, mask):
+    def sent(path, mask, **headers):
         recorder.reads.clear()
-        answer = service.get(path, headers={} if mask is None else {"X-Fields": mask})
-        assert answer.status_code == 200, answer.text
+        answer = service.get(path, headers=headers if mask is None else {"X-Fields": mask, **headers})
+        assert answer.status_code == (304 if headers else 200), answer.text
         return [read for read in recorder.reads if target(read)[1] in DATA]
 
     return sent
@@ -73,40 +68,45 @@ WHOLE = pytest.mark.parametrize("mask", [None, "", " ", "*", "{*}"])
 
 @WHOLE
 @pytest.mark.parametrize(
-    ("path", "name", "shape", "limit"),
+    ("path", "commands"),
     [
-        ("/drivers", "drivers", Driver, 50),
-        (f"{TRIPS}&limit=2", "trips", TripSummary, 2),
-        ("/trip/trip_id/t10", "trips", TripDetail, 5),
+        ("/drivers", [LIST]),
+        (f"{TRIPS}&limit=2", [SPANS, SPANS]),
+        ("/trip/trip_id/t10", [TRIPS_FOUND]),
+        (AGGREGATES["daily"], [SPANS]),
+        (AGGREGATES["weekly"], [SPANS]),
     ],
 )
-def test_a_whole_page_is_counted_and_then_found_with_every_declared_field(sent, mask, path, name, shape, limit):
-    counted, found = sent(path, mask)[-2:]
-    assert targets([counted, found]) == [("aggregate", name), ("find", name)]
-    assert list(found["projection"].items()) == list(projection(fields_of(shape)).items())
-    assert found["limit"] == limit
+def test_a_whole_answer_is_read_as_text(sent, mask, path, commands):
+    assert targets(sent(path, mask)) == commands
 
 
-@WHOLE
-def test_a_whole_day_is_found_with_every_declared_field(sent, mask):
-    known, found = sent(AGGREGATES["daily"], mask)
-    summary = projection(fields_of(DailySummary), "summary.")
-    assert known["projection"] == projection(fields_of(Driver))
-    assert found["projection"] == {**ID, "day": 1, "stale": 1, **summary}
+def test_a_whole_trip_is_read_without_its_documents(sent):
+    (found,) = sent("/trip/trip_id/t10", None)
+    assert found["projection"] == {**ID, "version": 1, "text": 1}
 
 
-@WHOLE
-def test_a_whole_week_is_added_up_in_full(sent, mask):
-    days = [{"driver_id": driver, "date": f"2026-03-{day:02}"} for driver in ("d1", "d2") for day in range(9, 16)]
-    *_, stale, found = sent(AGGREGATES["weekly"], mask)
+@pytest.mark.parametrize("mask", [None, "count,trips{trip_id},drivers{alias},data{driver_info}"])
+@pytest.mark.parametrize("path", ["/drivers", TRIPS, "/trip/trip_id/t10", *AGGREGATES.values()])
+def test_an_answer_that_the_client_holds_is_not_read(service, sent, path, mask):
+    held = service.get(path, headers={} if mask is None else {"X-Fields": mask}).headers["ETag"]
+    (read,) = sent(path, mask, **{"If-None-Match": held})
+    assert not {"text", "rows"} & set(read["projection"])
+    assert target(read) in (SPANS, LIST, TRIPS_FOUND)
+
+
+def test_a_stale_week_is_added_up_in_full(db, sent):
+    sent("/drivers", "{}")
+    mark_stale(db, "f1", {Day("d1", "2026-03-10")})
+    *_, stale, found = sent(AGGREGATES["weekly"], None)
     assert (target(stale), stale["projection"]) == (("find", "daily_summaries"), {**ID, "day": 1})
-    assert found["pipeline"] == weekly_summaries("f1", days, [], "2026-03-09", "2026-03-15")
+    assert stage(found, "$group")["_id"] == "$day.driver_id"
 
 
 def test_trips_are_found_with_exactly_the_fields_asked_for_and_not_counted(sent):
     known, found = sent(TRIPS, "{trips{trip_id,distance_miles}}")
-    assert target(known) == DRIVER_KNOWN
-    assert target(found) == ("find", "trips")
+    assert target(known) == SPANS
+    assert target(found) == TRIPS_FOUND
     assert list(found["projection"].items()) == [("_id", 0), ("trip_id", 1), ("distance_miles", 1)]
 
 
@@ -115,22 +115,17 @@ def test_fields_below_are_projected_one_by_one(sent):
     assert found["projection"] == {**ID, "event_summary.hard_brake_count": 1, "trip_id": 1}
 
 
-def test_a_count_alone_finds_no_trips(sent):
-    _, counted = sent(TRIPS, "{count}")
-    assert target(counted) == ("aggregate", "trips")
-    assert stage(counted, "$group") == {"_id": 1, "n": {"$sum": 1}}
+def test_a_trip_of_which_little_is_asked_is_found_with_no_more(sent):
+    known, found = sent("/trip/trip_id/t10", "trips{trip_id}")
+    assert (known["projection"], found["projection"]) == ({**ID, "version": 1}, {**ID, "trip_id": 1})
 
 
-@pytest.mark.parametrize("mask", ["count,next_page", "count,limit,current_page,next_page"])
-def test_a_count_tells_the_next_page_without_finding_trips(sent, mask):
-    assert targets(sent(TRIPS, mask)) == [DRIVER_KNOWN, ("aggregate", "trips")]
-
-
-@pytest.mark.parametrize("mask", ["{}", "limit", "current_page,limit", "nope", "{nope{x},COUNT}"])
-def test_trips_are_neither_found_nor_counted_where_nothing_of_them_is_asked(sent, mask):
-    assert targets(sent(TRIPS, mask)) == [DRIVER_KNOWN]
-    assert sent("/trip/trip_id/t10", mask) == []
-    assert sent("/drivers", mask) == []
+@pytest.mark.parametrize("mask", ["{}", "count", "count,limit,next_page", "next_page", "nope", "{nope{x},COUNT}"])
+def test_records_are_not_found_where_nothing_of_them_is_asked(sent, mask):
+    assert targets(sent(TRIPS, mask)) == [SPANS]
+    assert targets(sent("/drivers", mask)) == [LIST]
+    (trip,) = sent("/trip/trip_id/t10", mask)
+    assert trip["projection"] == {**ID, "version": 1}
 
 
 @pytest.mark.parametrize("mask", ["trips{nope}", "trips{event_summary{nope},nope}"])
@@ -139,47 +134,21 @@ def test_trips_of_which_nothing_is_asked_are_found_but_not_read(sent, mask):
     assert set(found["projection"]) <= {"_id", "_", "event_summary._"}
 
 
-def test_an_unmasked_page_past_the_end_is_counted_and_not_found(sent):
-    assert targets(sent(f"{TRIPS}&page=9", "*")) == [DRIVER_KNOWN, ("aggregate", "trips")]
+@pytest.mark.parametrize("mask", [None, "*,nope", "trips"])
+def test_a_page_past_the_end_is_not_looked_for(sent, mask):
+    assert targets(sent(f"{TRIPS}&page=9", mask)) == [SPANS]
+
+
+def test_a_masked_page_is_sought_by_its_date_not_by_all_that_come_before(sent):
+    _, found = sent(f"{TRIPS}&page=3&limit=2", "trips{trip_id}")
+    assert found["filter"]["trip_start_time"] == {"$gte": epoch_ms("2026-03-14T00:00")}
+    assert found.get("skip", 0) == 0
 
 
 def test_drivers_are_found_with_exactly_the_fields_asked_for_and_not_counted(sent):
-    (found,) = sent("/drivers", "drivers{alias}")
-    assert (target(found), found["projection"]) == (DRIVER_KNOWN, {**ID, "alias": 1})
-
-
-def test_a_driver_is_looked_up_by_nothing_but_its_id(sent):
-    known = sent(TRIPS, "trips")[0]
-    assert known["projection"] == {**ID, "driver_id": 1}
-
-
-# Six trips: what is asked of which page, and whether another one follows.
-PAGES = {
-    "a first page": ("limit=4", 2),
-    "the last page": ("limit=4&page=2", None),
-    "a full page before the last": ("limit=3", 2),
-    "a full last page": ("limit=3&page=2", None),
-    "the only page, full": ("limit=6", None),
-    "a page past the end": ("limit=3&page=3", None),
-    "the page furthest past the end": ("limit=100&page=1000000000", None),
-}
-
-
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("mask", ["next_page", "next_page,trips{trip_id}", "trips,next_page,limit"])
-def test_the_next_page_is_told_without_counting(service, sent, name, mask):
-    query, next_page = PAGES[name]
-    path = f"{TRIPS}&{query}"
-    assert targets(sent(path, mask)) == [DRIVER_KNOWN, ("find", "trips")]
-    found, whole = service.get(path, headers={"X-Fields": mask}).json, service.get(path).json
-    assert found["next_page"] == whole["next_page"] == next_page
-    if "trips" in mask:
-        assert [trip["trip_id"] for trip in found["trips"]] == [trip["trip_id"] for trip in whole["trips"]]
-
-
-def test_the_next_page_alone_looks_for_one_trip_in_the_index(sent):
-    _, found = sent(f"{TRIPS}&limit=3", "next_page")
-    assert (found["skip"], found["limit"], found["projection"]) == (3, 1, {**ID, "trip_id": 1})
+    known, found = sent("/drivers", "drivers{alias}")
+    assert "rows" not in known["projection"]
+    assert (targets([known, found]), found["projection"]) == ([LIST, DRIVERS], {**ID, "alias": 1})
 
 
 @pytest.mark.parametrize(
@@ -187,23 +156,23 @@ def test_the_next_page_alone_looks_for_one_trip_in_the_index(sent):
 )
 @pytest.mark.parametrize("path", AGGREGATES.values(), ids=AGGREGATES)
 def test_summaries_are_not_read_where_none_are_asked_for(sent, path, mask):
-    assert targets(sent(path, mask)) == [DRIVER_KNOWN]
+    assert targets(sent(path, mask)) == [SPANS, DRIVERS]
 
 
 @pytest.mark.parametrize("path", AGGREGATES.values(), ids=AGGREGATES)
 def test_of_a_driver_whose_summary_alone_is_asked_for_only_the_id_is_read(sent, path):
-    known = sent(path, "data{driving_summary{trip_count}}")[0]
-    assert (target(known), known["projection"]) == (DRIVER_KNOWN, {**ID, "driver_id": 1})
+    known = sent(path, "data{driving_summary{trip_count}}")[1]
+    assert (target(known), known["projection"]) == (DRIVERS, {**ID, "driver_id": 1})
 
 
 def test_a_daily_summary_is_projected_to_what_is_asked_for(sent):
-    _, found = sent(AGGREGATES["daily"], "data{driving_summary{fm_score,events_summary{hard_brake_count}}}")
+    *_, found = sent(AGGREGATES["daily"], "data{driving_summary{fm_score,events_summary{hard_brake_count}}}")
     asked = {"summary.fm_score": 1, "summary.events_summary.hard_brake_count": 1}
     assert (target(found), found["projection"]) == (("find", "daily_summaries"), {**ID, "day": 1, "stale": 1, **asked})
 
 
 def test_a_daily_summary_of_which_nothing_is_asked_is_not_read(sent):
-    _, found = sent(AGGREGATES["daily"], "data{driving_summary{nope}}")
+    *_, found = sent(AGGREGATES["daily"], "data{driving_summary{nope}}")
     assert found["projection"] == {**ID, "day": 1, "stale": 1, "summary._": 1}
 
 

@@ -1,0 +1,47 @@
+"""What is served as it lies in the store: JSON, written once, when what it is made of was written.
+
+`served_spans` has what follows from a driver and the trips, one document a span of time:
+
+- "": the driver, all of the time: the Driver as `text`, and the `buckets` of the trips
+- "2026-11-17": a day: its Daily summary as `text`, and the first bucket of its trips, which are the `rows`, in summary
+  form, with their `ends`; "2026-11-17#1" is the next bucket of a day that has more
+- "2026-11-16/P7D": a week: its Weekly summary as `text`
+
+`served_drivers` has the driver list, PAGE_ROWS a page, and at COUNT how long it is. A version changes with what its
+document holds. What is being written, or was when a command was killed, is marked stale, and answered from `drivers`
+and `trips` instead; so is what is not there.
+"""
+
+import hashlib
+from collections.abc import Callable
+from typing import NamedTuple
+
+from app.store import Document
+from app.store.buckets import VERSION_BYTES
+
+DRIVER = ""
+PAGE_ROWS = 100
+COUNT = -1
+
+# Tells whether the client holds the answer of a version.
+Seen = Callable[[bytes], bool]
+
+
+class Found(NamedTuple):
+    """An answer: its content, or None where the client holds it; its version, or None where the content tells it."""
+
+    content: Document | None
+    version: bytes | None
+
+
+def week_span(monday: str) -> str:
+    """Return the span of the week that begins on a date."""
+    return f"{monday}/P7D"
+
+
+def version_of(*contents: bytes) -> bytes:
+    """Return the version of some content: 8 bytes, by which two contents differ but for one chance in 2**64."""
+    digest = hashlib.blake2b(digest_size=VERSION_BYTES)
+    for content in contents:
+        digest.update(content)
+    return digest.digest()

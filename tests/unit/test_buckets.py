@@ -1,0 +1,91 @@
+"""Which trips a driver has, counted without reading them."""
+
+import pytest
+
+from app.store.buckets import Buckets, bucket_span, utc_date
+from tests.factories import epoch_ms
+
+DATES = {"2026-03-10": (3, 1), "2026-03-12": (2,), "2026-03-13": (4,)}
+ROWS = [
+    (bucket_span(date, number), row)
+    for date, counts in DATES.items()
+    for number, count in enumerate(counts)
+    for row in range(count)
+]
+
+
+@pytest.fixture
+def buckets():
+    """Ten trips on three dates; the first date has two buckets."""
+    made = Buckets()
+    for date, counts in reversed(DATES.items()):
+        made.replace(date, [(count, epoch_ms(f"{date}T12:0{n}"), bytes([n] * 8)) for n, count in enumerate(counts)])
+    return made
+
+
+def rows(parts):
+    return [(part.span, row) for part in parts for row in range(part.first, part.last)]
+
+
+@pytest.mark.parametrize("skip", range(12))
+@pytest.mark.parametrize("limit", [1, 2, 3, 5, 10, 100])
+def test_a_page_lies_where_counting_leads_to(buckets, skip, limit):
+    assert rows(buckets.page(skip, limit)) == ROWS[skip : skip + limit]
+
+
+def test_what_is_stored_is_what_comes_back(buckets):
+    again = Buckets(buckets.stored())
+    assert (again.page(0, 100), again.count, again.version) == (buckets.page(0, 100), 10, buckets.version)
+
+
+@pytest.mark.parametrize(
+    ("date", "count"), [("2026-03-09", 10), ("2026-03-11", 6), ("2026-03-13", 4), ("2026-03-14", 0)]
+)
+def test_a_date_begins_with_its_own_trips(buckets, date, count):
+    assert buckets.since(date).count == count
+    assert rows(buckets.since(date).page(0, 100)) == ROWS[10 - count :]
+
+
+def test_a_date_is_replaced_alone(buckets):
+    buckets.replace("2026-03-10", [(1, 0, bytes(8))])
+    assert (buckets.count, [part.span for part in buckets.page(0, 9)]) == (
+        7,
+        ["2026-03-10", "2026-03-12", "2026-03-13"],
+    )
+    buckets.replace("2026-03-12", [])
+    assert [part.span for part in buckets.page(0, 9)] == ["2026-03-10", "2026-03-13"]
+
+
+def test_only_buckets_with_a_trip_that_ends_later_are_unsettled(buckets):
+    assert buckets.unsettled(epoch_ms("2026-03-13T12:00")) == []
+    assert buckets.unsettled(epoch_ms("2026-03-10T12:00")) == ["2026-03-10#1", "2026-03-12", "2026-03-13"]
+    assert Buckets().unsettled(0) == []
+
+
+def test_pages_go_by_what_is_visible(buckets):
+    buckets.count_only({"2026-03-10": 1, "2026-03-12": 0})
+    assert buckets.count == 6
+    assert rows(buckets.page(1, 3)) == [("2026-03-10#1", 0), ("2026-03-13", 0), ("2026-03-13", 1)]
+
+
+@pytest.mark.parametrize("skip", range(10))
+def test_skipping_begins_at_a_midnight_within_reach(buckets, skip):
+    midnight, rest = buckets.seek(skip)
+    assert rows(buckets.since(utc_date(midnight)).page(rest, 1)) == ROWS[skip : skip + 1]
+    assert rest < 4
+
+
+def test_the_version_changes_with_any_bucket_and_with_the_count(buckets):
+    versions = {buckets.version}
+    buckets.replace("2026-03-13", [(4, epoch_ms("2026-03-13T12:00"), bytes([9] * 8))])
+    versions.add(buckets.version)
+    buckets.count_only({"2026-03-13": 3})
+    assert len(versions | {buckets.version}) == 3
+
+
+@pytest.mark.parametrize("date", ["0001-01-01", "1969-12-31", "1970-01-01", "9999-12-31"])
+def test_any_date_of_the_calendar_has_its_buckets(date):
+    made = Buckets()
+    made.replace(date, [(1, epoch_ms(f"{date}T23:59"), bytes(8))])
+    (part,) = Buckets(made.stored()).page(0, 1)
+    assert part.span == utc_date(epoch_ms(f"{date}T23:59")) == date
