@@ -6,7 +6,7 @@ from typing import Any
 from flask import Flask
 from pymongo import MongoClient
 
-from app import auth, errors, headers, limits, logs, openapi
+from app import auth, compression, errors, headers, limits, logs, openapi
 from app.config import API, Config, ConfigError
 from app.db import bounded_client
 from app.paths import EncodedPaths, SegmentConverter
@@ -32,6 +32,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     # in the opposite order: the log comes last.
     logs.register(app)
     headers.register(app, config)
+    compression.register(app)
     auth.register(app)
     limits.register(app, config, client)
     errors.register(app)

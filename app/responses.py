@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 from flask import Request, Response
 
+from app.compression import held_tag
 from app.store.served import Found, Seen, version_of
 
 JSON = "application/json"
@@ -23,30 +24,32 @@ class Revalidation:
     """The entity tags of a request's answers: they follow from fleet, request and mask, and the version of the data."""
 
     def __init__(self, request: Request, fleet: str, mask: str) -> None:
-        self._request = request
+        self._asks = "If-None-Match" in request.headers
         self._asked = f"{fleet}\n{request.environ['PATH_INFO']}\n{mask}\n".encode() + request.query_string
 
     @property
     def seen(self) -> Seen | None:
         """What tells whether the client holds the answer of a version; None where it names none."""
-        return self._holds if "If-None-Match" in self._request.headers else None
+        return self._holds if self._asks else None
 
     def respond(self, found: Found) -> Response:
         """Return the answer, or an empty 304 where the client holds it."""
-        version, body = found.version, orjson.dumps(found.content) if found.content is not None else b""
+        version, body = found.version, b"" if found.content is None else orjson.dumps(found.content)
         if version is None:
             version = version_of(body)
-        if found.content is None or (found.version is None and self._holds(version)):
+        tag = self._tag(version)
+        held = held_tag(tag) if found.content is None or found.version is None else None
+        if held is None:
+            response = Response(body, mimetype=JSON)
+        else:
             response = Response(status=HTTPStatus.NOT_MODIFIED)
             del response.headers["Content-Type"]
-        else:
-            response = Response(body, mimetype=JSON)
-        response.headers["ETag"] = f'"{self._tag(version)}"'
+        response.headers["ETag"] = f'"{held or tag}"'
         response.headers["Cache-Control"] = REVALIDATED
         return response
 
     def _holds(self, version: bytes) -> bool:
-        return self._request.if_none_match.contains_weak(self._tag(version))
+        return held_tag(self._tag(version)) is not None
 
     def _tag(self, version: bytes) -> str:
         return hashlib.blake2b(self._asked + b"\n" + version, digest_size=TAG_BYTES).hexdigest()

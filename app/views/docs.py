@@ -3,7 +3,9 @@
 from importlib.resources import files
 
 from flask import Blueprint, Response, current_app, request
+from werkzeug.http import generate_etag
 
+from app.compression import held_tag
 from schemas.query import NoQuery
 
 bp = Blueprint("docs", __name__)
@@ -62,7 +64,8 @@ def get_file(name: str) -> Response:
 
 def _revalidated(mimetype: str, content: bytes) -> Response:
     response = Response(content, mimetype=mimetype)
-    response.add_etag()
+    tag = generate_etag(content)
+    response.set_etag(held_tag(tag) or tag)
     response.make_conditional(request)
     # Anyone may keep it, and asks each time whether it still holds: that costs an empty 304.
     response.headers["Cache-Control"] = "public, no-cache"

@@ -23,7 +23,7 @@ def test_an_origin_on_the_list_is_allowed_and_another_is_not(make_service):
     assert mine["Access-Control-Allow-Origin"] == ORIGIN
     assert "X-RateLimit-Remaining" in mine["Access-Control-Expose-Headers"]
     assert "Access-Control-Allow-Origin" not in theirs
-    assert mine["Vary"] == theirs["Vary"] == "X-Fields, Origin"
+    assert mine["Vary"] == theirs["Vary"] == "X-Fields, Accept-Encoding, Origin"
 
 
 def test_a_browser_may_ask_first(make_service):

@@ -287,7 +287,8 @@ def test_every_endpoint_is_pruned_to_nothing_by_empty_brackets(loaded, path):
 
 @pytest.mark.parametrize("path", ENDPOINTS)
 def test_a_cache_is_told_that_the_mask_matters(loaded, path):
-    assert loaded.get(path).headers["Vary"] == masked(loaded, path, "*").headers["Vary"] == "X-Fields"
+    assert "X-Fields" in loaded.get(path).vary
+    assert "X-Fields" in masked(loaded, path, "*").vary
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
