@@ -6,7 +6,6 @@ from typing import Any
 
 import marshmallow
 from flask import Flask, Response, current_app, g, request
-from flask_limiter import RateLimitExceeded as LimitBreached
 from pymongo.errors import ConnectionFailure, ExecutionTimeout, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
@@ -146,10 +145,6 @@ def register(app: Flask) -> None:
     def unusable_mask(error: mask.MaskError) -> Response:
         kind = ParseError if isinstance(error, mask.ParseError) else MaskError
         return _respond(kind(str(error)))
-
-    @app.errorhandler(LimitBreached)
-    def limited(error: LimitBreached) -> Response:
-        return _respond(RateLimitExceeded(f"Over the fleet's limit of {error.limit.limit}; see Retry-After."))
 
     @app.errorhandler(UnknownMethod)
     def unknown_method(error: UnknownMethod) -> Response:

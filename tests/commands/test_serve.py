@@ -244,6 +244,15 @@ def test_the_limit_is_exact_over_workers_threads_and_keys(live):
     assert served.get("/drivers", issue_key(db, "calm"))[0] == 200
 
 
+def test_every_worker_tells_the_same_end_of_the_window(live):
+    served, db = live
+    key = issue_key(db, "told")
+    answers = [ask(served, "/api/v1/drivers", key) for _ in range(20)]
+    ends = {int(re.search(r"^X-RateLimit-Reset: (\d+)", answer, re.MULTILINE)[1]) for answer in answers}
+    # The store keeps the end in milliseconds.
+    assert max(ends) - min(ends) <= 1
+
+
 def test_a_revoked_key_is_refused_by_every_worker(live):
     served, db = live
     key = issue_key(db, "revoked")
