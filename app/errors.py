@@ -16,6 +16,7 @@ from schemas import mask
 from schemas.error import ErrorBody, Problem
 
 PROBLEM_JSON = "application/problem+json"
+PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # Seconds after which to ask again when the store does not answer: a failover takes a few.
 STORE_RETRY_AFTER = 2
 
@@ -101,7 +102,7 @@ def body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
     if error.errors is not None:
         plain["errors"] = error.errors
-    dumped: dict[str, Any] = ErrorBody().dump(plain)
+    dumped: dict[str, Any] = PLAIN_BODY.dump(plain)
     return dumped
 
 
@@ -109,7 +110,7 @@ def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     """Return the body of an error as RFC 9457 has it."""
     status = error.status
     own = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
-    dumped: dict[str, Any] = Problem().dump({**own, **body(error, request_id)})
+    dumped: dict[str, Any] = PROBLEM_BODY.dump({**own, **body(error, request_id)})
     return dumped
 
 
@@ -125,6 +126,8 @@ def _respond(error: BaseExtApiException) -> Response:
 
 def _wants_problem() -> bool:
     # Asked for by name: the `*/*` of most clients means plain JSON.
+    if PROBLEM_JSON not in request.headers.get("Accept", "").lower():
+        return False
     wanted = dict.fromkeys((PROBLEM_JSON, "application/json"), 0.0)
     for name, quality in request.accept_mimetypes:
         kind = name.partition(";")[0].strip().lower()

@@ -24,8 +24,7 @@ def register(app: Flask, config: Config) -> None:
 
     @app.after_request
     def complete(response: Response) -> Response:
-        response.headers["X-Request-ID"] = g.request_id
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.extend({"X-Request-ID": g.request_id, "X-Content-Type-Options": "nosniff"})
         response.headers.setdefault("Cache-Control", "private")
         if config.cors_origins:
             _allow_origin(config, response)

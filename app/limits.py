@@ -105,11 +105,15 @@ def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
         if standing is None:
             return response
         limit, _, remaining, reset_at, wait = standing
-        response.headers["X-RateLimit-Limit"] = str(limit.amount)
-        response.headers["X-RateLimit-Remaining"] = str(remaining)
-        response.headers["X-RateLimit-Reset"] = str(reset_at)
-        response.headers["RateLimit-Policy"] = f'"{POLICY}";q={limit.amount};w={limit.get_expiry()}'
-        response.headers["RateLimit"] = f'"{POLICY}";r={remaining};t={wait}'
+        response.headers.extend(
+            {
+                "X-RateLimit-Limit": str(limit.amount),
+                "X-RateLimit-Remaining": str(remaining),
+                "X-RateLimit-Reset": str(reset_at),
+                "RateLimit-Policy": f'"{POLICY}";q={limit.amount};w={limit.get_expiry()}',
+                "RateLimit": f'"{POLICY}";r={remaining};t={wait}',
+            }
+        )
         return response
 
 
