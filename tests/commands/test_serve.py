@@ -263,6 +263,26 @@ def test_a_revoked_key_is_refused_by_every_worker(live):
     until(lambda: {served.get("/drivers", key)[0] for _ in range(8)} == {401})
 
 
+def workers(served):
+    """Return the process ids of the workers, oldest first."""
+    pid = served.process.pid
+    return [int(found) for found in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_no_request_is_lost_while_the_workers_are_made_anew(live):
+    served, _ = live
+    before = workers(served)
+    served.process.send_signal(signal.SIGHUP)
+    until(lambda: served.get("/healthz")[0] == 200 and not {*before} & {*workers(served)})
+    assert {served.get("/healthz")[0] for _ in range(20)} == {200}
+
+
+def test_a_worker_that_died_is_replaced_where_it_listened(live):
+    served, _ = live
+    os.kill(workers(served)[0], signal.SIGKILL)
+    assert {served.get("/healthz")[0] for _ in range(20)} == {200}
+
+
 def fails(tmp_path, *options, **environment):
     """Return the one line with which it ends."""
     with Served(tmp_path / "data", *options, **environment) as served:
