@@ -1,6 +1,7 @@
 """The service: a Flask application that reads driving data from MongoDB."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from flask import Flask
@@ -45,8 +46,14 @@ def openapi_document(public_base_url: str) -> bytes:
     return openapi.document(_routed_app(), public_base_url)
 
 
+class _Service(Flask):
+    def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
+        # Nothing here is asynchronous; Flask looks anew at every hook of every request.
+        return func
+
+
 def _routed_app() -> Flask:
-    app = Flask("app", static_folder=None)
+    app = _Service("app", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     app.url_map.converters["segment"] = SegmentConverter

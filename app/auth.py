@@ -4,10 +4,9 @@ from flask import Flask, g, request
 from werkzeug.exceptions import MethodNotAllowed
 
 from app.config import API
-from app.db import get_db
 from app.errors import Unauthorized
 from app.limits import count_failure
-from app.store import keys
+from app.store.keys import LiveKeys
 
 PUBLIC_ENDPOINTS = frozenset({"health.get_health", "docs.get_document", "docs.get_page", "docs.get_file"})
 SCHEME = "apikey"
@@ -15,6 +14,7 @@ SCHEME = "apikey"
 
 def register(app: Flask) -> None:
     """Make `app` find out the fleet, `g.key.fleet`, before anything else is decided."""
+    live_keys = LiveKeys(app.extensions["db"])
 
     @app.before_request
     def authenticate() -> None:
@@ -24,7 +24,7 @@ def register(app: Flask) -> None:
         if request.endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
             return
         scheme, _, key = request.headers.get("Authorization", "").partition(" ")
-        found = keys.get_key(get_db(), key.strip()) if scheme.lower() == SCHEME else None
+        found = live_keys.get(key.strip()) if scheme.lower() == SCHEME else None
         if found is None:
             count_failure(request.remote_addr or "")
             raise Unauthorized

@@ -6,7 +6,6 @@ from typing import Any
 
 import marshmallow
 from flask import Flask, Response, current_app, g, request
-from flask_limiter import RateLimitExceeded as LimitBreached
 from pymongo.errors import ConnectionFailure, ExecutionTimeout, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
@@ -18,6 +17,7 @@ from schemas import mask
 from schemas.error import ErrorBody, Problem
 
 PROBLEM_JSON = "application/problem+json"
+PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # Seconds after which to ask again when the store does not answer: a failover takes a few.
 STORE_RETRY_AFTER = 2
 
@@ -103,7 +103,7 @@ def body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
     if error.errors is not None:
         plain["errors"] = error.errors
-    dumped: dict[str, Any] = ErrorBody().dump(plain)
+    dumped: dict[str, Any] = PLAIN_BODY.dump(plain)
     return dumped
 
 
@@ -111,7 +111,7 @@ def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     """Return the body of an error as RFC 9457 has it."""
     status = error.status
     own = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
-    dumped: dict[str, Any] = Problem().dump({**own, **body(error, request_id)})
+    dumped: dict[str, Any] = PROBLEM_BODY.dump({**own, **body(error, request_id)})
     return dumped
 
 
@@ -127,6 +127,8 @@ def _respond(error: BaseExtApiException) -> Response:
 
 def _wants_problem() -> bool:
     # Asked for by name: the `*/*` of most clients means plain JSON.
+    if PROBLEM_JSON not in request.headers.get("Accept", "").lower():
+        return False
     wanted = dict.fromkeys((PROBLEM_JSON, "application/json"), 0.0)
     for name, quality in request.accept_mimetypes:
         kind = name.partition(";")[0].strip().lower()
@@ -151,10 +153,6 @@ def register(app: Flask) -> None:
     @app.errorhandler(UnknownDrivers)
     def unknown_drivers(error: UnknownDrivers) -> Response:
         return _respond(NotFound(f"Not in this fleet: {', '.join(error.driver_ids)}"))
-
-    @app.errorhandler(LimitBreached)
-    def limited(error: LimitBreached) -> Response:
-        return _respond(RateLimitExceeded(f"Over the fleet's limit of {error.limit.limit}; see Retry-After."))
 
     @app.errorhandler(UnknownMethod)
     def unknown_method(error: UnknownMethod) -> Response:

@@ -6,12 +6,22 @@ import secrets
 from flask import Flask, Response, g, request
 
 from app.config import Config
-from schemas.header import AnswerHeaders, LimitHeaders, MaskHeaders, RetryHeaders, header_names
+from schemas.header import (
+    AnswerHeaders,
+    ConditionHeaders,
+    LimitHeaders,
+    MaskHeaders,
+    RetryHeaders,
+    TagHeaders,
+    header_names,
+)
 
 SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # What a browser's script may send, and what of an answer it may read.
-CORS_REQUEST_HEADERS = ", ".join(("Authorization", "Content-Type", *header_names(MaskHeaders()), "X-Request-ID"))
-CORS_ANSWER_HEADERS = ", ".join(header_names(AnswerHeaders(), LimitHeaders(), RetryHeaders()))
+CORS_REQUEST_HEADERS = ", ".join(
+    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionHeaders()), "X-Request-ID")
+)
+CORS_ANSWER_HEADERS = ", ".join(header_names(AnswerHeaders(), TagHeaders(), LimitHeaders(), RetryHeaders()))
 
 
 def register(app: Flask, config: Config) -> None:
@@ -24,8 +34,7 @@ def register(app: Flask, config: Config) -> None:
 
     @app.after_request
     def complete(response: Response) -> Response:
-        response.headers["X-Request-ID"] = g.request_id
-        response.headers["X-Content-Type-Options"] = "nosniff"
+        response.headers.extend({"X-Request-ID": g.request_id, "X-Content-Type-Options": "nosniff"})
         response.headers.setdefault("Cache-Control", "private")
         if config.cors_origins:
             _allow_origin(config, response)

@@ -1,19 +1,18 @@
-"""The rate limit: calls of a fleet, counted by Flask-Limiter in a storage that all workers and hosts share.
+"""The rate limit: calls of a fleet, counted in a storage that all workers and hosts share.
 
 The windows are fixed: one opens with a fleet's first call and closes a period later. That is exact within a window;
-across the edge of two windows up to twice the limit can pass within one period. A call costs an operation of the
-storage to count and two to tell the client. With the storage down the service goes on, uncounted, and the log says so.
+across the edge of two windows up to twice the limit can pass within one period. A call costs one operation of the
+storage, and one more where a worker does not know yet when the window closes. With the storage down the service goes
+on, uncounted, and the log says so.
 """
 
 import math
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
-from flask import Flask, Response, current_app, g, request
-from flask_limiter import Limiter
-from flask_limiter.constants import ConfigVars
+from flask import Flask, Response, current_app, g
 from limits import RateLimitItem
-from limits.storage import MongoDBStorage
+from limits.storage import MemoryStorage, MongoDBStorage, Storage, storage_from_string
 from pymongo import MongoClient
 
 from app.config import Config, ConfigError
@@ -24,89 +23,113 @@ POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
 # Redis is as near as the store, and a call waits for it before anything else.
 REDIS_TIMEOUT_SECONDS = 0.5
-# limits asks Redis for whole seconds, which it rounds, and adds them to a clock rounded down.
-REDIS_ROUNDING_SECONDS = 1.5
+# limits asks Redis for whole seconds, which Redis rounds.
+REDIS_ROUNDING_SECONDS = 0.5
+# A window takes 300 bytes; addresses have one too, and a client may come from very many.
+MAX_KNOWN_WINDOWS = 10_000
+
+
+class Standing(NamedTuple):
+    """Where a fleet or an address stands after a call: whether that was within the limit, and how many are left.
+
+    The window has surely closed at `reset_at` (epoch seconds), `wait_seconds` (at least 1) after the call.
+    """
+
+    limit: RateLimitItem
+    within: bool
+    remaining: int
+    reset_at: int
+    wait_seconds: int
+
+
+class Limiter:
+    """Counts calls in a storage. `rounding` is by how many seconds the storage may tell a window's end too early."""
+
+    def __init__(self, storage: Storage, rounding: float = 0.0) -> None:
+        self.storage, self._rounding = storage, rounding
+        self._windows: dict[str, tuple[float, int]] = {}
+        self._told_of_failure = -math.inf
+
+    def count(self, limit: RateLimitItem, *identity: str) -> Standing | None:
+        """Count a call, and return where that leaves its caller; None where the storage fails."""
+        try:
+            count, now, closes_at = self._count(limit.key_for(*identity), limit.get_expiry())
+        except Exception as error:
+            # Each storage raises errors of its own.
+            self._tell_of_failure(error)
+            return None
+        left, wait = limit.amount - count, math.floor(closes_at - now) + 1
+        return Standing(limit, left >= 0, max(0, left), int(closes_at) + 1, max(1, wait))
+
+    def _count(self, key: str, period: int) -> tuple[int, float, float]:
+        count, now = self.storage.incr(key, period), time.time()
+        closes_at, counted = self._windows.get(key, (0.0, 0))
+        if count == 1:
+            closes_at = now + period
+        elif closes_at <= now or count < counted:
+            # Another worker opened this window: counts only grow within one.
+            closes_at = self.storage.get_expiry(key) + self._rounding
+        if len(self._windows) >= MAX_KNOWN_WINDOWS:
+            self._windows.clear()
+        self._windows[key] = closes_at, count
+        return count, now, closes_at
+
+    def _tell_of_failure(self, error: Exception) -> None:
+        """Say in the log, once a minute and worker, that calls are not counted."""
+        if (now := time.monotonic()) - self._told_of_failure >= SECONDS_BETWEEN_WARNINGS:
+            self._told_of_failure = now
+            current_app.logger.warning("the rate limit's storage fails, serving uncounted: %s", error)
 
 
 def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
     """Count every authenticated call of `app`, whatever becomes of it, and tell the client where it stands."""
-    # By default a call of an unknown path, which has no endpoint, is not counted.
-    app.config[ConfigVars.REQUEST_IDENTIFIER] = lambda: request.endpoint or "unknown"
-    storage = _storage(config, client)
     try:
-        limiter = Limiter(
-            key_func=lambda: g.key.fleet,
-            app=app,
-            application_limits=[str(config.rate_limit)],
-            strategy="fixed-window",
-            swallow_errors=True,
-            **storage,
-        )
+        limiter = app.extensions["rate_limiter"] = _limiter(config, client)
+    except ConfigError:
+        raise
     except Exception:
         # Each storage raises errors of its own, some of them with the URI.
         raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: no storage can be opened with it.") from None
-    app.extensions["rate_limiter"] = limiter
 
-    @limiter.request_filter
-    def is_exempt() -> bool:
-        return "key" not in g
+    @app.before_request
+    def count() -> None:
+        if "key" not in g:
+            return
+        standing = g.standing = limiter.count(config.rate_limit, POLICY, g.key.fleet)
+        if standing and not standing.within:
+            raise _exceeded(standing, "the fleet's limit of {}")
 
     @app.after_request
     def tell(response: Response) -> Response:
-        if "key" not in g:
+        standing: Standing | None = g.get("standing")
+        if standing is None:
             return response
-        # Of a call that could not be counted, Flask-Limiter knows no limit.
-        if (limit := limiter.current_limit) is None:
-            _tell_of_failure(None)
-            return response
-        try:
-            reset_time, remaining = limit.window
-        except Exception as error:
-            _tell_of_failure(error)
-            return response
-        amount, (reset_at, wait) = limit.limit.amount, _reopens(reset_time)
-        response.headers["X-RateLimit-Limit"] = str(amount)
-        response.headers["X-RateLimit-Remaining"] = str(remaining)
-        response.headers["X-RateLimit-Reset"] = str(reset_at)
-        response.headers["RateLimit-Policy"] = f'"{POLICY}";q={amount};w={limit.limit.get_expiry()}'
-        response.headers["RateLimit"] = f'"{POLICY}";r={remaining};t={wait}'
-        if limit.breached:
-            response.headers["Retry-After"] = str(wait)
+        limit, _, remaining, reset_at, wait = standing
+        response.headers.extend(
+            {
+                "X-RateLimit-Limit": str(limit.amount),
+                "X-RateLimit-Remaining": str(remaining),
+                "X-RateLimit-Reset": str(reset_at),
+                "RateLimit-Policy": f'"{POLICY}";q={limit.amount};w={limit.get_expiry()}',
+                "RateLimit": f'"{POLICY}";r={remaining};t={wait}',
+            }
+        )
         return response
 
 
 def count_failure(address: str) -> None:
     """Count a call without a valid key from a client address. Raises RateLimitExceeded past the limit."""
-    limiter = current_app.extensions["rate_limiter"].limiter
+    limiter: Limiter = current_app.extensions["rate_limiter"]
     limit: RateLimitItem = current_app.extensions["config"].auth_failure_limit
-    identity = ("authentication-failure", address)
-    try:
-        within = limiter.hit(limit, *identity)
-        window = None if within else limiter.get_window_stats(limit, *identity)
-    except Exception as error:
-        _tell_of_failure(error)
-        return
-    if window is not None:
-        _, wait = _reopens(window.reset_time)
-        raise RateLimitExceeded(
-            f"Over the limit of {limit} for calls without a valid key; see Retry-After.",
-            headers={"Retry-After": str(wait)},
-        )
+    standing = limiter.count(limit, "authentication-failure", address)
+    if standing and not standing.within:
+        raise _exceeded(standing, "the limit of {} for calls without a valid key")
 
 
-def _tell_of_failure(error: Exception | None) -> None:
-    """Say in the log, once a minute and worker, that calls are not counted."""
-    last = current_app.extensions.get("rate_limit_failure_told", -math.inf)
-    if (now := time.monotonic()) - last >= SECONDS_BETWEEN_WARNINGS:
-        current_app.extensions["rate_limit_failure_told"] = now
-        current_app.logger.warning("the rate limit's storage fails, serving uncounted: %s", error or "not reached")
-
-
-def _reopens(reset_time: float) -> tuple[int, int]:
-    """Return when a window has surely closed: in epoch seconds, and in whole seconds from now, at least 1."""
-    if current_app.extensions["config"].ratelimit_storage_uri.startswith("redis"):
-        reset_time += REDIS_ROUNDING_SECONDS
-    return int(reset_time) + 1, max(1, math.floor(reset_time - time.time()) + 1)
+def _exceeded(standing: Standing, limit: str) -> RateLimitExceeded:
+    return RateLimitExceeded(
+        f"Over {limit.format(standing.limit)}; see Retry-After.", headers={"Retry-After": str(standing.wait_seconds)}
+    )
 
 
 class _ClientStorage(MongoDBStorage):
@@ -122,18 +145,17 @@ class _ClientStorage(MongoDBStorage):
         pass
 
 
-def _storage(config: Config, client: MongoClient[Any]) -> dict[str, Any]:
+def _limiter(config: Config, client: MongoClient[Any]) -> Limiter:
     uri = config.ratelimit_storage_uri
-    if not uri and not config.mongodb_uri:
-        # A store in memory lives in one process, and so may the counters.
-        return {"storage_uri": "memory://"}
     if uri.startswith("redis"):
         timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
-        return {"storage_uri": uri, "storage_options": timeouts}
-    if uri.startswith("memory"):
-        return {"storage_uri": uri}
+        storage: Any = storage_from_string(uri, **timeouts)
+        return Limiter(storage, REDIS_ROUNDING_SECONDS)
+    # A store in memory lives in one process, and so may the counters.
+    if uri.startswith("memory") or not (uri or config.mongodb_uri):
+        return Limiter(MemoryStorage())
     if uri:
         client = bounded_client(uri, "RATELIMIT_STORAGE_URI")
     # A database of its own, so that the service needs no right to write to the data.
-    options = {"client": client, "database_name": f"{config.mongodb_database}_limits"}
-    return {"storage_uri": "mongodb-client://", "storage_options": options}
+    options: dict[str, Any] = {"client": client}
+    return Limiter(_ClientStorage("", f"{config.mongodb_database}_limits", **options))

@@ -30,8 +30,6 @@ def settings(level: str) -> dict[str, Any]:
         "root": {"level": "WARNING", "handlers": ["stderr"]},
         "loggers": {
             "app": {"level": level},
-            # It logs a traceback for every call that it could not count; app.limits says so in its own way.
-            "flask-limiter": {"level": "CRITICAL"},
             "gunicorn.error": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
             "gunicorn.access": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
         },

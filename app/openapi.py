@@ -26,10 +26,12 @@ from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT
 from schemas.header import (
     AnswerHeaders,
     ChallengeHeaders,
+    ConditionHeaders,
     LimitHeaders,
     MaskHeaders,
     MethodHeaders,
     RetryHeaders,
+    TagHeaders,
     header_names,
 )
 
@@ -48,7 +50,8 @@ Dates are `YYYY-MM-DD`, times epoch milliseconds, both in UTC. Distances are in 
 durations in seconds, headings in degrees from North. Percent-encode identifiers, slashes included.
 
 A key opens one fleet; send it as `Authorization: APIKEY <key>`. Every call with it counts against the fleet's limit, of
-which the `RateLimit` headers tell. Pages go on until `next_page` is null. `X-Fields` prunes an answer.
+which the `RateLimit` headers tell. Pages go on until `next_page` is null. `X-Fields` prunes an answer. An answer has an
+`ETag`: send it as `If-None-Match` to be told, by an empty 304, that the answer still holds.
 
 Input is strict: unknown parameters, one given twice, and other spellings of numbers and dates are a ValidationError.
 Identifiers have 1 to 128 bytes of UTF-8, and no control characters. Errors are `application/json`, or
@@ -116,13 +119,21 @@ def document(app: Flask, base_url: str) -> bytes:
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     converter = cast(OpenAPIConverter, plugin.converter)
-    for shape in (AnswerHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
+    for shape in (AnswerHeaders, TagHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
         for found in converter.schema2parameters(shape(), location="header"):
             spec.components.header(found["name"], {name: found[name] for name in ("description", "required", "schema")})
-    for found in converter.schema2parameters(MaskHeaders(), location="header"):
-        spec.components.parameter(found["name"], "header", found)
+    for asking in (MaskHeaders, ConditionHeaders):
+        for found in converter.schema2parameters(asking(), location="header"):
+            spec.components.parameter(found["name"], "header", found)
     for status, kinds in _kinds().items():
         spec.components.response(_response_name(status), _error_response(status, kinds))
+    spec.components.response(
+        _response_name(HTTPStatus.NOT_MODIFIED),
+        {
+            "description": "The client holds the answer.",
+            "headers": _headers(AnswerHeaders(), TagHeaders(), LimitHeaders()),
+        },
+    )
     for rule, operation in _operations(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
         spec.path(path, operations={"get": _described(app, rule, operation, converter)})
@@ -181,20 +192,21 @@ def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIC
     parameters = converter.schema2parameters(operation.query, location="query")
     in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
     in_query = [found for found in parameters if found["name"] not in rule.arguments]
+    in_headers = header_names(MaskHeaders(), ConditionHeaders()) if operation.masks else []
     in_query.sort(key=lambda found: not found["required"])
     described: dict[str, Any] = {
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
         "operationId": first + "".join(map(str.capitalize, words)),
         "summary": summary.removesuffix("."),
         "description": more.strip(),
-        "parameters": [*in_path, *in_query, *(header_names(MaskHeaders()) if operation.masks else [])],
+        "parameters": [*in_path, *in_query, *in_headers],
         "responses": {str(int(status)): response for status, response in _responses(operation, public=public).items()},
     }
     return {**described, "security": []} if public else described
 
 
 def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
-    carried = (AnswerHeaders(),) if public else (AnswerHeaders(), LimitHeaders())
+    carried = (AnswerHeaders(),) if public else (AnswerHeaders(), TagHeaders(), LimitHeaders())
     found: dict[HTTPStatus, Any] = {
         HTTPStatus.OK: {
             "description": inspect.getdoc(type(operation.answer)),
@@ -203,7 +215,7 @@ def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
         }
     }
     if not public:
-        return found | {status: _response_name(status) for status in _kinds()}
+        return found | {status: _response_name(status) for status in (HTTPStatus.NOT_MODIFIED, *_kinds())}
     for status in NO_KEY_NEEDED:
         kinds = [kind for kind in _kinds()[status] if operation.masks or not issubclass(kind, errors.MaskError)]
         found[status] = _error_response(status, kinds, counted=False)

@@ -1,5 +1,6 @@
 """Paths as the client sent them, so that an encoded slash stays part of its identifier."""
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
@@ -8,6 +9,9 @@ from werkzeug.routing import BaseConverter
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+# What stands for itself in every spelling (RFC 3986, 2.3), and the slash between.
+UNRESERVED = re.compile(r"[A-Za-z0-9._~/-]*")
 
 
 class EncodedPaths:
@@ -20,7 +24,9 @@ class EncodedPaths:
         self.app = app
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        path = "/".join(_respelled(segment) for segment in _sent_path(environ).split("/"))
+        path = _sent_path(environ)
+        if not UNRESERVED.fullmatch(path):
+            path = "/".join(map(_respelled, path.split("/")))
         # Werkzeug drops slashes at the beginning; a doubled one is another path.
         environ["PATH_INFO"] = f"/%2F{path[2:]}" if path.startswith("//") else path
         return self.app(environ, start_response)

@@ -24,6 +24,27 @@ class MaskHeaders(Schema):
     )
 
 
+class ConditionHeaders(Schema):
+    """Of a request from a client that holds an earlier answer."""
+
+    held = Text(
+        "The `ETag` of the answer that the client holds, or several, separated by commas: where one still holds, the "
+        "answer is an empty 304.",
+        data_key="If-None-Match",
+    )
+
+
+class TagHeaders(Schema):
+    """Of an answer that a client may keep, and ask again for."""
+
+    tag = Text(
+        "What tells this answer from all others to the request; to be sent as If-None-Match.",
+        example='"5b0c9d2f8a1e4c7d6f3b2a19"',
+        data_key="ETag",
+        required=True,
+    )
+
+
 class AnswerHeaders(Schema):
     """Of every answer."""
 
@@ -34,7 +55,8 @@ class AnswerHeaders(Schema):
         required=True,
     )
     cache_control = Text(
-        "Who may keep the answer: `private` is the client alone.",
+        "Who may keep the answer: `private` is the client alone; with `no-cache` it asks each time whether that "
+        "still holds.",
         example="private",
         data_key="Cache-Control",
         required=True,

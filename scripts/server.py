@@ -9,6 +9,7 @@ from typing import Any
 import click
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+from gunicorn.sock import create_sockets
 from pymongo import MongoClient
 
 from app import create_app
@@ -48,6 +49,8 @@ class Server(BaseApplication):  # type: ignore[misc]
             "forwarder_headers": "",
             "control_socket_disable": True,
             "logconfig_dict": log_settings(self._config.log_level),
+            "on_starting": self._listen,
+            "pre_fork": _give_socket,
             "when_ready": self._greet,
         }
         for name, value in options.items():
@@ -57,8 +60,30 @@ class Server(BaseApplication):  # type: ignore[misc]
         """Return the application."""
         return create_app(self._config, self._client)
 
+    def _listen(self, arbiter: Any) -> None:
+        # Of one socket one worker often takes nearly every connection; of several on a port, each gets its share from
+        # Linux. They are the arbiter's: with reuse_port gunicorn has each worker make its own, and what waits there is
+        # lost when that worker ends.
+        if sys.platform == "linux" and not self._config.bind.startswith("unix:"):
+            self.cfg.set("reuse_port", True)
+            arbiter.LISTENERS = [
+                found for _ in range(self.cfg.workers) for found in create_sockets(self.cfg, arbiter.log)
+            ]
+            self.cfg.set("reuse_port", False)
+
     def _greet(self, arbiter: Any) -> None:
+        # With a worker less nobody would answer at its socket.
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         # A service manager says SIGHUP to reload, and has no terminal; a terminal says it when it is closed.
         if sys.stderr.isatty():
             signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         click.echo("\n".join(self._greeting))
+
+
+def _give_socket(arbiter: Any, worker: Any) -> None:
+    """Give a worker the one socket that has no worker, or else the one whose newest worker is the oldest."""
+    newest = dict.fromkeys(arbiter.LISTENERS, 0)
+    for other in arbiter.WORKERS.values():
+        (listener,) = other.sockets
+        newest[listener] = max(newest[listener], other.age)
+    worker.sockets = [min(newest, key=newest.__getitem__)]

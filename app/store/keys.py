@@ -19,11 +19,41 @@ LIVE = "live"
 FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
+# Revocation is to take hold within 5 seconds.
+SECONDS_KNOWN = 3
+# A key takes 500 bytes.
+MAX_KNOWN_KEYS = 10_000
+
+
 class Key(NamedTuple):
-    """A key that lets in: its id, which is no secret, and its fleet."""
+    """A key that lets in: its id, which is no secret, its fleet, and when it expires, in epoch ms, if it does."""
 
     key_id: str
     fleet: str
+    expires_at: int | None = None
+
+
+class LiveKeys:
+    """The keys of a store that let in, each asked for at most every SECONDS_KNOWN, whichever thread wants it."""
+
+    def __init__(self, db: Database[Document]) -> None:
+        self._db = db
+        self._known: dict[str, tuple[float, Key]] = {}
+
+    def get(self, key: str) -> Key | None:
+        """Return the Key as get_key does, or did lately: a revoked one may let in for SECONDS_KNOWN yet."""
+        name, now = digest(key), time.time()
+        if known := self._known.get(name):
+            asked_at, found = known
+            # A clock set back makes nothing known for longer.
+            if 0 <= now - asked_at < SECONDS_KNOWN and not _has_expired(found.expires_at):
+                return found
+        if answer := get_key(self._db, key):
+            # Only what lets in is kept, so that nobody without a key can fill this.
+            if len(self._known) >= MAX_KNOWN_KEYS:
+                self._known.clear()
+            self._known[name] = now, answer
+        return answer
 
 
 def make_key() -> str:
@@ -50,15 +80,20 @@ def get_key(db: Database[Document], key: str) -> Key | None:
     if not is_well_formed(key):
         return None
     stored = db["keys"].find_one({"digest": digest(key)})
-    return Key(stored["key_id"], stored["fleet"]) if stored and state(stored) == LIVE else None
+    if not stored or state(stored) != LIVE:
+        return None
+    return Key(stored["key_id"], stored["fleet"], stored["expires_at"])
 
 
 def state(stored: Document) -> str:
     """Return whether a stored key is live, revoked or expired by now."""
     if stored["revoked_at"] is not None:
         return "revoked"
-    expires_at = stored["expires_at"]
-    return "expired" if expires_at is not None and expires_at <= time.time() * 1000 else LIVE
+    return "expired" if _has_expired(stored["expires_at"]) else LIVE
+
+
+def _has_expired(expires_at: int | None) -> bool:
+    return expires_at is not None and expires_at <= time.time() * 1000
 
 
 def _checksum(body: str) -> str:

@@ -182,7 +182,9 @@ def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warn
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri):
     """The service as in production, and its database."""
-    with serving(mongod_uri, tmp_path_factory.mktemp("live"), "live", RATE_LIMIT="60 per minute") as found:
+    limits = {"RATE_LIMIT": "60 per minute", "AUTH_FAILURE_LIMIT": "100000 per minute"}
+    # Nobody reads the log, which a test of very many requests would fill.
+    with serving(mongod_uri, tmp_path_factory.mktemp("live"), "live", LOG_LEVEL="WARNING", **limits) as found:
         yield found
 
 
@@ -244,12 +246,41 @@ def test_the_limit_is_exact_over_workers_threads_and_keys(live):
     assert served.get("/drivers", issue_key(db, "calm"))[0] == 200
 
 
+def test_every_worker_tells_the_same_end_of_the_window(live):
+    served, db = live
+    key = issue_key(db, "told")
+    answers = [ask(served, "/api/v1/drivers", key) for _ in range(20)]
+    ends = {int(re.search(r"^X-RateLimit-Reset: (\d+)", answer, re.MULTILINE)[1]) for answer in answers}
+    # The store keeps the end in milliseconds.
+    assert max(ends) - min(ends) <= 1
+
+
 def test_a_revoked_key_is_refused_by_every_worker(live):
     served, db = live
     key = issue_key(db, "revoked")
     assert served.get("/drivers", key)[0] == 200
     db["keys"].update_one({"fleet": "revoked"}, {"$set": {"revoked_at": 1}})
-    assert {served.get("/drivers", key)[0] for _ in range(8)} == {401}
+    until(lambda: {served.get("/drivers", key)[0] for _ in range(8)} == {401})
+
+
+def workers(served):
+    """Return the process ids of the workers, oldest first."""
+    pid = served.process.pid
+    return [int(found) for found in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_no_request_is_lost_while_the_workers_are_made_anew(live):
+    served, _ = live
+    before = workers(served)
+    served.process.send_signal(signal.SIGHUP)
+    until(lambda: served.get("/healthz")[0] == 200 and not {*before} & {*workers(served)})
+    assert {served.get("/healthz")[0] for _ in range(20)} == {200}
+
+
+def test_a_worker_that_died_is_replaced_where_it_listened(live):
+    served, _ = live
+    os.kill(workers(served)[0], signal.SIGKILL)
+    assert {served.get("/healthz")[0] for _ in range(20)} == {200}
 
 
 def fails(tmp_path, *options, **environment):

@@ -103,6 +103,15 @@ def test_a_stale_week_is_added_up_in_full(db, sent):
     assert stage(found, "$group")["_id"] == "$day.driver_id"
 
 
+def test_a_key_is_asked_for_once_in_three_seconds(service, sent, recorder, clock):
+    sent(TRIPS, "limit")
+    sent(TRIPS, "limit")
+    assert ("find", "keys") not in targets(recorder.reads)
+    clock.shift(3)
+    sent(TRIPS, "limit")
+    assert targets(recorder.reads).count(("find", "keys")) == 1
+
+
 def test_trips_are_found_with_exactly_the_fields_asked_for_and_not_counted(sent):
     known, found = sent(TRIPS, "{trips{trip_id,distance_miles}}")
     assert target(known) == SPANS

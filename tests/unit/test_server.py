@@ -1,0 +1,48 @@
+"""scripts/server.py: which worker listens where."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from scripts.server import _give_socket
+
+
+@pytest.fixture
+def arbiter():
+    """What of gunicorn's arbiter decides: two sockets, a worker at each, and workers by process id."""
+    found = SimpleNamespace(LISTENERS=["a", "b"], WORKERS={})
+    for _ in range(2):
+        spawn(found)
+    return found
+
+
+def spawn(arbiter):
+    """Give a worker its socket as gunicorn spawns it, and return that."""
+    age = max(arbiter.WORKERS, default=0) + 1
+    worker = SimpleNamespace(age=age, sockets=arbiter.LISTENERS)
+    _give_socket(arbiter, worker)
+    arbiter.WORKERS[age] = worker
+    return worker.sockets
+
+
+def test_each_worker_has_a_socket_of_its_own(arbiter):
+    assert [worker.sockets for worker in arbiter.WORKERS.values()] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(("died", "socket"), [(1, "a"), (2, "b")])
+def test_the_next_worker_takes_the_place_of_one_that_died(arbiter, died, socket):
+    del arbiter.WORKERS[died]
+    assert spawn(arbiter) == [socket]
+
+
+def test_a_reload_puts_a_new_worker_at_every_socket(arbiter):
+    assert [spawn(arbiter), spawn(arbiter)] == [["a"], ["b"]]
+
+
+@pytest.mark.parametrize(("died", "socket"), [(3, "a"), (4, "b")])
+@pytest.mark.parametrize("gone", [[], [1], [2], [1, 2]])
+def test_a_new_worker_that_died_while_the_old_ones_end_is_replaced_where_it_was(arbiter, gone, died, socket):
+    spawn(arbiter), spawn(arbiter)
+    for age in (*gone, died):
+        del arbiter.WORKERS[age]
+    assert spawn(arbiter) == [socket]
