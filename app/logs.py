@@ -31,7 +31,6 @@ def settings(level: str) -> dict[str, Any]:
         "loggers": {
             "app": {"level": level},
             "gunicorn.error": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
-            "gunicorn.access": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
         },
     }
 
