@@ -31,7 +31,6 @@ def settings(level: str) -> dict[str, Any]:
         "loggers": {
             "app": {"level": level},
             "gunicorn.error": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
-            "gunicorn.access": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
         },
     }
 
@@ -45,6 +44,7 @@ def register(app: Flask) -> None:
 
     @app.after_request
     def log(response: Response) -> Response:
+        key = g.get("key")
         app.logger.info(
             "%s %s %d %.1fms %sB fleet=%s key=%s request_id=%s",
             request.method,
@@ -52,8 +52,8 @@ def register(app: Flask) -> None:
             response.status_code,
             (time.perf_counter() - g.started) * 1000,
             response.content_length or 0,
-            g.key.fleet if "key" in g else "-",
-            g.key.key_id if "key" in g else "-",
+            key.fleet if key else "-",
+            key.key_id if key else "-",
             g.request_id,
         )
         return response

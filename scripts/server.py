@@ -9,6 +9,7 @@ from typing import Any
 import click
 from flask import Flask
 from gunicorn.app.base import BaseApplication
+from gunicorn.glogging import Logger
 from gunicorn.sock import create_sockets
 from pymongo import MongoClient
 
@@ -25,6 +26,11 @@ WORKER_TIMEOUT_SECONDS = 30
 GRACEFUL_TIMEOUT_SECONDS = 20
 # Longer than the idle timeout that load balancers come with, so that it is they who close an idle connection.
 KEEPALIVE_SECONDS = 75
+
+
+class _Log(Logger):  # type: ignore[misc]
+    # The application writes the line of a request; with a logging configuration gunicorn makes up one too, each time.
+    access_log_enabled = False
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -48,6 +54,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             # No request header may set the path: the routes read it from the request line.
             "forwarder_headers": "",
             "control_socket_disable": True,
+            "logger_class": _Log,
             "logconfig_dict": log_settings(self._config.log_level),
             "on_starting": self._listen,
             "pre_fork": _give_socket,
