@@ -171,10 +171,12 @@ def _event(rng: random.Random, trail: list[Document]) -> Document:
     }
 
 
-def write(path: Path, lines: Iterable[Document], progress: Callable[[int], None] = lambda count: None) -> None:
-    """Write NDJSON, gzip, and tell the number of lines so far every now and then."""
+def write(path: Path, lines: Iterable[Document], progress: Callable[[int], None] = lambda count: None) -> int:
+    """Write NDJSON, gzip, and return the number of lines, which it tells every now and then too."""
+    count = 0
     with gzip.open(path, "wb", compresslevel=GZIP_LEVEL) as file, io.BufferedWriter(file, 1 << 20) as buffer:
         for count, line in enumerate(lines, 1):
             buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
             if count % PROGRESS_LINES == 0:
                 progress(count)
+    return count

@@ -94,13 +94,15 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
     if row == "drivers":
         pages = max(1, shape.drivers // PAGE)
         return [
-            _request("/drivers", {"limit": PAGE, "page": page + 1}, first=ids[page * PAGE]) for page in range(pages)
+            request_of("/drivers", {"limit": PAGE, "page": page + 1}, first=ids[page * PAGE]) for page in range(pages)
         ]
     if row == "trips":
         date = base - datetime.timedelta(shape.days)
         times = {"start": epoch_ms(date), "until": epoch_ms(base)}
         query = {"start_date": date, "limit": PAGE}
-        return [_request(f"/driver/{one}/trips", query, driver=one, date=str(date), **times) for one in ids[:REQUESTS]]
+        return [
+            request_of(f"/driver/{one}/trips", query, driver=one, date=str(date), **times) for one in ids[:REQUESTS]
+        ]
     if row.startswith("detail"):
         return [detail(fleet.trip_id(number % shape.drivers, *_when(number, shape, base)), row) for number in numbers]
     if row == "daily":
@@ -108,12 +110,12 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
         return [aggregates("daily", _twenty(ids, number), days[number % DAYS_A_WEEK]) for number in numbers]
     if row == "weekly":
         return [aggregates("weekly", _twenty(ids, number), monday(base)) for number in numbers]
-    return [_request("/healthz", {})]
+    return [request_of("/healthz", {})]
 
 
 def detail(trip: str, row: str = "detail") -> Request:
     """Return the request of one trip."""
-    request = _request(f"/trip/trip_id/{trip}", {}, trip=trip)
+    request = request_of(f"/trip/trip_id/{trip}", {}, trip=trip)
     return request._replace(headers={"X-Fields": MASK}) if row == "detail, masked" else request
 
 
@@ -121,10 +123,11 @@ def aggregates(kind: str, drivers: list[str], date: datetime.date) -> Request:
     """Return the request of `daily` or `weekly` summaries."""
     dates = [str(date + datetime.timedelta(day)) for day in range(DAYS_A_WEEK)]
     query = [("start_date", date), *(("driver_id", driver) for driver in drivers)]
-    return _request(f"/driver-aggregate/{kind}", query, drivers=drivers, date=str(date), dates=dates)
+    return request_of(f"/driver-aggregate/{kind}", query, drivers=drivers, date=str(date), dates=dates)
 
 
-def _request(path: str, query: Any, **about: Any) -> Request:
+def request_of(path: str, query: Any, **about: Any) -> Request:
+    """Return the request of a path of the API, with what it is about."""
     return Request(API + path + (f"?{urlencode(query)}" if query else ""), about, {})
 
 

@@ -8,7 +8,7 @@ import pickle
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import click
 import orjson
@@ -27,6 +27,7 @@ WARM_UP_SECONDS = 1
 # Sums of the same numbers in another order.
 TOLERANCE = 1e-9
 
+T = TypeVar("T")
 Key = tuple[str, str, int]
 
 
@@ -64,6 +65,29 @@ def fetch(server: Server, asked: Sequence[Request]) -> list[Answer]:
             answer = connection.getresponse()
             answers.append(Answer(answer.status, answer.getheader("ETag"), answer.read()))
     return answers
+
+
+def authorized(asked: Sequence[Request], key: str) -> list[Request]:
+    """Return the requests with a key."""
+    return [one._replace(headers={"Authorization": f"APIKEY {key}", **one.headers}) for one in asked]
+
+
+def holding(service: Server, asked: Sequence[Request]) -> list[Request] | None:
+    """Return the requests of a client that holds the answers already, or None where these have no ETag."""
+    answers = fetch(service, asked)
+    if any(answer.etag is None for answer in answers):
+        return None
+    return [
+        one._replace(headers={**one.headers, "If-None-Match": answer.etag or ""})
+        for one, answer in zip(asked, answers, strict=True)
+    ]
+
+
+def write_requests(name: str, asked: Sequence[Request]) -> Path:
+    """Write a file of requests for wrk."""
+    path = DATA / f"{name.replace(', ', '-')}.requests"
+    path.write_text("\0".join(raw_request(one.path, one.headers) for one in asked))
+    return path
 
 
 def same(one: Any, other: Any) -> bool:
@@ -110,18 +134,14 @@ class Run:
         for row in QUERIES:
             requests = rows.requests(row, shape, base)
             if row != "healthz":
-                requests = [one._replace(headers={"Authorization": f"APIKEY {key}", **one.headers}) for one in requests]
+                requests = authorized(requests, key)
             expected = 200
             if row == "detail, unchanged":
-                first = fetch(service, requests)
-                if first[0].etag is None:
+                unchanged = holding(service, requests)
+                if unchanged is None:
                     self.notes.append(f"{row}: n/a, since the service sends no ETag")
                     continue
-                expected = 304
-                requests = [
-                    one._replace(headers={**one.headers, "If-None-Match": answer.etag or ""})
-                    for one, answer in zip(requests, first, strict=True)
-                ]
+                expected, requests = 304, unchanged
             found = fetch(service, requests)
             for request, answer in zip(requests, found, strict=True):
                 if answer.status != expected:
@@ -151,26 +171,22 @@ class Run:
             return self.asked[row]
         return [one._replace(path=EVE_PATHS[row](**one.about)) for one in self.asked[row]]
 
-    def file(self, name: str, row: str) -> Path:
-        """Return the file with a contestant's requests of a row."""
-        path = DATA / f"{'eve-' if name == 'eve' else ''}{row.replace(', ', '-')}.requests"
-        path.write_text("\0".join(raw_request(one.path, one.headers) for one in self._to(name, row)))
-        return path
-
     def samples(self, stores: tuple[Server, Server]) -> Iterator[tuple[Key, Sample]]:
         """Yield samples, round by round; who comes first rotates, rows and contestants alike."""
         plan = self.plan
         measured = [row for row in plan.measured if row in self.asked]
         turns = {row: [name for name in plan.contestants if takes(name, row)] for row in measured}
-        files = {(name, row): self.file(name, row) for row, all_names in turns.items() for name in all_names}
+        files = {
+            (name, row): write_requests(f"{name}-{row}", self._to(name, row)) for row in turns for name in turns[row]
+        }
         total, done, started = plan.rounds * len(files) * len(plan.connections), 0, time.monotonic()
         for (name, row), file in files.items() if plan.warm_up else ():
             click.echo(f"warming up: {row}, {name}")
             measure(self.servers[name], stores, file, plan.connections[0], WARM_UP_SECONDS)
         for number in range(plan.rounds):
-            for place, row in enumerate(_rotated(measured, number)):
+            for place, row in enumerate(rotated(measured, number)):
                 for connections in plan.connections:
-                    for name in _rotated(turns[row], number + place):
+                    for name in rotated(turns[row], number + place):
                         sample = measure(self.servers[name], stores, files[name, row], connections, plan.seconds)
                         yield (row, name, connections), sample
                         done += 1
@@ -181,7 +197,8 @@ class Run:
                         )
 
 
-def _rotated(items: Sequence[str], by: int) -> list[str]:
+def rotated(items: Sequence[T], by: int) -> list[T]:
+    """Return the items in another order of turn."""
     by %= len(items)
     return [*items[by:], *items[:by]]
 

@@ -29,7 +29,7 @@ DATABASE = "driver_analytics"
 WORKERS, THREADS = 2, 8
 # So high that it refuses nothing; every call is counted all the same.
 RATE_LIMIT = "1000000000 per minute"
-START_SECONDS, STOP_SECONDS = 60, 30
+START_SECONDS, STOP_SECONDS, POLL_SECONDS = 60, 30, 0.05
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 KB_A_PAGE = os.sysconf("SC_PAGE_SIZE") // 1024
 PING = "/api/v1/healthz"
@@ -101,7 +101,7 @@ def running(
             server.pids()
             if time.monotonic() > deadline:
                 raise Failed(f"{name} does not answer; its log is {log_path(name)}")
-            time.sleep(0.05)
+            time.sleep(POLL_SECONDS)
         yield server
     finally:
         process.terminate()
@@ -219,4 +219,7 @@ def contestant(name: str, **env: str) -> Iterator[Server]:
         env["PYTHONPATH"] = ""
     options = ["--bind", env["BIND"]] if Path(words[0]).name == "gunicorn" else []
     with running(name, [*words, *options], port, _http_answers(port, path), env) as server:
+        # The first worker may answer before the second one is there.
+        while len(server.pids()) <= WORKERS:
+            time.sleep(POLL_SECONDS)
         yield server
