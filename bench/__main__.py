@@ -9,7 +9,7 @@ import click
 from bench import data, fleet, report
 from bench.rows import FLEET, QUERIES
 from bench.run import Plan, Run
-from bench.servers import COMMANDS, DATA, Failed, is_installed, redis_server
+from bench.servers import COMMANDS, DATA, Failed, exit_on_sigterm, is_installed, redis_server
 
 CONNECTIONS = (8, 64)
 SMOKE_SHAPE = fleet.Shape(drivers=20, points=30, old_points=6)
@@ -54,6 +54,7 @@ def main(
     if smoke:
         plan = plan._replace(measured=chosen or SMOKE_ROWS, connections=CONNECTIONS[:1], rounds=1, seconds=1)
     whole = not (chosen or contestants or quick or smoke) and scale == 1 and rounds >= 5
+    exit_on_sigterm()
     try:
         samples, notes = _measure(plan, shape, "smoke" if smoke else "bench", keep=keep_data)
     except Failed as error:

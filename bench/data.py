@@ -42,23 +42,21 @@ def digest() -> str:
 
 @contextlib.contextmanager
 def folder(name: str, fits: dict[str, Any], *, keep: bool = False) -> Iterator[tuple[Server, dict[str, Any]]]:
-    """Run mongod on the data folder of a name, emptied unless what it holds `fits`; `keep` asks no more than the date.
+    """Run mongod on the data folder of a name, emptied unless it `fits` and is of today and of the code as it stands.
 
-    Gives mongod and the record of what is loaded, empty where nothing is: the caller adds to it, and it is kept.
+    Gives mongod and the record of what is loaded, to which the caller adds. With `keep` other code's data will do.
     """
-    path = DATA / name
-    fits = {"date": str(fleet.today()), "digest": digest(), **fits}
+    path, made_by = DATA / name, digest()
+    fits = {"date": str(fleet.today()), **fits}
     record = _record(path)
-    if {**fits, "digest": record.get("digest")} != {key: record.get(key) for key in fits} or not (
-        keep or record["digest"] == fits["digest"]
-    ):
+    if not fits.items() <= record.items() or (record["digest"] != made_by and not keep):
         shutil.rmtree(path, ignore_errors=True)
-        record = {}
+        record = {**fits, "digest": made_by}
     with mongod(path / "mongodb") as server:
         try:
             yield server, record
         finally:
-            (path / RECORD).write_text(json.dumps({**record, **fits, "digest": record.get("digest", fits["digest"])}))
+            (path / RECORD).write_text(json.dumps(record))
 
 
 def _record(path: Path) -> dict[str, Any]:
@@ -69,20 +67,20 @@ def _record(path: Path) -> dict[str, Any]:
     return record
 
 
-def make_files(name: str, shape: fleet.Shape, base: datetime.date, ages: range | None = None) -> tuple[Path, Path]:
+def make_files(name: str, shape: fleet.Shape, base: datetime.date) -> tuple[Path, Path]:
     """Write the files of a fleet, or return those of the same shape and date that are there."""
     DATA.mkdir(exist_ok=True)
-    mark = hashlib.sha256(f"{shape} {base} {ages}".encode() + Path(fleet.__file__).read_bytes()).hexdigest()[:12]
+    mark = hashlib.sha256(f"{shape} {base}".encode() + Path(fleet.__file__).read_bytes()).hexdigest()[:12]
     drivers, trips = (DATA / f"{name}-{mark}-{kind}.ndjson.gz" for kind in ("drivers", "trips"))
     for old in DATA.glob(f"{name}-*.ndjson.gz"):
         if old not in (drivers, trips):
             old.unlink()
     if not trips.exists():
         fleet.write(drivers, fleet.drivers(shape.drivers))
-        total = shape.drivers * shape.trips_a_day * len(ages or range(shape.days))
+        total = shape.drivers * shape.trips_a_day * shape.days
         half = trips.with_suffix(".part")
         with click.progressbar(length=total, label=f"making {total} trips") as bar:
-            fleet.write(half, fleet.trips(shape, base, ages), lambda count: bar.update(count - bar.pos))
+            fleet.write(half, fleet.trips(shape, base), lambda count: bar.update(count - bar.pos))
         half.rename(trips)
     return drivers, trips
 

@@ -14,7 +14,7 @@ from bench import data, fleet, report, rows
 from bench.load import Sample, measure
 from bench.rows import Request
 from bench.run import authorized, fetch, holding, rotated, write_requests
-from bench.servers import DATA, Failed, Server, contestant, redis_server
+from bench.servers import DATA, Failed, Server, contestant, exit_on_sigterm, redis_server
 
 CONNECTIONS = 8
 DRIVERS, DAYS, POINTS = 20, 50, 5
@@ -202,6 +202,7 @@ def main(
         rounds, seconds, served, trips, drivers = 1, 1, 1_000, trips[:2], drivers[:3]
     notes: list[str] = []
     base = fleet.today()
+    exit_on_sigterm()
     try:
         with data.folder("growth", {}, keep=keep_data) as (mongod, record), redis_server() as redis:
             load(record, mongod, base, trips, drivers)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from bench.load import Sample
 from bench.rows import TITLES
-from bench.servers import EVE, PEERS, ROOT
+from bench.servers import COMMANDS, EVE, PEERS, ROOT
 from scripts.embedded import find_mongod
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -88,7 +88,7 @@ def full_table(samples: Samples, row: str) -> str:
     """Return all figures of one row of requests."""
     lines = []
     for connections in sorted({number for name, _, number in samples if name == row}):
-        for contestant in dict.fromkeys(name for one, name, _ in samples if one == row):
+        for contestant in COMMANDS:
             found = samples.get((row, contestant, connections))
             if found:
                 middle = Sample(*map(median, zip(*found, strict=True)))
@@ -120,21 +120,23 @@ def full_table(samples: Samples, row: str) -> str:
 def warnings(samples: Samples) -> list[str]:
     """Return where one worker had most of the load, which costs throughput."""
     said = []
-    for (row, contestant, connections), found in samples.items():
-        lopsided = [sample.busiest for sample in found if sample.busiest > BUSIEST_AT_MOST]
+    for contestant, connections in dict.fromkeys((contestant, connections) for _, contestant, connections in samples):
+        shares = {row: [s.busiest for s in samples.get((row, contestant, connections), ())] for row, _, _ in samples}
+        turns = [(share, row) for row, found in shares.items() for share in found]
+        lopsided = [turn for turn in turns if turn[0] > BUSIEST_AT_MOST]
         if lopsided:
             said.append(
-                f"{row}, {contestant}, {connections} connections: one worker took more than {BUSIEST_AT_MOST:.0%} "
-                f"of the load in {len(lopsided)} of {len(found)} rounds, up to {max(lopsided):.0%}"
+                f"{contestant}, {connections} connections: one worker took more than {BUSIEST_AT_MOST:.0%} of the load "
+                f"in {len(lopsided)} of {len(turns)} turns ({'; '.join(dict.fromkeys(row for _, row in lopsided))})"
             )
     return said
 
 
 def bench_section(samples: Samples, notes: Iterable[str], how: str) -> str:
     """Return what `make bench` writes."""
-    rows = dict.fromkeys(row for row, _, _ in samples)
+    measured = {row for row, _, _ in samples}
     parts = [f"Measured {how}.", "### Limits", limits_table(samples)]
-    for row in rows:
+    for row in filter(measured.__contains__, TITLES):
         parts += [f"### {row}: {TITLES[row]}", full_table(samples, row)]
     if said := [*notes, *warnings(samples)]:
         parts += ["### Mind", "\n".join(f"- {line}" for line in said)]

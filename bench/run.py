@@ -179,10 +179,10 @@ class Run:
         files = {
             (name, row): write_requests(f"{name}-{row}", self._to(name, row)) for row in turns for name in turns[row]
         }
-        total, done, started = plan.rounds * len(files) * len(plan.connections), 0, time.monotonic()
         for (name, row), file in files.items() if plan.warm_up else ():
             click.echo(f"warming up: {row}, {name}")
             measure(self.servers[name], stores, file, plan.connections[0], WARM_UP_SECONDS)
+        total, done, started = plan.rounds * len(files) * len(plan.connections), 0, time.monotonic()
         for number in range(plan.rounds):
             for place, row in enumerate(rotated(measured, number)):
                 for connections in plan.connections:

@@ -73,6 +73,11 @@ def _tree(pid: int) -> Iterator[int]:
         yield from _tree(int(child))
 
 
+def exit_on_sigterm() -> None:
+    """Stop what was started when this process is told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def log_path(name: str) -> Path:
     """Return where a server's output goes."""
     return DATA / f"{name}.log"
