@@ -12,6 +12,8 @@ SCRIPT = Path(__file__).with_name("wrk.lua")
 TIMEOUT_SECONDS = 20
 # A server is done with what wrk left behind when it uses no processor time for so long.
 QUIET_SECONDS = 0.08
+# A machine that others use may stand still for as long as a turn lasts.
+ATTEMPTS = 3
 MAX_QUIETING_SECONDS = 10
 
 
@@ -41,10 +43,15 @@ def measure(server: Server, stores: tuple[Server, Server], requests: Path, conne
     once all is quiet, and is divided by the requests sent.
     """
     everyone = (server, *stores)
-    before = [one.cpu() for one in everyone]
-    report = _wrk(server.port, requests, connections, seconds)
-    quieten(everyone)
-    after = [one.cpu() for one in everyone]
+    for _ in range(ATTEMPTS):
+        before = [one.cpu() for one in everyone]
+        report = _wrk(server.port, requests, connections, seconds)
+        quieten(everyone)
+        after = [one.cpu() for one in everyone]
+        if report["answered"]:
+            break
+    else:
+        raise Failed(f"{server.name} answers nothing of {requests.name} within {seconds} s, {ATTEMPTS} times over")
     if report["refused"] or report["broken"]:
         raise Failed(
             f"{server.name} at {connections} connections: {report['refused']} answers of an error status and "
@@ -88,6 +95,4 @@ def _wrk(port: int, requests: Path, connections: int, seconds: int) -> dict[str,
     if done.returncode:
         raise Failed(f"wrk failed: {(done.stderr or done.stdout).strip()}")
     report: dict[str, int] = json.loads(done.stdout.strip().splitlines()[-1])
-    if not report["answered"]:
-        raise Failed(f"Nothing was answered on port {port} of the requests of {requests.name}")
     return report
