@@ -2,7 +2,6 @@
 
 import contextlib
 import pickle
-from pathlib import Path
 
 import click
 
@@ -64,7 +63,7 @@ def main(
     text = report.bench_section(samples, notes, how)
     if whole if write is None else write:
         report.write_section("figures", text)
-        click.echo(f"Written to {report.PAGE.relative_to(Path.cwd())}")
+        click.echo(f"Written to docs/{report.PAGE.name}")
     click.echo(text)
 
 
