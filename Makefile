@@ -2,10 +2,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+PEERS := bench/.venv-peers/.installed bench/.venv-eve/.installed
 NPM := tests/clients/node_modules/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-clients test-large lint lock clean
+.PHONY: help setup run test test-clients test-large bench bench-growth bench-smoke bench-tools lint lock clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -44,6 +45,25 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 test-large: setup ## what takes minutes: Schemathesis, the import of 100,000 trips
 	@$(BIN)/pytest -m large
 
+bench: bench-tools setup $(PEERS) ## measure the service beside its floor and its peers, in 20 minutes; ARGS=--quick in 3
+	@$(BIN)/python -m bench $(ARGS)
+
+bench-growth: bench-tools setup ## measure what a request costs in ever larger fleets, in 20 minutes
+	@$(BIN)/python -m bench.growth $(ARGS)
+
+bench-smoke: bench-tools setup ## show that the benchmark works, in a minute
+	@$(BIN)/python -m bench --smoke
+
+bench-tools:
+	@command -v wrk >/dev/null && command -v redis-server >/dev/null || \
+		{ echo "The benchmark needs wrk and redis-server: apt-get install wrk redis-server"; exit 1; }
+
+bench/.venv-%/.installed: bench/requirements-%.txt
+	@echo "Setting up $(@D) ..."
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/pip install -qq --disable-pip-version-check --no-deps -r $<
+	@touch $@
+
 lint: setup ## ruff, mypy and the import contract
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -56,4 +76,4 @@ lock: setup ## pin every dependency anew, with hashes
 		setup.cfg -o requirements.lock
 
 clean: ## remove .venv and the caches, not the data
-	@rm -rf $(VENV) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info
+	@rm -rf $(VENV) $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

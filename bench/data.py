@@ -1,0 +1,112 @@
+"""The data to be measured on: made, imported and kept, so that a repeat on the same day starts at once."""
+
+import contextlib
+import datetime
+import hashlib
+import json
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from bench import fleet
+from bench.servers import DATA, ROOT, Failed, Server, command, environment, mongod
+
+SOURCES = ("app", "schemas", "scripts", "bench/fleet.py")
+RECORD = "loaded.json"
+
+
+class Imported(NamedTuple):
+    """What an import took: seconds by the clock, and processor seconds of the command and of mongod."""
+
+    seconds: float
+    cpu: float
+    mongod_cpu: float
+
+
+def digest() -> str:
+    """Return what tells whether stored data were made by the code as it stands."""
+    files = [
+        file
+        for source in SOURCES
+        for file in ([ROOT / source] if source.endswith(".py") else (ROOT / source).rglob("*.py"))
+    ]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files))).hexdigest()
+
+
+@contextlib.contextmanager
+def folder(name: str, fits: dict[str, Any], *, keep: bool = False) -> Iterator[tuple[Server, dict[str, Any]]]:
+    """Run mongod on the data folder of a name, emptied unless it `fits` and is of today and of the code as it stands.
+
+    Gives mongod and the record of what is loaded, to which the caller adds. With `keep` other code's data will do.
+    """
+    path, made_by = DATA / name, digest()
+    fits = {"date": str(fleet.today()), **fits}
+    record = _record(path)
+    if not fits.items() <= record.items() or (record["digest"] != made_by and not keep):
+        shutil.rmtree(path, ignore_errors=True)
+        record = {**fits, "digest": made_by}
+    with mongod(path / "mongodb") as server:
+        try:
+            yield server, record
+        finally:
+            (path / RECORD).write_text(json.dumps(record))
+
+
+def _record(path: Path) -> dict[str, Any]:
+    try:
+        record: dict[str, Any] = json.loads((path / RECORD).read_text())
+    except (OSError, ValueError):
+        return {}
+    return record
+
+
+def make_files(name: str, shape: fleet.Shape, base: datetime.date) -> tuple[Path, Path]:
+    """Write the files of a fleet, or return those of the same shape and date that are there."""
+    DATA.mkdir(exist_ok=True)
+    mark = hashlib.sha256(f"{shape} {base}".encode() + Path(fleet.__file__).read_bytes()).hexdigest()[:12]
+    drivers, trips = (DATA / f"{name}-{mark}-{kind}.ndjson.gz" for kind in ("drivers", "trips"))
+    for old in DATA.glob(f"{name}-*.ndjson.gz"):
+        if old not in (drivers, trips):
+            old.unlink()
+    if not trips.exists():
+        fleet.write(drivers, fleet.drivers(shape.drivers))
+        total = shape.drivers * shape.trips_a_day * shape.days
+        half = trips.with_suffix(".part")
+        with click.progressbar(length=total, label=f"making {total} trips") as bar:
+            fleet.write(half, fleet.trips(shape, base), lambda count: bar.update(count - bar.pos))
+        half.rename(trips)
+    return drivers, trips
+
+
+def import_files(name: str, drivers: Path | None, trips: Path | None, server: Server) -> Imported:
+    """Load files into the fleet of a name, through the project's own command. Raises Failed."""
+    words = command("import", "--fleet", name)
+    words += ["--drivers", drivers] if drivers else []
+    words += ["--trips", trips] if trips else []
+    before, mongod_before = resource.getrusage(resource.RUSAGE_CHILDREN), sum(server.cpu().values())
+    started = time.monotonic()
+    # Its progress bar shows on a terminal.
+    done = subprocess.run(words, cwd=ROOT, env={**os.environ, **environment()}, stdout=subprocess.DEVNULL, check=False)
+    if done.returncode:
+        raise Failed(f"The import into {name} ended with status {done.returncode}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Imported(time.monotonic() - started, cpu, sum(server.cpu().values()) - mongod_before)
+
+
+def issue_key(name: str) -> str:
+    """Issue a key for the fleet of a name."""
+    words = command("keys", "issue", "--fleet", name)
+    done = subprocess.run(
+        words, cwd=ROOT, env={**os.environ, **environment()}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise Failed(f"No key was issued: {done.stderr.strip()}")
+    return done.stdout.strip()

@@ -1,0 +1,71 @@
+"""The floor: a bare WSGI callable, under the gunicorn of the service, that asks MongoDB once and sends a ready body.
+
+With --no-store it does not even ask. The file that ANSWERS names says what to ask, and to send, for each request.
+"""
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from bson.raw_bson import RawBSONDocument
+from pymongo import MongoClient
+from pymongo.database import Database
+
+from app.config import API, Config
+from bench.rows import Query
+from scripts.server import Server
+
+HEALTH = f"{API}/healthz"
+# What tells one request from another: its target, its mask, and what it holds already.
+RequestKey = tuple[str, str | None, str | None]
+
+
+class Floor(Server):
+    """The service's own gunicorn, with another application."""
+
+    def load_config(self) -> None:
+        """Take the settings of the service."""
+        super().load_config()
+        self.cfg.set("reuse_port", True)
+
+    def load(self) -> Any:
+        """Return the application."""
+        with open(os.environ["ANSWERS"], "rb") as file:
+            answers: dict[RequestKey, tuple[Query, bytes]] = pickle.load(file)
+        store = None
+        if "--no-store" not in sys.argv:
+            client = MongoClient[RawBSONDocument](self._config.mongodb_uri, document_class=RawBSONDocument)
+            store = client[self._config.mongodb_database]
+        return application(answers, store)
+
+
+def application(
+    answers: dict[RequestKey, tuple[Query, bytes]], store: Database[RawBSONDocument] | None
+) -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
+    """Return the WSGI application; without a store it only sends."""
+
+    def floor(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        get = environ.get
+        query, body = answers[environ["RAW_URI"], get("HTTP_X_FIELDS"), get("HTTP_IF_NONE_MATCH")]
+        if store is not None:
+            if query.collection is None:
+                store.command("ping")
+            else:
+                found = store[query.collection].find(query.filter, query.projection, sort=query.sort, limit=query.limit)
+                # All in one reply of the store's.
+                found.batch_size(query.limit + 1)
+                list(found)
+        if body:
+            head = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+            start_response("200 OK", head)
+        else:
+            start_response("304 Not Modified", [])
+        return (body,)
+
+    return floor
+
+
+if __name__ == "__main__":
+    Floor(Config.from_environment(), None, []).run()

@@ -1,0 +1,102 @@
+"""What the peers share: keys, and summaries made from the trips when they are asked for."""
+
+import datetime
+import hashlib
+import math
+import time
+
+DAYS_A_WEEK = 7
+AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
+EVENTS = (
+    "phone_use_count",
+    "rapid_acceleration_count",
+    "hard_brake_count",
+    "overspeeding_count",
+    "phone_use_time_seconds",
+    "overspeeding_time_seconds",
+)
+# Flag, counted, per, base, cap, weight.
+BEHAVIOURS = (
+    ("is_phone_use", "phone_use_time_seconds", 1, "duration_seconds", 0.15, 35),
+    ("is_overspeeding", "overspeeding_time_seconds", 1, "duration_seconds", 0.20, 30),
+    ("is_hard_brake", "hard_brake_count", 100, "distance_miles", 20, 20),
+    ("is_acceleration", "rapid_acceleration_count", 100, "distance_miles", 20, 15),
+)
+GRADES = (("excellent", 85), ("good", 70), ("fair", 50), ("poor", 0))
+
+
+def digest(authorization):
+    """Return the digest of the key in an Authorization header."""
+    scheme, _, key = authorization.partition(" ")
+    return hashlib.sha256(key.encode()).hexdigest() if scheme.lower() == "apikey" else ""
+
+
+def is_live(key):
+    """Return whether a stored key lets in."""
+    return bool(key and not key["revoked_at"] and (key["expires_at"] or math.inf) > time.time() * 1000)
+
+
+def epoch_ms(date):
+    """Return the beginning of a UTC date in epoch milliseconds."""
+    return int(datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp() * 1000)
+
+
+def pipeline(fleet, driver_ids, start, days):
+    """Return the pipeline over `trips` of one document a driver and date: `_id` of both, trip_count and the totals."""
+    end = start + datetime.timedelta(days)
+    times = {"$gte": epoch_ms(start), "$lt": epoch_ms(end)}
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "trip_start_time": times}},
+        {
+            "$group": {
+                "_id": "$day",
+                "trip_count": {"$sum": 1},
+                **{name: {"$sum": f"${name}"} for name in AMOUNTS},
+                **{name: {"$sum": f"$event_summary.{name}"} for name in EVENTS},
+            }
+        },
+        {"$sort": {"_id": 1}},
+    ]
+
+
+def daily(rows):
+    """Return the Daily summary of each driver, from the documents of the pipeline."""
+    return {row["_id"]["driver_id"]: _day(row) for row in rows}
+
+
+def weekly(rows, start):
+    """Return the Weekly summary of each driver, from the documents of the pipeline."""
+    weeks = {}
+    for row in rows:
+        weeks.setdefault(row["_id"]["driver_id"], []).append(row)
+    end = start + datetime.timedelta(DAYS_A_WEEK - 1)
+    return {
+        driver_id: {
+            **_summary({name: sum(day[name] for day in days) for name in ("trip_count", *AMOUNTS, *EVENTS)}),
+            "start_date": start.isoformat(),
+            "end_date": end.isoformat(),
+            "daily_summary_breakdown": [_day(day) for day in days],
+        }
+        for driver_id, days in weeks.items()
+    }
+
+
+def _day(row):
+    return {**_summary(row), "date": row["_id"]["date"]}
+
+
+def _summary(totals):
+    shares = {
+        flag: (per * totals[count] / totals[base] if totals[base] else 0) / cap
+        for flag, count, per, base, cap, _ in BEHAVIOURS
+    }
+    loss = sum(weight * min(1, shares[flag]) for flag, *_, weight in BEHAVIOURS)
+    score = math.floor((100 - loss) * 10 + 0.5) / 10
+    return {
+        "fm_score": score,
+        "fm_grade": next(name for name, lowest in GRADES if score >= lowest),
+        "trip_count": totals["trip_count"],
+        **{name: totals[name] for name in AMOUNTS},
+        "events_summary": {name: totals[name] for name in EVENTS},
+        "focus_area": {flag: share >= 0.5 for flag, share in shares.items()},
+    }

@@ -1,0 +1,168 @@
+"""What is asked for: each row's requests, and the one query of the store that its answer cannot do without."""
+
+import datetime
+from collections.abc import Callable
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import orjson
+
+from app.config import API
+from app.store import Document
+from bench import fleet
+from schemas.derive import fields_of
+from schemas.driver import Driver
+from schemas.trip import TripDetail, TripSummary
+
+FLEET = "bench"
+MASK = "{trips{trip_id,distance_miles}}"
+PAGE, AGGREGATED = 100, 20
+# Many, so that no document is hot; few enough that what is ready to be sent stays in memory.
+REQUESTS = 200
+DAYS_A_WEEK = 7
+
+DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
+SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
+DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
+
+
+class Query(NamedTuple):
+    """A query of the floor; without a collection, a ping."""
+
+    collection: str | None
+    filter: Document
+    projection: dict[str, int] | None = None
+    sort: list[tuple[str, int]] | None = None
+    limit: int = 0
+
+
+class Request(NamedTuple):
+    """A request of the service, and what it is about, in the names that `QUERIES` and the peers use."""
+
+    path: str
+    about: dict[str, Any]
+    headers: dict[str, str]
+
+
+# The one table to keep in step with how the service stores what it serves: a row's essential query.
+QUERIES: dict[str, Callable[..., Query]] = {
+    "drivers": lambda first, **_: Query(
+        "drivers", {"fleet": FLEET, "driver_id": {"$gte": first}}, DRIVER, [("driver_id", 1)], PAGE
+    ),
+    "trips": lambda driver, start, until, **_: Query(
+        "trips",
+        {"fleet": FLEET, "driver_id": driver, "trip_start_time": {"$gte": start}, "trip_end_time": {"$lte": until}},
+        SUMMARY,
+        [("trip_start_time", 1), ("trip_id", 1)],
+        PAGE,
+    ),
+    "detail": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, DETAIL, limit=1),
+    "detail, masked": lambda trip, **_: Query(
+        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "trip_id": 1, "distance_miles": 1}, limit=1
+    ),
+    "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
+    "daily": lambda drivers, date, **_: Query(
+        "daily_summaries",
+        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers]}},
+        {"_id": 0, "day": 1, "summary": 1},
+        limit=AGGREGATED,
+    ),
+    "weekly": lambda drivers, dates, **_: Query(
+        "daily_summaries",
+        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers for date in dates]}},
+        {"_id": 0, "day": 1, "summary": 1},
+        limit=AGGREGATED * DAYS_A_WEEK,
+    ),
+    "healthz": lambda **_: Query(None, {}),
+}
+TITLES = {
+    "drivers": f"drivers, a page of {PAGE}",
+    "trips": f"a driver's trips, a page of {PAGE}",
+    "detail": "one trip in full, 600 trail points",
+    "detail, masked": f"the same with `X-Fields: {MASK}`",
+    "detail, unchanged": "the same with `If-None-Match`, answered 304",
+    "daily": f"daily summaries of {AGGREGATED} drivers",
+    "weekly": f"weekly summaries of {AGGREGATED} drivers",
+    "healthz": "health check",
+}
+
+
+def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]:
+    """Return the requests of a row, spread over drivers, trips, dates and pages."""
+    numbers = range(REQUESTS)
+    ids = [fleet.driver_id(number) for number in range(shape.drivers)]
+    if row == "drivers":
+        pages = max(1, shape.drivers // PAGE)
+        return [
+            request_of("/drivers", {"limit": PAGE, "page": page + 1}, first=ids[page * PAGE]) for page in range(pages)
+        ]
+    if row == "trips":
+        date = base - datetime.timedelta(shape.days)
+        times = {"start": epoch_ms(date), "until": epoch_ms(base)}
+        query = {"start_date": date, "limit": PAGE}
+        return [
+            request_of(f"/driver/{one}/trips", query, driver=one, date=str(date), **times) for one in ids[:REQUESTS]
+        ]
+    if row.startswith("detail"):
+        return [detail(fleet.trip_id(number % shape.drivers, *_when(number, shape, base)), row) for number in numbers]
+    if row == "daily":
+        days = [monday(base) + datetime.timedelta(day) for day in range(DAYS_A_WEEK)]
+        return [aggregates("daily", _twenty(ids, number), days[number % DAYS_A_WEEK]) for number in numbers]
+    if row == "weekly":
+        return [aggregates("weekly", _twenty(ids, number), monday(base)) for number in numbers]
+    return [request_of("/healthz", {})]
+
+
+def detail(trip: str, row: str = "detail") -> Request:
+    """Return the request of one trip."""
+    request = request_of(f"/trip/trip_id/{trip}", {}, trip=trip)
+    return request._replace(headers={"X-Fields": MASK}) if row == "detail, masked" else request
+
+
+def aggregates(kind: str, drivers: list[str], date: datetime.date) -> Request:
+    """Return the request of `daily` or `weekly` summaries."""
+    dates = [str(date + datetime.timedelta(day)) for day in range(DAYS_A_WEEK)]
+    query = [("start_date", date), *(("driver_id", driver) for driver in drivers)]
+    return request_of(f"/driver-aggregate/{kind}", query, drivers=drivers, date=str(date), dates=dates)
+
+
+def request_of(path: str, query: Any, **about: Any) -> Request:
+    """Return the request of a path of the API, with what it is about."""
+    return Request(API + path + (f"?{urlencode(query)}" if query else ""), about, {})
+
+
+def monday(base: datetime.date) -> datetime.date:
+    """Return the first day of the newest week that is over; trails of its trips are whole."""
+    yesterday = base - datetime.timedelta(1)
+    return yesterday - datetime.timedelta((yesterday.weekday() + 1) % DAYS_A_WEEK + DAYS_A_WEEK - 1)
+
+
+def epoch_ms(date: datetime.date) -> int:
+    """Return the beginning of a UTC date in epoch milliseconds."""
+    return int(datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp() * 1000)
+
+
+def _when(number: int, shape: fleet.Shape, base: datetime.date) -> tuple[datetime.date, int]:
+    age = 1 + number % fleet.RECENT_DAYS
+    return base - datetime.timedelta(age), number % shape.trips_a_day
+
+
+def _twenty(ids: list[str], number: int) -> list[str]:
+    return [ids[(number + place) % len(ids)] for place in range(AGGREGATED)]
+
+
+# python-eve answers in its own paths and shapes; the rest it has nothing for.
+def _where(**conditions: Any) -> str:
+    return quote(orjson.dumps(conditions))
+
+
+EVE_PATHS: dict[str, Callable[..., str]] = {
+    "drivers": lambda first, **_: (
+        f"/drivers?sort=driver_id&max_results={PAGE}&page={int(first.rpartition('-')[2]) // PAGE + 1}"
+    ),
+    "trips": lambda driver, start, until, **_: (
+        f"/trips?sort=trip_start_time,trip_id&max_results={PAGE}&where="
+        + _where(driver_id=driver, trip_start_time={"$gte": start}, trip_end_time={"$lte": until})
+    ),
+    "detail": lambda trip, **_: f"/trip/{trip}",
+}

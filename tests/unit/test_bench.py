@@ -1,0 +1,113 @@
+"""The pure parts of the benchmark: its made-up fleet, its requests, its tables."""
+
+import datetime
+import itertools
+
+import pytest
+
+from app.config import API
+from bench import fleet, report, rows, run
+from bench.load import Sample
+from schemas.trip import ImportedTrip
+
+SHAPE = fleet.Shape(drivers=2, days=20, points=30, old_points=6)
+TODAY = datetime.date(2026, 3, 10)
+
+
+def made():
+    return list(fleet.trips(SHAPE, TODAY))
+
+
+def sample(per_second=100.0, cpu_ms=1.0, mongod_ms=0.5, busiest=0.5):
+    return Sample(per_second, 1.0, 2.0, cpu_ms, mongod_ms, 0.0, 1000.0, busiest)
+
+
+def test_every_trip_of_the_fleet_can_be_imported():
+    assert not ImportedTrip(many=True).validate(made())
+
+
+def test_the_fleet_is_the_same_each_time():
+    assert made() == made()
+
+
+def test_trips_have_ids_of_their_own():
+    assert len({trip["trip_id"] for trip in made()}) == 2 * 20 * 4
+
+
+def test_the_newest_trips_are_of_yesterday_and_old_enough_to_be_served_at_midnight():
+    newest = max(trip["trip_end_time"] for trip in made())
+    assert rows.epoch_ms(datetime.date(2026, 3, 9)) < newest < rows.epoch_ms(TODAY) - 4 * 3_600_000
+
+
+def test_recent_trails_are_whole_and_old_ones_thin():
+    lengths = [len(trip["trail_path"]) for trip in made()]
+    assert lengths == [6] * (2 * 6 * 4) + [30] * (2 * 14 * 4)
+
+
+@pytest.mark.parametrize("a_day", [4, 1000])
+def test_trips_of_a_day_follow_one_another(a_day):
+    trips = list(fleet.day_trips(SHAPE._replace(trips_a_day=a_day, old_points=5), 0, 20, TODAY))
+    assert all(one["trip_end_time"] <= other["trip_start_time"] for one, other in itertools.pairwise(trips))
+
+
+@pytest.mark.parametrize("day", range(1, 8))
+def test_the_week_asked_for_is_whole_recent_and_begins_on_a_monday(day):
+    base = datetime.date(2026, 3, day)
+    week = rows.monday(base)
+    assert week.weekday() == 0
+    assert base - datetime.timedelta(14) <= week <= base - datetime.timedelta(7)
+
+
+@pytest.mark.parametrize("row", ["detail", "detail, masked", "detail, unchanged"])
+def test_the_trips_asked_for_are_in_the_fleet(row):
+    asked = {request.about["trip"] for request in rows.requests(row, SHAPE, TODAY)}
+    assert asked <= {trip["trip_id"] for trip in made()}
+
+
+@pytest.mark.parametrize("row", rows.QUERIES)
+def test_every_row_asks_the_api_and_has_a_query_of_the_floor(row):
+    for request in rows.requests(row, fleet.Shape(), TODAY):
+        assert request.path.startswith(API)
+        assert rows.QUERIES[row](**request.about)
+
+
+def test_numbers_may_differ_by_rounding_and_nothing_else_may():
+    assert run.same({"a": [1, 0.1 + 0.2, None]}, {"a": [1.0, 0.3, None]})
+    assert not run.same({"a": 1}, {"a": 1, "b": 2})
+    assert not run.same([1.0], [1.1])
+    assert not run.same([1.0], ["1"])
+
+
+def test_a_ratio_is_the_median_of_the_rounds_own_ratios():
+    samples = {
+        ("drivers", "service", 8): [sample(cpu_ms=2), sample(cpu_ms=6), sample(cpu_ms=9)],
+        ("drivers", "floor", 8): [sample(cpu_ms=1), sample(cpu_ms=2), sample(cpu_ms=9)],
+    }
+    assert report.ratio(samples, "drivers", 8, "floor", report.cpu) == 2
+    assert report.ratio(samples, "drivers", 8, "naive", report.cpu) is None
+
+
+@pytest.mark.parametrize(
+    ("cpu_ms", "per_second", "verdict"), [(1.8, 190, "pass"), (1.9, 190, "fail"), (1.8, 170, "fail")]
+)
+def test_a_row_passes_where_it_keeps_all_its_limits(cpu_ms, per_second, verdict):
+    names = ("floor", "fastapi", "naive")
+    samples = {("drivers", name, 8): [sample()] for name in names}
+    samples["drivers", "service", 8] = [sample(cpu_ms=cpu_ms, per_second=per_second)]
+    assert verdict in report.limits_table(samples)
+
+
+def test_a_worker_with_most_of_the_load_is_told_of():
+    (said,) = report.warnings(
+        {("drivers", "service", 8): [sample(), sample(busiest=0.8)], ("drivers", "floor", 8): [sample()]}
+    )
+    assert said.startswith("service, 8 connections")
+    assert said.endswith("in 1 of 2 turns (drivers)")
+
+
+def test_figures_replace_those_of_an_earlier_run(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- figures -->\nold\n<!-- end of figures -->\nafter\n")
+    report.write_section("figures", "new", page)
+    report.write_section("figures", "newer", page)
+    assert page.read_text() == "before\n<!-- figures -->\n\nnewer\n\n<!-- end of figures -->\nafter\n"
