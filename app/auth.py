@@ -23,7 +23,7 @@ def register(app: Flask) -> None:
             raise request.routing_exception
         if request.endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
             return
-        scheme, _, key = request.headers.get("Authorization", "").partition(" ")
+        scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
         found = live_keys.get(key.strip()) if scheme.lower() == SCHEME else None
         if found is None:
             count_failure(request.remote_addr or "")

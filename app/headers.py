@@ -29,7 +29,7 @@ def register(app: Flask, config: Config) -> None:
 
     @app.before_request
     def identify() -> None:
-        sent = request.headers.get("X-Request-ID", "")
+        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
         g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else secrets.token_hex(16)
 
     @app.after_request

@@ -7,13 +7,15 @@ on, uncounted, and the log says so.
 """
 
 import math
+import threading
 import time
 from typing import Any, NamedTuple
 
 from flask import Flask, Response, current_app, g
 from limits import RateLimitItem
-from limits.storage import MemoryStorage, MongoDBStorage, Storage, storage_from_string
+from limits.storage import MemoryStorage, MongoDBStorage, RedisStorage, Storage, storage_from_string
 from pymongo import MongoClient
+from redis.exceptions import ConnectionError, NoScriptError, TimeoutError
 
 from app.config import Config, ConfigError
 from app.db import bounded_client
@@ -132,6 +134,39 @@ def _exceeded(standing: Standing, limit: str) -> RateLimitExceeded:
     )
 
 
+class _ThreadRedisStorage(RedisStorage):
+    """Counters in Redis, over one connection a thread.
+
+    What redis-py does to find a connection and run a script costs more than Redis takes.
+    """
+
+    STORAGE_SCHEME = ["thread-redis"]
+
+    def initialize_storage(self, uri: str) -> None:
+        super().initialize_storage(uri)
+        self._of_thread = threading.local()
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        """Count, and return the count. Raises redis-py's errors."""
+        try:
+            connection: Any = self._of_thread.connection
+        except AttributeError:
+            connection = self._of_thread.connection = self.storage.connection_pool.get_connection()
+        try:
+            words = ("EVALSHA", self.lua_incr_expire.sha, 1, self.prefixed_key(key), expiry, amount)
+            connection.send_command(*words, check_health=False)
+            return int(connection.read_response())
+        except NoScriptError:
+            pass
+        except TimeoutError:
+            connection.disconnect()
+            raise
+        except ConnectionError:
+            # Redis was started anew, or closed what it held for idle.
+            connection.disconnect()
+        return super().incr(key, expiry, amount)
+
+
 class _ClientStorage(MongoDBStorage):
     """Counters in MongoDB through a client that is open already; whoever opened it closes it."""
 
@@ -149,8 +184,8 @@ def _limiter(config: Config, client: MongoClient[Any]) -> Limiter:
     uri = config.ratelimit_storage_uri
     if uri.startswith("redis"):
         timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
-        storage: Any = storage_from_string(uri, **timeouts)
-        return Limiter(storage, REDIS_ROUNDING_SECONDS)
+        storage: Any = storage_from_string if "sentinel" in uri.partition(":")[0] else _ThreadRedisStorage
+        return Limiter(storage(uri, **timeouts), REDIS_ROUNDING_SECONDS)
     # A store in memory lives in one process, and so may the counters.
     if uri.startswith("memory") or not (uri or config.mongodb_uri):
         return Limiter(MemoryStorage())

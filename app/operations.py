@@ -8,13 +8,10 @@ from typing import Any
 from flask import Response, g, request
 from marshmallow import Schema
 
-from app.responses import Revalidation
+from app.responses import MASK_HEADER, Revalidation
 from schemas.derive import fields_of
-from schemas.header import MaskHeaders, header_names
 from schemas.mask import masked
 from schemas.query import Query
-
-(MASK_HEADER,) = header_names(MaskHeaders())
 
 View = Callable[..., Any]
 
@@ -47,9 +44,7 @@ class Operation:
                 return plain
             mask = request.headers.get(MASK_HEADER, "")
             fields, revalidation = masked(whole, mask), Revalidation(request, g.key.fleet, mask)
-            response = revalidation.respond(view(asked, fields, revalidation.seen))
-            response.vary.add(MASK_HEADER)
-            return response
+            return revalidation.respond(view(asked, fields, revalidation.seen))
 
         run.operation = self  # type: ignore[attr-defined]
         return run

@@ -9,7 +9,9 @@ from flask import Request, Response
 
 from app.compression import held_tag
 from app.store.served import Found, Seen, version_of
+from schemas.header import MaskHeaders, header_names
 
+(MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
 TAG_BYTES = 12
 REVALIDATED = "private, no-cache"
@@ -24,7 +26,7 @@ class Revalidation:
     """The entity tags of a request's answers: they follow from fleet, request and mask, and the version of the data."""
 
     def __init__(self, request: Request, fleet: str, mask: str) -> None:
-        self._asks = "If-None-Match" in request.headers
+        self._asks = "HTTP_IF_NONE_MATCH" in request.environ
         self._asked = f"{fleet}\n{request.environ['PATH_INFO']}\n{mask}\n".encode() + request.query_string
 
     @property
@@ -39,13 +41,11 @@ class Revalidation:
             version = version_of(body)
         tag = self._tag(version)
         held = held_tag(tag) if found.content is None or found.version is None else None
+        headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": MASK_HEADER}
         if held is None:
-            response = Response(body, mimetype=JSON)
-        else:
-            response = Response(status=HTTPStatus.NOT_MODIFIED)
-            del response.headers["Content-Type"]
-        response.headers["ETag"] = f'"{held or tag}"'
-        response.headers["Cache-Control"] = REVALIDATED
+            return Response(body, headers=headers, content_type=JSON)
+        response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+        del response.headers["Content-Type"]
         return response
 
     def _holds(self, version: bytes) -> bool:

@@ -25,11 +25,6 @@ RequestKey = tuple[str, str | None, str | None]
 class Floor(Server):
     """The service's own gunicorn, with another application."""
 
-    def load_config(self) -> None:
-        """Take the settings of the service."""
-        super().load_config()
-        self.cfg.set("reuse_port", True)
-
     def load(self) -> Any:
         """Return the application."""
         with open(os.environ["ANSWERS"], "rb") as file:

@@ -9,10 +9,8 @@ import orjson
 
 from app.config import API
 from app.store import Document
+from app.store.served import week_span
 from bench import fleet
-from schemas.derive import fields_of
-from schemas.driver import Driver
-from schemas.trip import TripDetail, TripSummary
 
 FLEET = "bench"
 MASK = "{trips{trip_id,distance_miles}}"
@@ -21,9 +19,9 @@ PAGE, AGGREGATED = 100, 20
 REQUESTS = 200
 DAYS_A_WEEK = 7
 
-DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
-SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
-DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
+BUCKET = {"_id": 0, "version": 1, "rows": 1, "ends": 1}
+SPAN = {"_id": 0, "driver_id": 1, "span": 1, "stale": 1, "version": 1, "text": 1}
+LISTED = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1, "rows": 1}
 
 
 class Query(NamedTuple):
@@ -46,35 +44,36 @@ class Request(NamedTuple):
 
 # The one table to keep in step with how the service stores what it serves: a row's essential query.
 QUERIES: dict[str, Callable[..., Query]] = {
-    "drivers": lambda first, **_: Query(
-        "drivers", {"fleet": FLEET, "driver_id": {"$gte": first}}, DRIVER, [("driver_id", 1)], PAGE
+    "drivers": lambda page, **_: Query(
+        "served_drivers", {"fleet": FLEET, "number": {"$in": [-1, page]}}, LISTED, [("number", 1)], 2
     ),
-    "trips": lambda driver, start, until, **_: Query(
-        "trips",
-        {"fleet": FLEET, "driver_id": driver, "trip_start_time": {"$gte": start}, "trip_end_time": {"$lte": until}},
-        SUMMARY,
-        [("trip_start_time", 1), ("trip_id", 1)],
-        PAGE,
+    "trips": lambda driver, spans, **_: Query(
+        "served_spans",
+        {"fleet": FLEET, "driver_id": driver, "span": {"$gte": spans[0], "$lte": spans[-1]}},
+        BUCKET,
+        [("span", 1)],
+        len(spans),
     ),
-    "detail": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, DETAIL, limit=1),
+    "detail": lambda trip, **_: Query(
+        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "version": 1, "text": 1}, limit=1
+    ),
     "detail, masked": lambda trip, **_: Query(
         "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "trip_id": 1, "distance_miles": 1}, limit=1
     ),
-    "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
-    "daily": lambda drivers, date, **_: Query(
-        "daily_summaries",
-        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers]}},
-        {"_id": 0, "day": 1, "summary": 1},
-        limit=AGGREGATED,
+    "detail, unchanged": lambda trip, **_: Query(
+        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "version": 1}, limit=1
     ),
-    "weekly": lambda drivers, dates, **_: Query(
-        "daily_summaries",
-        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers for date in dates]}},
-        {"_id": 0, "day": 1, "summary": 1},
-        limit=AGGREGATED * DAYS_A_WEEK,
-    ),
+    "daily": lambda drivers, date, **_: _spans(drivers, date),
+    "weekly": lambda drivers, date, **_: _spans(drivers, week_span(date)),
     "healthz": lambda **_: Query(None, {}),
 }
+
+
+def _spans(drivers: list[str], span: str) -> Query:
+    wanted = {"fleet": FLEET, "driver_id": {"$in": drivers}, "span": {"$in": ["", span]}}
+    return Query("served_spans", wanted, SPAN, limit=2 * AGGREGATED)
+
+
 TITLES = {
     "drivers": f"drivers, a page of {PAGE}",
     "trips": f"a driver's trips, a page of {PAGE}",
@@ -94,14 +93,17 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
     if row == "drivers":
         pages = max(1, shape.drivers // PAGE)
         return [
-            request_of("/drivers", {"limit": PAGE, "page": page + 1}, first=ids[page * PAGE]) for page in range(pages)
+            request_of("/drivers", {"limit": PAGE, "page": page + 1}, page=page, first=ids[page * PAGE])
+            for page in range(pages)
         ]
     if row == "trips":
         date = base - datetime.timedelta(shape.days)
         times = {"start": epoch_ms(date), "until": epoch_ms(base)}
+        spans = [str(date + datetime.timedelta(day)) for day in range(-(-PAGE // shape.trips_a_day))]
         query = {"start_date": date, "limit": PAGE}
         return [
-            request_of(f"/driver/{one}/trips", query, driver=one, date=str(date), **times) for one in ids[:REQUESTS]
+            request_of(f"/driver/{one}/trips", query, driver=one, date=str(date), spans=spans, **times)
+            for one in ids[:REQUESTS]
         ]
     if row.startswith("detail"):
         return [detail(fleet.trip_id(number % shape.drivers, *_when(number, shape, base)), row) for number in numbers]

@@ -1,6 +1,7 @@
 """What a client may ask. Path and query arrive as text; a query schema makes of them what the store takes."""
 
 import datetime
+import functools
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -54,7 +55,7 @@ class StartDate(Date):
         text = super()._deserialize(value, attr, data, **kwargs)
         date = datetime.date.fromisoformat(text)
         today = datetime.datetime.now(datetime.UTC).date()
-        first = today - HISTORY
+        first = _first_date(today)
         last = today if self.today_allowed else today - datetime.timedelta(days=1)
         if not first <= date <= last:
             raise ValidationError(f"Must be from {first} to {last}.")
@@ -62,6 +63,11 @@ class StartDate(Date):
             monday = date - datetime.timedelta(days=date.weekday())
             raise ValidationError(f"Must be a Monday, such as {monday}.")
         return text
+
+
+@functools.lru_cache(2)
+def _first_date(today: datetime.date) -> datetime.date:
+    return today - HISTORY
 
 
 class Several(fields.List[Any]):

@@ -24,13 +24,13 @@ MS_PER_DAY = 86_400_000
 PACKED = {"keys": "q", "counts": "i", "ends": "q", "versions": "Q"}
 
 
-class Part(NamedTuple):
-    """The rows of a bucket, of those visible, that belong to a page: from `first` up to but not including `last`."""
+class Place(NamedTuple):
+    """Where a page lies: in the buckets from one span to another, whose versions these are, after so many trips."""
 
-    span: str
-    version: bytes
-    first: int
-    last: int
+    first: str
+    last: str
+    versions: bytes
+    skip: int
 
 
 class Buckets:
@@ -85,18 +85,13 @@ class Buckets:
         """What changes with any change of what they hold, and with their count."""
         return self.versions.tobytes() + self.count.to_bytes(VERSION_BYTES)
 
-    def page(self, skip: int, limit: int) -> list[Part]:
-        """Return where the `limit` trips after the first `skip` lie."""
-        parts: list[Part] = []
-        upto = list(accumulate(self.counts))
-        index = bisect_right(upto, skip)
-        while limit > 0 and index < len(upto):
-            first = skip - (upto[index] - self.counts[index])
-            last = min(first + limit, self.counts[index])
-            version = self.versions[index].to_bytes(VERSION_BYTES, sys.byteorder)
-            parts.append(Part(_span(self.keys[index]), version, first, last))
-            skip, limit, index = upto[index], limit - (last - first), index + 1
-        return parts
+    def place(self, skip: int, limit: int) -> Place:
+        """Return where the `limit` trips after the first `skip` lie; there has to be one at least."""
+        upto = list(accumulate(self.counts, initial=0))
+        first, last = bisect_right(upto, skip) - 1, bisect_left(upto, skip + limit)
+        last = min(last, len(self.keys))
+        versions = self.versions[first:last].tobytes()
+        return Place(_span(self.keys[first]), _span(self.keys[last - 1]), versions, skip - upto[first])
 
     def seek(self, skip: int) -> tuple[int, int]:
         """Return a midnight (epoch ms) from which on fewer trips are to be skipped, and how many."""
@@ -112,8 +107,8 @@ def utc_date(epoch_ms: int) -> str:
 
 
 def bucket_span(date: str, number: int) -> str:
-    """Return the span of a bucket; that of a date's first one is the date."""
-    return f"{date}#{number}" if number else date
+    """Return the span of a bucket, which sorts by date and number; that of a date's first one is the date."""
+    return f"{date}#{number:06}" if number else date
 
 
 def _key(date: str) -> int:

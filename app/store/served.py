@@ -4,8 +4,8 @@
 
 - "": the driver, all of the time: the Driver as `text`, and the `buckets` of the trips
 - "2026-11-17": a day: its Daily summary as `text`, and the first bucket of its trips, which are the `rows`, in summary
-  form, with their `ends`; "2026-11-17#1" is the next bucket of a day that has more
-- "2026-11-16/P7D": a week: its Weekly summary as `text`
+  form, with their `ends`; "2026-11-17#000001" is the next bucket of a day that has more
+- "P7D/2026-11-16": a week, from its Monday on: its Weekly summary as `text`
 
 `served_drivers` has the driver list, PAGE_ROWS a page, and at COUNT how long it is. A version changes with what its
 document holds. What is being written, or was when a command was killed, is marked stale, and answered from `drivers`
@@ -35,8 +35,8 @@ class Found(NamedTuple):
 
 
 def week_span(monday: str) -> str:
-    """Return the span of the week that begins on a date."""
-    return f"{monday}/P7D"
+    """Return the span of the week that begins on a date, which sorts after all days."""
+    return f"P7D/{monday}"
 
 
 def version_of(*contents: bytes) -> bytes:

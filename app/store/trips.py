@@ -8,7 +8,7 @@ from pymongo import ASCENDING
 from pymongo.database import Database
 
 from app.store import Document
-from app.store.buckets import VERSION_BYTES, Buckets, Part, utc_date
+from app.store.buckets import VERSION_BYTES, Buckets, utc_date
 from app.store.drivers import find_by_id
 from app.store.page import Asked, find_page
 from app.store.served import DRIVER, Found, Seen
@@ -19,7 +19,8 @@ MS_PER_HOUR = 3_600_000
 SUMMARY_PAGE = fields_of(TripSummaryPage)
 DETAIL_PAGE = fields_of(TripDetailPage)
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
-BUCKET = {"_id": 0, "span": 1, "version": 1, "rows": 1, "ends": 1}
+BUCKET = {"_id": 0, "version": 1, "rows": 1, "ends": 1}
+BY_SPAN = [("span", ASCENDING)]
 VERSION = {"_id": 0, "version": 1}
 TEXT = {"_id": 0, "version": 1, "text": 1}
 # Of one trip_id there is one trip, and its index knows no times.
@@ -59,7 +60,7 @@ def find_driver_trips(
             start, skip = buckets.seek(asked.skip) if asked.skip < count else (start, 0)
             match["trip_start_time"] = {"$gte": start}
             return Found(find_page(db.trips, match, OLDEST_FIRST, asked, count=count, skip=skip), version)
-        rows = _rows(db, fleet, driver_id, buckets.page(asked.skip, limit), ended_by)
+        rows = _rows(db, fleet, driver_id, buckets, asked, ended_by)
         if rows is not None:
             return Found(asked.content(rows, count), version)
     find_by_id(db, fleet, [driver_id], {})
@@ -81,21 +82,21 @@ def _buckets(db: Database[Document], fleet: str, driver_id: str, start: int, end
 
 
 def _rows(
-    db: Database[Document], fleet: str, driver_id: str, parts: list[Part], ended_by: int
+    db: Database[Document], fleet: str, driver_id: str, buckets: Buckets, asked: Asked, ended_by: int
 ) -> list[Fragment] | None:
     """Return the trips of a page, or None where they were written since the buckets were."""
-    if not parts:
+    if asked.skip >= buckets.count:
         return []
-    match = {"fleet": fleet, "driver_id": driver_id, "span": {"$in": [part.span for part in parts]}}
-    found = {doc["span"]: doc for doc in db.served_spans.find(match, BUCKET)}
-    rows: list[Fragment] = []
-    for part in parts:
-        doc = found.get(part.span)
-        if doc is None or doc["version"] != part.version:
-            return None
-        visible = [row for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
-        rows += map(Fragment, visible[part.first : part.last])
-    return rows
+    place = buckets.place(asked.skip, asked.limit)
+    spans = {"$gte": place.first, "$lte": place.last}
+    found = list(db.served_spans.find({"fleet": fleet, "driver_id": driver_id, "span": spans}, BUCKET).sort(BY_SPAN))
+    if b"".join([doc["version"] for doc in found]) != place.versions:
+        return None
+    if buckets.unsettled(ended_by):
+        rows = [row for doc in found for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
+    else:
+        rows = [row for doc in found for row in doc["rows"]]
+    return list(map(Fragment, rows[place.skip : place.skip + asked.limit]))
 
 
 def _ends(bucket: Document) -> "array[int]":
