@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from app import auth, compression, errors, headers, limits, logs, openapi
 from app.config import API, Config, ConfigError
-from app.db import bounded_client
+from app.db import bounded_client, with_collections
 from app.paths import EncodedPaths, SegmentConverter
 from app.views import BLUEPRINTS
 
@@ -27,7 +27,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
         client = bounded_client(config.mongodb_uri)
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
-    app.extensions.update(config=config, db=client[config.mongodb_database])
+    app.extensions.update(config=config, db=with_collections(client[config.mongodb_database]))
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.

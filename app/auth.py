@@ -18,15 +18,16 @@ def register(app: Flask) -> None:
 
     @app.before_request
     def authenticate() -> None:
-        if isinstance(request.routing_exception, MethodNotAllowed):
+        asked = request._get_current_object()  # type: ignore[attr-defined]
+        if isinstance(asked.routing_exception, MethodNotAllowed):
             # Needs no key and is not counted.
-            raise request.routing_exception
-        if request.endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
+            raise asked.routing_exception
+        if asked.endpoint in PUBLIC_ENDPOINTS or not is_under_api(asked.path):
             return
-        scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+        scheme, _, key = asked.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
         found = live_keys.get(key.strip()) if scheme.lower() == SCHEME else None
         if found is None:
-            count_failure(request.remote_addr or "")
+            count_failure(asked.remote_addr or "")
             raise Unauthorized
         g.key = found
 

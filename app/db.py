@@ -9,6 +9,7 @@ from pymongo.database import Database
 
 from app.config import ConfigError
 from app.store import Document
+from app.store.indexes import VALIDATORS
 
 # The first operation of a request that runs out of time ends it, within 2 seconds: with no server to select, pymongo
 # takes up to half a second more.
@@ -30,6 +31,13 @@ def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClie
 def bounded_client(uri: str, setting: str = "MONGODB_URI") -> MongoClient[Document]:
     """Return the client of a worker of the service: every operation is bounded."""
     return connect(uri, setting, timeoutMS=OPERATION_TIMEOUT_MS)
+
+
+def with_collections(db: Database[Document]) -> Database[Document]:
+    """Return the database, which holds on to its collections: as attributes they are otherwise made anew each time."""
+    for name in VALIDATORS:
+        setattr(db, name, db[name])
+    return db
 
 
 def get_db() -> Database[Document]:

@@ -1,5 +1,6 @@
 """Headers that every answer carries."""
 
+import itertools
 import re
 import secrets
 
@@ -27,10 +28,13 @@ CORS_ANSWER_HEADERS = ", ".join(header_names(AnswerHeaders(), TagHeaders(), Limi
 def register(app: Flask, config: Config) -> None:
     """Give every request of `app` an id, and every answer its headers."""
 
+    # Not to be guessed at, and no two the same: random for each process, then counted.
+    process, numbers = secrets.token_hex(8), itertools.count(secrets.randbits(60))
+
     @app.before_request
     def identify() -> None:
         sent = request.environ.get("HTTP_X_REQUEST_ID", "")
-        g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else secrets.token_hex(16)
+        g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else f"{process}{next(numbers):016x}"
 
     @app.after_request
     def complete(response: Response) -> Response:

@@ -93,6 +93,9 @@ def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
         # Each storage raises errors of its own, some of them with the URI.
         raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: no storage can be opened with it.") from None
 
+    amount = str(config.rate_limit.amount)
+    policy = f'"{POLICY}";q={amount};w={config.rate_limit.get_expiry()}'
+
     @app.before_request
     def count() -> None:
         if "key" not in g:
@@ -106,14 +109,14 @@ def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
         standing: Standing | None = g.get("standing")
         if standing is None:
             return response
-        limit, _, remaining, reset_at, wait = standing
+        remaining = standing.remaining
         response.headers.extend(
             {
-                "X-RateLimit-Limit": str(limit.amount),
+                "X-RateLimit-Limit": amount,
                 "X-RateLimit-Remaining": str(remaining),
-                "X-RateLimit-Reset": str(reset_at),
-                "RateLimit-Policy": f'"{POLICY}";q={limit.amount};w={limit.get_expiry()}',
-                "RateLimit": f'"{POLICY}";r={remaining};t={wait}',
+                "X-RateLimit-Reset": str(standing.reset_at),
+                "RateLimit-Policy": policy,
+                "RateLimit": f'"{POLICY}";r={remaining};t={standing.wait_seconds}',
             }
         )
         return response

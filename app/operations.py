@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,10 @@ from app.responses import MASK_HEADER, Revalidation
 from schemas.derive import fields_of
 from schemas.mask import masked
 from schemas.query import Query
+
+SECONDS_PER_DAY = 86_400
+# Of each endpoint. A query has up to 8 kB.
+MAX_KNOWN_QUERIES = 500
 
 View = Callable[..., Any]
 
@@ -36,9 +41,14 @@ class Operation:
         """
         whole = fields_of(type(self.answer))
 
+        # What is right on a day stays so until it ends, and clients ask the same again.
+        @functools.lru_cache(MAX_KNOWN_QUERIES)
+        def parsed(query_string: bytes, day: int, *path: tuple[str, str]) -> dict[str, Any]:
+            return self.query.parse(query_string, **dict(path))
+
         @functools.wraps(view)
         def run(**path: str) -> Response:
-            asked = self.query.parse(request.query_string, **path)
+            asked = parsed(request.query_string, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
                 plain: Response = view(asked)
                 return plain

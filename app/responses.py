@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 from flask import Request, Response
+from werkzeug.datastructures import Headers
 
 from app.compression import held_tag
 from app.store.served import Found, Seen, version_of
@@ -17,9 +18,17 @@ TAG_BYTES = 12
 REVALIDATED = "private, no-cache"
 
 
+class JsonResponse(Response):
+    """An answer with a body of bytes, whose headers need nothing more done to them."""
+
+    def get_wsgi_headers(self, environ: Any) -> Headers:
+        """Return the headers as they are: the body's length is one of them, and none is a URL."""
+        return self.headers
+
+
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
     """Return `content`, which is in served shape and order, as JSON."""
-    return Response(orjson.dumps(content), status=status, mimetype=mimetype)
+    return JsonResponse(orjson.dumps(content), status=status, content_type=mimetype)
 
 
 class Revalidation:
@@ -43,7 +52,7 @@ class Revalidation:
         held = held_tag(tag) if found.content is None or found.version is None else None
         headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": MASK_HEADER}
         if held is None:
-            return Response(body, headers=headers, content_type=JSON)
+            return JsonResponse(body, headers=headers, content_type=JSON)
         response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
         del response.headers["Content-Type"]
         return response

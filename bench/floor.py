@@ -1,6 +1,7 @@
 """The floor: a bare WSGI callable, under the gunicorn of the service, that asks MongoDB once and sends a ready body.
 
-With --no-store it does not even ask. The file that ANSWERS names says what to ask, and to send, for each request.
+It asks for the documents that an answer is about; with --text for the text that the service keeps of them, and with
+--no-store for nothing. The file that ANSWERS names says what to ask, and to send, for each request.
 """
 
 import os
@@ -28,12 +29,13 @@ class Floor(Server):
     def load(self) -> Any:
         """Return the application."""
         with open(os.environ["ANSWERS"], "rb") as file:
-            answers: dict[RequestKey, tuple[Query, bytes]] = pickle.load(file)
+            answers: dict[RequestKey, tuple[Query, Query, bytes]] = pickle.load(file)
         store = None
         if "--no-store" not in sys.argv:
             client = MongoClient[RawBSONDocument](self._config.mongodb_uri, document_class=RawBSONDocument)
             store = client[self._config.mongodb_database]
-        return application(answers, store)
+        asked = {key: (text if "--text" in sys.argv else query, body) for key, (query, text, body) in answers.items()}
+        return application(asked, store)
 
 
 def application(

@@ -11,6 +11,9 @@ from app.config import API
 from app.store import Document
 from app.store.served import week_span
 from bench import fleet
+from schemas.derive import fields_of
+from schemas.driver import Driver
+from schemas.trip import TripDetail, TripSummary
 
 FLEET = "bench"
 MASK = "{trips{trip_id,distance_miles}}"
@@ -19,6 +22,9 @@ PAGE, AGGREGATED = 100, 20
 REQUESTS = 200
 DAYS_A_WEEK = 7
 
+DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
+SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
+DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
 BUCKET = {"_id": 0, "version": 1, "rows": 1, "ends": 1}
 SPAN = {"_id": 0, "driver_id": 1, "span": 1, "stale": 1, "version": 1, "text": 1}
 LISTED = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1, "rows": 1}
@@ -42,8 +48,39 @@ class Request(NamedTuple):
     headers: dict[str, str]
 
 
-# The one table to keep in step with how the service stores what it serves: a row's essential query.
+# A row's essential query: of the documents that the answer is about.
 QUERIES: dict[str, Callable[..., Query]] = {
+    "drivers": lambda first, **_: Query(
+        "drivers", {"fleet": FLEET, "driver_id": {"$gte": first}}, DRIVER, [("driver_id", 1)], PAGE
+    ),
+    "trips": lambda driver, start, until, **_: Query(
+        "trips",
+        {"fleet": FLEET, "driver_id": driver, "trip_start_time": {"$gte": start}, "trip_end_time": {"$lte": until}},
+        SUMMARY,
+        [("trip_start_time", 1), ("trip_id", 1)],
+        PAGE,
+    ),
+    "detail": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, DETAIL, limit=1),
+    "detail, masked": lambda trip, **_: Query(
+        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "trip_id": 1, "distance_miles": 1}, limit=1
+    ),
+    "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
+    "daily": lambda drivers, date, **_: Query(
+        "daily_summaries",
+        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers]}},
+        {"_id": 0, "day": 1, "summary": 1},
+        limit=AGGREGATED,
+    ),
+    "weekly": lambda drivers, dates, **_: Query(
+        "daily_summaries",
+        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers for date in dates]}},
+        {"_id": 0, "day": 1, "summary": 1},
+        limit=AGGREGATED * DAYS_A_WEEK,
+    ),
+    "healthz": lambda **_: Query(None, {}),
+}
+# The same of the text that the service keeps of them; to be kept in step with app/store.
+TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "drivers": lambda page, **_: Query(
         "served_drivers", {"fleet": FLEET, "number": {"$in": [-1, page]}}, LISTED, [("number", 1)], 2
     ),

@@ -16,7 +16,7 @@ import orjson
 from bench import rows
 from bench.fleet import Shape
 from bench.load import Sample, measure, raw_request
-from bench.rows import EVE_PATHS, QUERIES, Request
+from bench.rows import EVE_PATHS, QUERIES, TEXT_QUERIES, Request
 from bench.servers import DATA, HOST, Failed, Server, contestant
 
 # What the peers have nothing for.
@@ -52,7 +52,11 @@ class Plan(NamedTuple):
 
 def takes(name: str, row: str) -> bool:
     """Return whether a contestant has something for a row."""
-    return row in EVE_PATHS if name == "eve" else name in ("service", "floor", "hello") or row not in OWN_ROWS
+    return (
+        row in EVE_PATHS
+        if name == "eve"
+        else name in ("service", "floor", "text floor", "hello") or row not in OWN_ROWS
+    )
 
 
 def fetch(server: Server, asked: Sequence[Request]) -> list[Answer]:
@@ -118,7 +122,17 @@ class Run:
         self.asked, answers = self._ask_service(service, key, shape, base)
         path = DATA / "answers.pickle"
         path.write_bytes(
-            pickle.dumps({_floor_key(r): (QUERIES[row](**r.about), a.body) for row in answers for r, a in answers[row]})
+            pickle.dumps(
+                {
+                    _floor_key(request): (
+                        QUERIES[row](**request.about),
+                        TEXT_QUERIES[row](**request.about),
+                        answer.body,
+                    )
+                    for row in answers
+                    for request, answer in answers[row]
+                }
+            )
         )
         others = [name for name in plan.contestants if name != "service"]
         self.servers = {"service": service}

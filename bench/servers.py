@@ -202,6 +202,7 @@ def _gunicorn(python: Path, application: str) -> list[str | Path]:
 COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "service": (command("serve"), PING),
     "floor": ([sys.executable, "-m", "bench.floor"], PING),
+    "text floor": ([sys.executable, "-m", "bench.floor", "--text"], PING),
     "hello": ([sys.executable, "-m", "bench.floor", "--no-store"], PING),
     "naive": (_gunicorn(PEERS, "naive:app"), PING),
     "fastapi": ([PEERS / "bin" / "python", BENCH / "peers" / "fast.py"], PING),
