@@ -29,10 +29,10 @@ def mark_driver_list(db: Store, fleet: str, changed: set[str], new: set[str]) ->
     db.served_drivers.update_many({"fleet": fleet, "number": {"$in": list(stale)}}, {"$set": {"stale": True}})
 
 
-def mark_whole_driver_list(db: Store, fleet: str) -> None:
-    """Mark all of it."""
+def drop_driver_list(db: Store, fleet: str) -> None:
+    """Mark all of it, to be made anew from its first page on, whatever pages are stored."""
     db.served_drivers.update_one({"fleet": fleet, "number": COUNT}, {"$set": {"stale": True}}, upsert=True)
-    db.served_drivers.update_many({"fleet": fleet}, {"$set": {"stale": True}})
+    db.served_drivers.delete_many({"fleet": fleet, "number": {"$gt": COUNT}})
 
 
 def derive_driver_list(db: Store, fleet: str) -> None:

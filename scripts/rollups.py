@@ -8,11 +8,11 @@ import click
 
 from app.store.served import DRIVER
 from scripts.derive import derive_days, mark_drivers, mark_stale, writing
-from scripts.driver_list import mark_whole_driver_list
+from scripts.driver_list import drop_driver_list
 from scripts.options import DATE, ID
 from scripts.served import DETAIL_FIELDS, Day, trip_text
 from scripts.store import Store, Writer, open_store
-from scripts.verify import verify_fleet
+from scripts.verify import unknown_served, verify_fleet
 
 # Days, or drivers without any, at a time.
 CHUNK = 500
@@ -75,7 +75,9 @@ def rebuild_fleet(db: Store, fleet: str, writer: Writer, since: str = "") -> int
             db.served_spans.update_many(of_drivers, {"$unset": {"buckets": ""}})
         _write_texts(db, fleet, touched)
         derive_days(db, fleet, touched, days)
-    mark_whole_driver_list(db, fleet)
+    if not since:
+        db.served_spans.delete_many({"fleet": fleet, "driver_id": {"$in": unknown_served(db, fleet, known)}})
+    drop_driver_list(db, fleet)
     return sum(map(len, known.values()))
 
 

@@ -14,13 +14,22 @@ from scripts.store import Store, Writer
 
 def verify_fleet(db: Store, fleet: str, writer: Writer, chunks: Iterable[Mapping[str, list[Day]]]) -> list[str]:
     """Return what differs in a fleet whose drivers, with their days, come in chunks: a line each."""
-    differences: list[str] = []
+    differences, known = list[str](), set[str]()
     for days in chunks:
         writer.renew()
+        known.update(days)
         differences += _wrong_drivers(db, fleet, days)
         differences += _wrong_texts(db, fleet, days)
         differences += _wrong_spans(db, fleet, days)
+    for driver_id in unknown_served(db, fleet, known):
+        differences.append(f"driver {driver_id}, what is served: should not be there")
     return [*differences, *_wrong_pages(db, fleet)]
+
+
+def unknown_served(db: Store, fleet: str, known: Iterable[str]) -> list[str]:
+    """Return the drivers of whom something is served, but for those known. Index: (fleet, driver_id, span)."""
+    served = db.served_spans.aggregate([{"$match": {"fleet": fleet}}, {"$group": {"_id": "$driver_id"}}])
+    return sorted({doc["_id"] for doc in served}.difference(known))
 
 
 def _wrong_drivers(db: Store, fleet: str, days: Mapping[str, list[Day]]) -> Iterator[str]:

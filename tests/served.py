@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -16,15 +17,28 @@ from pymongo import MongoClient
 from scripts.store import prepare
 
 COMMAND = Path(sys.executable).with_name("driver-analytics")
+START_SECONDS = 120
+
+
+def free_port():
+    """Return a port of the loopback address that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def until(holds):
+    """Wait for something to hold."""
+    deadline = time.monotonic() + START_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
 
 
 class Served:
     """A running service; leaving it interrupts it as Ctrl-C does."""
 
     def __init__(self, data_dir, *options, terminal=False, **environment):
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.bind = f"127.0.0.1:{probe.getsockname()[1]}"
+        self.bind = f"127.0.0.1:{free_port()}"
         plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
         self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
         self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.store import pipelines
+from app.store.served import COUNT
 from schemas.summary import DailySummary
 from schemas.trip import ImportedTrip
 from scripts import imports
@@ -142,8 +143,9 @@ def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
     assert rebuild() == ""
 
 
-def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command):
-    result = command("rollups", "rebuild", "--fleet", "nope")
+@pytest.mark.parametrize("name", ["rebuild", "verify"])
+def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command, name):
+    result = command("rollups", name, "--fleet", "nope")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == "Error: Nothing is stored for the fleet nope.\n"
 
@@ -160,6 +162,162 @@ def test_many_days_are_rebuilt_in_chunks(loaded, rebuild, mongod, monkeypatch):
     mongod.daily_summaries.delete_many({})
     rebuild()
     assert stored(mongod) == loaded
+
+
+# Compared with what they follow from.
+
+
+@pytest.fixture
+def verify(command):
+    """Compare, and return the exit status and what was said."""
+
+    def verify(*options):
+        result = command("rollups", "verify", *options)
+        return result.exit_code, result.stdout.splitlines()
+
+    return verify
+
+
+F1_RIGHT, F2_RIGHT = "f1: 4 drivers, 9 days: all right", "f2: 4 drivers, 9 days: all right"
+TRIP, DAY = {"trip_id": "10 13"}, {"driver_id": "d13", "date": "2026-03-10"}
+SPAN = {"driver_id": "d13", "span": "2026-03-10"}
+WEEK = {"driver_id": "d13", "span": "P7D/2026-03-09"}
+SUMMARY_DIFFERS = "driver d13, 2026-03-10: the daily summary differs from the trips"
+WEEK_DIFFERS = "driver d13, what is served of P7D/2026-03-09: differs"
+# What goes wrong: the collection, the documents, their update or None where they are lost, and what is said of it.
+WRONG = {
+    "a daily summary": (
+        "daily_summaries",
+        {"day": DAY},
+        {"$set": {"summary.trip_count": 2}},
+        SUMMARY_DIFFERS,
+        WEEK_DIFFERS,
+    ),
+    "a daily summary that is missing": ("daily_summaries", {"day": DAY}, None, SUMMARY_DIFFERS, WEEK_DIFFERS),
+    "a daily summary left stale": ("daily_summaries", {"day": DAY}, {"$set": {"stale": True}}, SUMMARY_DIFFERS),
+    "a day's text": (
+        "served_spans",
+        SPAN,
+        {"$set": {"text": b"{}"}},
+        "driver d13, what is served of 2026-03-10: differs",
+    ),
+    "a day's trips": (
+        "served_spans",
+        SPAN,
+        {"$set": {"rows": [b"{}"]}},
+        "driver d13, what is served of 2026-03-10: differs",
+    ),
+    "a day that is missing": ("served_spans", SPAN, None, "driver d13, what is served of 2026-03-10: is missing"),
+    "a week's text": ("served_spans", WEEK, {"$set": {"text": b"{}"}}, WEEK_DIFFERS),
+    "a week that is missing": ("served_spans", WEEK, None, "driver d13, what is served of P7D/2026-03-09: is missing"),
+    "a week that should be another": (
+        "served_spans",
+        WEEK,
+        {"$set": {"span": "P7D/2026-03-16"}},
+        "driver d13, what is served of P7D/2026-03-09: is missing",
+        "driver d13, what is served of P7D/2026-03-16: should not be there",
+    ),
+    "a day of a driver who is not known": (
+        "served_spans",
+        SPAN,
+        {"$set": {"driver_id": "nobody"}},
+        "driver d13, what is served of 2026-03-10: is missing",
+        "driver nobody, what is served: should not be there",
+    ),
+    "a driver's text": (
+        "served_spans",
+        {"driver_id": "idle"},
+        {"$set": {"text": b"{}"}},
+        "driver idle, what is served of the driver: differs",
+    ),
+    "a driver's buckets": (
+        "served_spans",
+        {"driver_id": "d13", "span": ""},
+        {"$unset": {"buckets": ""}},
+        "driver d13, what is served of the driver: differs",
+    ),
+    "a driver who is not served": (
+        "served_spans",
+        {"driver_id": "idle"},
+        None,
+        "driver idle, what is served of the driver: is missing",
+    ),
+    "a trip's text": ("trips", TRIP, {"$set": {"text": b"{}"}}, "trip 10 13: its text differs from the trip"),
+    "a trip's version": ("trips", TRIP, {"$set": {"version": b"1"}}, "trip 10 13: its text differs from the trip"),
+    "a trip without text": ("trips", TRIP, {"$unset": {"text": ""}}, "trip 10 13: its text differs from the trip"),
+    "a page": ("served_drivers", {"number": 0}, {"$set": {"rows": [b"{}"]}}, "driver list: page 0 differs"),
+    "a page that is missing": ("served_drivers", {"number": 0}, None, "driver list: page 0 differs"),
+    "a page that should be another": (
+        "served_drivers",
+        {"number": 0},
+        {"$set": {"number": 1}},
+        "driver list: page 0 differs",
+        "driver list: page 1 should not be there",
+    ),
+    "the count": ("served_drivers", {"number": COUNT}, {"$set": {"count": 3}}, "driver list: the count differs"),
+    "the count that is missing": ("served_drivers", {"number": COUNT}, None, "driver list: the count differs"),
+}
+
+
+def test_what_was_imported_is_all_right(loaded, verify):
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+
+
+def test_one_fleet_is_compared_alone(loaded, verify, mongod):
+    mongod.daily_summaries.delete_many({"fleet": "f1"})
+    assert verify("--fleet", "f2") == (0, [F2_RIGHT])
+
+
+@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
+def test_what_is_wrong_is_named_and_a_rebuild_mends_it(loaded, verify, rebuild, mongod, wrong):
+    collection, documents, update, *told = wrong
+    if update:
+        mongod[collection].update_one({"fleet": "f1", **documents}, update, bypass_document_validation=True)
+    else:
+        mongod[collection].delete_one({"fleet": "f1", **documents})
+    mends = f"{len(told)} differences; 'driver-analytics rollups rebuild' mends them"
+    said = [*(f"f1: {line}" for line in told), f"f1: 4 drivers, 9 days: {mends}", F2_RIGHT]
+    assert verify() == (1, said)
+    rebuild()
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+    assert stored(mongod) == loaded
+
+
+def test_travel_dates_that_are_wrong_are_named_and_a_rebuild_mends_them(loaded, verify, rebuild, mongod):
+    mongod.drivers.update_one({"fleet": "f1", "driver_id": "d14"}, {"$set": {"last_travel_date": "2026-03-13"}})
+    status, said = verify()
+    assert (status, said[0]) == (1, "f1: driver d14: travel dates differ from those of the trips")
+    rebuild()
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+
+
+def test_many_differences_are_summed_up(loaded, verify, mongod):
+    mongod.served_spans.delete_many({"fleet": "f1"})
+    mongod.trips.update_many({"fleet": "f1"}, {"$set": {"text": b"{}"}})
+    status, said = verify("--fleet", "f1")
+    assert (status, len(said)) == (1, 22)
+    assert said[20].startswith("f1: and 5 more")
+    assert said[21].startswith("f1: 4 drivers, 9 days: 25 differences; ")
+
+
+def test_days_are_compared_in_chunks(loaded, verify, mongod, monkeypatch):
+    monkeypatch.setattr("scripts.rollups.CHUNK", 2)
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+    mongod.served_spans.delete_one({"fleet": "f2", **WEEK})
+    assert verify()[1][1] == "f2: driver d13, what is served of P7D/2026-03-09: is missing"
+
+
+def test_an_empty_store_has_nothing_to_compare(mongod, verify):
+    assert verify() == (0, [])
+
+
+def test_pages_of_drivers_with_one_missing_are_made_anew(command, write_lines, verify, rebuild, mongod):
+    drivers = write_lines("drivers.ndjson", *(make_driver(f"d{number:03}") for number in range(250)))
+    command("import", "--fleet", "f1", "--drivers", str(drivers))
+    mongod.served_drivers.delete_one({"number": 1})
+    assert verify()[1][0] == "f1: driver list: page 1 differs"
+    rebuild()
+    assert verify() == (0, ["f1: 250 drivers, 0 days: all right"])
 
 
 # Whatever the trips.

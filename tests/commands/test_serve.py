@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,16 +20,7 @@ from schemas.driver import Driver
 from scripts.imports import load_drivers
 from scripts.keys import issue_key
 from tests.factories import make_driver
-from tests.served import COMMAND, Served, serving
-
-START_SECONDS = 120
-
-
-def until(holds):
-    """Wait for something to hold."""
-    deadline = time.monotonic() + START_SECONDS
-    while not holds():
-        assert time.monotonic() < deadline
+from tests.served import COMMAND, START_SECONDS, Served, serving, until
 
 
 def processes_in(folder):
