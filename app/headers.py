@@ -28,7 +28,7 @@ CORS_ANSWER_HEADERS = ", ".join(header_names(AnswerHeaders(), TagHeaders(), Limi
 def register(app: Flask, config: Config) -> None:
     """Give every request of `app` an id, and every answer its headers."""
 
-    # Not to be guessed at, and no two the same: random for each process, then counted.
+    # No two are the same: random for each process, then counted, which asks the system for nothing.
     process, numbers = secrets.token_hex(8), itertools.count(secrets.randbits(60))
 
     @app.before_request

@@ -81,6 +81,16 @@ def test_what_was_thrown_away_is_answered_from_the_documents(service, fleet):
     assert [service.get(path).data for path in PATHS] == served
 
 
+def test_what_was_imported_before_there_was_text_is_served(service, fleet):
+    served = [service.get(path).data for path in PATHS]
+    options = {"bypass_document_validation": True}
+    fleet.trips.update_many({}, {"$unset": {"text": "", "version": ""}}, **options)
+    for name in ("served_spans", "served_drivers"):
+        fleet[name].delete_many({})
+    assert [service.get(path).data for path in PATHS] == served
+    assert service.get("/trip/trip_id/many-0-0").headers["ETag"]
+
+
 def test_text_is_what_the_schemas_dump(fleet):
     for trip in fleet.trips.find({}):
         assert orjson.loads(trip["text"]) == TripDetail().dump(trip)
