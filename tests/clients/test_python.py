@@ -86,6 +86,12 @@ def test_a_driver_who_did_not_drive_has_no_summary(operation, client, monday):
     assert (found.driver_info.driver_id, found.driving_summary) == ("demo-20", None)
 
 
+def test_it_asks_whether_an_answer_still_holds(operation, client):
+    held = operation("list_drivers").sync_detailed(client=client)
+    again = operation("list_drivers").sync_detailed(client=client, if_none_match=held.headers["ETag"])
+    assert (held.status_code, again.status_code, again.parsed) == (200, 304, None)
+
+
 def test_it_reads_an_error_of_parameters(made, operation, client):
     answer = operation("list_drivers").sync_detailed(client=client, page=0)
     assert answer.status_code == 400
