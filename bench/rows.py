@@ -25,7 +25,7 @@ DAYS_A_WEEK = 7
 DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
 SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
 DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
-BUCKET = {"_id": 0, "version": 1, "rows": 1, "ends": 1}
+ROWS = {"_id": 0, "version": 1, "rows": 1}
 SPAN = {"_id": 0, "driver_id": 1, "span": 1, "stale": 1, "version": 1, "text": 1}
 LISTED = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1, "rows": 1}
 
@@ -87,7 +87,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "trips": lambda driver, spans, **_: Query(
         "served_spans",
         {"fleet": FLEET, "driver_id": driver, "span": {"$gte": spans[0], "$lte": spans[-1]}},
-        BUCKET,
+        ROWS,
         [("span", 1)],
         len(spans),
     ),

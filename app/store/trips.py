@@ -19,7 +19,8 @@ MS_PER_HOUR = 3_600_000
 SUMMARY_PAGE = fields_of(TripSummaryPage)
 DETAIL_PAGE = fields_of(TripDetailPage)
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
-BUCKET = {"_id": 0, "version": 1, "rows": 1, "ends": 1}
+ROWS = {"_id": 0, "version": 1, "rows": 1}
+ROWS_AND_ENDS = {**ROWS, "ends": 1}
 BY_SPAN = [("span", ASCENDING)]
 VERSION = {"_id": 0, "version": 1}
 TEXT = {"_id": 0, "version": 1, "text": 1}
@@ -87,15 +88,15 @@ def _rows(
     """Return the trips of a page, or None where they were written since the buckets were."""
     if asked.skip >= buckets.count:
         return []
-    place = buckets.place(asked.skip, asked.limit)
-    spans = {"$gte": place.first, "$lte": place.last}
-    found = list(db.served_spans.find({"fleet": fleet, "driver_id": driver_id, "span": spans}, BUCKET).sort(BY_SPAN))
+    place, settled = buckets.place(asked.skip, asked.limit), not buckets.unsettled(ended_by)
+    wanted = {"fleet": fleet, "driver_id": driver_id, "span": {"$gte": place.first, "$lte": place.last}}
+    found = list(db.served_spans.find(wanted, ROWS if settled else ROWS_AND_ENDS).sort(BY_SPAN))
     if b"".join([doc["version"] for doc in found]) != place.versions:
         return None
-    if buckets.unsettled(ended_by):
-        rows = [row for doc in found for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
-    else:
+    if settled:
         rows = [row for doc in found for row in doc["rows"]]
+    else:
+        rows = [row for doc in found for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
     return list(map(Fragment, rows[place.skip : place.skip + asked.limit]))
 
 
