@@ -54,11 +54,6 @@ class Buckets:
         for index, values in enumerate(self._packed.values()):
             values[where] = array(values.typecode, [row[index] for row in rows])
 
-    def spans(self, date: str) -> list[str]:
-        """Return the spans of a date's buckets."""
-        first, last = bisect_left(self.keys, _key(date)), bisect_left(self.keys, _key(date) + (1 << NUMBER_BITS))
-        return list(map(_span, self.keys[first:last]))
-
     def since(self, date: str) -> "Buckets":
         """Return the buckets from a date on."""
         first = bisect_left(self.keys, _key(date))
