@@ -6,6 +6,8 @@ from typing import Any
 
 from flask import Flask
 from pymongo import MongoClient
+from werkzeug.routing import MapAdapter
+from werkzeug.wrappers import Request
 
 from app import auth, compression, errors, headers, limits, logs, openapi
 from app.config import API, Config, ConfigError
@@ -50,6 +52,12 @@ class _Service(Flask):
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         # Nothing here is asynchronous; Flask looks anew at every hook of every request.
         return func
+
+    def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
+        # No route goes by host or scheme; Werkzeug works them out at every request.
+        if request is None:
+            return None
+        return MapAdapter(self.url_map, "", "/", None, "http", request.path, request.method)
 
 
 def _routed_app() -> Flask:

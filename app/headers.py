@@ -38,8 +38,11 @@ def register(app: Flask, config: Config) -> None:
 
     @app.after_request
     def complete(response: Response) -> Response:
-        response.headers.extend({"X-Request-ID": g.request_id, "X-Content-Type-Options": "nosniff"})
-        response.headers.setdefault("Cache-Control", "private")
+        headers = response.headers
+        if "Cache-Control" not in headers:
+            headers.add("Cache-Control", "private")
+        headers.add("X-Request-ID", g.request_id)
+        headers.add("X-Content-Type-Options", "nosniff")
         if config.cors_origins:
             _allow_origin(config, response)
         return response

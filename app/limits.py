@@ -6,6 +6,7 @@ storage, and one more where a worker does not know yet when the window closes. W
 on, uncounted, and the log says so.
 """
 
+import functools
 import math
 import threading
 import time
@@ -110,15 +111,12 @@ def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
         if standing is None:
             return response
         remaining = standing.remaining
-        response.headers.extend(
-            {
-                "X-RateLimit-Limit": amount,
-                "X-RateLimit-Remaining": str(remaining),
-                "X-RateLimit-Reset": str(standing.reset_at),
-                "RateLimit-Policy": policy,
-                "RateLimit": f'"{POLICY}";r={remaining};t={standing.wait_seconds}',
-            }
-        )
+        add = response.headers.add
+        add("X-RateLimit-Limit", amount)
+        add("X-RateLimit-Remaining", str(remaining))
+        add("X-RateLimit-Reset", str(standing.reset_at))
+        add("RateLimit-Policy", policy)
+        add("RateLimit", f'"{POLICY}";r={remaining};t={standing.wait_seconds}')
         return response
 
 
@@ -148,6 +146,7 @@ class _ThreadRedisStorage(RedisStorage):
     def initialize_storage(self, uri: str) -> None:
         super().initialize_storage(uri)
         self._of_thread = threading.local()
+        self._command = functools.lru_cache(MAX_KNOWN_WINDOWS)(self._packed_command)
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Count, and return the count. Raises redis-py's errors."""
@@ -156,8 +155,7 @@ class _ThreadRedisStorage(RedisStorage):
         except AttributeError:
             connection = self._of_thread.connection = self.storage.connection_pool.get_connection()
         try:
-            words = ("EVALSHA", self.lua_incr_expire.sha, 1, self.prefixed_key(key), expiry, amount)
-            connection.send_command(*words, check_health=False)
+            connection.send_packed_command(self._command(key, expiry, amount), check_health=False)
             return int(connection.read_response())
         except NoScriptError:
             pass
@@ -168,6 +166,12 @@ class _ThreadRedisStorage(RedisStorage):
             # Redis was started anew, or closed what it held for idle.
             connection.disconnect()
         return super().incr(key, expiry, amount)
+
+    def _packed_command(self, key: str, expiry: int, amount: int) -> list[bytes]:
+        pack = self._of_thread.connection.pack_command
+        words = ("EVALSHA", self.lua_incr_expire.sha, 1, self.prefixed_key(key), expiry, amount)
+        packed: list[bytes] = pack(*words)
+        return packed
 
 
 class _ClientStorage(MongoDBStorage):

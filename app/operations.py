@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from flask import Response, g, request
+from flask import Request, Response, g, request
 from marshmallow import Schema
 
 from app.responses import MASK_HEADER, Revalidation
@@ -15,6 +15,8 @@ from schemas.mask import masked
 from schemas.query import Query
 
 SECONDS_PER_DAY = 86_400
+# As WSGI names it.
+MASK_VARIABLE = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
 # Of each endpoint. A query has up to 8 kB.
 MAX_KNOWN_QUERIES = 500
 
@@ -48,12 +50,13 @@ class Operation:
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
-            asked = parsed(request.query_string, int(time.time() // SECONDS_PER_DAY), *path.items())
+            sent: Request = request._get_current_object()  # type: ignore[attr-defined]
+            asked = parsed(sent.query_string, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
                 plain: Response = view(asked)
                 return plain
-            mask = request.headers.get(MASK_HEADER, "")
-            fields, revalidation = masked(whole, mask), Revalidation(request, g.key.fleet, mask)
+            mask = sent.environ.get(MASK_VARIABLE, "")
+            fields, revalidation = masked(whole, mask), Revalidation(sent, g.key.fleet, mask)
             return revalidation.respond(view(asked, fields, revalidation.seen))
 
         run.operation = self  # type: ignore[attr-defined]

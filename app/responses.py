@@ -1,6 +1,7 @@
 """Answers: JSON, and sparing a client what it holds."""
 
 import hashlib
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -14,29 +15,41 @@ from schemas.header import MaskHeaders, header_names
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
+NONE: Mapping[str, str] = {}
 TAG_BYTES = 12
 REVALIDATED = "private, no-cache"
 
 
 class JsonResponse(Response):
-    """An answer with a body of bytes, whose headers need nothing more done to them."""
+    """An answer with a body of bytes, which need nothing more done to them, and neither do its headers."""
+
+    def __init__(
+        self, body: bytes, status: int = HTTPStatus.OK, content_type: str = JSON, headers: Mapping[str, str] = NONE
+    ) -> None:
+        own = {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}
+        super().__init__([body], status, Headers(own))
 
     def get_wsgi_headers(self, environ: Any) -> Headers:
         """Return the headers as they are: the body's length is one of them, and none is a URL."""
         return self.headers
 
+    def get_app_iter(self, environ: Any) -> Any:
+        """Return the body as it is, or nothing where HEAD asks; there is nothing to be closed after it."""
+        return () if environ["REQUEST_METHOD"] == "HEAD" else self.response
+
 
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
     """Return `content`, which is in served shape and order, as JSON."""
-    return JsonResponse(orjson.dumps(content), status=status, content_type=mimetype)
+    return JsonResponse(orjson.dumps(content), status, mimetype)
 
 
 class Revalidation:
     """The entity tags of a request's answers: they follow from fleet, request and mask, and the version of the data."""
 
     def __init__(self, request: Request, fleet: str, mask: str) -> None:
-        self._asks = "HTTP_IF_NONE_MATCH" in request.environ
-        self._asked = f"{fleet}\n{request.environ['PATH_INFO']}\n{mask}\n".encode() + request.query_string
+        environ = request.environ
+        self._asks = "HTTP_IF_NONE_MATCH" in environ
+        self._asked = f"{fleet}\n{environ['PATH_INFO']}\n{mask}\n".encode() + request.query_string
 
     @property
     def seen(self) -> Seen | None:
@@ -52,7 +65,7 @@ class Revalidation:
         held = held_tag(tag) if found.content is None or found.version is None else None
         headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": MASK_HEADER}
         if held is None:
-            return JsonResponse(body, headers=headers, content_type=JSON)
+            return JsonResponse(body, headers=headers)
         response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
         del response.headers["Content-Type"]
         return response
