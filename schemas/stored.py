@@ -48,12 +48,17 @@ class StoredDailySummary(Schema):
     summary = fields.Nested(DailySummary)
 
 
-class Buckets(Schema):
-    """Which trips a driver has, a bucket an item: four packed arrays of the same length (app.store.buckets)."""
+class Counts(Schema):
+    """How many trips there are by date: packed arrays of the same length (app.store.buckets)."""
 
     keys = Bytes(required=True)
     counts = Bytes(required=True)
     ends = Bytes(required=True)
+
+
+class Buckets(Counts):
+    """Which trips a driver has, a bucket an item."""
+
     versions = Bytes(required=True)
 
 
@@ -88,6 +93,15 @@ class ServedDrivers(Schema):
     first = Text()
     version = Bytes()
     rows = fields.List(Bytes())
+
+
+class ServedTracking(Schema):
+    """How many trips share a tracking id, by date; marked stale while such trips are being written."""
+
+    fleet = Identifier(required=True)
+    tracking_id = Identifier(required=True)
+    stale = Flag()
+    dates = fields.Nested(Counts, required=True)
 
 
 class StoredKey(Schema):

@@ -18,6 +18,7 @@ from schemas.driver import Driver
 from schemas.stored import TravelDates
 from scripts.driver_list import derive_driver_list, mark_driver_list
 from scripts.served import Day, make_days, make_drivers, make_summaries, make_weeks, span_key
+from scripts.sharing import derive_trackings
 from scripts.store import Store, Writer
 
 DATES = tuple(TravelDates().fields)
@@ -94,6 +95,7 @@ def derive_days(db: Store, fleet: str, days: Iterable[Day], driver_ids: Iterable
     )
     buckets = _write_days(db, fleet, days, summaries)
     _write_weeks(db, fleet, days)
+    derive_trackings(db, fleet, days)
     serve_drivers(db, fleet, drivers, buckets)
     if days:
         done = {"fleet": fleet, "day": {"$in": [day._asdict() for day in summaries]}}

@@ -20,6 +20,7 @@ from scripts.derive import derive_days, mark_stale, serve_drivers, write_drivers
 from scripts.lines import Input, Line, Rejected, Rejects, parse
 from scripts.options import ID
 from scripts.served import DETAIL, Day, trip_text
+from scripts.sharing import mark_trackings
 from scripts.store import Store, Writer, open_store
 
 # A batch ends at either: many small lines, or few large ones, so that memory stays bounded.
@@ -146,10 +147,13 @@ def load_trips(db: Store, fleet: str, trips: list[Document]) -> None:
     documents = {trip["trip_id"]: _stored(fleet, trip) for trip in trips}
     # A line that a later one replaces counts as touched too: it may be the first to name its driver.
     days = {_day(trip) for trip in trips}
-    found = db.trips.find({"fleet": fleet, "trip_id": {"$in": list(documents)}}, {"_id": 0, "trip_id": 1, "day": 1})
-    replaced = {doc["trip_id"]: Day(**doc["day"]) for doc in found}
-    days.update(replaced.values())
+    found = db.trips.find(
+        {"fleet": fleet, "trip_id": {"$in": list(documents)}}, {"_id": 0, "trip_id": 1, "tracking_id": 1, "day": 1}
+    )
+    replaced = {doc["trip_id"]: doc for doc in found}
+    days |= {Day(**doc["day"]) for doc in replaced.values()}
     mark_stale(db, fleet, days)
+    mark_trackings(db, fleet, {trip["tracking_id"] for trip in (*trips, *replaced.values())})
     db.trips.bulk_write(
         [
             ReplaceOne({"fleet": fleet, "trip_id": trip_id}, document) if trip_id in replaced else InsertOne(document)

@@ -64,6 +64,8 @@ def verify(fleet: str | None) -> None:
 def rebuild_fleet(db: Store, fleet: str, writer: Writer, since: str = "") -> int:
     """Derive all days of the fleet from the date `since` on, and all drivers. Returns the number of days."""
     known = known_days(db, fleet, since)
+    if not since:
+        db.served_trackings.delete_many({"fleet": fleet})
     for days in _chunks(known, fleet):
         writer.renew()
         touched = {day for of_driver in days.values() for day in of_driver}

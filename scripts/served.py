@@ -2,6 +2,7 @@
 
 import datetime
 import itertools
+import sys
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -114,5 +115,6 @@ def _with_text(key: Document, content: Document) -> Document:
     return {**key, "version": version_of(text), "text": text}
 
 
-def _about(bucket: Document) -> tuple[int, int, bytes]:
-    return len(bucket["rows"]), max(array("q", bucket["ends"])), bucket["version"]
+def _about(bucket: Document) -> tuple[int, int, int]:
+    version = int.from_bytes(bucket["version"], sys.byteorder)
+    return len(bucket["rows"]), max(array("q", bucket["ends"])), version

@@ -9,6 +9,7 @@ from app.store.served import COUNT
 from scripts.derive import changed_drivers
 from scripts.driver_list import make_pages
 from scripts.served import DETAIL_FIELDS, Day, make_days, make_drivers, make_summaries, make_weeks, trip_text
+from scripts.sharing import make_trackings
 from scripts.store import Store, Writer
 
 
@@ -23,7 +24,7 @@ def verify_fleet(db: Store, fleet: str, writer: Writer, chunks: Iterable[Mapping
         differences += _wrong_spans(db, fleet, days)
     for driver_id in unknown_served(db, fleet, known):
         differences.append(f"driver {driver_id}, what is served: should not be there")
-    return [*differences, *_wrong_pages(db, fleet)]
+    return [*differences, *_wrong_trackings(db, fleet), *_wrong_pages(db, fleet)]
 
 
 def unknown_served(db: Store, fleet: str, known: Iterable[str]) -> list[str]:
@@ -78,6 +79,14 @@ def _differences(due: Mapping[tuple[str, str], Document], stored: Mapping[tuple[
             driver_id, span = key
             what = "is missing" if key not in stored else "should not be there" if key not in due else "differs"
             yield f"driver {driver_id}, what is served of {span or 'the driver'}: {what}"
+
+
+def _wrong_trackings(db: Store, fleet: str) -> Iterator[str]:
+    stored = {doc["tracking_id"]: doc for doc in db.served_trackings.find({"fleet": fleet}, {"_id": 0})}
+    due = {doc["tracking_id"]: doc for doc in make_trackings(db, fleet)}
+    for tracking_id in sorted(due.keys() | stored.keys()):
+        if due.get(tracking_id) != stored.get(tracking_id):
+            yield f"tracking id {tracking_id}: the count differs"
 
 
 def _wrong_pages(db: Store, fleet: str) -> Iterator[str]:

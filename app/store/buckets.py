@@ -1,16 +1,14 @@
-"""Which trips a driver has: how many, when they end, and what lies where, without reading any of them.
+"""Which trips there are of a driver, or of a tracking id: how many, when they end, and where, without reading any.
 
-A bucket holds up to BUCKET_ROWS trips of one UTC date in (trip_start_time, trip_id) order; a date has as many as it
-takes. Any page of a driver's trips is found by counting through the buckets.
+A bucket holds trips of one UTC date in (trip_start_time, trip_id) order. Any page is found by counting through them.
 """
 
 import datetime
-import sys
+import itertools
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from app.store import Document
 
@@ -20,8 +18,6 @@ NUMBER_BITS = 32
 VERSION_BYTES = 8
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 MS_PER_DAY = 86_400_000
-# What of each bucket is kept, as packed integers: its key, how many trips, the latest of their ends, its version.
-PACKED = {"keys": "q", "counts": "i", "ends": "q", "versions": "Q"}
 
 
 class Place(NamedTuple):
@@ -33,31 +29,34 @@ class Place(NamedTuple):
     skip: int
 
 
-class Buckets:
-    """The buckets of a driver, oldest first, in packed arrays: C code searches and adds up thousands at once."""
+class Counts:
+    """How many trips there are, a bucket a date, oldest first.
+
+    Packed arrays, of what stands in `packed`: C code searches and adds up thousands at once.
+    """
+
+    # Of each bucket: its key, how many trips, the latest of their ends (epoch ms).
+    packed = {"keys": "q", "counts": "i", "ends": "q"}
 
     def __init__(self, packed: Mapping[str, Any] | None = None) -> None:
-        self._packed = {name: array(kind, (packed or {}).get(name, b"")) for name, kind in PACKED.items()}
-        self.keys, self.counts, self.ends, self.versions = self._packed.values()
+        self._arrays = {name: array(kind, (packed or {}).get(name, b"")) for name, kind in self.packed.items()}
+        self.keys, self.counts, self.ends = itertools.islice(self._arrays.values(), 3)
 
     def stored(self) -> Document:
         """Return what the store holds of them."""
-        return {name: values.tobytes() for name, values in self._packed.items()}
+        return {name: values.tobytes() for name, values in self._arrays.items()}
 
-    def replace(self, date: str, buckets: Iterable[tuple[int, int, bytes]]) -> None:
-        """Put buckets, each as count, latest end (epoch ms) and version, in the place of those of a date."""
+    def replace(self, date: str, buckets: Iterable[tuple[int, ...]]) -> None:
+        """Put buckets, each as what is packed of it but the key, in the place of those of a date."""
         where = slice(bisect_left(self.keys, _key(date)), bisect_left(self.keys, _key(date) + (1 << NUMBER_BITS)))
-        rows = [
-            (_key(date) + number, count, end, int.from_bytes(version, sys.byteorder))
-            for number, (count, end, version) in enumerate(buckets)
-        ]
-        for index, values in enumerate(self._packed.values()):
+        rows = [(_key(date) + number, *bucket) for number, bucket in enumerate(buckets)]
+        for index, values in enumerate(self._arrays.values()):
             values[where] = array(values.typecode, [row[index] for row in rows])
 
-    def since(self, date: str) -> "Buckets":
+    def since(self, date: str) -> Self:
         """Return the buckets from a date on."""
         first = bisect_left(self.keys, _key(date))
-        return Buckets({name: values[first:] for name, values in self._packed.items()})
+        return type(self)({name: values[first:] for name, values in self._arrays.items()})
 
     def unsettled(self, ended_by: int) -> list[str]:
         """Return the spans of those buckets some trip of which ends after `ended_by` (epoch ms)."""
@@ -75,6 +74,23 @@ class Buckets:
         """How many trips they hold."""
         return sum(self.counts)
 
+    def seek(self, skip: int) -> tuple[int, int]:
+        """Return a midnight (epoch ms) from which on fewer trips are to be skipped, and how many."""
+        upto = list(itertools.accumulate(self.counts, initial=0))
+        index = min(bisect_right(upto, skip), len(self.keys)) - 1
+        key = self.keys[index] >> NUMBER_BITS << NUMBER_BITS
+        return ((key >> NUMBER_BITS) - EPOCH_ORDINAL) * MS_PER_DAY, skip - upto[bisect_left(self.keys, key)]
+
+
+class Buckets(Counts):
+    """The buckets of a driver's trips, up to BUCKET_ROWS each and as many a date as it takes, with their versions."""
+
+    packed = {**Counts.packed, "versions": "Q"}
+
+    def __init__(self, packed: Mapping[str, Any] | None = None) -> None:
+        super().__init__(packed)
+        self.versions = self._arrays["versions"]
+
     @property
     def version(self) -> bytes:
         """What changes with any change of what they hold, and with their count."""
@@ -82,23 +98,21 @@ class Buckets:
 
     def place(self, skip: int, limit: int) -> Place:
         """Return where the `limit` trips after the first `skip` lie; there has to be one at least."""
-        upto = list(accumulate(self.counts, initial=0))
+        upto = list(itertools.accumulate(self.counts, initial=0))
         first, last = bisect_right(upto, skip) - 1, bisect_left(upto, skip + limit)
         last = min(last, len(self.keys))
         versions = self.versions[first:last].tobytes()
         return Place(_span(self.keys[first]), _span(self.keys[last - 1]), versions, skip - upto[first])
 
-    def seek(self, skip: int) -> tuple[int, int]:
-        """Return a midnight (epoch ms) from which on fewer trips are to be skipped, and how many."""
-        upto = list(accumulate(self.counts, initial=0))
-        key = self.keys[bisect_right(upto, skip) - 1] >> NUMBER_BITS << NUMBER_BITS
-        midnight = ((key >> NUMBER_BITS) - EPOCH_ORDINAL) * MS_PER_DAY
-        return midnight, skip - upto[bisect_left(self.keys, key)]
-
 
 def utc_date(epoch_ms: int) -> str:
     """Return the UTC date of a time."""
     return datetime.date.fromordinal(epoch_ms // MS_PER_DAY + EPOCH_ORDINAL).isoformat()
+
+
+def midnight(date: str) -> int:
+    """Return the time (epoch ms) at which a UTC date begins."""
+    return (datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL) * MS_PER_DAY
 
 
 def bucket_span(date: str, number: int) -> str:

@@ -6,7 +6,16 @@ from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 
 from schemas.derive import validator
-from schemas.stored import ServedDrivers, ServedSpan, StoredDailySummary, StoredDriver, StoredKey, StoredTrip, Writer
+from schemas.stored import (
+    ServedDrivers,
+    ServedSpan,
+    ServedTracking,
+    StoredDailySummary,
+    StoredDriver,
+    StoredKey,
+    StoredTrip,
+    Writer,
+)
 
 
 def _index(name: str, *keys: str, **options: Any) -> IndexModel:
@@ -37,6 +46,10 @@ INDEXES = {
         _index("page", "fleet", "number", "first", unique=True),
         _index("stale_pages", "fleet", "stale", "number", partialFilterExpression={"stale": True}),
     ],
+    "served_trackings": [
+        _index("tracking", "fleet", "tracking_id", unique=True),
+        _index("stale_trackings", "fleet", "stale", "tracking_id", partialFilterExpression={"stale": True}),
+    ],
     # A key is looked up by its digest alone: it is the key that tells the fleet.
     "keys": [
         _index("digest", "digest", unique=True),
@@ -59,6 +72,7 @@ VALIDATORS = {
     "daily_summaries": _guard(StoredDailySummary()),
     "served_spans": _guard(ServedSpan()),
     "served_drivers": _guard(ServedDrivers()),
+    "served_trackings": _guard(ServedTracking()),
     "keys": _guard(StoredKey()),
     "writers": _guard(Writer()),
 }

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from app.store.buckets import MS_PER_DAY
 from app.store.score import BEHAVIOURS, SCORED, Expression, saturated, score_stages
 from schemas.derive import Fields, fields_of
 from schemas.fields import Whole
@@ -58,6 +59,24 @@ def weekly_summaries(
         ),
         # What was pushed is narrowed already.
         {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order({**fields, **dict.fromkeys(breakdown)})}},
+    ]
+
+
+def trips_by_date(match: dict[str, Any]) -> Pipeline:
+    """Over `trips`: one document a tracking id and date that has matching trips, `{"_id": ..., "count", "end"}`.
+
+    `end` is the latest of their ends (epoch ms). `_id` has `tracking_id` and `day`, the date in days since the epoch.
+    """
+    day = {"$floor": {"$divide": ["$trip_start_time", MS_PER_DAY]}}
+    return [
+        {"$match": match},
+        {
+            "$group": {
+                "_id": {"tracking_id": "$tracking_id", "day": day},
+                "count": {"$sum": 1},
+                "end": {"$max": "$trip_end_time"},
+            }
+        },
     ]
 
 

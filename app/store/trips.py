@@ -12,6 +12,7 @@ from app.store.buckets import VERSION_BYTES, Buckets, utc_date
 from app.store.drivers import find_by_id
 from app.store.page import Asked, find_page
 from app.store.served import DRIVER, Found, Seen
+from app.store.sharing import find_counts
 from schemas.derive import Fields, fields_of
 from schemas.page import TripDetailPage, TripSummaryPage
 
@@ -119,18 +120,28 @@ def find_trips(
     """Find the `fields` of a Trip page: the trips with this `trip_id` or `tracking_id` that had ended by `ended_by`.
 
     Detail form, oldest first; `ended_by` is epoch ms. Indexes: (fleet, trip_id), (fleet, tracking_id, trip_start_time,
-    trip_id, trip_end_time).
+    trip_id, trip_end_time); of `served_trackings` (fleet, tracking_id).
     """
     asked = Asked(page, limit, fields, DETAIL_PAGE)
-    match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
+    match: Document = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
     order, whole = DETAIL_ORDER[filter_param], seen is None and fields is DETAIL_PAGE
-    found = list(db.trips.find(match, TEXT if whole else VERSION).sort(order).skip(asked.skip).limit(limit))
-    # A page that is not full is the last one.
-    known = 0 < len(found) < limit or (page == 1 and not found)
-    count = asked.skip + len(found) if known else db.trips.count_documents(match)
+    shared, skip = filter_param == "tracking_id", asked.skip
+    # Most first pages tell all by themselves.
+    counts = find_counts(db, fleet, filter_value, ended_by) if shared and page > 1 else None
+    if counts is not None:
+        start, skip = counts.seek(asked.skip)
+        match["trip_start_time"] = {"$gte": start}
+    found = list(db.trips.find(match, TEXT if whole else VERSION).sort(order).skip(skip).limit(limit))
+    if 0 < len(found) < limit or (page == 1 and not found):
+        # A page that is not full is the last one.
+        count = asked.skip + len(found)
+    else:
+        if shared and page == 1:
+            counts = find_counts(db, fleet, filter_value, ended_by)
+        count = db.trips.count_documents(match) if counts is None else counts.count
     if any("version" not in trip for trip in found):
         # Imported before there were versions; 'rollups rebuild' makes them.
-        return Found(find_page(db.trips, match, order, asked, count=count), None)
+        return Found(find_page(db.trips, match, order, asked, count=count, skip=skip), None)
     version = b"".join([count.to_bytes(VERSION_BYTES), *(trip["version"] for trip in found)])
     if seen is not None and seen(version):
         return Found(None, version)
@@ -141,4 +152,4 @@ def find_trips(
     if whole and all("text" in trip for trip in found):
         rows = [Fragment(trip["text"]) for trip in found]
         return Found(asked.content(rows, count), version)
-    return Found(find_page(db.trips, match, order, asked, count=count), version)
+    return Found(find_page(db.trips, match, order, asked, count=count, skip=skip), version)

@@ -15,7 +15,7 @@ from bson import ObjectId
 from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
-from scripts import imports
+from scripts import imports, sharing
 from scripts.derive import writing
 from tests.factories import make_driver, make_trip
 
@@ -23,22 +23,29 @@ TRIPS = 300
 # Twenty batches to be killed in.
 SMALL_BATCHES = "from scripts import cli, imports; imports.BATCH_LINES = 15; cli.main()"
 DEADLINE_SECONDS = 60
-COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "writers")
+COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "served_trackings", "writers")
 POLL_SECONDS = 0.001
 
 
-def make_trips(count, **fields):
-    """Return trips of 20 drivers, spread over 9 days."""
+def make_trips(count):
+    """Return trips of 20 drivers with two tracking ids, spread over 9 days."""
     return [
-        make_trip(f"2026-03-{10 + n % 9}T08:00", f"d{n % 20}", trip_id=f"t{n}", distance_miles=n / 7, **fields)
+        make_trip(
+            f"2026-03-{10 + n % 9}T08:00", f"d{n % 20}", trip_id=f"t{n}", tracking_id=f"k{n % 2}", distance_miles=n / 7
+        )
         for n in range(count)
     ]
 
 
 def moved(trips):
-    """Return the trips on other days and, every third one, of other drivers."""
+    """Return the trips on other days and, every third one, of other drivers and with another tracking id."""
     return [
-        {**trip, **times_of(trip, days=n % 5), "driver_id": f"d{(n if n % 3 else n + 7) % 25}"}
+        {
+            **trip,
+            **times_of(trip, days=n % 5),
+            "driver_id": f"d{(n if n % 3 else n + 7) % 25}",
+            "tracking_id": f"k{n % 3}",
+        }
         for n, trip in enumerate(trips)
     ]
 
@@ -169,6 +176,7 @@ class StopAt(CommandListener):
 def load_until(command, mongod, mongod_uri, monkeypatch):
     """Import a file in batches of 3 lines, with so many operations at the most; return whether it was stopped."""
     monkeypatch.setattr(imports, "BATCH_LINES", 3)
+    monkeypatch.setattr(sharing, "MANY", 1)
 
     def load_until(operations, *words):
         @contextmanager

@@ -14,11 +14,11 @@ from app.store import pipelines
 from app.store.served import COUNT
 from schemas.summary import DailySummary
 from schemas.trip import ImportedTrip
-from scripts import imports
+from scripts import imports, sharing
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 
 DAY_MS = 86_400_000
-COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "writers")
+COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "served_trackings", "writers")
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 COUNTS = ("phone_use_count", "rapid_acceleration_count", "hard_brake_count", "overspeeding_count")
 TIMES = ("phone_use_time_seconds", "overspeeding_time_seconds")
@@ -27,10 +27,17 @@ EDGE = 1e-9
 
 
 @pytest.fixture
-def loaded(command, mongod, write_lines):
-    """Two fleets with trips on three days; f1 also has a driver without any."""
+def loaded(command, mongod, write_lines, monkeypatch):
+    """Two fleets with trips on three days, three of which share a tracking id; f1 also has a driver without any."""
+    monkeypatch.setattr(sharing, "MANY", 2)
     trips = [
-        make_trip(f"2026-03-{day}T{hour}:00", f"d{hour}", trip_id=f"{day} {hour}", distance_miles=hour / 3)
+        make_trip(
+            f"2026-03-{day}T{hour}:00",
+            f"d{hour}",
+            trip_id=f"{day} {hour}",
+            tracking_id=f"k{day + hour}",
+            distance_miles=hour / 3,
+        )
         for day in (10, 11, 12)
         for hour in (13, 14, 15)
     ]
@@ -245,6 +252,20 @@ WRONG = {
     "a trip's text": ("trips", TRIP, {"$set": {"text": b"{}"}}, "trip 10 13: its text differs from the trip"),
     "a trip's version": ("trips", TRIP, {"$set": {"version": b"1"}}, "trip 10 13: its text differs from the trip"),
     "a trip without text": ("trips", TRIP, {"$unset": {"text": ""}}, "trip 10 13: its text differs from the trip"),
+    "how many trips share a tracking id": (
+        "served_trackings",
+        {"tracking_id": "k25"},
+        {"$set": {"dates.counts": b""}},
+        "tracking id k25: the count differs",
+    ),
+    "a tracking id that is not counted": ("served_trackings", {}, None, "tracking id k25: the count differs"),
+    "a tracking id that should not be counted": (
+        "served_trackings",
+        {},
+        {"$set": {"tracking_id": "k24"}},
+        "tracking id k24: the count differs",
+        "tracking id k25: the count differs",
+    ),
     "a page": ("served_drivers", {"number": 0}, {"$set": {"rows": [b"{}"]}}, "driver list: page 0 differs"),
     "a page that is missing": ("served_drivers", {"number": 0}, None, "driver list: page 0 differs"),
     "a page that should be another": (

@@ -8,7 +8,8 @@ from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.derive import derive_days, mark_stale, stale_days, write_drivers
 from scripts.imports import Day, load_drivers, load_trips
-from tests.factories import make_driver, make_trip
+from scripts.sharing import make_trackings
+from tests.factories import epoch_ms, make_driver, make_trip
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
@@ -43,7 +44,7 @@ def recorded(mongod_uri):
         for fleet in FLEETS:
             load_drivers(db, fleet, [Driver().load(make_driver(f"d{n}")) for n in range(DRIVERS)])
             lines = [
-                make_trip(f"2026-03-{date + 1:02}T08:{n:02}", f"d{n}", trip_id=f"t{n}-{date}", tracking_id=f"k{n}")
+                make_trip(f"2026-03-{date + 1:02}T08:{n:02}", f"d{n}", trip_id=f"t{n}-{date}", tracking_id=f"k{n % 2}")
                 for n in range(DRIVERS)
                 for date in range(DATES)
             ]
@@ -64,6 +65,10 @@ READS = {
     "trip page": lambda db: trips.find_driver_trips(db, "f1", "d1", start=0, ended_by=2**60, **PAGE),
     "trip by id": lambda db: trips.find_trips(db, "f1", "trip_id", "t1-1", ended_by=2**60, page=1, limit=5),
     "trips by tracking id": lambda db: trips.find_trips(db, "f1", "tracking_id", "k1", ended_by=2**60, **PAGE),
+    "trips of which some have not ended": lambda db: trips.find_trips(
+        db, "f1", "tracking_id", "k1", ended_by=epoch_ms("2026-03-10T00:00"), **PAGE
+    ),
+    "all tracking ids": lambda db: list(make_trackings(db, "f1")),
     "daily": lambda db: summaries.find_daily(db, "f1", ["d1", "d2"], "2026-03-02"),
     "daily while stale": lambda db: while_stale(db, lambda: summaries.find_daily(db, "f1", ["d1"], "2026-03-02")),
     "weekly": lambda db: summaries.find_weekly(db, "f1", ["d2", "d1"], "2026-03-02"),
@@ -134,3 +139,15 @@ def test_travel_dates_are_sought_not_scanned(recorded):
     for command in (read for read in recorder.reads if "pipeline" in read):
         plain = {key: command[key] for key in ("aggregate", "pipeline", "cursor")}
         assert "DISTINCT_SCAN" in set(stages(db.command("explain", plain, verbosity="queryPlanner")))
+
+
+@pytest.mark.parametrize("name", ["trips of which some have not ended", "all tracking ids"])
+def test_trips_are_counted_without_reading_any(recorded, name):
+    db, recorder = recorded
+    recorder.reads.clear()
+    READS[name](db)
+    counting = [read for read in recorder.reads if "pipeline" in read]
+    assert counting
+    for command in counting:
+        plain = {key: command[key] for key in ("aggregate", "pipeline", "cursor")}
+        assert "FETCH" not in set(stages(db.command("explain", plain, verbosity="queryPlanner")))

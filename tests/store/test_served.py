@@ -20,7 +20,12 @@ AGGREGATES = "driver_id=d1&driver_id=%C3%BC%2F2&driver_id=idle"
 def busy_fleet():
     """Yield trips: a day with more than two buckets of them, and numbers, times and names of every kind."""
     for n in range(230):
-        yield make_trip(f"2026-03-12T{n // 12:02}:{n % 12 * 5:02}", trip_id=f"many-{n % 7}-{n}", distance_miles=n / 7)
+        yield make_trip(
+            f"2026-03-12T{n // 12:02}:{n % 12 * 5:02}",
+            trip_id=f"many-{n % 7}-{n}",
+            distance_miles=n / 7,
+            tracking_id="many",
+        )
     numbers = (0, 5, 5.0, -0.0 + 0, 1e-7, 1e22, 2**63 - 1)
     for n, number in enumerate(numbers):
         yield make_trip(f"2026-03-1{n}T07:00", "ü/2", trip_id=f'n{n} ü\\"', highway_miles=number, tracking_id="shared")
@@ -39,6 +44,7 @@ PATHS = [
         )
     ),
     *(f"/trip/tracking_id/shared?page={page}" for page in (1, 2, 3)),
+    *(f"/trip/tracking_id/many?page={page}" for page in (1, 2, 45, 46, 47, 999)),
     "/trip/trip_id/many-0-0",
     "/trip/trip_id/nope",
     f"/driver-aggregate/daily?start_date=2026-03-12&{AGGREGATES}",
@@ -56,7 +62,8 @@ def fleet(service, load, db):
 
 def mark_all_stale(db):
     db.served_spans.update_many({"span": ""}, {"$set": {"stale": True}})
-    db.served_drivers.update_many({}, {"$set": {"stale": True}})
+    for name in ("served_drivers", "served_trackings"):
+        db[name].update_many({}, {"$set": {"stale": True}})
     db.trips.update_many({}, {"$unset": {"text": ""}})
 
 
@@ -76,7 +83,7 @@ def test_masked_answers_are_the_same_whether_places_are_known_or_counted(service
 
 def test_what_was_thrown_away_is_answered_from_the_documents(service, fleet):
     served = [service.get(path).data for path in PATHS]
-    for name in ("served_spans", "served_drivers"):
+    for name in ("served_spans", "served_drivers", "served_trackings"):
         fleet[name].delete_many({})
     assert [service.get(path).data for path in PATHS] == served
 
@@ -85,7 +92,7 @@ def test_what_was_imported_before_there_was_text_is_served(service, fleet):
     served = [service.get(path).data for path in PATHS]
     options = {"bypass_document_validation": True}
     fleet.trips.update_many({}, {"$unset": {"text": "", "version": ""}}, **options)
-    for name in ("served_spans", "served_drivers"):
+    for name in ("served_spans", "served_drivers", "served_trackings"):
         fleet[name].delete_many({})
     assert [service.get(path).data for path in PATHS] == served
     assert service.get("/trip/trip_id/many-0-0").headers["ETag"]

@@ -3,6 +3,7 @@
 import pytest
 from pymongo import MongoClient
 
+from scripts import sharing
 from scripts.derive import Day, mark_stale
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.store.test_plans import Recorder
@@ -12,8 +13,8 @@ AGGREGATES = {
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2",
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
 }
-DATA = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers")
-SPANS, LIST, DRIVERS, TRIPS_FOUND = (("find", name) for name in ("served_spans", "served_drivers", "drivers", "trips"))
+DATA = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "served_trackings")
+DRIVERS, TRIPS_FOUND, _, SPANS, LIST, COUNTS = (("find", name) for name in DATA)
 ID = {"_id": 0}
 
 
@@ -31,11 +32,15 @@ def db(mongod, mongod_uri, recorder):
 
 
 @pytest.fixture
-def sent(service, load, recorder):
+def sent(service, load, recorder, monkeypatch):
     """Return the commands that a request sends to the data: `sent(path, mask)`."""
+    monkeypatch.setattr(sharing, "MANY", 5)
     events = make_event_summary(hard_brake_count=2, phone_use_time_seconds=30)
     load(
-        *(make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", event_summary=events) for day in range(10, 16)),
+        *(
+            make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k", event_summary=events)
+            for day in range(10, 16)
+        ),
         drivers=[make_driver("d1"), make_driver("d2")],
     )
 
@@ -152,6 +157,14 @@ def test_a_masked_page_is_sought_by_its_date_not_by_all_that_come_before(sent):
     _, found = sent(f"{TRIPS}&page=3&limit=2", "trips{trip_id}")
     assert found["filter"]["trip_start_time"] == {"$gte": epoch_ms("2026-03-14T00:00")}
     assert found.get("skip", 0) == 0
+
+
+def test_trips_that_share_an_id_are_counted_where_a_page_is_full_and_sought_by_their_date(sent):
+    assert targets(sent("/trip/tracking_id/k", None)) == [TRIPS_FOUND, COUNTS]
+    known, found = sent("/trip/tracking_id/k?page=2", None)
+    assert targets([known, found]) == [COUNTS, TRIPS_FOUND]
+    assert (found["filter"]["trip_start_time"], found.get("skip", 0)) == ({"$gte": epoch_ms("2026-03-15T00:00")}, 0)
+    assert targets(sent("/trip/tracking_id/nobody", None)) == [TRIPS_FOUND]
 
 
 def test_drivers_are_found_with_exactly_the_fields_asked_for_and_not_counted(sent):

@@ -14,12 +14,17 @@ ROWS = [
 ]
 
 
+def version(n):
+    """Return the version that is eight times this byte."""
+    return int.from_bytes(bytes([n] * 8))
+
+
 @pytest.fixture
 def buckets():
     """Ten trips on three dates; the first date has two buckets."""
     made = Buckets()
     for date, counts in reversed(DATES.items()):
-        made.replace(date, [(count, epoch_ms(f"{date}T12:0{n}"), bytes([n] * 8)) for n, count in enumerate(counts)])
+        made.replace(date, [(count, epoch_ms(f"{date}T12:0{n}"), version(n)) for n, count in enumerate(counts)])
     return made
 
 
@@ -52,7 +57,7 @@ def test_a_date_begins_with_its_own_trips(buckets, date, count):
 
 
 def test_a_date_is_replaced_alone(buckets):
-    buckets.replace("2026-03-10", [(1, 0, bytes([7] * 8))])
+    buckets.replace("2026-03-10", [(1, 0, version(7))])
     place = buckets.place(0, 9)
     assert (buckets.count, place.first, place.last) == (7, "2026-03-10", "2026-03-13")
     assert place.versions == bytes([7] * 8 + [0] * 16)
@@ -82,7 +87,7 @@ def test_skipping_begins_at_a_midnight_within_reach(buckets, skip):
 
 def test_the_version_changes_with_any_bucket_and_with_the_count(buckets):
     versions = {buckets.version}
-    buckets.replace("2026-03-13", [(4, epoch_ms("2026-03-13T12:00"), bytes([9] * 8))])
+    buckets.replace("2026-03-13", [(4, epoch_ms("2026-03-13T12:00"), version(9))])
     versions.add(buckets.version)
     buckets.count_only({"2026-03-13": 3})
     assert len(versions | {buckets.version}) == 3
@@ -91,5 +96,5 @@ def test_the_version_changes_with_any_bucket_and_with_the_count(buckets):
 @pytest.mark.parametrize("date", ["0001-01-01", "1969-12-31", "1970-01-01", "9999-12-31"])
 def test_any_date_of_the_calendar_has_its_buckets(date):
     made = Buckets()
-    made.replace(date, [(1, epoch_ms(f"{date}T23:59"), bytes(8))])
+    made.replace(date, [(1, epoch_ms(f"{date}T23:59"), version(0))])
     assert Buckets(made.stored()).place(0, 1).first == utc_date(epoch_ms(f"{date}T23:59")) == date
