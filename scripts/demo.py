@@ -24,6 +24,7 @@ from scripts.derive import derive_days, mark_stale, writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from scripts.served import Day
+from scripts.sharing import mark_trackings
 from scripts.store import Store, open_store
 
 BATCH = 300
@@ -59,10 +60,11 @@ def load(db: Store) -> None:
 
 
 def _remove_others(db: Store, trip_ids: set[str]) -> None:
-    stored = db.trips.find({"fleet": FLEET}, {"_id": 0, "trip_id": 1, "day": 1})
+    stored = db.trips.find({"fleet": FLEET}, {"_id": 0, "trip_id": 1, "tracking_id": 1, "day": 1})
     others = [trip for trip in stored if trip["trip_id"] not in trip_ids]
     days = {Day(**trip["day"]) for trip in others}
     mark_stale(db, FLEET, days)
+    mark_trackings(db, FLEET, {trip["tracking_id"] for trip in others})
     db.trips.delete_many({"fleet": FLEET, "trip_id": {"$in": [trip["trip_id"] for trip in others]}})
     derive_days(db, FLEET, days)
 

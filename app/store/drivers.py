@@ -1,13 +1,12 @@
 """Drivers of a fleet."""
 
-from orjson import Fragment
 from pymongo import ASCENDING
 from pymongo.database import Database
 
 from app.store import Document, UnknownDrivers
 from app.store.buckets import VERSION_BYTES
 from app.store.page import Asked, find_page
-from app.store.served import COUNT, PAGE_ROWS, Found, Seen
+from app.store.served import COUNT, PAGE_ROWS, Found, Seen, joined
 from schemas.derive import Fields, fields_of, projection
 from schemas.driver import Driver
 from schemas.mask import arranger
@@ -39,8 +38,8 @@ def find_drivers(
     if fields is not PAGE:
         match = {"fleet": fleet, "driver_id": {"$gte": listed[0]["first"] if listed else ""}}
         return Found(find_page(db.drivers, match, BY_ID, asked, count=count["count"], skip=first), version)
-    rows = [Fragment(row) for doc in listed for row in doc["rows"]][first : first + limit]
-    return Found(asked.content(rows, count["count"]), version)
+    rows = [row for doc in listed for row in doc["rows"]][first : first + limit]
+    return Found(asked.content(joined(rows), count["count"]), version)
 
 
 def find_by_id(

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from orjson import Fragment
 from pymongo.collection import Collection
 
 from app.store import Document
@@ -28,7 +29,7 @@ class Asked(NamedTuple):
         (name,) = (name for name, below in self.whole.items() if below)
         return name
 
-    def content(self, records: list[Any], count: int) -> Document:
+    def content(self, records: list[Any] | Fragment, count: int) -> Document:
         """Return the page that has these records, of `count` in all, as a dict of `fields`."""
         values = {
             "count": count,

@@ -16,6 +16,8 @@ import hashlib
 from collections.abc import Callable
 from typing import NamedTuple
 
+from orjson import Fragment
+
 from app.store import Document
 from app.store.buckets import VERSION_BYTES
 
@@ -32,6 +34,11 @@ class Found(NamedTuple):
 
     content: Document | None
     version: bytes | None
+
+
+def joined(rows: list[bytes]) -> Fragment:
+    """Return the JSON list of what is JSON already."""
+    return Fragment(b"[" + b",".join(rows) + b"]")
 
 
 def week_span(monday: str) -> str:

@@ -11,7 +11,7 @@ from app.store import Document
 from app.store.buckets import VERSION_BYTES, Buckets, utc_date
 from app.store.drivers import find_by_id
 from app.store.page import Asked, find_page
-from app.store.served import DRIVER, Found, Seen
+from app.store.served import DRIVER, Found, Seen, joined
 from app.store.sharing import find_counts
 from schemas.derive import Fields, fields_of
 from schemas.page import TripDetailPage, TripSummaryPage
@@ -85,10 +85,10 @@ def _buckets(db: Database[Document], fleet: str, driver_id: str, start: int, end
 
 def _rows(
     db: Database[Document], fleet: str, driver_id: str, buckets: Buckets, asked: Asked, ended_by: int
-) -> list[Fragment] | None:
+) -> Fragment | None:
     """Return the trips of a page, or None where they were written since the buckets were."""
     if asked.skip >= buckets.count:
-        return []
+        return joined([])
     place, settled = buckets.place(asked.skip, asked.limit), not buckets.unsettled(ended_by)
     wanted = {"fleet": fleet, "driver_id": driver_id, "span": {"$gte": place.first, "$lte": place.last}}
     found = list(db.served_spans.find(wanted, ROWS if settled else ROWS_AND_ENDS).sort(BY_SPAN))
@@ -98,7 +98,7 @@ def _rows(
         rows = [row for doc in found for row in doc["rows"]]
     else:
         rows = [row for doc in found for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
-    return list(map(Fragment, rows[place.skip : place.skip + asked.limit]))
+    return joined(rows[place.skip : place.skip + asked.limit])
 
 
 def _ends(bucket: Document) -> "array[int]":
@@ -150,6 +150,5 @@ def find_trips(
             db, fleet, filter_param, filter_value, ended_by=ended_by, page=page, limit=limit, fields=fields
         )
     if whole and all("text" in trip for trip in found):
-        rows = [Fragment(trip["text"]) for trip in found]
-        return Found(asked.content(rows, count), version)
+        return Found(asked.content(joined([trip["text"] for trip in found]), count), version)
     return Found(find_page(db.trips, match, order, asked, count=count, skip=skip), version)
