@@ -5,7 +5,7 @@ from pymongo.database import Database
 
 from app.store import Document, UnknownDrivers
 from app.store.buckets import VERSION_BYTES
-from app.store.page import Asked, find_page
+from app.store.page import Asked, find_counted_page, find_page
 from app.store.served import COUNT, PAGE_ROWS, Found, Seen, joined
 from schemas.derive import Fields, fields_of, projection
 from schemas.driver import Driver
@@ -37,7 +37,10 @@ def find_drivers(
         return Found(None, version) if known else find_drivers(db, fleet, page=page, limit=limit, fields=fields)
     if fields is not PAGE:
         match = {"fleet": fleet, "driver_id": {"$gte": listed[0]["first"] if listed else ""}}
-        return Found(find_page(db.drivers, match, BY_ID, asked, count=count["count"], skip=first), version)
+        content = find_counted_page(db.drivers, match, BY_ID, asked, count["count"], first)
+        if content is None:
+            return Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked), None)
+        return Found(content, version)
     rows = [row for doc in listed for row in doc["rows"]][first : first + limit]
     return Found(asked.content(joined(rows), count["count"]), version)
 

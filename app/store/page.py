@@ -1,5 +1,6 @@
 """One page of an ordered query."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from orjson import Fragment
@@ -8,6 +9,9 @@ from pymongo.collection import Collection
 from app.store import Document
 from schemas.derive import Fields, projection
 from schemas.mask import arranger
+
+# While trips are being written, what one answer tells may have to be read again; very rarely more than once.
+ATTEMPTS = 5
 
 
 class Asked(NamedTuple):
@@ -29,6 +33,10 @@ class Asked(NamedTuple):
         (name,) = (name for name, below in self.whole.items() if below)
         return name
 
+    def fits(self, records: Sequence[Any] | None, count: int) -> bool:
+        """Return whether the records, where any are asked for, are as many as the page has where there are `count`."""
+        return records is None or len(records) == max(0, min(self.limit, count - self.skip))
+
     def content(self, records: list[Any] | Fragment, count: int) -> Document:
         """Return the page that has these records, of `count` in all, as a dict of `fields`."""
         values = {
@@ -42,24 +50,39 @@ class Asked(NamedTuple):
 
 
 def find_page(
-    collection: Collection[Document],
-    match: Document,
-    order: list[tuple[str, int]],
-    asked: Asked,
-    *,
-    count: int | None = None,
-    skip: int | None = None,
+    collection: Collection[Document], match: Document, order: list[tuple[str, int]], asked: Asked
 ) -> Document:
     """Return the page of the matching documents that is asked for, as a dict of its `fields`.
 
-    Records are projected to what is asked of them. Where they are known, `count` is how many there are in all, and
-    `skip` how many that match come before the page.
+    Records are projected to what is asked of them. What is written between counting and finding them is read again.
     """
-    if count is None:
+    for _ in range(ATTEMPTS):
         count = collection.count_documents(match)
-    if asked.records not in asked.fields or asked.skip >= count:
-        return asked.content([], count)
+        records = _find_records(collection, match, order, asked, count, asked.skip)
+        if asked.fits(records, count):
+            break
+    return asked.content(records or [], count)
+
+
+def find_counted_page(
+    collection: Collection[Document], match: Document, order: list[tuple[str, int]], asked: Asked, count: int, skip: int
+) -> Document | None:
+    """Return the same where it is known how many there are in all, and how many that match come before the page.
+
+    None where they are not so many: some were written since.
+    """
+    records = _find_records(collection, match, order, asked, count, skip)
+    return asked.content(records or [], count) if asked.fits(records, count) else None
+
+
+def _find_records(
+    collection: Collection[Document], match: Document, order: list[tuple[str, int]], asked: Asked, count: int, skip: int
+) -> list[Document] | None:
+    """Return the records of a page, or None where none are asked for."""
+    if asked.records not in asked.fields:
+        return None
+    if asked.skip >= count:
+        return []
     wanted = asked.fields[asked.records] or {}
-    found = collection.find(match, projection(wanted)).sort(order).skip(asked.skip if skip is None else skip)
-    arrange = arranger(wanted, asked.whole[asked.records] or {})
-    return asked.content(list(map(arrange, found.limit(asked.limit))), count)
+    found = collection.find(match, projection(wanted)).sort(order).skip(skip).limit(asked.limit)
+    return list(map(arranger(wanted, asked.whole[asked.records] or {}), found))

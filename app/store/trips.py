@@ -8,9 +8,9 @@ from pymongo import ASCENDING
 from pymongo.database import Database
 
 from app.store import Document
-from app.store.buckets import VERSION_BYTES, Buckets, utc_date
+from app.store.buckets import VERSION_BYTES, Buckets, Counts, utc_date
 from app.store.drivers import find_by_id
-from app.store.page import Asked, find_page
+from app.store.page import ATTEMPTS, Asked, find_counted_page, find_page
 from app.store.served import DRIVER, Found, Seen, joined
 from app.store.sharing import find_counts
 from schemas.derive import Fields, fields_of
@@ -59,11 +59,12 @@ def find_driver_trips(
         if seen is not None and seen(version):
             return Found(None, version)
         if fields is not SUMMARY_PAGE:
-            start, skip = buckets.seek(asked.skip) if asked.skip < count else (start, 0)
-            match["trip_start_time"] = {"$gte": start}
-            return Found(find_page(db.trips, match, OLDEST_FIRST, asked, count=count, skip=skip), version)
-        rows = _rows(db, fleet, driver_id, buckets, asked, ended_by)
-        if rows is not None:
+            near, skip = buckets.seek(asked.skip) if asked.skip < count else (start, 0)
+            after = {**match, "trip_start_time": {"$gte": near}}
+            content = find_counted_page(db.trips, after, OLDEST_FIRST, asked, count, skip)
+            if content is not None:
+                return Found(content, version)
+        elif (rows := _rows(db, fleet, driver_id, buckets, asked, ended_by)) is not None:
             return Found(asked.content(rows, count), version)
     find_by_id(db, fleet, [driver_id], {})
     match["trip_start_time"] = {"$gte": start}
@@ -123,32 +124,46 @@ def find_trips(
     trip_id, trip_end_time); of `served_trackings` (fleet, tracking_id).
     """
     asked = Asked(page, limit, fields, DETAIL_PAGE)
-    match: Document = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
-    order, whole = DETAIL_ORDER[filter_param], seen is None and fields is DETAIL_PAGE
-    shared, skip = filter_param == "tracking_id", asked.skip
+    match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
+    for _ in range(ATTEMPTS):
+        found = _find_trips(db, match, filter_param, asked, seen)
+        if found is not None:
+            return found
+    return Found(find_page(db.trips, match, DETAIL_ORDER[filter_param], asked), None)
+
+
+def _find_trips(
+    db: Database[Document], match: Document, filter_param: str, asked: Asked, seen: Seen | None
+) -> Found | None:
+    """Find a Trip page, or None where trips were written while it was read."""
+    order, whole = DETAIL_ORDER[filter_param], seen is None and asked.fields is DETAIL_PAGE
+    by_tracking, after, skip = filter_param == "tracking_id", match, asked.skip
     # Most first pages tell all by themselves.
-    counts = find_counts(db, fleet, filter_value, ended_by) if shared and page > 1 else None
+    counts = _counts(db, match) if by_tracking and asked.page > 1 else None
     if counts is not None:
         start, skip = counts.seek(asked.skip)
-        match["trip_start_time"] = {"$gte": start}
-    found = list(db.trips.find(match, TEXT if whole else VERSION).sort(order).skip(skip).limit(limit))
-    if 0 < len(found) < limit or (page == 1 and not found):
+        after = {**match, "trip_start_time": {"$gte": start}}
+    found = list(db.trips.find(after, TEXT if whole else VERSION).sort(order).skip(skip).limit(asked.limit))
+    if 0 < len(found) < asked.limit or (asked.page == 1 and not found):
         # A page that is not full is the last one.
         count = asked.skip + len(found)
     else:
-        if shared and page == 1:
-            counts = find_counts(db, fleet, filter_value, ended_by)
+        if by_tracking and asked.page == 1:
+            counts = _counts(db, match)
         count = db.trips.count_documents(match) if counts is None else counts.count
+    if not asked.fits(found, count) or (counts is not None and count != counts.count):
+        return None
     if any("version" not in trip for trip in found):
         # Imported before there were versions; 'rollups rebuild' makes them.
-        return Found(find_page(db.trips, match, order, asked, count=count, skip=skip), None)
+        return Found(find_page(db.trips, match, order, asked), None)
     version = b"".join([count.to_bytes(VERSION_BYTES), *(trip["version"] for trip in found)])
-    if seen is not None and seen(version):
-        return Found(None, version)
     if seen is not None:
-        return find_trips(
-            db, fleet, filter_param, filter_value, ended_by=ended_by, page=page, limit=limit, fields=fields
-        )
+        return Found(None, version) if seen(version) else _find_trips(db, match, filter_param, asked, None)
     if whole and all("text" in trip for trip in found):
         return Found(asked.content(joined([trip["text"] for trip in found]), count), version)
-    return Found(find_page(db.trips, match, order, asked, count=count, skip=skip), version)
+    content = find_counted_page(db.trips, after, order, asked, count, skip)
+    return None if content is None else Found(content, version)
+
+
+def _counts(db: Database[Document], match: Document) -> Counts | None:
+    return find_counts(db, match["fleet"], match["tracking_id"], match["trip_end_time"]["$lte"])

@@ -188,19 +188,20 @@ def test_of_a_driver_whose_summary_alone_is_asked_for_only_the_id_is_read(sent, 
 
 
 def test_a_daily_summary_is_projected_to_what_is_asked_for(sent):
-    *_, found = sent(AGGREGATES["daily"], "data{driving_summary{fm_score,events_summary{hard_brake_count}}}")
+    *_, found, _ = sent(AGGREGATES["daily"], "data{driving_summary{fm_score,events_summary{hard_brake_count}}}")
     asked = {"summary.fm_score": 1, "summary.events_summary.hard_brake_count": 1}
     assert (target(found), found["projection"]) == (("find", "daily_summaries"), {**ID, "day": 1, "stale": 1, **asked})
 
 
 def test_a_daily_summary_of_which_nothing_is_asked_is_not_read(sent):
-    *_, found = sent(AGGREGATES["daily"], "data{driving_summary{nope}}")
+    *_, found, _ = sent(AGGREGATES["daily"], "data{driving_summary{nope}}")
     assert found["projection"] == {**ID, "day": 1, "stale": 1, "summary._": 1}
 
 
 def weekly(sent, fields):
     """Return the pipeline's command for these fields of a weekly summary."""
-    found = sent(AGGREGATES["weekly"], f"data{{driving_summary{{{fields}}}}}")[-1]
+    *_, found, again = sent(AGGREGATES["weekly"], f"data{{driving_summary{{{fields}}}}}")
+    assert target(again) == SPANS
     assert target(found) == ("aggregate", "daily_summaries")
     return found
 
