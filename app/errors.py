@@ -11,7 +11,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
-from app.responses import json_response
+from app.responses import JSON, json_response, prefers
 from app.store import UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
@@ -116,24 +116,14 @@ def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
 
 
 def _respond(error: BaseExtApiException) -> Response:
-    if _wants_problem():
+    # Asked for by name: the `*/*` of most clients means plain JSON.
+    if prefers(request, PROBLEM_JSON, JSON):
         response = json_response(problem(error, g.request_id), error.status, PROBLEM_JSON)
     else:
         response = json_response(body(error, g.request_id), error.status)
     response.headers.update(error.headers)
     response.vary.add("Accept")
     return response
-
-
-def _wants_problem() -> bool:
-    # Asked for by name: the `*/*` of most clients means plain JSON.
-    if PROBLEM_JSON not in request.headers.get("Accept", "").lower():
-        return False
-    wanted = dict.fromkeys((PROBLEM_JSON, "application/json"), 0.0)
-    for name, quality in request.accept_mimetypes:
-        kind = name.partition(";")[0].strip().lower()
-        wanted[kind] = max(wanted.get(kind, 0.0), quality)
-    return wanted[PROBLEM_JSON] > 0 and wanted[PROBLEM_JSON] >= wanted["application/json"]
 
 
 def register(app: Flask) -> None:

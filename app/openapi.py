@@ -209,9 +209,9 @@ def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
     carried = (AnswerHeaders(),) if public else (AnswerHeaders(), TagHeaders(), LimitHeaders())
     found: dict[HTTPStatus, Any] = {
         HTTPStatus.OK: {
-            "description": inspect.getdoc(type(operation.answer)),
+            "description": inspect.getdoc(type(operation.answer)) if operation.answer else "The file.",
             "headers": _headers(*carried),
-            "content": {JSON: {"schema": operation.answer, "example": example(operation.answer)}},
+            "content": _content(operation),
         }
     }
     if not public:
@@ -225,6 +225,19 @@ def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
             "headers": _headers(AnswerHeaders(), RetryHeaders()),
             "content": {JSON: {"schema": operation.unavailable, "example": example(operation.unavailable)}},
         }
+    return found
+
+
+def _content(operation: Operation) -> dict[str, Any]:
+    """Return what an answer holds, by media type."""
+    found: dict[str, Any] = {}
+    if operation.answer:
+        found[JSON] = {"schema": operation.answer, "example": example(operation.answer)}
+    for kind, form in operation.others.items():
+        if form:
+            found[kind] = {"schema": form.shape, "example": form.make(found[JSON]["example"])}
+        else:
+            found[kind] = {"schema": {"type": "string"}}
     return found
 
 

@@ -3,13 +3,13 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from flask import Request, Response, g, request
 from marshmallow import Schema
 
-from app.responses import MASK_HEADER, Revalidation
+from app.responses import JSON, MASK_HEADER, Revalidation, prefers
 from schemas.derive import fields_of
 from schemas.mask import masked
 from schemas.query import Query
@@ -20,28 +20,43 @@ MASK_VARIABLE = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
 # Of each endpoint. A query has up to 8 kB.
 MAX_KNOWN_QUERIES = 500
 
+# What takes JSON, from the narrowest on.
+TAKES_JSON = (JSON, "application/*", "*/*")
+
 View = Callable[..., Any]
+
+
+class Form(NamedTuple):
+    """Another form of an answer: its shape, and what makes it of the answer."""
+
+    shape: Schema
+    make: Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Operation:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
-    `masks` tells whether it takes a field mask, `unavailable` its own shape of a 503.
+    `masks` tells whether it takes a field mask, `unavailable` its own shape of a 503. `others` are the media types that
+    it answers with beside JSON, or where it has no `answer` instead: None is a file, which the view returns by itself.
     """
 
     query: Query
-    answer: Schema
+    answer: Schema | None
     masks: bool = True
     unavailable: Schema | None = None
+    others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
 
     def __call__(self, view: View) -> Callable[..., Response]:
         """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
 
         Parameters come first, so a broken mask is told of when they are right. A view that takes a mask also gets
-        what tells which versions of the answer the client holds, and returns what it found.
+        what tells which versions of the answer the client holds, and returns what it found. Other forms are made of
+        that, whole.
         """
-        whole = fields_of(type(self.answer))
+        whole = fields_of(type(self.answer)) if self.answer else {}
+        forms = [(kind, form) for kind, form in self.others.items() if form]
+        varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
         # What is right on a day stays so until it ends, and clients ask the same again.
         @functools.lru_cache(MAX_KNOWN_QUERIES)
@@ -55,8 +70,12 @@ class Operation:
             if not self.masks:
                 plain: Response = view(asked)
                 return plain
+            for kind, form in forms:
+                if prefers(sent, kind, *TAKES_JSON):
+                    revalidation = Revalidation(sent, g.key.fleet, "", varies, kind)
+                    return revalidation.respond(view(asked, whole, revalidation.seen), form.make)
             mask = sent.environ.get(MASK_VARIABLE, "")
-            fields, revalidation = masked(whole, mask), Revalidation(sent, g.key.fleet, mask)
+            fields, revalidation = masked(whole, mask), Revalidation(sent, g.key.fleet, mask, varies)
             return revalidation.respond(view(asked, fields, revalidation.seen))
 
         run.operation = self  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""Answers: JSON, and sparing a client what it holds."""
+"""Answers: JSON or what a client likes better, and sparing it what it holds."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -43,29 +43,46 @@ def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: st
     return JsonResponse(orjson.dumps(content), status, mimetype)
 
 
-class Revalidation:
-    """The entity tags of a request's answers: they follow from fleet, request and mask, and the version of the data."""
+def prefers(request: Request, kind: str, *others: str) -> bool:
+    """Return whether the client names a media type, and likes it no less than the first it names of the others."""
+    if kind not in request.environ.get("HTTP_ACCEPT", "").lower():
+        return False
+    liked: dict[str, float] = {}
+    for name, quality in request.accept_mimetypes:
+        named = name.partition(";")[0].strip().lower()
+        liked[named] = max(liked.get(named, 0.0), quality)
+    return liked.get(kind, 0.0) > 0 and liked[kind] >= next((liked[other] for other in others if other in liked), 0.0)
 
-    def __init__(self, request: Request, fleet: str, mask: str) -> None:
+
+class Revalidation:
+    """The entity tags of a request's answers: they follow from fleet, request, mask, media type and the data's version.
+
+    `varies` names the headers of the request that the answer depends on.
+    """
+
+    def __init__(self, request: Request, fleet: str, mask: str, varies: str = MASK_HEADER, kind: str = JSON) -> None:
         environ = request.environ
         self._asks = "HTTP_IF_NONE_MATCH" in environ
-        self._asked = f"{fleet}\n{environ['PATH_INFO']}\n{mask}\n".encode() + request.query_string
+        self._asked = f"{fleet}\n{environ['PATH_INFO']}\n{kind}\n{mask}\n".encode() + request.query_string
+        self._varies, self._kind = varies, kind
 
     @property
     def seen(self) -> Seen | None:
         """What tells whether the client holds the answer of a version; None where it names none."""
         return self._holds if self._asks else None
 
-    def respond(self, found: Found) -> Response:
-        """Return the answer, or an empty 304 where the client holds it."""
+    def respond(self, found: Found, make: Callable[[Any], Any] | None = None) -> Response:
+        """Return the answer, or an empty 304 where the client holds it; `make` makes it of what JSON would have."""
         version, body = found.version, b"" if found.content is None else orjson.dumps(found.content)
+        if make is not None and body:
+            body = orjson.dumps(make(orjson.loads(body)))
         if version is None:
             version = version_of(body)
         tag = self._tag(version)
         held = held_tag(tag) if found.content is None or found.version is None else None
-        headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": MASK_HEADER}
+        headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}
         if held is None:
-            return JsonResponse(body, headers=headers)
+            return JsonResponse(body, HTTPStatus.OK, self._kind, headers)
         response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
         del response.headers["Content-Type"]
         return response

@@ -5,13 +5,16 @@ from urllib.parse import quote
 
 import jsonschema
 import pytest
+from flask import Flask
 from openapi_spec_validator import validate
 
-from app import errors, openapi_document
+from app import errors, openapi, openapi_document
+from app.operations import Operation
 from schemas.derive import example
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.page import TripDetailPage
+from schemas.query import NoQuery
 from tests.factories import make_driver, make_event, make_trip
 
 DOCUMENT = json.loads(openapi_document(""))
@@ -182,6 +185,20 @@ def test_answers_fit_their_schemas_nulls_and_empty_lists_included(service, load,
     answer = service.get(path, **query)
     assert answer.status_code == 200
     fits(operation["responses"]["200"]["content"][JSON]["schema"], answer.json)
+
+
+def test_an_operation_may_answer_with_files_alone():
+    app = Flask("files")
+
+    @app.get("/file")
+    @Operation(NoQuery(), None, masks=False, others={"text/csv": None, "text/html": None})
+    def get_file(query):
+        """Return a file."""
+
+    document = json.loads(openapi.document(app, ""))
+    validate(document)
+    content = document["paths"]["/file"]["get"]["responses"]["200"]["content"]
+    assert content == {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/html")}
 
 
 WRONG = {
