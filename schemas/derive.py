@@ -44,7 +44,7 @@ def always_present(field: fields.Field[Any]) -> bool:
 
 
 def example(schema: Schema) -> dict[str, Any]:
-    """Return a document of this shape, made of its fields' examples; each list has one element."""
+    """Return a document of this shape, made of its fields' examples; other lists have one element."""
     return {name: _example(field) for name, field in schema.fields.items()}
 
 
@@ -66,7 +66,7 @@ def _nested(field: fields.Field[Any]) -> Schema | None:
 
 def _example(field: fields.Field[Any]) -> Any:
     nested = _nested(field)
-    if nested is None:
+    if nested is None or "examples" in field.metadata:
         return field.metadata["examples"][0]
     return [example(nested)] if isinstance(field, fields.List) else example(nested)
 

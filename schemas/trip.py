@@ -55,10 +55,10 @@ class TripFocusArea(Schema):
 class TrailPoint(Schema):
     """Where the car was, and when."""
 
-    timestamp = EpochMs("Time, in epoch milliseconds UTC.", example=1_773_043_200_000, required=True)
-    latitude = Latitude("Latitude, in degrees.", example=41.2565, required=True)
-    longitude = Longitude("Longitude, in degrees.", example=-95.9345, required=True)
-    course = Number("Heading, in degrees from North.", example=182.5, required=True)
+    timestamp = EpochMs("Time, in epoch milliseconds UTC.", required=True)
+    latitude = Latitude("Latitude, in degrees.", required=True)
+    longitude = Longitude("Longitude, in degrees.", required=True)
+    course = Number("Heading, in degrees from North.", required=True)
 
 
 class EventData(Schema):
@@ -185,7 +185,17 @@ class TripDetail(TripSummary):
     """A trip in full."""
 
     focus_area = fields.Nested(TripFocusArea, metadata=about("Which behaviours to coach."), required=True)
-    trail_path = Rows(TrailPoint, metadata=about("Where the car was, in the order of time."), required=True)
+    trail_path = Rows(
+        TrailPoint,
+        metadata=about(
+            "Where the car was, in the order of time.",
+            [
+                {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
+                {"timestamp": 1_773_045_000_000, "latitude": 41.1403, "longitude": -95.966, "course": 190.5},
+            ],
+        ),
+        required=True,
+    )
     events = fields.List(fields.Nested(Event), metadata=about("What happened, in the order of time."), required=True)
 
 
