@@ -17,6 +17,8 @@ else:
 
 # A shorter answer fits one packet with its headers as it is.
 MIN_BYTES = 1_000
+# What media types begin with that are compressed.
+COMPRESSED = ("application/json", "application/geo+json", "application/problem+json", "text/")
 # Of zlib's formats, gzip.
 GZIP = 31
 # By preference. Higher levels cost several times as much and save a tenth of the bytes at the most.
@@ -33,7 +35,7 @@ def register(app: Flask) -> None:
     def compress(response: Response) -> Response:
         headers = response.headers
         kind, held = headers.get("Content-Type", ""), response.status_code == HTTPStatus.NOT_MODIFIED
-        if not held and not kind.startswith(("application/json", "application/problem+json", "text/")):
+        if not held and not kind.startswith(COMPRESSED):
             return response
         varies = headers.get("Vary")
         headers["Vary"] = f"{varies}, Accept-Encoding" if varies else "Accept-Encoding"

@@ -22,7 +22,7 @@ from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
 from schemas.derive import always_present, example
 from schemas.error import ErrorBody, Kind, Problem
-from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT
+from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, Either
 from schemas.header import (
     AnswerHeaders,
     ChallengeHeaders,
@@ -156,6 +156,9 @@ class _Converter(OpenAPIConverter):
     def field2rules(self, field: Any, ret: Any) -> dict[str, Any]:
         if isinstance(field, Kind) and "enum" not in ret:
             return {"enum": [kind.__name__ for kinds in _kinds().values() for kind in kinds]}
+        if isinstance(field, Either):
+            shapes = [self.resolve_nested_schema(shape) for shape in field.shapes]
+            return {"oneOf": [*shapes, {"type": "null"}] if field.allow_none else shapes}
         return {**getattr(field, "rules", {}), **getattr(field, "client_rules", {})}
 
     def field2default(self, field: Any, **kwargs: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, missing
+from marshmallow import Schema, ValidationError, fields, missing
 from marshmallow.validate import OneOf, Range
 
 # As marshmallow types them.
@@ -200,3 +200,11 @@ class Flag(_Strict, fields.Boolean):
 
 class RawObject(fields.Nested):
     """An object that may lack any of its fields; a mask picks among them and goes no deeper."""
+
+
+class Either(fields.Field[Any]):
+    """An object of one of several shapes, of which no two have an object in common."""
+
+    def __init__(self, *shapes: type[Schema], **kwargs: Any) -> None:
+        self.shapes = shapes
+        super().__init__(**kwargs)

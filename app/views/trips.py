@@ -5,10 +5,11 @@ from typing import Any
 from flask import Blueprint, current_app, g
 
 from app.db import get_db
-from app.operations import Operation
+from app.operations import Form, Operation
 from app.store import trips
 from app.store.served import Found, Seen
 from schemas.derive import Fields
+from schemas.geojson import GEO_JSON, TripMap, trip_map
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.query import FILTER_PARAMS, DriverTripsQuery, TripQuery
 
@@ -30,12 +31,16 @@ def list_driver_trips(query: dict[str, Any], fields: Fields, seen: Seen | None) 
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@Operation(TripQuery(), TripDetailPage())
+@Operation(TripQuery(), TripDetailPage(), others={GEO_JSON: Form(TripMap(), trip_map)})
 def list_trips(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
     """List trips in full, by an identifier.
 
     With trail and events, oldest first, five a page. Several trips may share a `tracking_id`; where none has the
     identifier the page is empty. A trip is listed from four hours after its end on; operators may set another delay.
+
+    `Accept: application/geo+json` asks for the page as a map: GeoJSON (RFC 7946), whole, since `X-Fields` prunes JSON
+    alone. It has to be named, and comes unless JSON, or a range such as `*/*` that stands for it, has a higher quality
+    value.
     """
     asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "fields": fields, "seen": seen}
     return trips.find_trips(get_db(), g.key.fleet, **asked)
