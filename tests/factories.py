@@ -1,8 +1,13 @@
 """Documents to load: each whole and in shape, with what a test cares for set by name."""
 
+import dataclasses
 import datetime
 import itertools
+from collections.abc import Sequence
 from typing import Any
+
+from schemas.summary import GRADES, SummaryFocusArea
+from scripts.report_figures import Figures, Row
 
 NUMBERS = itertools.count(1)
 
@@ -74,3 +79,42 @@ def make_trip(start: str = "2026-03-10T08:00", driver_id: str = "d1", **fields: 
 def days_ago(days: int, time: str = "08:00") -> str:
     """Return a time of so many days before today (UTC), such as 2026-03-10T08:00."""
     return f"{datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days)}T{time}"
+
+
+def make_summary(score: float = 92.5, miles: float = 100.0, coach: Sequence[str] = (), **events: int) -> dict[str, Any]:
+    """Return a driving summary, with these flags of its focus area up and these counts and seconds of events."""
+    return {
+        "fm_score": score,
+        "fm_grade": next(name for name, lowest in GRADES.items() if score >= lowest),
+        "trip_count": 12,
+        "distance_miles": miles,
+        "duration_seconds": 14_400,
+        "night_driving_seconds": 1_440,
+        "highway_miles": miles / 4,
+        "events_summary": make_event_summary(**events),
+        "focus_area": {flag: flag in coach for flag in SummaryFocusArea().fields},
+    }
+
+
+def make_figures(*rows: Row, **figures: Any) -> Figures:
+    """Return the figures of a report on these drivers, of the week before 2026-11-16."""
+    summaries = [row.summary for row in rows if row.summary]
+    ranked = sorted((row for row in rows if row.summary), key=lambda row: row.summary["fm_score"])
+    total = make_summary(71.3, 2345.6, hard_brake_count=40, phone_use_count=70) if summaries else None
+    made = Figures(
+        fleet="acme",
+        report_time="2026-11-16T00:00:00",
+        dates=[f"2026-11-{day:02}" for day in range(9, 16)],
+        drivers=len(rows),
+        drove=len(summaries),
+        total=total,
+        before=make_summary(70.1, 2000.0, hard_brake_count=30, phone_use_count=80) if total else None,
+        days=[make_summary(60.0 + 5 * day, 100.0 * day) if total and day else None for day in range(7)],
+        scores=[sum(min(int(found["fm_score"] // 10), 9) == band for found in summaries) for band in range(10)],
+        grades={name: sum(found["fm_grade"] == name for found in summaries) for name in GRADES},
+        focus={flag: sum(found["focus_area"][flag] for found in summaries) for flag in SummaryFocusArea().fields},
+        best=ranked[::-1][:10],
+        worst=ranked[:10],
+        first=list(rows[:500]),
+    )
+    return dataclasses.replace(made, **figures)
