@@ -1,12 +1,10 @@
 """The page on which to read and try the API, in a browser."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
@@ -16,28 +14,6 @@ from tests.factories import days_ago, make_driver, make_trip
 from tests.served import serving
 
 pytestmark = pytest.mark.clients
-
-# Chromium's own calls home are no part of what the page does.
-QUIET = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    path = shutil.which("chromium")
-    if path is None:
-        (pytest.fail if os.environ.get("CI") else pytest.skip)("There is no chromium: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=QUIET)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
