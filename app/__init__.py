@@ -12,7 +12,8 @@ from werkzeug.wrappers import Request
 from app import auth, compression, errors, headers, limits, logs, openapi
 from app.config import API, Config, ConfigError
 from app.db import bounded_client, with_collections
-from app.paths import EncodedPaths, SegmentConverter
+from app.links import Links
+from app.paths import EncodedPaths, RestConverter, SegmentConverter
 from app.views import BLUEPRINTS
 
 
@@ -30,6 +31,9 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, db=with_collections(client[config.mongodb_database]))
+    app.extensions["links"] = Links(config)
+    if not config.secret_key:
+        app.logger.warning("SECRET_KEY is not set: report links hold in this process alone")
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.
@@ -64,7 +68,7 @@ def _routed_app() -> Flask:
     app = _Service("app", static_folder=None)
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
-    app.url_map.converters["segment"] = SegmentConverter
+    app.url_map.converters |= {"segment": SegmentConverter, "rest": RestConverter}
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint, url_prefix=API)
     return app

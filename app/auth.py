@@ -1,20 +1,27 @@
 """Who is asking. Everything under /api/v1 takes a key, but for the endpoints named here."""
 
-from flask import Flask, g, request
+from flask import Flask, Request, g, request
+from pymongo.database import Database
 from werkzeug.exceptions import MethodNotAllowed
 
 from app.config import API
-from app.errors import Unauthorized
+from app.errors import Forbidden, Unauthorized
 from app.limits import count_failure
-from app.store.keys import LiveKeys
+from app.links import Link, Links
+from app.store import Document
+from app.store.keys import LiveKeys, get_key_by_id
 
-PUBLIC_ENDPOINTS = frozenset({"health.get_health", "docs.get_document", "docs.get_page", "docs.get_file"})
+LINKED_ENDPOINT = "report.get_report_file"
+PUBLIC_ENDPOINTS = frozenset(
+    {"health.get_health", "docs.get_document", "docs.get_page", "docs.get_file", LINKED_ENDPOINT}
+)
 SCHEME = "apikey"
 
 
 def register(app: Flask) -> None:
     """Make `app` find out the fleet, `g.key.fleet`, before anything else is decided."""
-    live_keys = LiveKeys(app.extensions["db"])
+    db = app.extensions["db"]
+    live_keys, links = LiveKeys(db), app.extensions["links"]
 
     @app.before_request
     def authenticate() -> None:
@@ -22,6 +29,8 @@ def register(app: Flask) -> None:
         if isinstance(asked.routing_exception, MethodNotAllowed):
             # Needs no key and is not counted.
             raise asked.routing_exception
+        if asked.endpoint == LINKED_ENDPOINT:
+            g.link = _live_link(links, db, asked)
         if asked.endpoint in PUBLIC_ENDPOINTS or not is_under_api(asked.path):
             return
         scheme, _, key = asked.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -30,6 +39,15 @@ def register(app: Flask) -> None:
             count_failure(asked.remote_addr or "")
             raise Unauthorized
         g.key = found
+
+
+def _live_link(links: Links, db: Database[Document], asked: Request) -> Link:
+    """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
+    link = links.read((asked.view_args or {}).get("link", ""))
+    key = link and get_key_by_id(db, link.key_id)
+    if link is None or key is None or key.fleet != link.fleet:
+        raise Forbidden
+    return link
 
 
 def is_under_api(path: str) -> bool:

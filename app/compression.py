@@ -2,8 +2,9 @@
 
 import functools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
+from typing import Any
 
 from flask import Flask, Response, request
 from isal import isal_zlib
@@ -28,6 +29,13 @@ ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
+# The same, a part at a time.
+STREAMS: dict[str, Callable[[], Any]] = {
+    "zstd": functools.partial(zstd.ZstdCompressor, level=1),
+    "gzip": functools.partial(isal_zlib.compressobj, level=2, wbits=GZIP),
+}
+
+
 def register(app: Flask) -> None:
     """Compress the answers of `app`, and give a compressed one with an ETag a tag of its own."""
 
@@ -43,15 +51,28 @@ def register(app: Flask) -> None:
         if not accepted or held or "Content-Encoding" in headers:
             return response
         encoding, smallest = _choice(accepted)
-        body = response.get_data()
-        if encoding is None or len(body) < smallest:
+        if encoding is None:
             return response
-        response.set_data(ENCODINGS[encoding](body))
+        if response.is_streamed:
+            response.response = _compressed(response.response, STREAMS[encoding]())
+            headers.pop("Content-Length", None)
+        else:
+            body = response.get_data()
+            if len(body) < smallest:
+                return response
+            response.set_data(ENCODINGS[encoding](body))
         headers["Content-Encoding"] = encoding
         tag, weak = response.get_etag()
         if tag is not None:
             response.set_etag(_tag(tag, encoding), bool(weak))
         return response
+
+
+def _compressed(parts: Iterable[Any], compressor: Any) -> Iterator[bytes]:
+    for part in parts:
+        if compressed := compressor.compress(part):
+            yield compressed
+    yield compressor.flush()
 
 
 def held_tag(tag: str) -> str | None:

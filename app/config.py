@@ -61,8 +61,12 @@ def _bind(text: str) -> str:
     return text
 
 
+def _several(text: str) -> tuple[str, ...]:
+    return tuple(text.replace(",", " ").split())
+
+
 def _origins(text: str) -> tuple[str, ...]:
-    origins = tuple(text.replace(",", " ").split())
+    origins = _several(text)
     if not all(map(ORIGIN.fullmatch, origins)):
         raise ValueError("origins such as 'https://app.example.com', separated by commas")
     return origins
@@ -124,6 +128,11 @@ class Config:
     public_base_url: str = _setting(
         "", "where clients reach the service, such as https://api.example.com; as they came where empty", _base_url
     )
+    secret_key: str = _setting("", "signs report links; made anew at each start where empty")
+    secret_key_fallbacks: tuple[str, ...] = _setting(
+        "", "older secret keys, separated by commas, whose links are still taken", _several
+    )
+    report_link_minutes: int = _setting("15", "minutes for which a report link is good", _whole(1, 10_080))
     cors_origins: tuple[str, ...] = _setting("", "origins that browsers may call from, separated by commas", _origins)
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", _level)
 

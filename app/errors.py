@@ -62,6 +62,15 @@ class Unauthorized(BaseExtApiException):
         )
 
 
+class Forbidden(BaseExtApiException):
+    """A report link that was altered, has expired, or whose key was revoked."""
+
+    status = HTTPStatus.FORBIDDEN
+
+    def __init__(self) -> None:
+        super().__init__("This link is not, or no longer, good; ask for the report again.")
+
+
 class NotFound(BaseExtApiException):
     """No such path or record."""
 

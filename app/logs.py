@@ -1,4 +1,4 @@
-"""The log: a line a request and whatever goes wrong, on standard error, with every key blotted out."""
+"""The log: a line a request and whatever goes wrong, on standard error, with every key and link blotted out."""
 
 import logging
 import os
@@ -8,20 +8,22 @@ from typing import Any
 
 from flask import Flask, Response, g, request
 
+from app.config import API
 from app.store.keys import PREFIX
 
 STANDARD_ERROR = 2
-KEY = re.compile(f"{PREFIX}[0-9A-Za-z]{{8,}}")
+# What lets in: keys, and report links.
+SECRETS = re.compile(rf"({PREFIX}|{API}/report/)[\w.%-]{{8,}}")
 
 
 class RedactingFormatter(logging.Formatter):
-    """Formats a record, its traceback included, and blots out what looks like a key."""
+    """Formats a record, its traceback included, and blots out what looks like a key or a report link."""
 
     _second, _told = -1, ""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the text of the record without keys."""
-        return KEY.sub(f"{PREFIX}[redacted]", super().format(record))
+        """Return the text of the record without keys and links."""
+        return SECRETS.sub(r"\1[redacted]", super().format(record))
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         """Return the time of the record; what it has in common with the record before is not made anew."""

@@ -16,7 +16,7 @@ from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from app import errors
-from app.auth import PUBLIC_ENDPOINTS
+from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.operations import Operation
 from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
@@ -27,6 +27,7 @@ from schemas.header import (
     AnswerHeaders,
     ChallengeHeaders,
     ConditionHeaders,
+    FileHeaders,
     LimitHeaders,
     MaskHeaders,
     MethodHeaders,
@@ -68,13 +69,24 @@ half of its cap on.
 HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
     HTTPStatus.BAD_REQUEST: (LimitHeaders(),),
     HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
+    HTTPStatus.FORBIDDEN: (),
     HTTPStatus.NOT_FOUND: (LimitHeaders(),),
     HTTPStatus.METHOD_NOT_ALLOWED: (MethodHeaders(),),
     HTTPStatus.TOO_MANY_REQUESTS: (LimitHeaders(), RetryHeaders()),
     HTTPStatus.INTERNAL_SERVER_ERROR: (LimitHeaders(),),
     HTTPStatus.SERVICE_UNAVAILABLE: (LimitHeaders(), RetryHeaders()),
 }
-# Errors of an endpoint that needs no key and has no records.
+# Errors of an endpoint that takes a key, of one that takes a link, and of one that takes neither and has no records.
+KEY_NEEDED = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+LINK_NEEDED = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 NO_KEY_NEEDED = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.METHOD_NOT_ALLOWED,
@@ -89,6 +101,7 @@ EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
     errors.MaskError(str(mask.MaskError())),
     errors.ParseError(str(mask.ParseError("Missing closing bracket"))),
     errors.Unauthorized(),
+    errors.Forbidden(),
     errors.NotFound("Not in this fleet: demo-99"),
     errors.MethodNotAllowed("Use one of GET, HEAD, OPTIONS; this API only reads."),
     errors.RateLimitExceeded("Over the fleet's limit of 5000 per 1 minute; see Retry-After."),
@@ -119,20 +132,18 @@ def document(app: Flask, base_url: str) -> bytes:
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     converter = cast(OpenAPIConverter, plugin.converter)
-    for shape in (AnswerHeaders, TagHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
+    for shape in (AnswerHeaders, TagHeaders, FileHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
         for found in converter.schema2parameters(shape(), location="header"):
             spec.components.header(found["name"], {name: found[name] for name in ("description", "required", "schema")})
     for asking in (MaskHeaders, ConditionHeaders):
         for found in converter.schema2parameters(asking(), location="header"):
             spec.components.parameter(found["name"], "header", found)
-    for status, kinds in _kinds().items():
-        spec.components.response(_response_name(status), _error_response(status, kinds))
+    kinds = _kinds()
+    for status in KEY_NEEDED:
+        spec.components.response(_response_name(status), _error_response(status, kinds[status]))
     spec.components.response(
         _response_name(HTTPStatus.NOT_MODIFIED),
-        {
-            "description": "The client holds the answer.",
-            "headers": _headers(AnswerHeaders(), TagHeaders(), LimitHeaders()),
-        },
+        _not_modified(AnswerHeaders(), TagHeaders(), LimitHeaders()),
     )
     for rule, operation in _operations(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
@@ -195,7 +206,9 @@ def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIC
     parameters = converter.schema2parameters(operation.query, location="query")
     in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
     in_query = [found for found in parameters if found["name"] not in rule.arguments]
-    in_headers = header_names(MaskHeaders(), ConditionHeaders()) if operation.masks else []
+    shapes: list[Schema] = [MaskHeaders()] if operation.masks else []
+    shapes += [ConditionHeaders()] if rule.endpoint == LINKED_ENDPOINT or (operation.masks and operation.kept) else []
+    in_headers = header_names(*shapes)
     in_query.sort(key=lambda found: not found["required"])
     described: dict[str, Any] = {
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
@@ -203,13 +216,17 @@ def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIC
         "summary": summary.removesuffix("."),
         "description": more.strip(),
         "parameters": [*in_path, *in_query, *in_headers],
-        "responses": {str(int(status)): response for status, response in _responses(operation, public=public).items()},
+        "responses": {str(int(status)): response for status, response in _responses(rule, operation).items()},
     }
     return {**described, "security": []} if public else described
 
 
-def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
-    carried = (AnswerHeaders(),) if public else (AnswerHeaders(), TagHeaders(), LimitHeaders())
+def _responses(rule: Rule, operation: Operation) -> dict[HTTPStatus, Any]:
+    linked, public = rule.endpoint == LINKED_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
+    tagged = linked or (operation.kept and not public)
+    carried: list[Schema] = [AnswerHeaders(), *([TagHeaders()] if tagged else [])]
+    carried += [] if public else [LimitHeaders()]
+    carried += [FileHeaders()] if linked else []
     found: dict[HTTPStatus, Any] = {
         HTTPStatus.OK: {
             "description": inspect.getdoc(type(operation.answer)) if operation.answer else "The file.",
@@ -218,8 +235,11 @@ def _responses(operation: Operation, *, public: bool) -> dict[HTTPStatus, Any]:
         }
     }
     if not public:
-        return found | {status: _response_name(status) for status in (HTTPStatus.NOT_MODIFIED, *_kinds())}
-    for status in NO_KEY_NEEDED:
+        unchanged = [HTTPStatus.NOT_MODIFIED] if tagged else []
+        return found | {status: _response_name(status) for status in (*unchanged, *KEY_NEEDED)}
+    if linked:
+        found[HTTPStatus.NOT_MODIFIED] = _not_modified(AnswerHeaders(), TagHeaders())
+    for status in sorted({*NO_KEY_NEEDED, *(LINK_NEEDED if linked else ())}):
         kinds = [kind for kind in _kinds()[status] if operation.masks or not issubclass(kind, errors.MaskError)]
         found[status] = _error_response(status, kinds, counted=False)
     if operation.unavailable:
@@ -242,6 +262,10 @@ def _content(operation: Operation) -> dict[str, Any]:
         else:
             found[kind] = {"schema": {"type": "string"}}
     return found
+
+
+def _not_modified(*carried: Schema) -> dict[str, Any]:
+    return {"description": "The client holds the answer.", "headers": _headers(*carried)}
 
 
 def _error_response(

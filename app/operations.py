@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from flask import Request, Response, g, request
 from marshmallow import Schema
 
-from app.responses import JSON, MASK_HEADER, Revalidation, prefers
+from app.responses import JSON, MASK_HEADER, Revalidation, json_response, prefers
 from schemas.derive import fields_of
-from schemas.mask import masked
+from schemas.mask import arranger, masked
 from schemas.query import Query
 
 SECONDS_PER_DAY = 86_400
@@ -37,22 +37,24 @@ class Form(NamedTuple):
 class Operation:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
-    `masks` tells whether it takes a field mask, `unavailable` its own shape of a 503. `others` are the media types that
-    it answers with beside JSON, or where it has no `answer` instead: None is a file, which the view returns by itself.
+    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `unavailable` its own
+    shape of a 503. `others` are the media types that it answers with beside JSON, or where it has no `answer` instead:
+    None is a file, which the view returns by itself.
     """
 
     query: Query
-    answer: Schema | None
+    answer: Schema | None = None
     masks: bool = True
+    kept: bool = True
     unavailable: Schema | None = None
     others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
 
     def __call__(self, view: View) -> Callable[..., Response]:
         """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
 
-        Parameters come first, so a broken mask is told of when they are right. A view that takes a mask also gets
-        what tells which versions of the answer the client holds, and returns what it found. Other forms are made of
-        that, whole.
+        Parameters come first, so a broken mask is told of when they are right. A view whose answer may be kept also
+        gets what tells which versions of it the client holds, and returns what it found; another one returns it whole.
+        Other forms are made of the whole answer.
         """
         whole = fields_of(type(self.answer)) if self.answer else {}
         forms = [(kind, form) for kind, form in self.others.items() if form]
@@ -75,7 +77,10 @@ class Operation:
                     revalidation = Revalidation(sent, g.key.fleet, "", varies, kind)
                     return revalidation.respond(view(asked, whole, revalidation.seen), form.make)
             mask = sent.environ.get(MASK_VARIABLE, "")
-            fields, revalidation = masked(whole, mask), Revalidation(sent, g.key.fleet, mask, varies)
+            fields = masked(whole, mask)
+            if not self.kept:
+                return json_response(arranger(fields, whole)(view(asked)))
+            revalidation = Revalidation(sent, g.key.fleet, mask, varies)
             return revalidation.respond(view(asked, fields, revalidation.seen))
 
         run.operation = self  # type: ignore[attr-defined]

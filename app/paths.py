@@ -44,6 +44,13 @@ class SegmentConverter(BaseConverter):
         return quote(value, safe="")
 
 
+class RestConverter(BaseConverter):
+    """All of the rest of a path, as it came."""
+
+    regex = ".+"
+    part_isolating = False
+
+
 def _respelled(segment: str) -> str:
     return quote_from_bytes(unquote_to_bytes(segment.encode("latin-1")), safe="")
 

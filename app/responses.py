@@ -43,6 +43,13 @@ def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: st
     return JsonResponse(orjson.dumps(content), status, mimetype)
 
 
+def not_modified(headers: Mapping[str, str]) -> Response:
+    """Return the empty answer to a client that holds the answer."""
+    response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    del response.headers["Content-Type"]
+    return response
+
+
 def prefers(request: Request, kind: str, *others: str) -> bool:
     """Return whether the client names a media type, and likes it no less than the first it names of the others."""
     if kind not in request.environ.get("HTTP_ACCEPT", "").lower():
@@ -83,9 +90,7 @@ class Revalidation:
         headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}
         if held is None:
             return JsonResponse(body, HTTPStatus.OK, self._kind, headers)
-        response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
-        del response.headers["Content-Type"]
-        return response
+        return not_modified(headers)
 
     def _holds(self, version: bytes) -> bool:
         return held_tag(self._tag(version)) is not None

@@ -45,6 +45,17 @@ class TagHeaders(Schema):
     )
 
 
+class FileHeaders(Schema):
+    """Of a file."""
+
+    disposition = Text(
+        "Whether the file is one to save or to show, and a name for it.",
+        example="attachment; filename=acme-report-2026-03-16.csv",
+        data_key="Content-Disposition",
+        required=True,
+    )
+
+
 class AnswerHeaders(Schema):
     """Of every answer."""
 

@@ -4,14 +4,14 @@ import datetime
 import functools
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl
 
 from dateutil.relativedelta import relativedelta
 from marshmallow import Schema, ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.fields import Date, Identifier, Messages, about
+from schemas.fields import Date, Identifier, Messages, Text, about
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -20,6 +20,7 @@ MAX_DRIVERS = 20
 # What trips are asked for by, in full.
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Which page, from 1."
+TIME = "%Y-%m-%dT%H:%M:%S"
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
@@ -196,6 +197,40 @@ class WeeklyQuery(_AggregateQuery):
         today_allowed=False,
         monday=True,
     )
+
+
+class ReportTime(Text):
+    """A time of the calendar in one spelling, `YYYY-MM-DDTHH:MM:SS`, in UTC."""
+
+    spelling = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+    client_rules: ClassVar[dict[str, Any]] = {"pattern": f"^{spelling.pattern}$"}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            if self.spelling.fullmatch(text):
+                datetime.datetime.strptime(text, TIME)  # noqa: DTZ007
+                return text
+        except ValueError:
+            pass
+        raise ValidationError("Must be a time such as 2026-03-16T00:00:00, in UTC.")
+
+
+class ReportQuery(Query):
+    """Of a report."""
+
+    report_time = ReportTime(
+        "The time of the report (UTC), `YYYY-MM-DDTHH:MM:SS`: it covers the seven days before that date.",
+        example="2026-03-16T00:00:00",
+        required=True,
+        error_messages=REQUIRED,
+    )
+
+
+class LinkQuery(Query):
+    """Of a report's file."""
+
+    link = Text("What the link ends with.", example="WyJhY21lIl0.c2lnbmVk", required=True)
 
 
 class NoQuery(Query):

@@ -104,6 +104,25 @@ class ServedTracking(Schema):
     dates = fields.Nested(Counts, required=True)
 
 
+class StoredFile(Schema):
+    """A file of a report: where it lies in GridFS, how long it is, and a digest of its content."""
+
+    file_id = Text(required=True)
+    bytes = Count(required=True)
+    digest = Text(required=True)
+
+
+class StoredReport(Schema):
+    """A report that is built. `report_time` is as asked for, `built_at` in epoch milliseconds."""
+
+    fleet = Identifier(required=True)
+    report_time = Text(required=True)
+    built_at = Whole(required=True)
+    drivers = Count(required=True)
+    csv = fields.Nested(StoredFile, required=True)
+    page = fields.Nested(StoredFile, required=True)
+
+
 class StoredKey(Schema):
     """An API key, by its digest. Times are epoch milliseconds."""
 

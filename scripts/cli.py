@@ -7,7 +7,7 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
-from scripts import demo, imports, keys, openapi, rollups, serve
+from scripts import demo, imports, keys, openapi, reports, rollups, serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -25,6 +25,7 @@ cli.add_command(demo.demo)
 cli.add_command(imports.import_)
 cli.add_command(keys.keys)
 cli.add_command(rollups.rollups)
+cli.add_command(reports.reports)
 cli.add_command(openapi.openapi)
 
 

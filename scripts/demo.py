@@ -13,8 +13,10 @@ import click
 from pymongo import DESCENDING
 
 from app.config import API, Config
+from app.links import Links
 from app.store import Document
 from app.store.keys import get_key
+from app.store.reports import FILES, get_report
 from app.store.trips import visible_until
 from schemas.driver import Driver
 from schemas.query import HISTORY
@@ -23,6 +25,7 @@ from scripts.demo_fleet import FLEET, make_drivers, make_trips
 from scripts.derive import derive_days, mark_stale, writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
+from scripts.reports import build_report, due_time
 from scripts.served import Day
 from scripts.sharing import mark_trackings
 from scripts.store import Store, open_store
@@ -57,6 +60,7 @@ def load(db: Store) -> None:
                 writer.renew()
                 load_trips(db, FLEET, trips[first : first + BATCH])
                 bar.update(min(BATCH, len(trips) - first))
+        build_report(db, FLEET, due_time(), writer)
 
 
 def _remove_others(db: Store, trip_ids: set[str]) -> None:
@@ -70,13 +74,16 @@ def _remove_others(db: Store, trip_ids: set[str]) -> None:
 
 
 def prepare_demo(db: Store, config: Config) -> list[str]:
-    """Load the demonstration fleet into an empty store, and return what to tell: a key and a request an endpoint."""
+    """Load the demonstration fleet into an empty store; return what to tell: a key, requests, links to a report."""
     if _is_due(db):
         load(db)
     if db.drivers.find_one({"fleet": FLEET}) is None:
         return ["The store holds fleets of your own: 'driver-analytics keys issue --fleet ID' lets you in to one."]
+    if get_report(db, FLEET, due_time()) is None:
+        with writing(db, FLEET) as writer:
+            build_report(db, FLEET, due_time(), writer)
     key = _kept_key(db, Path(config.data_dir, "demo.key"))
-    return [f"A key for the demonstration fleet: {key}", *_requests(db, config, key)]
+    return [f"A key for the demonstration fleet: {key}", *_requests(db, config, key), *_links(db, config, key)]
 
 
 def _is_due(db: Store) -> bool:
@@ -123,6 +130,14 @@ def _requests(db: Store, config: Config, key: str) -> Sequence[str]:
     return [f"curl -H {header} {_address(config.bind, path)}" for path in paths]
 
 
+def _links(db: Store, config: Config, key: str) -> Sequence[str]:
+    links, found = Links(config), get_key(db, key)
+    if found is None:
+        return []
+    base = config.public_base_url or _base(config.bind)
+    return [links.url(base, FLEET, due_time(), file, found.key_id, links.expiry()) for file in FILES]
+
+
 def _recent_trip(db: Store, config: Config) -> Document | None:
     """Return the newest trip that every endpoint shows: one that is visible, of a day before today."""
     now = datetime.datetime.now(datetime.UTC)
@@ -137,6 +152,12 @@ def _recent_trip(db: Store, config: Config) -> Document | None:
 
 def _address(bind: str, path: str) -> str:
     if bind.startswith("unix:"):
-        return f"--unix-socket {shlex.quote(bind.removeprefix('unix:'))} {shlex.quote(f'http://localhost{API}{path}')}"
+        return f"--unix-socket {shlex.quote(bind.removeprefix('unix:'))} {shlex.quote(f'{_base(bind)}{API}{path}')}"
+    return shlex.quote(f"{_base(bind)}{API}{path}")
+
+
+def _base(bind: str) -> str:
+    if bind.startswith("unix:"):
+        return "http://localhost"
     host = bind.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")  # noqa: S104
-    return shlex.quote(f"http://{host}{API}{path}")
+    return f"http://{host}"

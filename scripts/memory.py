@@ -4,6 +4,7 @@ from typing import Any
 
 import mongomock
 from mongomock.collection import BulkOperationBuilder
+from mongomock.gridfs import enable_gridfs_integration
 from pymongo import MongoClient
 
 
@@ -20,5 +21,7 @@ class _Builder(BulkOperationBuilder):
 def memory_client() -> MongoClient[dict[str, Any]]:
     """Return a client of a new, empty store in this process."""
     mongomock.collection.BulkOperationBuilder = _Builder  # type: ignore[misc]
+    # It lets GridFS take mongomock's collections.
+    enable_gridfs_integration()  # type: ignore[no-untyped-call]
     client: MongoClient[dict[str, Any]] = mongomock.MongoClient()
     return client

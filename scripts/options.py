@@ -3,13 +3,14 @@
 import click
 from marshmallow import ValidationError
 
-from schemas.fields import Date, Identifier
+from schemas.fields import Date, Identifier, Text
+from schemas.query import ReportTime
 
 
 class _Checked(click.ParamType[str]):
     """Text that a field of the schemas takes."""
 
-    def __init__(self, name: str, field: Identifier | Date) -> None:
+    def __init__(self, name: str, field: Text | Date) -> None:
         self.name, self._field = name, field
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -23,3 +24,4 @@ class _Checked(click.ParamType[str]):
 
 ID = _Checked("id", Identifier())
 DATE = _Checked("date", Date())
+TIME_OF_REPORT = _Checked("time", ReportTime())

@@ -11,7 +11,7 @@ from scripts.derive import derive_days, mark_drivers, mark_stale, writing
 from scripts.driver_list import drop_driver_list
 from scripts.options import DATE, ID
 from scripts.served import DETAIL_FIELDS, Day, trip_text
-from scripts.store import Store, Writer, open_store
+from scripts.store import Store, Writer, fleets, open_store
 from scripts.verify import unknown_served, verify_fleet
 
 # Days, or drivers without any, at a time.
@@ -33,7 +33,7 @@ def rollups() -> None:
 def rebuild(fleet: str | None, since: str | None) -> None:
     """Make summaries, travel dates and all that is served anew from the stored drivers and trips."""
     with open_store() as db:
-        for name in _fleets(db, fleet):
+        for name in fleets(db, fleet):
             with writing(db, name) as writer:
                 count = rebuild_fleet(db, name, writer, since or "")
             click.echo(f"{name}: {count} days rebuilt")
@@ -45,7 +45,7 @@ def verify(fleet: str | None) -> None:
     """Compare all that is derived with what it is derived from. Exits with 1 where something differs."""
     wrong = False
     with open_store() as db:
-        for name in _fleets(db, fleet):
+        for name in fleets(db, fleet):
             with Writer(db, name) as writer:
                 days = known_days(db, name)
                 count = sum(map(len, days.values()))
@@ -94,14 +94,6 @@ def known_days(db: Store, fleet: str, since: str = "") -> dict[str, list[Day]]:
     for doc in db.drivers.find({"fleet": fleet}, {"_id": 0, "driver_id": 1}):
         days.setdefault(doc["driver_id"], set())
     return {driver_id: sorted(days[driver_id]) for driver_id in sorted(days)}
-
-
-def _fleets(db: Store, fleet: str | None) -> list[str]:
-    collections = ("drivers", "trips", "daily_summaries")
-    known = sorted({name for collection in collections for name in db[collection].distinct("fleet")})
-    if fleet is not None and fleet not in known:
-        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
-    return known if fleet is None else [fleet]
 
 
 def _write_texts(db: Store, fleet: str, days: set[Day]) -> None:

@@ -13,6 +13,7 @@ from pymongo import MongoClient
 from app import create_app
 from app.config import Config, ConfigError
 from app.db import bounded_client
+from app.links import make_secret
 from app.store import Document
 from scripts.demo import prepare_demo
 from scripts.embedded import NoMongod
@@ -27,6 +28,8 @@ def serve(demo: bool) -> None:
     Without MONGODB_URI it starts an embedded MongoDB, and stops that too in the end.
     """
     config = Config.from_environment()
+    # One for all workers.
+    config = dataclasses.replace(config, secret_key=config.secret_key or make_secret())
     _check_address(config.bind)
     _check_counters(config)
     with contextlib.ExitStack() as stack:

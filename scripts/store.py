@@ -66,6 +66,15 @@ def prepare(db: Store) -> None:
         db[name].create_indexes(INDEXES[name])
 
 
+def fleets(db: Store, fleet: str | None) -> list[str]:
+    """Return the fleets of which anything is stored, or the one given. Raises click.ClickException where it is none."""
+    collections = ("drivers", "trips", "daily_summaries")
+    known = sorted({name for collection in collections for name in db[collection].distinct("fleet")})
+    if fleet is not None and fleet not in known:
+        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
+    return known if fleet is None else [fleet]
+
+
 class Writer:
     """The right to write to one fleet, to be renewed before each batch."""
 

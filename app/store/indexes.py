@@ -13,6 +13,7 @@ from schemas.stored import (
     StoredDailySummary,
     StoredDriver,
     StoredKey,
+    StoredReport,
     StoredTrip,
     Writer,
 )
@@ -50,6 +51,9 @@ INDEXES = {
         _index("tracking", "fleet", "tracking_id", unique=True),
         _index("stale_trackings", "fleet", "stale", "tracking_id", partialFilterExpression={"stale": True}),
     ],
+    "reports": [
+        _index("report", "fleet", "report_time", unique=True),
+    ],
     # A key is looked up by its digest alone: it is the key that tells the fleet.
     "keys": [
         _index("digest", "digest", unique=True),
@@ -73,6 +77,7 @@ VALIDATORS = {
     "served_spans": _guard(ServedSpan()),
     "served_drivers": _guard(ServedDrivers()),
     "served_trackings": _guard(ServedTracking()),
+    "reports": _guard(StoredReport()),
     "keys": _guard(StoredKey()),
     "writers": _guard(Writer()),
 }

@@ -79,7 +79,15 @@ def get_key(db: Database[Document], key: str) -> Key | None:
     """
     if not is_well_formed(key):
         return None
-    stored = db["keys"].find_one({"digest": digest(key)})
+    return _live(db["keys"].find_one({"digest": digest(key)}))
+
+
+def get_key_by_id(db: Database[Document], key_id: str) -> Key | None:
+    """Return the Key where it was issued and is neither revoked nor expired. Index: (key_id)."""
+    return _live(db["keys"].find_one({"key_id": key_id}))
+
+
+def _live(stored: Document | None) -> Key | None:
     if not stored or state(stored) != LIVE:
         return None
     return Key(stored["key_id"], stored["fleet"], stored["expires_at"])

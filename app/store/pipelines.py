@@ -6,7 +6,7 @@ from app.store.buckets import MS_PER_DAY
 from app.store.score import BEHAVIOURS, SCORED, Expression, saturated, score_stages
 from schemas.derive import Fields, fields_of
 from schemas.fields import Whole
-from schemas.summary import DailySummary, WeeklySummary
+from schemas.summary import DailySummary, DrivingSummary, WeeklySummary
 from schemas.trip import EventSummary
 
 Pipeline = list[dict[str, Any]]
@@ -14,6 +14,7 @@ Days = list[dict[str, str]]
 
 DAILY = fields_of(DailySummary)
 WEEKLY = fields_of(WeeklySummary)
+TOTALS = {name: below for name, below in fields_of(DrivingSummary).items() if name not in SCORED}
 EVENTS = EventSummary().fields
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 BREAKDOWN = "daily_summary_breakdown"
@@ -59,6 +60,25 @@ def weekly_summaries(
         ),
         # What was pushed is narrowed already.
         {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order({**fields, **dict.fromkeys(breakdown)})}},
+    ]
+
+
+def fleet_totals(fleet: str, days: Days) -> Pipeline:
+    """Over `daily_summaries`: one document a date that has any, `{"date": ..., "totals": ...}`.
+
+    The totals are a DrivingSummary without what its score makes. Index: (fleet, day).
+    """
+    return [
+        {"$match": {"fleet": fleet, "day": {"$in": days}, "summary": {"$exists": True}}},
+        *_summary(
+            TOTALS,
+            "$day.date",
+            trip_count="$summary.trip_count",
+            amounts="$summary.",
+            events="$summary.events_summary.",
+            dates={},
+        ),
+        {"$project": {"_id": 0, "date": "$_id", "totals": _in_order(TOTALS)}},
     ]
 
 

@@ -1,12 +1,14 @@
-"""The score: its constants, as MongoDB expressions for rollups, and the focus rule for a single trip."""
+"""The score: its constants, as MongoDB expressions for rollups, and in Python for a single trip or a whole fleet."""
 
 import dataclasses
+import math
 import sys
 from collections.abc import Mapping
 from typing import Any
 
+from schemas.derive import fields_of
 from schemas.fields import MAX_INT
-from schemas.summary import GRADES
+from schemas.summary import GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
 
 Expression = dict[str, Any]
@@ -23,6 +25,12 @@ class Behaviour:
     per: float
     cap: float
     weight: int
+
+    def share(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
+        """Return the rate's share of the cap: of the totals of a trip or of days, and their event summary."""
+        base = totals[self.base]
+        rate = self.per * events[self.count] / base if base > 0 else 0.0
+        return rate / self.cap
 
 
 # Contract §5, in its order: the losses are summed in this order, so that every rebuild gives the same bits.
@@ -59,12 +67,19 @@ FOCUS_SHARE = 0.5
 
 def trip_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
     """Return the focus area that follows from a trip's own event summary, in the fields of a trip."""
-    flags = {}
-    for behaviour in BEHAVIOURS:
-        base = trip[behaviour.base]
-        rate = behaviour.per * trip["event_summary"][behaviour.count] / base if base > 0 else 0.0
-        flags[behaviour.trip_flag] = rate / behaviour.cap >= FOCUS_SHARE
+    flags = {b.trip_flag: b.share(trip, trip["event_summary"]) >= FOCUS_SHARE for b in BEHAVIOURS}
     return {name: flags[name] for name in TRIP_FLAGS}
+
+
+def scored(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the DrivingSummary that follows from totals, its other fields, as score_stages makes it."""
+    shares = {b.flag: b.share(totals, totals["events_summary"]) for b in BEHAVIOURS}
+    exact = 100 - math.fsum(b.weight * min(1.0, shares[b.flag]) for b in BEHAVIOURS)
+    score = math.floor(exact * 10 + 0.5) / 10
+    grade = next(name for name, lowest in GRADES.items() if score >= lowest)
+    focus = {flag: share >= FOCUS_SHARE for flag, share in shares.items()}
+    made = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
+    return {name: made[name] for name in fields_of(DrivingSummary)}
 
 
 def _share(behaviour: Behaviour) -> Expression:

@@ -2,6 +2,8 @@
 
 import logging
 
+from app.config import API
+from app.links import Links
 from app.logs import RedactingFormatter
 from app.store.keys import make_key
 
@@ -37,3 +39,14 @@ def test_a_traceback_is_blotted_too():
     text = RedactingFormatter().format(record)
     assert key not in text
     assert "ValueError: da_[redacted]" in text
+
+
+def test_no_line_holds_a_report_link_wherever_it_went(make_service, caplog):
+    caplog.set_level(logging.DEBUG)
+    service = make_service(secret_key="secret")
+    links = Links(service.app.extensions["config"])
+    url = links.url("http://x", "f1", "2026-03-16T00:00:00", "csv", "key", 2**50)
+    service.get(url.removeprefix(f"http://x{API}"), fleet=None)
+    logging.getLogger("gunicorn.error").error("Error handling request %s", url.removeprefix("http://x"))
+    assert f"Error handling request {API}/report/[redacted]" in formatted(caplog)
+    assert url.rpartition("/")[2] not in formatted(caplog)

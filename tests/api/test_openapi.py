@@ -14,7 +14,9 @@ from schemas.derive import example
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.page import TripDetailPage
-from schemas.query import NoQuery
+from schemas.query import NoQuery, ReportQuery
+from scripts.derive import writing
+from scripts.reports import build_report
 from tests.factories import make_driver, make_event, make_trip
 
 DOCUMENT = json.loads(openapi_document(""))
@@ -22,6 +24,12 @@ OPERATIONS = {path: item["get"] for path, item in DOCUMENT["paths"].items()}
 SCHEMAS = DOCUMENT["components"]["schemas"]
 JSON = "application/json"
 MONDAY = "2026-03-09"
+REPORT, REPORT_FILE = "/api/v1/report", "/api/v1/report/{link}"
+# Signed, so that no two are the same.
+OF_RECORDS = [path for path in OPERATIONS if path not in (REPORT, REPORT_FILE)]
+
+
+NOT_MODIFIED = {"$ref": "#/components/responses/NotModified"}
 
 
 def resolved(found):
@@ -99,20 +107,28 @@ def test_operations_are_named_after_what_they_do():
         "listTrips",
         "getDailyDriverAggregate",
         "getWeeklyDriverAggregate",
+        "getReportLinks",
+        "getReportFile",
         "getHealth",
     ]
 
 
-def test_all_but_the_health_check_takes_the_key():
+def test_all_but_the_health_check_and_links_takes_the_key():
     assert DOCUMENT["security"] == [{"APIKEY": []}]
-    assert [path for path, operation in OPERATIONS.items() if operation.get("security") == []] == ["/api/v1/healthz"]
+    assert [path for path, operation in OPERATIONS.items() if operation.get("security") == []] == [
+        REPORT_FILE,
+        "/api/v1/healthz",
+    ]
 
 
 def test_every_status_is_described_with_its_body():
     statuses = {path: list(operation["responses"]) for path, operation in OPERATIONS.items()}
     assert statuses.pop("/api/v1/healthz") == ["200", "400", "405", "500", "503"]
+    assert statuses.pop(REPORT_FILE) == ["200", "304", "400", "403", "404", "405", "500", "503"]
+    assert statuses.pop(REPORT) == ["200", "400", "401", "404", "405", "429", "500", "503"]
     assert set(map(tuple, statuses.values())) == {("200", "304", "400", "401", "404", "405", "429", "500", "503")}
-    assert all(JSON in response["content"] for _, _, response in responses())
+    assert [path for path, _, response in responses() if JSON not in response["content"]] == [REPORT_FILE]
+    assert list(OPERATIONS[REPORT_FILE]["responses"]["200"]["content"]) == ["text/csv", "text/html"]
 
 
 def kinds_below(kind):
@@ -122,7 +138,7 @@ def kinds_below(kind):
 def test_every_kind_of_error_is_in_it_with_an_example():
     kinds = kinds_below(errors.BaseExtApiException)
     assert set(SCHEMAS["ErrorBody"]["properties"]["error"]["enum"]) == kinds
-    assert {name for _, _, found in responses() for name in found["content"][JSON].get("examples", ())} == kinds
+    assert {name for _, _, found in responses() for name in found["content"].get(JSON, {}).get("examples", ())} == kinds
 
 
 def test_every_part_says_what_it_means():
@@ -158,13 +174,15 @@ def test_examples_fit_their_own_schemas():
 
 
 @pytest.fixture
-def example_fleet(service, load):
+def example_fleet(service, load, db):
     """The fleet that the examples speak of."""
     load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
+    with writing(db, "f1") as writer:
+        build_report(db, "f1", example(ReportQuery())["report_time"], writer)
     return service
 
 
-@pytest.mark.parametrize("path", OPERATIONS)
+@pytest.mark.parametrize("path", OF_RECORDS)
 def test_the_example_of_an_answer_is_what_the_service_answers(example_fleet, path):
     path, query = asked(path, operation := OPERATIONS[path])
     answer = example_fleet.get(path, **query)
@@ -172,7 +190,14 @@ def test_the_example_of_an_answer_is_what_the_service_answers(example_fleet, pat
     assert (answer.status_code, json.dumps(answer.json)) == (200, json.dumps(shown))
 
 
-@pytest.mark.parametrize("path", OPERATIONS)
+def test_links_to_a_report_fit_their_schema(example_fleet):
+    path, query = asked(REPORT, OPERATIONS[REPORT])
+    answer = example_fleet.get(path, **query)
+    assert answer.status_code == 200
+    fits(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], answer.json)
+
+
+@pytest.mark.parametrize("path", OF_RECORDS)
 def test_answers_fit_their_schemas_nulls_and_empty_lists_included(service, load, path):
     load(
         make_trip(f"{MONDAY}T08:00", "demo-01", trip_id="demo-01-54-1", events=[make_event(1_773_100_000_000)]),
@@ -222,10 +247,20 @@ def test_the_example_of_an_error_is_what_the_service_answers(service, kind):
     assert problem.json == shown["application/problem+json"]["examples"][kind]["value"]
 
 
+def links(fleet):
+    """Return the links to the report of the fleet that the examples speak of, as paths."""
+    path, query = asked(REPORT, OPERATIONS[REPORT])
+    found = fleet.get(path, **query).json
+    return [found[name].partition("/api/v1")[2] for name in ("report_link", "report_page")]
+
+
 def test_every_header_of_an_answer_is_described(example_fleet):
     common = {"Content-Type", "Content-Length", "X-Content-Type-Options", "Vary"}
+    common |= {"Content-Security-Policy", "Referrer-Policy"}
     for path in OPERATIONS:
         path, query = asked(path, operation := OPERATIONS[path])
+        if path == asked(REPORT_FILE, OPERATIONS[REPORT_FILE])[0]:
+            path = links(example_fleet)[0]
         answer = example_fleet.get(path, **query)
         response = resolved(operation["responses"]["200"])
         assert {*answer.headers.keys()} - common <= {*response["headers"]}
@@ -236,6 +271,8 @@ def test_an_answer_that_the_client_holds_is_described(example_fleet):
         if (described := operation["responses"].get("304")) is None:
             continue
         path, query = asked(path, operation)
+        if described != NOT_MODIFIED:
+            path = links(example_fleet)[0]
         answer = example_fleet.get(path, headers={"If-None-Match": "*"}, **query)
         assert (answer.status_code, answer.data) == (304, b"")
         assert {*answer.headers.keys()} - {"X-Content-Type-Options", "Vary"} <= {*resolved(described)["headers"]}

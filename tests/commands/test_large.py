@@ -1,19 +1,25 @@
-"""An import of 100,000 trips."""
+"""An import of 100,000 trips; a report on 100,000 drivers."""
 
 import json
 import os
 import subprocess
-import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
 
-from tests.factories import epoch_ms, make_event, make_point, make_trip
+from schemas.driver import Driver
+from scripts.derive import writing
+from scripts.imports import load_drivers
+from scripts.keys import issue_key
+from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.served import COMMAND, serving
 
 pytestmark = pytest.mark.large
 
 TRIPS, DRIVERS, A_DAY, POINTS = 100_000, 200, 4, 60
-MAX_RESIDENT_MB = 500
+MAX_RESIDENT_MB, MAX_REPORT_MB = 500, 300
+REPORT_DRIVERS, AT = 100_000, "2026-01-08T00:00:00"
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 
 
@@ -32,21 +38,63 @@ def write_trips(path):
                 file.write(line.replace("#", f"trip-{round_number}-{driver}").replace("@", f"driver-{driver}"))
 
 
+def run(words, environment):
+    """Run a command to its end, which must be a good one; return what it used."""
+    process = subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage
+
+
 def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mongod_uri, tmp_path, capsys):
     trips = tmp_path / "trips.ndjson"
     write_trips(trips)
-    command = Path(sys.executable).with_name("driver-analytics")
-    process = subprocess.Popen(
-        [command, "import", "--fleet", "f1", "--trips", trips],
-        env={**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name},
-        stdout=subprocess.DEVNULL,
-    )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
+    words = [COMMAND, "import", "--fleet", "f1", "--trips", trips]
+    usage = run(words, {**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name})
     resident_mb, cpu = usage.ru_maxrss // 1024, usage.ru_utime + usage.ru_stime
     with capsys.disabled():
         print(f"\n{TRIPS} trips: {resident_mb} MB resident, {TRIPS / cpu:.0f} a second of its own processor time")
-    assert process.returncode == 0
     assert resident_mb < MAX_RESIDENT_MB
     assert mongod.trips.count_documents({"fleet": "f1"}) == TRIPS
     assert mongod.daily_summaries.count_documents({"fleet": "f1", "summary.trip_count": A_DAY}) == TRIPS // A_DAY
+
+
+def fill(db):
+    """Load a fleet of 100,000 drivers, every tenth of whom drove on each of 14 days."""
+    totals = {"trip_count": 2, "distance_miles": 12.5, "duration_seconds": 1800, "highway_miles": 0.1}
+    summary = {**totals, "night_driving_seconds": 0, "events_summary": make_event_summary(hard_brake_count=1)}
+    for first in range(0, REPORT_DRIVERS, 5_000):
+        ids = [f"d{number:06}" for number in range(first, first + 5_000)]
+        with writing(db, "f1"):
+            load_drivers(db, "f1", [Driver().load(make_driver(driver_id, alias=f"A {driver_id}")) for driver_id in ids])
+        days = [
+            {"driver_id": driver_id, "date": f"2026-01-{day:02}"} for driver_id in ids[::10] for day in range(1, 15)
+        ]
+        documents = [{"fleet": "f1", "day": day, "summary": summary} for day in days]
+        db.daily_summaries.insert_many(documents, bypass_document_validation=True)
+
+
+def resident_mb(pid):
+    """Return the most that a process had resident so far."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) // 1024
+
+
+def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongod_uri, tmp_path, capsys):
+    with serving(mongod_uri, tmp_path, "large_report") as (served, db):
+        fill(db)
+        words = [COMMAND, "reports", "build", "--fleet", "f1", "--report-time", AT]
+        usage = run(words, served.environment)
+        link = served.get(f"/report?report_time={AT}", issue_key(db, "f1"))[1]["report_link"]
+        lines = size = 0
+        with urllib.request.urlopen(link, timeout=60) as answer:
+            while part := answer.read(1 << 16):
+                lines, size = lines + part.count(b"\n"), size + len(part)
+        pid = served.process.pid
+        workers = map(resident_mb, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+        most = max(usage.ru_maxrss // 1024, *workers)
+    with capsys.disabled():
+        print(f"\n{lines - 1} drivers, {size} bytes: {most} MB resident at the most, {usage.ru_utime:.0f} s to build")
+    assert lines == REPORT_DRIVERS + 1
+    assert most < MAX_REPORT_MB

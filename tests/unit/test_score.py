@@ -6,7 +6,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from app.store import score
 from app.store.score import saturated, score_stages, trip_focus_area
+from schemas.derive import fields_of
+from schemas.summary import DrivingSummary
 from scripts.memory import memory_client
 from tests.factories import make_event_summary, make_trip
 
@@ -69,6 +72,19 @@ def test_a_trips_focus_area_is_the_one_of_the_window_and_the_contracts(trip):
     assert focus == {flag: window[name] for flag, name in FLAGS.items()}
     for flag, share in shares(trip).items():
         assert focus[flag] is (share >= Fraction(1, 2)) or abs(share - Fraction(1, 2)) < EDGE
+
+
+@settings(max_examples=60, deadline=None)
+@given(trips)
+@example(trip_of(seconds=1800, phone_use_time_seconds=135, overspeeding_time_seconds=180))
+@example(trip_of(miles=100, hard_brake_count=20, rapid_acceleration_count=99))
+def test_the_score_of_a_fleet_is_the_one_that_mongodb_makes_of_the_same_totals(trip):
+    totals = {name: trip[name] for name in ("distance_miles", "duration_seconds", "highway_miles")}
+    totals |= {"trip_count": 1, "night_driving_seconds": 0, "events_summary": trip["event_summary"]}
+    summary, made = score.scored(totals), scored(trip)
+    assert list(summary) == list(fields_of(DrivingSummary))
+    assert (summary["fm_grade"], summary["focus_area"]) == (made["fm_grade"], made["focus_area"])
+    assert summary["fm_score"] == pytest.approx(made["fm_score"], abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

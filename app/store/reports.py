@@ -1,0 +1,31 @@
+"""Reports of a fleet: what is built, and the files, which lie in GridFS."""
+
+from collections.abc import Iterator
+
+from pymongo.database import Database
+
+from app.store import Document
+
+# GridFS keeps a bucket in two collections: NAME.files and NAME.chunks.
+BUCKET = "report_files"
+# What a report consists of.
+FILES = ("csv", "page")
+
+
+def get_report(db: Database[Document], fleet: str, report_time: str) -> Document | None:
+    """Return the report (schema StoredReport) of a fleet at a time, once it is built. Index: (fleet, report_time)."""
+    return db.reports.find_one({"fleet": fleet, "report_time": report_time}, {"_id": 0})
+
+
+def read_file(db: Database[Document], file: Document) -> Iterator[bytes]:
+    """Yield the content of a report's file (schema StoredFile), one chunk of GridFS at a time.
+
+    pymongo's own reader asks for 16 MB at once, of each file that is being read. Index: (files_id, n).
+    """
+    read = number = 0
+    while read < file["bytes"]:
+        chunk = db[f"{BUCKET}.chunks"].find_one({"files_id": file["file_id"], "n": number}, {"_id": 0, "data": 1})
+        if chunk is None:
+            raise LookupError(f"Chunk {number} of the report's file {file['file_id']} is missing.")
+        yield bytes(chunk["data"])
+        read, number = read + len(chunk["data"]), number + 1

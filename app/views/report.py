@@ -1,0 +1,84 @@
+"""Reports: links to a fleet's, and the files behind them."""
+
+import itertools
+import re
+from typing import Any
+
+from flask import Blueprint, Response, current_app, g, request
+from werkzeug.http import dump_options_header
+
+from app.compression import held_tag
+from app.db import get_db
+from app.errors import NotFound
+from app.links import Link, Links
+from app.operations import Operation
+from app.responses import REVALIDATED, not_modified
+from app.store.reports import FILES, get_report, read_file
+from schemas.query import LinkQuery, ReportQuery
+from schemas.report import ReportLinks
+
+bp = Blueprint("report", __name__)
+
+# Of each file the media type, how a browser is to take it, and what its name ends with.
+MEDIA = {"csv": ("text/csv", "attachment", "csv"), "page": ("text/html", "inline", "html")}
+# The page has no script, and asks for nothing.
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
+UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
+
+
+@bp.get("/report")
+@Operation(ReportQuery(), ReportLinks(), kept=False)
+def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
+    """Get links to the fleet's report at a time.
+
+    It covers the seven full UTC days before the date of `report_time`. Until it is built the answer is NotFound. The
+    links need no key, and are good for 15 minutes; operators may set another time.
+    """
+    if get_report(get_db(), g.key.fleet, query["report_time"]) is None:
+        raise NotFound("Report not ready yet")
+    links: Links = current_app.extensions["links"]
+    base = current_app.extensions["config"].public_base_url or request.host_url.rstrip("/")
+    expires_at = links.expiry()
+
+    csv, page = (links.url(base, g.key.fleet, query["report_time"], file, g.key.key_id, expires_at) for file in FILES)
+    return {"report_link": csv, "report_page": page, "expires_at": expires_at}
+
+
+@bp.get("/report/<rest:link>")
+@Operation(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()))
+def get_report_file(query: dict[str, Any]) -> Response:
+    """Get a file of a report, by its link.
+
+    The link is all that it takes. CSV as RFC 4180 has it, in UTF-8, with a header: a row a driver, by `driver_id`; a
+    driver who did not drive has empty cells. Or a page to read.
+    """
+    link: Link = g.link
+    report = get_report(get_db(), link.fleet, link.report_time)
+    if report is None:
+        raise NotFound("There is no such report any more.")
+    file, (media, disposition, ending) = report[link.file], MEDIA[link.file]
+    held = held_tag(file["digest"])
+    headers = {"ETag": f'"{held or file["digest"]}"', "Cache-Control": REVALIDATED}
+    if held:
+        return not_modified(headers)
+    # With the first part in hand a store that fails is told of as such; later it can but break off.
+    parts = read_file(get_db(), file)
+    name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_time[:10]}")
+    headers |= {
+        "Content-Length": str(file["bytes"]),
+        "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{ending}"}),
+        "Content-Security-Policy": POLICY,
+        "Referrer-Policy": "no-referrer",
+    }
+    return Response(itertools.chain([next(parts)], parts), headers=headers, mimetype=media)
+
+
+@bp.after_request
+def keep_no_links(response: Response) -> Response:
+    """Let nobody keep what the links are told in, errors included."""
+    if request.endpoint == f"{bp.name}.{get_report_links.__name__}":
+        response.headers["Cache-Control"] = "no-store"
+    return response

@@ -1,0 +1,194 @@
+"""`driver-analytics reports`: what endpoint 6 links to, built from daily summaries."""
+
+import csv
+import datetime
+import hashlib
+import io
+import sys
+import time
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import click
+from gridfs import GridFSBucket
+
+from app.store import Document
+from app.store.reports import BUCKET, FILES
+from schemas.query import TIME
+from schemas.report import HEADER, row
+from scripts.derive import writing
+from scripts.options import ID, TIME_OF_REPORT
+from scripts.report_figures import Gathering
+from scripts.store import Store, Writer, fleets, open_store
+
+# For so long after a report was built anew, its earlier files are kept for those who are reading them.
+KEPT_MS = 3_600_000
+# No identifier holds one.
+SEPARATOR = "\t"
+# With two weeks of the calendar before it.
+FIRST_DATE = "0001-01-15"
+# What a spreadsheet would run.
+RUNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+FLEET = click.option("--fleet", type=ID, required=True, help="The fleet whose reports they are.")
+
+
+@click.group()
+def reports() -> None:
+    """A fleet's reports: seven days of all its drivers, as CSV and as a page to read."""
+
+
+@reports.command()
+@click.option("--fleet", type=ID, help="The fleet to report on.")
+@click.option("--all", "every", is_flag=True, help="Every fleet.")
+@click.option("--report-time", type=TIME_OF_REPORT, help="YYYY-MM-DDTHH:MM:SS (UTC): the seven days before that date.")
+@click.option("--due", is_flag=True, help="Last week, Monday to Sunday, where it is not built yet; for a timer.")
+def build(fleet: str | None, every: bool, report_time: str | None, due: bool) -> None:
+    """Build reports, each in the place of an earlier one of the same fleet and time.
+
+    It is there once it is whole. After a kill run the same command again.
+    """
+    if (fleet is None) is not every:
+        raise click.UsageError("Give --fleet ID or --all.")
+    if (report_time is None) is not due:
+        raise click.UsageError("Give --report-time T or --due.")
+    at = report_time or due_time()
+    if at[:10] > str(today()):
+        raise click.UsageError(f"The days before {at[:10]} are not over yet; give a --report-time up to now.")
+    if at[:10] < FIRST_DATE:
+        raise click.UsageError(f"--report-time must be from {FIRST_DATE} on.")
+    with open_store() as db:
+        for name in fleets(db, fleet):
+            if due and db.reports.find_one({"fleet": name, "report_time": at}) is not None:
+                click.echo(f"{name}: the report of {at} is there already")
+                continue
+            with writing(db, name) as writer:
+                report = build_report(db, name, at, writer)
+            click.echo(f"{name}: report of {at} built, {report['drivers']} drivers")
+
+
+@reports.command("list")
+@FLEET
+def list_(fleet: str) -> None:
+    """List the fleet's reports, oldest first: time, when built, drivers, bytes of the CSV; tab-separated, in UTC."""
+    with open_store() as db:
+        for report in db.reports.find({"fleet": fleet}).sort("report_time"):
+            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(f"{TIME}Z")
+            click.echo("\t".join((report["report_time"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
+
+
+@reports.command()
+@FLEET
+@click.option("--report-time", type=TIME_OF_REPORT, required=True, help="The time that the report was built for.")
+def delete(fleet: str, report_time: str) -> None:
+    """Delete a report with its files; links to it end."""
+    with open_store() as db, Writer(db, fleet):
+        if db.reports.delete_one({"fleet": fleet, "report_time": report_time}).deleted_count == 0:
+            raise click.ClickException(
+                f"{fleet} has no report of {report_time}; 'driver-analytics reports list --fleet ID' lists them."
+            )
+        _remove(db, _file_ids(db, _prefix(fleet, report_time)))
+    click.echo(f"{fleet}: the report of {report_time} is deleted.", err=True)
+
+
+def today() -> datetime.date:
+    """Return the UTC date."""
+    return datetime.datetime.now(datetime.UTC).date()
+
+
+def due_time() -> str:
+    """Return the time of the report on last week, Monday to Sunday: the beginning of this one."""
+    date = today()
+    return f"{date - datetime.timedelta(date.weekday())}T00:00:00"
+
+
+def build_report(db: Store, fleet: str, report_time: str, writer: Writer) -> Document:
+    """Build a report, which is there in one step once both of its files are, and return it (schema StoredReport)."""
+    try:
+        # Other commands start without what draws.
+        from scripts import report_charts  # noqa: F401
+        from scripts.report_page import make_page
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"Reports need {error.name}; install 'driver-analytics-api[reports]', or run 'make setup'."
+        ) from None
+    _remove_leftovers(db, fleet)
+    gathering = Gathering(db, fleet, report_time)
+    total = db.drivers.count_documents({"fleet": fleet})
+    key = {"fleet": fleet, "report_time": report_time}
+    with click.progressbar(length=total, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        file = _store(db, f"{_prefix(fleet, report_time)}csv", _csv(gathering, writer, bar))
+    writer.renew()
+    page = _store(db, f"{_prefix(fleet, report_time)}page", [make_page(gathering.figures)])
+    report = {**key, "built_at": _now(), "drivers": gathering.figures.drivers, "csv": file, "page": page}
+    left = db.reports.find_one(key) or {}
+    ids = [left[name]["file_id"] for name in FILES if name in left]
+    db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, {"$set": {"metadata.left_at": _now()}})
+    db.reports.replace_one(key, report, upsert=True)
+    return report
+
+
+def _csv(gathering: Gathering, writer: Writer, bar: Any) -> Iterator[bytes]:
+    """Yield the file's bytes, some rows at a time."""
+    yield _lines([HEADER])
+    for rows in gathering.rows():
+        writer.renew()
+        yield _lines([list(map(_cell, row(*found))) for found in rows])
+        bar.update(len(rows))
+
+
+def _lines(rows: Sequence[Sequence[Any]]) -> bytes:
+    text = io.StringIO(newline="")
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str) and value.startswith(RUNS):
+        return f"'{value}"
+    return value
+
+
+def _store(db: Store, name: str, parts: Iterable[bytes]) -> Document:
+    """Write a file, and return where it is (schema StoredFile)."""
+    file_id, digest, size = f"{name}{SEPARATOR}{uuid.uuid4().hex}", hashlib.sha256(), 0
+    with GridFSBucket(db, BUCKET).open_upload_stream_with_id(file_id, name) as stream:
+        for part in parts:
+            stream.write(part)
+            digest.update(part)
+            size += len(part)
+    return {"file_id": file_id, "bytes": size, "digest": digest.hexdigest()}
+
+
+def _remove_leftovers(db: Store, fleet: str) -> None:
+    """Remove files that belong to no report: what a killed command left, and what was built anew a while ago."""
+    reports = db.reports.find({"fleet": fleet}, {"_id": 0, "csv": 1, "page": 1})
+    used = {report[name]["file_id"] for report in reports for name in FILES}
+    unused = _file_ids(db, _prefix(fleet)) - used
+    lately = {"_id": {"$in": list(unused)}, "metadata.left_at": {"$gt": _now() - KEPT_MS}}
+    _remove(db, unused - {file["_id"] for file in db[f"{BUCKET}.files"].find(lately, {"_id": 1})})
+
+
+def _file_ids(db: Store, prefix: str) -> set[str]:
+    """Return the files whose ids begin with this, halves of files included. Indexes: (_id), (files_id, n)."""
+    # What follows the separator is greater than it and less than the next character.
+    between = {"$gte": prefix, "$lt": prefix[:-1] + chr(ord(SEPARATOR) + 1)}
+    files = db[f"{BUCKET}.files"].find({"_id": between}, {"_id": 1})
+    return {file["_id"] for file in files}.union(db[f"{BUCKET}.chunks"].distinct("files_id", {"files_id": between}))
+
+
+def _remove(db: Store, file_ids: set[str]) -> None:
+    db[f"{BUCKET}.files"].delete_many({"_id": {"$in": list(file_ids)}})
+    db[f"{BUCKET}.chunks"].delete_many({"files_id": {"$in": list(file_ids)}})
+
+
+def _prefix(*words: str) -> str:
+    """Return what the ids of a fleet's files, or of one report's, begin with: by it they are found in any state."""
+    return "".join(word + SEPARATOR for word in words)
+
+
+def _now() -> int:
+    return int(time.time() * 1000)

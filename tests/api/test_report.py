@@ -1,0 +1,311 @@
+"""/api/v1/report: links to a fleet's report, and what lies behind them."""
+
+import csv
+import gzip
+import io
+
+import pytest
+
+from app.config import API
+from app.links import Link, Links
+from schemas.report import HEADER
+from scripts.derive import writing
+from scripts.keys import issue_key
+from scripts.reports import build_report
+from tests.factories import epoch_ms, make_driver, make_trip
+
+AT = "2026-03-16T00:00:00"
+SECRET = "a secret of the tests"
+PATH = f"/report?report_time={AT}"
+MINUTE_MS = 60_000
+
+
+@pytest.fixture
+def service(make_service):
+    """The service, which keeps its secret."""
+    return make_service(secret_key=SECRET)
+
+
+@pytest.fixture
+def build(db):
+    """Build a report of a fleet."""
+
+    def build(fleet="f1", report_time=AT):
+        with writing(db, fleet) as writer:
+            return build_report(db, fleet, report_time, writer)
+
+    return build
+
+
+@pytest.fixture
+def ready(load, build):
+    """A fleet of 40 drivers, one of whom drove, whose report is built."""
+    load(make_trip("2026-03-10T08:00"), drivers=[make_driver(f"d{n}", alias="Ünï") for n in range(1, 41)])
+    build()
+
+
+def link_of(service, name="report_link", **options):
+    """Return what a link is, as a path below the API."""
+    answer = service.get(PATH, **options)
+    assert answer.status_code == 200, answer.text
+    return answer.json[name].partition(API)[2]
+
+
+def rows(answer):
+    return list(csv.DictReader(io.StringIO(answer.get_data(as_text=True), newline="")))
+
+
+def test_a_report_that_is_not_built_is_not_ready(service):
+    answer = service.get(PATH)
+    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
+    assert answer.json["message"] == "Report not ready yet"
+
+
+def test_a_report_that_is_built_has_two_links_and_their_end(service, ready):
+    answer = service.get(PATH).json
+    assert list(answer) == ["report_link", "report_page", "expires_at"]
+    assert answer["expires_at"] == epoch_ms("2026-03-18T12:15")
+    assert {answer[name].partition("/api/v1/report/")[0] for name in ("report_link", "report_page")} == {
+        "http://localhost"
+    }
+
+
+def test_the_public_address_decides_the_host(make_service, ready):
+    service = make_service(public_base_url="https://api.example.com/driving")
+    for name in ("report_link", "report_page"):
+        assert service.get(PATH).json[name].startswith("https://api.example.com/driving/api/v1/report/")
+
+
+@pytest.mark.parametrize(
+    "time",
+    [
+        "",
+        "2026-3-16T1:2:3",
+        "2026-03-16",
+        "2026-03-16 00:00:00",
+        "2026-03-16T00:00",
+        "2026-03-16T00:00:00Z",
+        "2026-03-16T00:00:00.000",
+        "2026-03-16T00:00:00%2B00:00",
+        "2026-02-30T00:00:00",
+        "2026-03-16T24:00:00",
+        "2026-03-16T00:60:00",
+        "2026-03-16T00:00:60",
+        "0000-03-16T00:00:00",
+        "２026-03-16T00:00:00",
+        "20260316T000000",
+        "2026-03-16T00:00:00%0A",
+        "%002026-03-16T00:00:00",
+    ],
+)
+def test_a_time_in_another_spelling_is_refused(service, time):
+    assert list(service.errors(f"/report?report_time={time}")) == ["report_time"]
+
+
+def test_a_time_is_asked_for_once(service):
+    assert service.errors("/report") == {"report_time": ["Must be given."]}
+    assert service.errors(f"{PATH}&report_time={AT}") == {"report_time": ["Must be given once; it is given 2 times."]}
+
+
+def test_a_mask_prunes_the_links(service, ready):
+    assert list(service.get(PATH, headers={"X-Fields": "{expires_at,nope}"}).json) == ["expires_at"]
+    assert service.get(PATH, headers={"X-Fields": "{}"}).json == {}
+    assert service.get(PATH, headers={"X-Fields": "{expires_at"}).json["error"] == "ParseError"
+
+
+def test_nobody_keeps_what_the_links_are_told_in(service, ready):
+    for answer in (
+        service.get(PATH),
+        service.get("/report"),
+        service.get(PATH, fleet=None),
+        service.get(PATH, fleet="f2"),
+    ):
+        assert answer.headers["Cache-Control"] == "no-store"
+        assert "ETag" not in answer.headers
+
+
+def test_another_fleet_has_its_own_reports(service, ready, load, build):
+    assert service.get(PATH, fleet="f2").json["message"] == "Report not ready yet"
+    load(make_trip("2026-03-10T08:00", "other"), fleet="f2")
+    build("f2")
+    assert [row["driver_id"] for row in rows(service.get(link_of(service, fleet="f2"), fleet=None))] == ["other"]
+
+
+def test_a_link_needs_no_key_and_gives_the_file(service, ready):
+    answer = service.get(link_of(service), fleet=None)
+    assert (answer.status_code, answer.content_type) == (200, "text/csv; charset=utf-8")
+    assert answer.headers["Content-Disposition"] == "attachment; filename=f1-report-2026-03-16.csv"
+    assert tuple(rows(answer)[0]) == HEADER
+    assert len(rows(answer)) == 40
+    assert int(answer.headers["Content-Length"]) == len(answer.data)
+
+
+def test_the_other_link_gives_a_page_that_may_run_nothing(service, ready):
+    answer = service.get(link_of(service, "report_page"), fleet=None)
+    assert (answer.status_code, answer.content_type) == (200, "text/html; charset=utf-8")
+    assert answer.headers["Content-Disposition"] == "inline; filename=f1-report-2026-03-16.html"
+    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert answer.data.startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize("fleet", ["a/../b\\c", 'x"; filename=evil', "Flotte Ünï", "=1+1"])
+def test_a_file_has_a_sensible_name_whatever_the_fleet_is_called(service, load, build, fleet):
+    load(make_trip("2026-03-10T08:00"), fleet=fleet)
+    build(fleet)
+    disposition = service.get(link_of(service, fleet=fleet), fleet=None).headers["Content-Disposition"]
+    name = disposition.removeprefix("attachment; filename=")
+    assert name.endswith("-report-2026-03-16.csv")
+    assert name.replace("-", "").replace(".", "").isalnum()
+
+
+def test_a_link_holds_until_it_expires(service, ready, clock):
+    link = link_of(service)
+    clock.shift(15 * 60 - 1)
+    assert service.get(link, fleet=None).status_code == 200
+    clock.shift(1)
+    refused(service, link)
+
+
+def test_operators_set_for_how_long_a_link_holds(make_service, ready, clock):
+    service = make_service(report_link_minutes=1)
+    link = link_of(service)
+    clock.shift(61)
+    refused(service, link)
+
+
+def refused(service, link):
+    """Assert that a link is refused, in the one way."""
+    answer = service.get(link, fleet=None)
+    assert (answer.status_code, list(answer.json)) == (403, ["message", "error", "request_id"]), link
+    assert answer.json["error"] == "Forbidden"
+    assert "WWW-Authenticate" not in answer.headers
+
+
+def test_a_link_bent_anywhere_is_refused(service, ready):
+    prefix, link = "/report/", link_of(service).removeprefix("/report/")
+    for place, letter in enumerate(link):
+        for other in {*"aA0-_.~/", chr(ord(letter) ^ 1), chr(ord(letter) + 1)} - {letter, "?", "#", "%"}:
+            refused(service, prefix + link[:place] + other + link[place + 1 :])
+    for bent in (link[:-1], link[1:], f"{link}A", f"{link}=", f"{link}/", f"{link}%00", link.swapcase(), link[::-1]):
+        refused(service, prefix + bent)
+
+
+@pytest.mark.parametrize("junk", ["x", ".", "..", "a.b", ".e30.x", "W10.x", "%F0", "%2F", "." * 5000])
+def test_what_is_no_link_is_refused(service, junk):
+    refused(service, f"/report/{junk}")
+
+
+def test_a_bent_link_is_refused_whatever_else_is_asked(service, ready):
+    refused(service, f"{link_of(service)[:-9]}?{'x' * 8}")
+
+
+def test_a_link_takes_no_parameters(service, ready):
+    assert service.errors(f"{link_of(service)}?x=1", fleet=None) == {"x": ["Unknown parameter."]}
+
+
+def test_a_link_of_a_revoked_key_is_refused(service, ready, db):
+    link = link_of(service)
+    db["keys"].update_one({"fleet": "f1"}, {"$set": {"revoked_at": 1}})
+    refused(service, link)
+
+
+def test_a_link_of_a_key_that_expired_is_refused(service, ready, db, clock):
+    key = issue_key(db, "f1", expires_in_days=1)
+    link = link_of(service, headers={"Authorization": f"APIKEY {key}"})
+    db["keys"].update_many({"expires_at": {"$ne": None}}, {"$set": {"expires_at": epoch_ms("2026-03-18T12:05")}})
+    assert service.get(link, fleet=None).status_code == 200
+    clock.shift(5 * 60)
+    refused(service, link)
+
+
+def test_a_key_of_one_fleet_gives_no_link_to_another(service, ready, db):
+    links, end = Links(service.app.extensions["config"]), epoch_ms("2026-03-18T13:00")
+    found = {}
+    for fleet in ("f1", "f2"):
+        service.key(fleet)
+        key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
+        found[fleet] = links.url("", "f1", AT, "csv", key_id, end).removeprefix(API)
+    assert service.get(found["f1"], fleet=None).status_code == 200
+    refused(service, found["f2"])
+
+
+def test_a_link_signed_with_another_secret_is_refused(make_service, ready):
+    link = link_of(make_service(secret_key="one"))
+    refused(make_service(secret_key="another"), link)
+    refused(make_service(), link)
+
+
+def test_a_link_signed_with_an_older_secret_holds_while_that_is_taken(make_service, ready):
+    link = link_of(make_service(secret_key="older"))
+    service = make_service(secret_key="newer", secret_key_fallbacks=("oldest", "older"))
+    assert service.get(link, fleet=None).status_code == 200
+    refused(make_service(secret_key="older"), link_of(service))
+
+
+def test_a_link_to_a_report_that_was_deleted_finds_nothing(service, ready, db):
+    link = link_of(service)
+    db.reports.delete_many({})
+    assert service.get(link, fleet=None).status_code == 404
+
+
+def test_a_link_is_not_counted_and_tells_of_no_limit(make_service, ready):
+    from limits import parse
+
+    service = make_service(secret_key=SECRET, rate_limit=parse("2 per minute"))
+    link = link_of(service)
+    answers = [service.get(link, fleet=None) for _ in range(5)]
+    assert {answer.status_code for answer in answers} == {200}
+    assert "X-RateLimit-Limit" not in answers[0].headers
+    assert service.get("/drivers").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["report_link", "report_page"])
+def test_a_file_that_the_client_holds_is_not_sent_again(service, ready, build, clock, name):
+    link = link_of(service, name)
+    first = service.get(link, fleet=None)
+    held = {"If-None-Match": first.headers["ETag"]}
+    again = service.get(link, fleet=None, headers=held)
+    assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
+    assert again.headers["Cache-Control"] == "private, no-cache"
+
+
+def test_a_report_that_is_built_anew_is_sent_again(service, ready, load, build):
+    link = link_of(service)
+    first = service.get(link, fleet=None)
+    load(make_trip("2026-03-11T08:00", "d2"))
+    build()
+    again = service.get(link, fleet=None, headers={"If-None-Match": first.headers["ETag"]})
+    assert again.status_code == 200
+    changed = {row["driver_id"] for row, was in zip(rows(again), rows(first), strict=True) if row != was}
+    assert changed == {"d2"}
+
+
+def test_a_file_comes_compressed_to_those_who_take_that(service, ready):
+    link = link_of(service)
+    plain = service.get(link, fleet=None)
+    packed = service.get(link, fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
+    assert packed.headers["Content-Encoding"] == "gzip"
+    assert packed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
+    assert "Accept-Encoding" in packed.headers["Vary"]
+    assert gzip.decompress(packed.data) == plain.data
+    held = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]}
+    assert service.get(link, fleet=None, headers=held).status_code == 304
+
+
+def test_head_tells_of_a_file_without_sending_it(service, ready):
+    link = link_of(service)
+    answer = service.get(link, fleet=None, method="HEAD")
+    assert (answer.status_code, answer.data) == (200, b"")
+    assert answer.headers["Content-Length"] == service.get(link, fleet=None).headers["Content-Length"]
+
+
+def test_a_file_with_a_part_missing_breaks_off(service, ready, db):
+    link = link_of(service)
+    db["report_files.chunks"].delete_many({"n": 0})
+    assert service.get(link, fleet=None).status_code == 500
+
+
+def test_what_a_link_stands_for_is_what_it_was_made_of(service):
+    links = Links(service.app.extensions["config"])
+    link = Link("fleet ü\u2028", AT, "csv", "key", epoch_ms("2026-03-18T12:01"))
+    assert links.read(links.url("", *link).removeprefix(f"{API}/report/")) == link

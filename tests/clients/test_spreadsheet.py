@@ -1,0 +1,98 @@
+"""A report's file, opened in LibreOffice."""
+
+import os
+import shutil
+import subprocess
+from xml.etree import ElementTree
+
+import pytest
+
+from app.store.reports import read_file
+from schemas.report import HEADER, row
+from scripts.derive import writing
+from scripts.report_figures import Gathering
+from scripts.reports import build_report
+from tests.factories import make_driver, make_event_summary, make_trip
+
+pytestmark = pytest.mark.clients
+
+AT = "2026-03-16T00:00:00"
+TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("table", "office", "text"))
+NAMES = ["=1+1", "+1", "-2", "@SUM(A1)", '=HYPERLINK("http://127.0.0.1")', "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb"]
+SECONDS = 120
+# Separated by commas, quoted with quotes, in UTF-8, from the first line on (LibreOffice, CSV filter parameters).
+UTF_8 = "Text - txt - csv (StarCalc):44,34,76,1"
+
+
+@pytest.fixture
+def soffice():
+    """LibreOffice's command."""
+    found = shutil.which("soffice")
+    if found is None and os.environ.get("CI"):
+        pytest.fail("There is no soffice: apt-get install libreoffice-calc-nogui")
+    return found or pytest.skip("There is no soffice: apt-get install libreoffice-calc-nogui")
+
+
+@pytest.fixture
+def opened(soffice, tmp_path):
+    """Open a CSV file, and return its cells as they are shown: text, or numbers."""
+
+    def opened(content):
+        (tmp_path / "report.csv").write_bytes(content)
+        words = [soffice, "--headless", f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"]
+        words += [
+            f"--infilter={UTF_8}",
+            "--convert-to",
+            "fods",
+            "--outdir",
+            str(tmp_path),
+            str(tmp_path / "report.csv"),
+        ]
+        said = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=True)
+        # That is of its installation.
+        assert [line for line in said.stderr.splitlines() if "javaldx" not in line] == []
+        (table,) = ElementTree.parse(tmp_path / "report.fods").iter(f"{TABLE}table")
+        assert not [cell for cell in table.iter() if f"{TABLE}formula" in cell.attrib]
+        return [shown for line in table.iter(f"{TABLE}table-row") if any(shown := cells(line))]
+
+    return opened
+
+
+def cells(line):
+    """Return the cells of a row, without those after the last column."""
+    found = []
+    for cell in line.iter(f"{TABLE}table-cell"):
+        text = "\n".join("".join(part.itertext()) for part in cell.iter(f"{TEXT}p"))
+        value = float(cell.get(f"{OFFICE}value")) if cell.get(f"{OFFICE}value-type") == "float" else text
+        found += [value] * min(int(cell.get(f"{TABLE}number-columns-repeated", 1)), len(HEADER))
+    return found[: len(HEADER)]
+
+
+def expected(value):
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int | float):
+        return pytest.approx(value, rel=1e-14)
+    defused = isinstance(value, str) and value.startswith(("=", "+", "-", "@"))
+    return f"'{value}" if defused else value or ""
+
+
+def test_it_shows_every_cell_and_runs_none(db, load, opened):
+    events = make_event_summary(phone_use_count=3, hard_brake_count=7, overspeeding_time_seconds=0.1)
+    load(
+        *(
+            make_trip(f"2026-03-{day}T08:00", f"d{day % 4}", distance_miles=day / 7, event_summary=events)
+            for day in range(10, 16)
+        ),
+        drivers=[make_driver(f"d{n}", alias=name, last_name=name) for n, name in enumerate(NAMES)],
+    )
+    with writing(db, "f1") as writer:
+        report = build_report(db, "f1", AT, writer)
+    found = opened(b"".join(read_file(db, report["csv"])))
+    due = [row(*one) for rows in Gathering(db, "f1", AT).rows() for one in rows]
+    assert found[0] == list(HEADER)
+    dates = [number for number, name in enumerate(HEADER) if name.endswith("_date")]
+    for shown, values in zip(found[1:], due, strict=True):
+        for number, value in enumerate(values):
+            if number not in dates:
+                assert shown[number] == expected(value), HEADER[number]

@@ -1,0 +1,331 @@
+"""driver-analytics reports: built, listed and deleted."""
+
+import csv
+import datetime
+import io
+import itertools
+import json
+from contextlib import contextmanager, suppress
+
+import pytest
+import time_machine
+from pymongo import MongoClient
+
+from app.store.reports import read_file
+from app.store.summaries import find_weekly
+from schemas.report import HEADER
+from scripts import report_figures, reports
+from scripts.report_figures import Gathering
+from tests.commands.test_import_killed import Stop, StopAt
+from tests.factories import make_driver, make_event_summary, make_trip
+
+AT = "2026-03-16T00:00:00"
+WORDS = ("--fleet", "f1", "--report-time", AT)
+HOSTILE = ("=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\rx", "\nx", '=HYPERLINK("http://x")')
+
+
+def busy_fleet():
+    """Return trips of seven drivers on all dates from the 1st to the 17th of March, more and worse the later."""
+    return [
+        make_trip(
+            f"2026-03-{day:02}T{8 + n:02}:00",
+            f"d{n}",
+            trip_id=f"{day} {n}",
+            distance_miles=day / 3 + n,
+            highway_miles=0.1 + 0.2,
+            night_driving_seconds=n,
+            event_summary=make_event_summary(
+                phone_use_count=n,
+                phone_use_time_seconds=n * day,
+                hard_brake_count=day % 3,
+                overspeeding_time_seconds=77,
+            ),
+        )
+        for day, n in itertools.product(range(1, 18), range(7))
+        if (day + n) % 3
+    ]
+
+
+@pytest.fixture
+def load(command, write_lines):
+    """Import trips and drivers."""
+
+    def load(*trips, drivers=(), fleet="f1"):
+        words = ["--trips", str(write_lines("trips.ndjson", *trips))] if trips else []
+        words += ["--drivers", str(write_lines("drivers.ndjson", *drivers))] if drivers else []
+        assert command("import", "--fleet", fleet, *words).exit_code == 0
+
+    return load
+
+
+def content(db, fleet="f1", at=AT, name="csv"):
+    """Return a file of a report that is there."""
+    report = db.reports.find_one({"fleet": fleet, "report_time": at})
+    found = b"".join(read_file(db, report[name]))
+    assert len(found) == report[name]["bytes"]
+    return found
+
+
+def rows(db, **which):
+    return list(csv.DictReader(io.StringIO(content(db, **which).decode(), newline=""), strict=True))
+
+
+def file_ids(db):
+    """Return the files that lie in the store, halves included."""
+    files = {file["_id"] for file in db["report_files.files"].find({})}
+    return files | set(db["report_files.chunks"].distinct("files_id"))
+
+
+def used_ids(db):
+    return {report[name]["file_id"] for report in db.reports.find({}) for name in ("csv", "page")}
+
+
+def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(command, mongod, load):
+    load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
+    assert command("reports", "build", *WORDS).stdout == f"f1: report of {AT} built, 8 drivers\n"
+    found = rows(mongod)
+    weeks = find_weekly(mongod, "f1", [f"d{n}" for n in range(7)], "2026-03-09")
+    assert [row["driver_id"] for row in found] == [*(f"d{n}" for n in range(7)), "idle"]
+    for row in found[:-1]:
+        week = weeks[row["driver_id"]]
+        for name, value in {**week, **week["events_summary"]}.items():
+            if isinstance(value, int | float):
+                assert float(row[name]) == value, name
+        assert row["fm_grade"] == week["fm_grade"]
+        assert {name: row[name] == "true" for name in week["focus_area"]} == week["focus_area"]
+
+
+def test_rates_are_events_of_a_hundred_miles(command, mongod, load):
+    events = make_event_summary(phone_use_count=3, overspeeding_count=1, hard_brake_count=7)
+    load(
+        make_trip("2026-03-10T08:00", event_summary=events, distance_miles=40.0),
+        make_trip("2026-03-11T08:00", "d2", distance_miles=0),
+    )
+    command("reports", "build", *WORDS)
+    rates = {name: [row[name] for row in rows(mongod)] for name in HEADER if name.endswith("_per_100_miles")}
+    assert rates == {
+        "phone_use_per_100_miles": ["7.5", "0.0"],
+        "rapid_acceleration_per_100_miles": ["0.0", "0.0"],
+        "hard_brake_per_100_miles": ["17.5", "0.0"],
+        "overspeeding_per_100_miles": ["2.5", "0.0"],
+    }
+
+
+def test_a_driver_who_did_not_drive_has_empty_cells(command, mongod, load):
+    load(make_trip("2026-03-08T23:59"), make_trip("2026-03-16T00:00"), drivers=[make_driver("d1", first_name="Ada")])
+    command("reports", "build", *WORDS)
+    (row,) = rows(mongod)
+    assert {name for name, cell in row.items() if cell} == {
+        "driver_id",
+        "first_name",
+        "first_travel_date",
+        "last_travel_date",
+    }
+
+
+def test_the_seven_days_are_whole_and_end_before_the_date(command, mongod, load):
+    load(
+        *(
+            make_trip(f"2026-03-{time}", f"d{n}")
+            for n, time in enumerate(("08T23:59", "09T00:00", "15T23:59", "16T00:00"))
+        )
+    )
+    command("reports", "build", "--fleet", "f1", "--report-time", "2026-03-16T17:45:01")
+    assert [row["trip_count"] for row in rows(mongod, at="2026-03-16T17:45:01")] == ["", "1", "1", ""]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_text_that_a_spreadsheet_would_run_is_defused(command, mongod, load, name):
+    load(drivers=[make_driver("-5" if name == "-1" else "d1", alias=name, email=f"x{name}")])
+    command("reports", "build", *WORDS)
+    (row,) = rows(mongod)
+    assert (row["alias"], row["email"]) == (f"'{name}", f"x{name}")
+    assert row["driver_id"] in ("d1", "'-5")
+
+
+def test_text_of_any_kind_comes_back_as_it_was(command, mongod, load):
+    names = ['say "hi", Bob', "a,b;c", "zwei\r\nZeilen", "Zoë \u202e\U0001f697", " x ", "'quoted"]
+    load(drivers=[make_driver(f"d{n}", alias=name) for n, name in enumerate(names)])
+    command("reports", "build", *WORDS)
+    assert [row["alias"] for row in rows(mongod)] == names
+    lines = content(mongod).split(b"\r\n")
+    assert lines[0].decode() == ",".join(HEADER)
+    assert lines[-1] == b""
+
+
+@pytest.mark.parametrize("number", [0.1 + 0.2, 1e-7, 1e22, 123456789.123456789, 2**53 + 1, 5, 5.0])
+def test_numbers_lose_nothing(command, mongod, load, number):
+    load(make_trip("2026-03-10T08:00", highway_miles=number, distance_miles=number))
+    command("reports", "build", *WORDS)
+    (row,) = rows(mongod)
+    stored = mongod.daily_summaries.find_one({})["summary"]
+    for name in ("highway_miles", "distance_miles"):
+        assert json.loads(row[name]) == stored[name]
+
+
+def test_drivers_are_read_in_chunks_without_a_seam(command, mongod, load, monkeypatch):
+    load(*busy_fleet(), drivers=[make_driver(f"x{n}") for n in range(10)])
+    command("reports", "build", *WORDS)
+    whole = content(mongod)
+    monkeypatch.setattr(report_figures, "CHUNK", 3)
+    command("reports", "build", *WORDS)
+    assert content(mongod) == whole
+
+
+def test_building_a_report_again_changes_nothing_but_when(command, mongod, load):
+    load(*busy_fleet())
+    for _ in range(2):
+        assert command("reports", "build", *WORDS).exit_code == 0
+    assert mongod.reports.count_documents({}) == 1
+
+
+def test_files_of_a_report_that_was_built_anew_are_kept_for_those_who_read_them(command, mongod, load):
+    load(*busy_fleet())
+    with time_machine.travel("2026-03-18T12:00:00Z", tick=False) as clock:
+        command("reports", "build", *WORDS)
+        first = used_ids(mongod)
+        command("reports", "build", *WORDS)
+        assert file_ids(mongod) == first | used_ids(mongod)
+        clock.shift(3601)
+        command("reports", "build", *WORDS)
+        assert first.isdisjoint(file_ids(mongod))
+        assert len(file_ids(mongod)) == 4
+
+
+def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
+    load(*busy_fleet())
+    with time_machine.travel("2026-03-18T12:00:00Z", tick=False):
+        for at in (AT, "2026-03-09T00:00:00"):
+            command("reports", "build", "--fleet", "f1", "--report-time", at)
+    size = mongod.reports.find_one({"report_time": AT})["csv"]["bytes"]
+    listed = command("reports", "list", "--fleet", "f1").stdout.splitlines()
+    assert listed[1] == f"{AT}\t2026-03-18T12:00:00Z\t7\t{size}"
+    assert command("reports", "delete", *WORDS).exit_code == 0
+    assert command("reports", "list", "--fleet", "f1").stdout.splitlines() == listed[:1]
+    assert file_ids(mongod) == used_ids(mongod)
+    again = command("reports", "delete", *WORDS)
+    assert (again.exit_code, again.stderr) == (
+        1,
+        f"Error: f1 has no report of {AT}; 'driver-analytics reports list --fleet ID' lists them.\n",
+    )
+
+
+def test_what_is_due_is_last_week_of_every_fleet_that_lacks_it(command, mongod, load):
+    for fleet in ("f1", "f2"):
+        load(*busy_fleet(), fleet=fleet)
+    with time_machine.travel("2026-03-18T12:00:00Z", tick=False):
+        command("reports", "build", *WORDS)
+        said = command("reports", "build", "--all", "--due").stdout.splitlines()
+    assert said == [f"f1: the report of {AT} is there already", f"f2: report of {AT} built, 7 drivers"]
+
+
+@pytest.mark.parametrize(
+    ("day", "due"), [("2026-03-15", "2026-03-09"), ("2026-03-16", "2026-03-16"), ("2026-03-22", "2026-03-16")]
+)
+def test_a_week_is_due_from_monday_on(day, due):
+    with time_machine.travel(f"{day}T00:00:00Z", tick=False):
+        assert reports.due_time() == f"{due}T00:00:00"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "Give --fleet ID or --all."),
+        (("--fleet", "f1", "--all", "--due"), "Give --fleet ID or --all."),
+        (("--all",), "Give --report-time T or --due."),
+        (("--fleet", "f1", "--due", "--report-time", AT), "Give --report-time T or --due."),
+        (
+            ("--fleet", "f1", "--report-time", "2026-3-16T00:00:00"),
+            "Must be a time such as 2026-03-16T00:00:00, in UTC.",
+        ),
+        (("--fleet", "f1", "--report-time", "9999-03-16T00:00:00"), "The days before 9999-03-16 are not over yet"),
+        (("--fleet", "f1", "--report-time", "0001-01-03T00:00:00"), "must be from 0001-01-15 on."),
+        (("--fleet", "nobody", "--report-time", AT), "Nothing is stored for the fleet nobody."),
+    ],
+)
+def test_what_cannot_be_built_is_told_in_one_line(command, words, said):
+    result = command("reports", "build", *words)
+    assert result.exit_code in (1, 2)
+    assert said in result.stderr.splitlines()[-1]
+
+
+def test_what_the_page_tells_is_what_the_rows_add_up_to(mongod, load):
+    load(*busy_fleet(), drivers=[make_driver("idle")])
+    gathering = Gathering(mongod, "f1", AT)
+    found = [row for rows in gathering.rows() for row in rows]
+    figures, drove = gathering.figures, [row.summary for row in found if row.summary]
+    assert (figures.drivers, figures.drove) == (8, len(drove))
+    assert figures.total["trip_count"] == sum(summary["trip_count"] for summary in drove)
+    assert figures.total["distance_miles"] == pytest.approx(sum(summary["distance_miles"] for summary in drove))
+    assert sum(figures.scores) == sum(figures.grades.values()) == len(drove)
+    assert figures.focus == {flag: sum(summary["focus_area"][flag] for summary in drove) for flag in figures.focus}
+    scores = [row.summary["fm_score"] for row in figures.worst]
+    assert scores == sorted(scores)
+    assert [row.driver for row in figures.first] == [row.driver for row in found]
+
+
+def test_days_and_the_week_before_are_those_of_the_fleet(mongod, load):
+    load(*busy_fleet())
+    gathering = Gathering(mongod, "f1", AT)
+    list(gathering.rows())
+    trips = [(trip, datetime.date(2026, 3, int(trip["trip_id"].split()[0]))) for trip in busy_fleet()]
+    for number, date in enumerate(gathering.figures.dates):
+        of_day = [trip for trip, day in trips if str(day) == date]
+        assert gathering.figures.days[number]["trip_count"] == len(of_day)
+        assert gathering.figures.days[number]["distance_miles"] == pytest.approx(
+            sum(t["distance_miles"] for t in of_day)
+        )
+    before = [trip for trip, day in trips if "2026-03-02" <= str(day) <= "2026-03-08"]
+    assert gathering.figures.before["events_summary"]["hard_brake_count"] == sum(
+        trip["event_summary"]["hard_brake_count"] for trip in before
+    )
+
+
+@pytest.fixture
+def build_until(command, mongod, mongod_uri, monkeypatch):
+    """Build the report with so many operations at the most; return whether it was stopped."""
+
+    def build_until(operations):
+        @contextmanager
+        def open_store():
+            with MongoClient(mongod_uri, event_listeners=[StopAt(operations)]) as client:
+                yield client[mongod.name]
+
+        monkeypatch.setattr(reports, "open_store", open_store)
+        with suppress(Stop):
+            assert command("reports", "build", *WORDS).exit_code == 0
+            return False
+        return True
+
+    return build_until
+
+
+def test_a_report_stopped_before_any_operation_is_not_there_and_leaves_nothing_once_it_is_built(
+    build_until, mongod, load
+):
+    load(*busy_fleet())
+    operations = 0
+    while build_until(operations):
+        report = mongod.reports.find_one({})
+        assert report is None or used_ids(mongod) <= file_ids(mongod)
+        operations += 1
+    assert operations > 10
+    left = {file["_id"] for file in mongod["report_files.files"].find({"metadata.left_at": {"$exists": True}})}
+    assert file_ids(mongod) == used_ids(mongod) | left
+    assert len(rows(mongod)) == 7
+
+
+def test_a_stop_while_a_report_is_built_anew_leaves_the_one_that_is_there(build_until, mongod, load):
+    load(*busy_fleet())
+    assert not build_until(-1)
+    first, operations = content(mongod), 0
+    while build_until(operations):
+        assert content(mongod) == first
+        operations += 1
+
+
+def test_a_report_is_built_of_a_fleet_in_which_nothing_is_stale(mongod, load, command):
+    load(*busy_fleet())
+    mongod.daily_summaries.update_many({}, {"$set": {"stale": True, "summary.trip_count": 99}})
+    command("reports", "build", *WORDS)
+    assert {row["trip_count"] for row in rows(mongod)} <= {"4", "5"}
