@@ -74,7 +74,7 @@ def register(app: Flask) -> None:
     def log(response: Response) -> Response:
         if app.logger.isEnabledFor(logging.INFO):
             own, asked = g._get_current_object(), request._get_current_object()  # type: ignore[attr-defined]
-            key = own.get("key")
+            key = own.get("key") or own.get("link")
             message = (
                 f"{asked.method} {asked.url_rule or '(unknown path)'} {response.status_code} "
                 f"{(time.perf_counter() - own.started) * 1000:.1f}ms {response.headers.get('Content-Length', 0)}B "
