@@ -61,16 +61,15 @@ def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mong
 
 
 def fill(db):
-    """Load a fleet of 100,000 drivers, every tenth of whom drove on each of 14 days."""
-    totals = {"trip_count": 2, "distance_miles": 12.5, "duration_seconds": 1800, "highway_miles": 0.1}
+    """Load a fleet of 100,000 drivers with long names, each of whom drove on a day."""
+    totals = {"trip_count": 2, "distance_miles": 12.3456789, "duration_seconds": 1800, "highway_miles": 0.1}
     summary = {**totals, "night_driving_seconds": 0, "events_summary": make_event_summary(hard_brake_count=1)}
     for first in range(0, REPORT_DRIVERS, 5_000):
         ids = [f"d{number:06}" for number in range(first, first + 5_000)]
+        names = {name: f"{name} of forty characters or so, all told" for name in ("first_name", "last_name", "alias")}
         with writing(db, "f1"):
-            load_drivers(db, "f1", [Driver().load(make_driver(driver_id, alias=f"A {driver_id}")) for driver_id in ids])
-        days = [
-            {"driver_id": driver_id, "date": f"2026-01-{day:02}"} for driver_id in ids[::10] for day in range(1, 15)
-        ]
+            load_drivers(db, "f1", [Driver().load(make_driver(driver_id, **names)) for driver_id in ids])
+        days = [{"driver_id": driver_id, "date": "2026-01-05"} for driver_id in ids]
         documents = [{"fleet": "f1", "day": day, "summary": summary} for day in days]
         db.daily_summaries.insert_many(documents, bypass_document_validation=True)
 
