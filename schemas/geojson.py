@@ -132,13 +132,17 @@ def _line(trail: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 def _parts(line: list[Position]) -> list[list[Position]]:
     """Return the line cut at the antimeridian (RFC 7946, 3.1.9), which it crosses where that is the shorter way."""
-    parts = [line[:1]]
+    parts: list[list[Position]] = [line[:1]]
     for (left, south), (right, north) in itertools.pairwise(line):
         if abs(right - left) > HALF_TURN:
             before, after = HALF_TURN - abs(left), HALF_TURN - abs(right)
             latitude = south + (north - south) * before / ((before + after) or 1)
             edge = math.copysign(HALF_TURN, left)
-            parts[-1].append([edge, latitude])
+            # What lies on the antimeridian lies on both of its sides, and a part has two points.
+            if [left, south] != [edge, latitude]:
+                parts[-1].append([edge, latitude])
             parts.append([[-edge, latitude]])
+            if [right, north] == [-edge, latitude]:
+                continue
         parts[-1].append([right, north])
-    return parts
+    return [part for part in parts if len(part) > 1] or [line]

@@ -82,7 +82,7 @@ def list_(fleet: str) -> None:
 @FLEET
 @click.option("--report-time", type=TIME_OF_REPORT, required=True, help="The time that the report was built for.")
 def delete(fleet: str, report_time: str) -> None:
-    """Delete a report with its files; links to it end."""
+    """Delete a report with its files. Links to it find nothing, unless it is built again while they last."""
     with open_store() as db, Writer(db, fleet):
         if db.reports.delete_one({"fleet": fleet, "report_time": report_time}).deleted_count == 0:
             raise click.ClickException(

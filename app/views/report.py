@@ -5,6 +5,7 @@ import re
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g, request
+from werkzeug.exceptions import BadRequest
 from werkzeug.http import dump_options_header
 
 from app.compression import held_tag
@@ -40,11 +41,18 @@ def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
     if get_report(get_db(), g.key.fleet, query["report_time"]) is None:
         raise NotFound("Report not ready yet")
     links: Links = current_app.extensions["links"]
-    base = current_app.extensions["config"].public_base_url or request.host_url.rstrip("/")
+    base = current_app.extensions["config"].public_base_url or _address()
     expires_at = links.expiry()
 
     csv, page = (links.url(base, g.key.fleet, query["report_time"], file, g.key.key_id, expires_at) for file in FILES)
     return {"report_link": csv, "report_page": page, "expires_at": expires_at}
+
+
+def _address() -> str:
+    """Return where the client reached the service. Raises BadRequest where its Host is none."""
+    if not request.host:
+        raise BadRequest
+    return request.host_url.rstrip("/")
 
 
 @bp.get("/report/<rest:link>")
@@ -66,7 +74,7 @@ def get_report_file(query: dict[str, Any]) -> Response:
         return not_modified(headers)
     # With the first part in hand a store that fails is told of as such; later it can but break off.
     parts = read_file(get_db(), file)
-    name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_time[:10]}")
+    name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_time[:10]}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),
         "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{ending}"}),

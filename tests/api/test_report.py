@@ -76,6 +76,12 @@ def test_the_public_address_decides_the_host(make_service, ready):
         assert service.get(PATH).json[name].startswith("https://api.example.com/driving/api/v1/report/")
 
 
+@pytest.mark.parametrize("host", ['ev"il<>.example', "a b", "x/y", ""])
+def test_an_address_that_is_none_is_in_no_link(service, ready, host):
+    answer = service.get(PATH, headers={"Host": host})
+    assert answer.status_code == 400 or answer.json["report_link"].startswith("http://localhost/")
+
+
 @pytest.mark.parametrize(
     "time",
     [
@@ -148,13 +154,14 @@ def test_the_other_link_gives_a_page_that_may_run_nothing(service, ready):
     assert answer.data.startswith(b"<!doctype html>")
 
 
-@pytest.mark.parametrize("fleet", ["a/../b\\c", 'x"; filename=evil', "Flotte Ünï", "=1+1"])
+@pytest.mark.parametrize("fleet", ["a/../b\\c", 'x"; filename=evil', "Flotte Ünï", "=1+1", "ü"])
 def test_a_file_has_a_sensible_name_whatever_the_fleet_is_called(service, load, build, fleet):
     load(make_trip("2026-03-10T08:00"), fleet=fleet)
     build(fleet)
     disposition = service.get(link_of(service, fleet=fleet), fleet=None).headers["Content-Disposition"]
     name = disposition.removeprefix("attachment; filename=")
-    assert name.endswith("-report-2026-03-16.csv")
+    assert name.endswith("report-2026-03-16.csv")
+    assert name[0].isalnum()
     assert name.replace("-", "").replace(".", "").isalnum()
 
 

@@ -11,6 +11,7 @@ pytestmark = pytest.mark.clients
 
 NAMES = ("Ada", "W" * 128, "\u202eevil", "Z" + "\u0301" * 60, "<script>alert(1)</script>", "👩‍👩‍👧‍👦" * 5)
 COACH = ["is_phone_use", "is_overspeeding", "is_hard_brake", "is_acceleration"]
+COUNTS = ("phone_use_count", "rapid_acceleration_count", "hard_brake_count", "overspeeding_count")
 ROWS = [
     Row(make_driver(f"driver-{number}", alias=NAMES[number % len(NAMES)]), make_summary(number, 10_000.5, COACH))
     for number in range(60)
@@ -18,6 +19,7 @@ ROWS = [
 FLEETS = {
     "usual": make_figures(*ROWS),
     "hostile": make_figures(*[Row(make_driver("W" * 128), make_summary(0.0, 1e308))] * 3, fleet="W" * 128),
+    "huge": make_figures(*ROWS, total=make_summary(0.0, 1e6, **dict.fromkeys(COUNTS, 10**15))),
     "empty": make_figures(),
 }
 # Of the window and of an A4 page within its margins, in pixels.
