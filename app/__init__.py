@@ -4,10 +4,10 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask
+from flask import Flask, Request
+from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
 from werkzeug.routing import MapAdapter
-from werkzeug.wrappers import Request
 
 from app import auth, compression, errors, headers, limits, logs, openapi
 from app.config import API, Config, ConfigError
@@ -52,7 +52,17 @@ def openapi_document(public_base_url: str) -> bytes:
     return openapi.document(_routed_app(), public_base_url)
 
 
+class _NoSessions(SessionInterface):
+    session = NullSession()
+
+    def open_session(self, app: Flask, request: Request) -> NullSession:
+        return self.session
+
+
 class _Service(Flask):
+    # None is kept, and so none need be looked for at each request.
+    session_interface = _NoSessions()
+
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         # Nothing here is asynchronous; Flask looks anew at every hook of every request.
         return func
