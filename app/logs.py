@@ -13,7 +13,7 @@ from app.store.keys import PREFIX
 
 STANDARD_ERROR = 2
 # What lets in: keys, and report links.
-SECRETS = re.compile(rf"({PREFIX}|{API}/report/)[\w.%-]{{8,}}")
+SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*")
 
 
 class RedactingFormatter(logging.Formatter):
@@ -23,7 +23,7 @@ class RedactingFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the text of the record without keys and links."""
-        return SECRETS.sub(r"\1[redacted]", super().format(record))
+        return SECRETS.sub(r"\1\2[redacted]", super().format(record))
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
         """Return the time of the record; what it has in common with the record before is not made anew."""

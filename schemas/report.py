@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -46,10 +47,9 @@ BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummar
 HEADER = (*DRIVER, *(path[-1] for path in TOTALS), *(f"{name}_per_100_miles" for name in BEHAVIOURS), *SCORE)
 
 
-def per_100_miles(summary: dict[str, Any], behaviour: str) -> float:
-    """Return how many times a behaviour was seen a hundred miles; 0 where none were driven."""
-    miles = summary["distance_miles"]
-    return 100 * summary["events_summary"][f"{behaviour}_count"] / miles if miles > 0 else 0.0
+def rate(count: float, base: float) -> float:
+    """Return 100 × count ÷ base, within what a number may be; 0 where there is no base."""
+    return min(100 * count / base, sys.float_info.max) if base > 0 else 0.0
 
 
 def row(driver: dict[str, Any], summary: dict[str, Any] | None) -> list[Any]:
@@ -58,5 +58,6 @@ def row(driver: dict[str, Any], summary: dict[str, Any] | None) -> list[Any]:
     if summary is None:
         return known + [None] * (len(HEADER) - len(known))
     totals = [functools.reduce(operator.getitem, path, summary) for path in TOTALS]
-    rates = [per_100_miles(summary, behaviour) for behaviour in BEHAVIOURS]
+    events, miles = summary["events_summary"], summary["distance_miles"]
+    rates = [rate(events[f"{name}_count"], miles) for name in BEHAVIOURS]
     return [*known, *totals, *rates, *(summary[name] for name in SCORE)]

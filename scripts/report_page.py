@@ -2,7 +2,6 @@
 
 import datetime as dt
 import itertools
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from app.store import Document
 from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour
 from schemas.fields import CONTROL
+from schemas.report import rate
 from schemas.summary import GRADES
 from scripts.report_figures import Figures
 
@@ -66,11 +66,6 @@ def make_page(figures: Figures) -> bytes:
         compared=compared,
     )
     return page.encode()
-
-
-def rate(count: float, base: float) -> float:
-    """Return 100 × count ÷ base, 0 where there is no base."""
-    return min(100 * count / base, sys.float_info.max) if base > 0 else 0.0
 
 
 def number(value: float, places: int = 0) -> str:

@@ -50,3 +50,9 @@ def test_no_line_holds_a_report_link_wherever_it_went(make_service, caplog):
     logging.getLogger("gunicorn.error").error("Error handling request %s", url.removeprefix("http://x"))
     assert f"Error handling request {API}/report/[redacted]" in formatted(caplog)
     assert url.rpartition("/")[2] not in formatted(caplog)
+    assert f"GET {API}/report/<rest:link> 403" in formatted(caplog)
+
+
+def test_a_link_that_was_bent_is_blotted_out_to_its_end():
+    record = logging.LogRecord("app", logging.ERROR, "", 0, f"failed {API}/report/abc/def.ghi?x at 9", (), None)
+    assert RedactingFormatter("%(message)s").format(record) == f"failed {API}/report/[redacted] at 9"

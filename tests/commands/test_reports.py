@@ -5,6 +5,7 @@ import datetime
 import io
 import itertools
 import json
+import sys
 from contextlib import contextmanager, suppress
 
 import pytest
@@ -109,6 +110,12 @@ def test_rates_are_events_of_a_hundred_miles(command, mongod, load):
         "hard_brake_per_100_miles": ["17.5", "0.0"],
         "overspeeding_per_100_miles": ["2.5", "0.0"],
     }
+
+
+def test_a_rate_past_all_numbers_is_the_largest_of_them(command, mongod, load):
+    load(make_trip("2026-03-10T08:00", distance_miles=5e-324, event_summary=make_event_summary(hard_brake_count=9)))
+    command("reports", "build", *WORDS)
+    assert rows(mongod)[0]["hard_brake_per_100_miles"] == repr(sys.float_info.max)
 
 
 def test_a_driver_who_did_not_drive_has_empty_cells(command, mongod, load):
