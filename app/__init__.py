@@ -9,7 +9,7 @@ from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
 from werkzeug.routing import MapAdapter
 
-from app import auth, compression, errors, headers, limits, logs, openapi
+from app import auth, compression, errors, headers, limits, logs, metrics, openapi
 from app.config import API, Config, ConfigError
 from app.db import bounded_client, with_collections
 from app.links import Links
@@ -24,10 +24,11 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     ConfigError where a setting cannot be used.
     """
     config = config or Config.from_environment()
+    measured = metrics.Metrics() if config.metrics_bind else None
     if client is None:
         if not config.mongodb_uri:
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
-        client = bounded_client(config.mongodb_uri)
+        client = bounded_client(config.mongodb_uri, event_listeners=metrics.listeners(measured))
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, db=with_collections(client[config.mongodb_database]))
@@ -38,6 +39,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.
     logs.register(app)
+    metrics.register(app, measured)
     headers.register(app, config)
     compression.register(app)
     auth.register(app)

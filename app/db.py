@@ -28,9 +28,9 @@ def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClie
         ) from None
 
 
-def bounded_client(uri: str, setting: str = "MONGODB_URI") -> MongoClient[Document]:
+def bounded_client(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
     """Return the client of a worker of the service: every operation is bounded."""
-    return connect(uri, setting, timeoutMS=OPERATION_TIMEOUT_MS)
+    return connect(uri, setting, timeoutMS=OPERATION_TIMEOUT_MS, **options)
 
 
 def with_collections(db: Database[Document]) -> Database[Document]:

@@ -38,6 +38,7 @@ def test_a_setting_says_what_it_means_and_its_default_can_be_read(field):
         ("MONGODB_DATABASE", "other", "other"),
         ("DATA_DIR", "/var/lib/data", "/var/lib/data"),
         ("BIND", "0.0.0.0:80", "0.0.0.0:80"),
+        ("METRICS_BIND", "10.0.0.1:9100", "10.0.0.1:9100"),
         ("WEB_CONCURRENCY", "0", 0),
         ("WEB_CONCURRENCY", "256", 256),
         ("RATE_LIMIT", "10 per second", parse("10/second")),
@@ -59,6 +60,7 @@ def test_a_setting_is_read(name, text, value):
     ("name", "text"),
     [
         *(("MONGODB_URI", text) for text in ("localhost", "http://db", "mongodb", "MONGODB", "redis://x")),
+        *(("METRICS_BIND", text) for text in ("9100", "localhost", "unix:/run/metrics", "host:0", "host:99999")),
         *(("WEB_CONCURRENCY", text) for text in ("-1", "257", "1.5", "two", "+1", "٣", "1e1", "9" * 5000)),
         *(("RATE_LIMIT", text) for text in ("5000", "per minute", "x per minute", "5 per fortnight", "-")),
         *(("AUTH_FAILURE_LIMIT", text) for text in ("60", "sixty per minute")),
