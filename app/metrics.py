@@ -16,7 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pymongo import monitoring
 from pymongo.database import Database
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 from app.store import Document
 from app.store.freshness import get_freshness
@@ -165,9 +165,12 @@ class StoreCollector(Collector):
         try:
             with pymongo.timeout(FRESHNESS_SECONDS):
                 found = get_freshness(self._db)
-        except PyMongoError:
-            found = None
-        yield _gauge("store_up", "Whether the store answered this scrape within a second.", float(found is not None))
+        except PyMongoError as error:
+            # An index that is missing is told by a store that answers.
+            answered, found = isinstance(error, OperationFailure) and not error.timeout, None
+        else:
+            answered = True
+        yield _gauge("store_up", "Whether the store answered this scrape within a second.", float(answered))
         if found is None:
             return
         stale = GaugeMetricFamily(

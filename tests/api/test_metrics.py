@@ -159,3 +159,11 @@ def test_a_store_that_does_not_answer_is_down_and_nothing_else_is_told_of_it():
         told = freshness(client["test"])
         assert told("store_up") == 0
         assert told("stale_documents", collection="daily_summaries") is None
+
+
+def test_a_store_without_the_indexes_is_up_and_not_told_of(mongod):
+    with MongoClient(*mongod.client.address) as client:
+        client["bare"]["daily_summaries"].insert_one({"stale": True})
+        told = freshness(client["bare"])
+        assert (told("store_up"), told("stale_documents", collection="daily_summaries")) == (1, None)
+        client.drop_database("bare")
