@@ -6,11 +6,12 @@ from typing import Any
 
 import marshmallow
 from flask import Flask, Response, current_app, g, request
-from pymongo.errors import ConnectionFailure, ExecutionTimeout, PyMongoError
+from pymongo.errors import ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
+from app import gate
 from app.responses import JSON, json_response, prefers
 from app.store import UnknownDrivers
 from schemas import mask
@@ -20,6 +21,9 @@ PROBLEM_JSON = "application/problem+json"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # Seconds after which to ask again when the store does not answer: a failover takes a few.
 STORE_RETRY_AFTER = 2
+# What MongoDB answers where a failover is under way: CursorNotFound, ReadConcernMajorityNotAvailableYet,
+# ExceededTimeLimit, and that one member cannot reach another.
+FAILOVER_CODES = {43, 134, 262, 6, 7, 89, 9001}
 
 
 class BaseExtApiException(Exception):
@@ -170,9 +174,14 @@ def register(app: Flask) -> None:
             return _respond(InternalError())
         return _respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
+    @app.errorhandler(gate.Closed)
+    def store_awaited(error: gate.Closed) -> Response:
+        return _respond(StoreUnavailable())
+
     @app.errorhandler(PyMongoError)
     def store_failed(error: PyMongoError) -> Response:
-        if error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
+        failing_over = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
+        if failing_over or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
             current_app.logger.warning("store unavailable: %s: %s", type(error).__name__, error)
             return _respond(StoreUnavailable())
         return defect(error)

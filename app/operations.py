@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from flask import Request, Response, g, request
 from marshmallow import Schema
 
+from app.db import store_gate
 from app.responses import JSON, MASK_HEADER, Revalidation, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import arranger, masked
@@ -60,6 +61,10 @@ class Operation:
         forms = [(kind, form) for kind, form in self.others.items() if form]
         varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
+        def fetched(*asked: Any) -> Any:
+            with store_gate():
+                return view(*asked)
+
         # What is right on a day stays so until it ends, and clients ask the same again.
         @functools.lru_cache(MAX_KNOWN_QUERIES)
         def parsed(query_string: bytes, day: int, *path: tuple[str, str]) -> dict[str, Any]:
@@ -70,18 +75,18 @@ class Operation:
             sent: Request = request._get_current_object()  # type: ignore[attr-defined]
             asked = parsed(sent.query_string, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
-                plain: Response = view(asked)
+                plain: Response = fetched(asked)
                 return plain
             for kind, form in forms:
                 if prefers(sent, kind, *TAKES_JSON):
                     revalidation = Revalidation(sent, g.key.fleet, "", varies, kind)
-                    return revalidation.respond(view(asked, whole, revalidation.seen), form.make)
+                    return revalidation.respond(fetched(asked, whole, revalidation.seen), form.make)
             mask = sent.environ.get(MASK_VARIABLE, "")
             fields = masked(whole, mask)
             if not self.kept:
-                return json_response(arranger(fields, whole)(view(asked)))
+                return json_response(arranger(fields, whole)(fetched(asked)))
             revalidation = Revalidation(sent, g.key.fleet, mask, varies)
-            return revalidation.respond(view(asked, fields, revalidation.seen))
+            return revalidation.respond(fetched(asked, fields, revalidation.seen))
 
         run.operation = self  # type: ignore[attr-defined]
         return run

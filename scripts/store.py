@@ -46,7 +46,9 @@ def open_store(config: Config | None = None) -> Iterator[Store]:
             uri = enter_mongodb(stack, config)
         except NoMongod as error:
             raise click.ClickException(str(error)) from None
-        client = stack.enter_context(connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS))
+        client = stack.enter_context(
+            connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS, readPreference="primary")
+        )
         db = client[config.mongodb_database]
         prepare(db)
         yield db

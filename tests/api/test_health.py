@@ -1,7 +1,10 @@
 """GET /healthz."""
 
+import threading
+
 import pytest
 from pymongo import MongoClient
+from pymongo.errors import NetworkTimeout
 
 from app import create_app
 from app.config import Config
@@ -36,3 +39,35 @@ def test_the_endpoints_are_unavailable_while_the_store_does_not_answer(without_s
     answer = without_store.get("/api/v1/drivers", headers={"Authorization": f"APIKEY {make_key()}"})
     assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
     assert answer.headers["Retry-After"] == "2"
+
+
+@pytest.fixture
+def waited_for(service):
+    """The service while one thread waits for a store that hangs."""
+    gate, entered, leave = service.app.extensions["store_gate"], threading.Event(), threading.Event()
+    with pytest.raises(NetworkTimeout), gate:
+        raise NetworkTimeout
+
+    def wait():
+        with gate:
+            entered.set()
+            leave.wait()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    entered.wait()
+    yield service
+    leave.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/drivers", "/trip/trip_id/t", "/report?report_time=2026-03-16T00:00:00"])
+def test_while_one_request_waits_for_the_store_the_others_do_not(waited_for, path):
+    answer = waited_for.get(path)
+    assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
+    assert answer.headers["Retry-After"] == "2"
+
+
+@pytest.mark.parametrize("path", ["/nothing", "/drivers?page=0"])
+def test_what_needs_no_store_is_answered_while_it_hangs(waited_for, path):
+    assert waited_for.get(path, fleet=None).status_code == 401
