@@ -33,12 +33,12 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, db=with_collections(client[config.mongodb_database]))
     app.extensions.update(store_gate=Gate(is_silent), links=Links(config))
-    if not config.secret_key:
-        app.logger.warning("SECRET_KEY is not set: report links hold in this process alone")
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.
-    logs.register(app)
+    logs.register(app, config.log_level)
+    if not config.secret_key:
+        app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
     headers.register(app, config)
     compression.register(app)
     auth.register(app)

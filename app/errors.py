@@ -5,13 +5,14 @@ from http import HTTPStatus
 from typing import Any
 
 import marshmallow
-from flask import Flask, Response, current_app, g, request
+from flask import Flask, Response, g, request
 from pymongo.errors import ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
 from app import gate
+from app.logs import get_log
 from app.responses import JSON, json_response, prefers
 from app.store import UnknownDrivers
 from schemas import mask
@@ -182,11 +183,11 @@ def register(app: Flask) -> None:
     def store_failed(error: PyMongoError) -> Response:
         failing_over = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
         if failing_over or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
-            current_app.logger.warning("store unavailable: %s: %s", type(error).__name__, error)
+            get_log().warning("the store does not answer", error=f"{type(error).__name__}: {error}")
             return _respond(StoreUnavailable())
         return defect(error)
 
     @app.errorhandler(Exception)
     def defect(error: Exception) -> Response:
-        current_app.logger.error("defect", exc_info=error)
+        get_log().error("defect", exc_info=error)
         return _respond(InternalError())

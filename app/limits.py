@@ -23,6 +23,7 @@ from app.config import Config, ConfigError
 from app.db import bounded_client
 from app.errors import RateLimitExceeded
 from app.gate import Gate
+from app.logs import get_log
 
 POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
@@ -87,7 +88,7 @@ class Limiter:
         """Say in the log, once a minute and worker, that calls are not counted."""
         if (now := time.monotonic()) - self._told_of_failure >= SECONDS_BETWEEN_WARNINGS:
             self._told_of_failure = now
-            current_app.logger.warning("the rate limit's storage fails, serving uncounted: %s", error)
+            get_log().warning("the rate limit's storage fails, serving uncounted", error=str(error))
 
 
 def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:

@@ -153,6 +153,12 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 
 
 @pytest.fixture
+def log(capfd) -> Callable[[], list[dict[str, Any]]]:
+    """Return the lines that were logged since it was called last."""
+    return lambda: [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+
+
+@pytest.fixture
 def write_lines(tmp_path) -> Callable[..., Path]:
     """Write an NDJSON file of documents, or of lines as they are; gzip where its name says so."""
 
