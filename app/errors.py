@@ -14,7 +14,7 @@ from werkzeug.exceptions import NotFound as UnknownPath
 from app import gate
 from app.logs import get_log
 from app.responses import JSON, json_response, prefers
-from app.store import UnknownDrivers
+from app.store import OutOfShape, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 
@@ -157,6 +157,11 @@ def register(app: Flask) -> None:
     @app.errorhandler(UnknownDrivers)
     def unknown_drivers(error: UnknownDrivers) -> Response:
         return _respond(NotFound(f"Not in this fleet: {', '.join(error.driver_ids)}"))
+
+    @app.errorhandler(OutOfShape)
+    def out_of_shape(error: OutOfShape) -> Response:
+        get_log().error("out of shape", document=str(error))
+        return _respond(InternalError())
 
     @app.errorhandler(UnknownMethod)
     def unknown_method(error: UnknownMethod) -> Response:

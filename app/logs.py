@@ -22,6 +22,8 @@ REDACTED = r"\1\2[redacted]"
 # One of these is in every text that the pattern finds something in, and is found much sooner.
 MARKS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
 
+FIRST = ("timestamp", "level", "event")
+
 Event = MutableMapping[str, Any]
 
 
@@ -39,6 +41,7 @@ def name_request(logger: Any, method: str, event: Event) -> Event:
 
 def render(logger: Any, method: str, event: Event) -> bytes:
     """Return the line of an event: JSON, with what looks like a key or a report link blotted out."""
+    event = {**{name: event.pop(name) for name in FIRST}, **event}
     try:
         line = orjson.dumps(event, default=str)
     except TypeError:
@@ -113,6 +116,9 @@ def settings() -> dict[str, Any]:
 def register(app: Flask, level: str) -> None:
     """Log a line for every answer of `app`, at INFO. It names the route, not the path, which may hold anything."""
     told = logging.getLevelNamesMapping()[level]
+    # What the store logs, which knows no application.
+    library = logging.getLogger(__package__)
+    library.handlers, library.propagate = [JsonHandler()], False
     log = app.extensions["log"] = make_logger(told)
 
     @app.before_request

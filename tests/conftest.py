@@ -153,6 +153,12 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 
 
 @pytest.fixture
+def patient(monkeypatch) -> None:
+    """Give a request all the time that it takes."""
+    monkeypatch.setattr("app.db.TIMEOUT_SECONDS", 1000)
+
+
+@pytest.fixture
 def log(capfd) -> Callable[[], list[dict[str, Any]]]:
     """Return the lines that were logged since it was called last."""
     return lambda: [json.loads(line) for line in capfd.readouterr().err.splitlines()]

@@ -1,4 +1,4 @@
-"""The health check."""
+"""The health checks."""
 
 from http import HTTPStatus
 from typing import Any
@@ -31,4 +31,15 @@ def get_health(query: dict[str, Any]) -> Response:
         response = json_response(body, HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers.update(error.headers)
         return response
+    return json_response({"status": "ok"})
+
+
+@bp.get("/livez")
+@Operation(NoQuery(), Health(), masks=False, stored=False)
+def get_liveness(query: dict[str, Any]) -> Response:
+    """Say that the service runs.
+
+    Asks nothing of the store: for what starts anew a service that hangs, which would not help against a store that
+    does. Needs no key and is not counted.
+    """
     return json_response({"status": "ok"})

@@ -19,8 +19,9 @@ def test_it_is_ok_while_the_store_answers(service):
     assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
-def test_it_takes_no_parameters(service):
-    assert list(service.errors("/healthz", x="1")) == ["x"]
+@pytest.mark.parametrize("path", ["/healthz", "/livez"])
+def test_it_takes_no_parameters(service, path):
+    assert list(service.errors(path, x="1")) == ["x"]
 
 
 @pytest.fixture
@@ -33,6 +34,11 @@ def test_it_is_unavailable_while_the_store_does_not_answer(without_store):
     answer = without_store.get("/api/v1/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["error"]) == (503, "unavailable", "StoreUnavailable")
     assert list(answer.json) == list(Unhealthy().fields)
+
+
+def test_the_service_runs_all_the_same(without_store):
+    answer = without_store.get("/api/v1/livez")
+    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
 
 
 def test_the_endpoints_are_unavailable_while_the_store_does_not_answer(without_store):
@@ -68,6 +74,6 @@ def test_while_one_request_waits_for_the_store_the_others_do_not(waited_for, pat
     assert answer.headers["Retry-After"] == "2"
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/drivers?page=0"])
-def test_what_needs_no_store_is_answered_while_it_hangs(waited_for, path):
-    assert waited_for.get(path, fleet=None).status_code == 401
+@pytest.mark.parametrize(("path", "status"), [("/nothing", 401), ("/drivers?page=0", 401), ("/livez", 200)])
+def test_what_needs_no_store_is_answered_while_it_hangs(waited_for, path, status):
+    assert waited_for.get(path, fleet=None).status_code == status
