@@ -2,6 +2,9 @@
 
 import pytest
 
+from schemas.trip import ImportedTrip
+from scripts.derive import writing
+from scripts.imports import load_trips
 from tests.factories import make_driver, make_trip
 
 DAY = "2026-03-16"
@@ -101,3 +104,18 @@ def test_what_is_derived_and_out_of_shape_is_made_from_what_was_imported(loaded,
     assert [loaded.get(path, **query).json for path, query in asked] == before
     assert loaded.get("/driver-aggregate/daily", **DAILY, headers={"X-Fields": "{*}"}).json == masked
     assert any("out of shape" in line["event"] for line in log()) == (collection != "daily_summaries")
+
+
+@pytest.mark.parametrize(
+    "words", ["rollups rebuild", "rollups verify", "reports build --report-time 2026-03-17T00:00:00"]
+)
+def test_a_command_that_meets_a_document_out_of_shape_names_it(command, mongod, clock, words):
+    with writing(mongod, "f1"):
+        load_trips(mongod, "f1", [ImportedTrip().load(make_trip(f"{DAY}T08:00", trip_id="t1"))])
+    changes = [("trips", {"$unset": {"trail_path": 1}}), ("drivers", {"$set": {"first_name": 5}})]
+    for collection, change in changes:
+        mongod[collection].update_many({}, change, bypass_document_validation=True)
+    result = command(*words.split(), "--fleet", "f1")
+    assert result.exit_code == 1
+    assert "Documents of the fleet f1 are out of shape; correct or delete them: drivers {" in result.output
+    assert "'trip_id': 't1'" in result.output
