@@ -41,6 +41,10 @@ class Store(NamedTuple):
     def uri(self):
         return self.server.uri
 
+    def mend(self):
+        """Have it run, whether it was stopped or stands still."""
+        self.server.resume() if self.server.runs else self.server.start()
+
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory):

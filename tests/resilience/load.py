@@ -46,6 +46,20 @@ class Result(NamedTuple):
         return self.started + self.seconds
 
 
+def failure_of(answer, right):
+    """Return what is wrong with an answer, or None."""
+    if answer.status is None:
+        return answer.error
+    if answer.status == OK:
+        return None if answer.body == right else "wrong answer"
+    try:
+        kind = answer.json["error"]
+    except (ValueError, KeyError, TypeError):
+        kind = "of another body"
+    lacks = answer.status == 503 and "Retry-After" not in answer.headers
+    return f"{answer.status} {kind}{' without Retry-After' if lacks else ''}"
+
+
 class Client:
     """A client with one connection, which it opens when it needs one."""
 
@@ -65,22 +79,13 @@ class Client:
             return Answer(started, time.monotonic() - started, error=type(error).__name__)
         return Answer(started, time.monotonic() - started, found.status, dict(found.headers), body)
 
+    def ask(self, ask, right):
+        """Return the Result of a request, of which the right answer is known."""
+        answer = self.get(ask.path, {"X-Fields": ask.fields} if ask.fields else None)
+        return Result(ask, answer.started, answer.seconds, failure_of(answer, right))
+
     def close(self):
         self._connection.close()
-
-
-def failure_of(answer, right):
-    """Return what is wrong with an answer, or None."""
-    if answer.status is None:
-        return answer.error
-    if answer.status == OK:
-        return None if answer.body == right else "wrong answer"
-    try:
-        kind = answer.json["error"]
-    except (ValueError, KeyError, TypeError):
-        kind = "of another body"
-    lacks = answer.status == 503 and "Retry-After" not in answer.headers
-    return f"{answer.status} {kind}{' without Retry-After' if lacks else ''}"
 
 
 class Load:
@@ -125,9 +130,7 @@ class Load:
     def _run(self, number):
         client, turn = Client(self._address, self._key, self._timeout), number
         while not self._done.is_set():
-            ask, right = self._right[turn % len(self._right)]
-            answer = client.get(ask.path, {"X-Fields": ask.fields} if ask.fields else {})
-            self.results.append(Result(ask, answer.started, answer.seconds, failure_of(answer, right)))
+            self.results.append(client.ask(*self._right[turn % len(self._right)]))
             if not self._keep_alive:
                 client.close()
             turn += 1

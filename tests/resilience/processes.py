@@ -166,7 +166,7 @@ class Mongod(Process):
 
 
 class ReplicaSet:
-    """Three mongods that are one replica set; leaving it as a context stops them."""
+    """Three mongods that are one replica set; leaving it as a context kills them."""
 
     def __init__(self, folder, *options):
         self.members = [Mongod(folder / f"member-{n}", "--replSet", "rs0", *options) for n in range(3)]
@@ -175,7 +175,9 @@ class ReplicaSet:
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             for member in self.members:
-                stack.enter_context(member)
+                # Told to stop, a primary waits for others to take over.
+                stack.callback(member.kill)
+                member.start()
             settings = {"electionTimeoutMillis": ELECTION_TIMEOUT_MS, "heartbeatIntervalMillis": 500}
             members = [{"_id": n, "host": member.address} for n, member in enumerate(self.members)]
             with MongoClient(self.members[0].uri) as client:
@@ -236,6 +238,11 @@ class Service(Process):
         """Return the Answer to one request on a connection of its own."""
         with contextlib.closing(Client(self.address, key, timeout)) as client:
             return client.get(path, headers)
+
+    def ask(self, ask, key, right):
+        """Return the Result of one request on a connection of its own."""
+        with contextlib.closing(Client(self.address, key)) as client:
+            return client.ask(ask, right)
 
     def _greets(self):
         # Whatever it answers: the store may be down.
