@@ -30,19 +30,17 @@ def make_trips():
     return trips
 
 
-def write_files(folder):
-    """Write the fleet's two files; return the options of an import that name them."""
-    options = []
-    for name, lines in (("drivers", make_drivers()), ("trips", make_trips())):
-        path = folder / f"{name}.ndjson"
-        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-        options += [f"--{name}", path]
-    return options
+def write_lines(path, lines):
+    """Write an NDJSON file, and return its path."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
 
 
 def load_fleet(uri, folder, fleet=FLEET, database=DATABASE):
     """Import the fleet with the project's own commands; return a key of it."""
-    run_command("import", "--fleet", fleet, *write_files(folder), uri=uri, database=database)
+    files = ["--drivers", write_lines(folder / "drivers", make_drivers())]
+    files += ["--trips", write_lines(folder / "trips", make_trips())]
+    run_command("import", "--fleet", fleet, *files, uri=uri, database=database)
     return issue_key(uri, fleet, database)
 
 
