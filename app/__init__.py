@@ -9,7 +9,7 @@ from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
 from werkzeug.routing import MapAdapter
 
-from app import auth, compression, errors, headers, limits, logs, openapi
+from app import auth, compression, errors, headers, limits, logs, metrics, openapi
 from app.config import API, Config, ConfigError
 from app.db import deadline, is_silent, service_client, with_collections
 from app.gate import Gate
@@ -25,10 +25,11 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     ConfigError where a setting cannot be used.
     """
     config = config or Config.from_environment()
+    measured = metrics.Metrics() if config.metrics_bind else None
     if client is None:
         if not config.mongodb_uri:
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
-        client = service_client(config)
+        client = service_client(config, metrics.listeners(measured))
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, db=with_collections(client[config.mongodb_database]))
@@ -39,6 +40,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     logs.register(app, config.log_level)
     if not config.secret_key:
         app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
+    metrics.register(app, measured)
     headers.register(app, config)
     compression.register(app)
     auth.register(app)

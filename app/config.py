@@ -64,6 +64,12 @@ def _bind(text: str) -> str:
     return text
 
 
+def _address(text: str) -> str:
+    if text.startswith("unix:"):
+        raise ValueError("ADDRESS:PORT")
+    return text and _bind(text)
+
+
 def _several(text: str) -> tuple[str, ...]:
     return tuple(text.replace(",", " ").split())
 
@@ -137,6 +143,7 @@ class Config:
     )
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
     bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on", _bind)
+    metrics_bind: str = _setting("", "address and port to serve metrics for Prometheus on; none where empty", _address)
     web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))
     rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
     auth_failure_limit: RateLimitItem = _setting(

@@ -1,6 +1,7 @@
 """The connection to MongoDB."""
 
 import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import pymongo
@@ -8,6 +9,7 @@ from flask import current_app
 from pymongo import MongoClient
 from pymongo.database import Database
 from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.monitoring import CommandListener
 
 from app.config import Config, ConfigError
 from app.gate import Gate
@@ -30,20 +32,15 @@ def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClie
         ) from None
 
 
-def bounded_client(uri: str, setting: str = "MONGODB_URI", read_preference: str = "primary") -> MongoClient[Document]:
+def bounded_client(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
     """Return the client of a worker of the service: every operation is bounded, and reads what no failover undoes."""
-    return connect(
-        uri,
-        setting,
-        timeoutMS=int(TIMEOUT_SECONDS * 1000),
-        readPreference=read_preference,
-        readConcernLevel="majority",
-    )
+    defaults = {"readPreference": "primary", "readConcernLevel": "majority"}
+    return connect(uri, setting, timeoutMS=int(TIMEOUT_SECONDS * 1000), **(defaults | options))
 
 
-def service_client(config: Config) -> MongoClient[Document]:
-    """Return the client that a worker of the service reads the data with."""
-    return bounded_client(config.mongodb_uri, read_preference=config.read_preference)
+def service_client(config: Config, listeners: Sequence[CommandListener] = ()) -> MongoClient[Document]:
+    """Return the client that a worker of the service reads the data with; `listeners` are told of its commands."""
+    return bounded_client(config.mongodb_uri, readPreference=config.read_preference, event_listeners=listeners)
 
 
 def deadline() -> contextlib.AbstractContextManager[Any]:

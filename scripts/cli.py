@@ -7,7 +7,7 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
-from scripts import demo, imports, keys, openapi, reports, rollups, serve
+from scripts import backup, demo, imports, keys, openapi, reports, rollups, serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,6 +26,8 @@ cli.add_command(imports.import_)
 cli.add_command(keys.keys)
 cli.add_command(rollups.rollups)
 cli.add_command(reports.reports)
+cli.add_command(backup.backup)
+cli.add_command(backup.restore)
 cli.add_command(openapi.openapi)
 
 

@@ -17,6 +17,7 @@ from app.links import make_secret
 from app.store import Document
 from scripts.demo import prepare_demo
 from scripts.embedded import NoMongod
+from scripts.metrics import shared_folder
 from scripts.store import enter_mongodb, open_store
 
 
@@ -30,7 +31,9 @@ def serve(demo: bool) -> None:
     config = Config.from_environment()
     # One for all workers.
     config = dataclasses.replace(config, secret_key=config.secret_key or make_secret())
-    _check_address(config.bind)
+    _check_address(config.bind, "BIND")
+    if config.metrics_bind:
+        _check_address(config.metrics_bind, "METRICS_BIND")
     _check_counters(config)
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {_shown(config.bind)}"]
@@ -47,6 +50,8 @@ def serve(demo: bool) -> None:
             if demo:
                 with open_store(config) as db:
                     greeting += prepare_demo(db, config)
+        if config.metrics_bind:
+            stack.enter_context(shared_folder())
         # gunicorn reads WEB_CONCURRENCY by itself when it is imported, so that comes after our own check.
         from scripts.server import Server
 
@@ -67,7 +72,7 @@ def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[Mongo
     return client, greeting + prepare_demo(client[config.mongodb_database], config)
 
 
-def _check_address(bind: str) -> None:
+def _check_address(bind: str, setting: str) -> None:
     try:
         if bind.startswith("unix:"):
             _check_path(Path(bind.removeprefix("unix:")))
@@ -79,7 +84,7 @@ def _check_address(bind: str) -> None:
                 probe.bind(address)
     except OSError as error:
         raise click.ClickException(
-            f"Cannot serve on {bind}: {error.strerror}. Stop what uses it, or set BIND to another ADDRESS:PORT."
+            f"Cannot serve on {bind}: {error.strerror}. Stop what uses it, or set {setting} to another ADDRESS:PORT."
         ) from None
 
 

@@ -1,6 +1,7 @@
 """gunicorn, set up for the service."""
 
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -18,6 +19,7 @@ from app import create_app
 from app.config import Config
 from app.logs import settings as log_settings
 from app.store import Document
+from scripts import metrics
 from scripts.serve import worker_count
 
 THREADS = 8
@@ -41,6 +43,8 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def __init__(self, config: Config, client: MongoClient[Document] | None, greeting: Sequence[str]) -> None:
         self._config, self._client, self._greeting = config, client, greeting
+        self._metrics = metrics.listen(config.metrics_bind) if config.metrics_bind else None
+        self._number = 0
         super().__init__()
 
     def load_config(self) -> None:
@@ -60,7 +64,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "logger_class": _Log,
             "logconfig_dict": log_settings(),
             "on_starting": self._listen,
-            "pre_fork": _give_socket,
+            "pre_fork": self._prepare,
             "when_ready": self._greet,
         }
         for name, value in options.items():
@@ -68,7 +72,11 @@ class Server(BaseApplication):  # type: ignore[misc]
 
     def load(self) -> Flask:
         """Return the application."""
+        if self._metrics:
+            metrics.share(self._number)
         app = create_app(self._config, self._client)
+        if self._metrics:
+            metrics.serve(app, self._metrics)
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         return app
@@ -83,6 +91,11 @@ class Server(BaseApplication):  # type: ignore[misc]
                 found for _ in range(self.cfg.workers) for found in create_sockets(self.cfg, arbiter.log)
             ]
             self.cfg.set("reuse_port", False)
+
+    def _prepare(self, arbiter: Any, worker: Any) -> None:
+        _give_socket(arbiter, worker)
+        taken = {other.number for other in arbiter.WORKERS.values()}
+        worker.number = self._number = next(number for number in itertools.count() if number not in taken)
 
     def _greet(self, arbiter: Any) -> None:
         # With a worker less nobody would answer at its socket.

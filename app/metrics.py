@@ -1,0 +1,188 @@
+"""What the service counts and times, for Prometheus.
+
+Labels are routes, methods, statuses and MongoDB's commands, of which there are few; never fleets, keys or addresses, of
+which there may be any number: those stand in the log.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from http import HTTPStatus
+from typing import NamedTuple
+
+import pymongo
+from flask import Flask, Response, g, request
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from pymongo import monitoring
+from pymongo.database import Database
+from pymongo.errors import PyMongoError
+
+from app.store import Document
+from app.store.freshness import get_freshness
+
+PREFIX = "driver_analytics"
+# As the log has it; also of what is refused for its method.
+UNKNOWN_ROUTE = "(unknown path)"
+# Clients may make up others.
+METHODS = ("GET", "HEAD", "OPTIONS")
+OTHER = "other"
+# Seconds. A request takes about a millisecond, and the store may take 2 seconds at the most.
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+# A scrape asks the store for no longer.
+FRESHNESS_SECONDS = 1.0
+# Whose rate limits there are.
+LIMITS = ("fleet", "address")
+REFUSALS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
+
+
+class Metrics:
+    """The counters and histograms of a process, and their registry."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.requests = Counter(
+            f"{PREFIX}_http_requests",
+            "Requests answered.",
+            ("route", "method", "status"),
+            registry=registry,
+        )
+        self.request_seconds = Histogram(
+            f"{PREFIX}_http_request_duration_seconds",
+            "Time from a request's first hook to its answer; a file is sent after that.",
+            ("route",),
+            registry=registry,
+            buckets=BUCKETS,
+        )
+        self.refusals = Counter(
+            f"{PREFIX}_rate_limit_refusals",
+            "Requests refused by a rate limit: a fleet's, or an address's without a valid key.",
+            ("limit",),
+            registry=registry,
+        )
+        self.failures = Counter(
+            f"{PREFIX}_authentication_failures",
+            "Requests without a valid key, those refused by the limit of their address included.",
+            registry=registry,
+        )
+        self.uncounted = Counter(
+            f"{PREFIX}_uncounted_requests",
+            "Requests served without being counted, since the storage of the rate limit failed.",
+            registry=registry,
+        )
+        self.store_seconds = Histogram(
+            f"{PREFIX}_store_operation_duration_seconds",
+            "Time of an operation of MongoDB, by command, and outcome: ok, or the name of the error.",
+            ("command", "outcome"),
+            registry=registry,
+            buckets=BUCKETS,
+        )
+
+
+def listeners(metrics: Metrics | None) -> list[monitoring.CommandListener]:
+    """Return what a client of the store is to tell of its commands; with no metrics nothing, which costs nothing."""
+    return [StoreListener(metrics)] if metrics else []
+
+
+def register(app: Flask, metrics: Metrics | None) -> None:
+    """Count and time the requests of `app`, where there are metrics. The hooks that may refuse one come later."""
+    if metrics is None:
+        return
+    app.extensions["metrics"] = metrics
+    observers: dict[tuple[str, str, int], _Observers] = {}
+    refused = {limit: metrics.refusals.labels(limit).inc for limit in LIMITS}
+
+    @app.before_request
+    def start() -> None:
+        g.measured_from = time.perf_counter()
+
+    @app.after_request
+    def count(response: Response) -> Response:
+        own, asked = g._get_current_object(), request._get_current_object()  # type: ignore[attr-defined]
+        rule, method, status = asked.url_rule, asked.method, response.status_code
+        key = rule.rule if rule else UNKNOWN_ROUTE, method if method in METHODS else OTHER, status
+        try:
+            add_one, observe = observers[key]
+        except KeyError:
+            add_one, observe = observers[key] = _observers(metrics, *key)
+        add_one()
+        observe(time.perf_counter() - own.measured_from)
+        if "key" in own:
+            if status == HTTPStatus.TOO_MANY_REQUESTS:
+                refused["fleet"]()
+            elif own.get("standing") is None:
+                metrics.uncounted.inc()
+        elif status in REFUSALS:
+            metrics.failures.inc()
+            if status == HTTPStatus.TOO_MANY_REQUESTS:
+                refused["address"]()
+        return response
+
+
+class _Observers(NamedTuple):
+    add_one: Callable[[], None]
+    observe: Callable[[float], None]
+
+
+def _observers(metrics: Metrics, route: str, method: str, status: int) -> _Observers:
+    counter = metrics.requests.labels(route, method, str(status))
+    return _Observers(counter.inc, metrics.request_seconds.labels(route).observe)
+
+
+class StoreListener(monitoring.CommandListener):
+    """Times the commands that a client sends. Those that found no server to be sent to are not among them."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._seconds = metrics.store_seconds
+        self._succeeded: dict[str, Callable[[float], None]] = {}
+
+    def started(self, event: monitoring.CommandStartedEvent) -> None:
+        """Do nothing: the end tells how long it took."""
+
+    def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
+        """Time a command that was answered."""
+        name = event.command_name
+        try:
+            observe = self._succeeded[name]
+        except KeyError:
+            observe = self._succeeded[name] = self._seconds.labels(name, "ok").observe
+        observe(event.duration_micros / 1e6)
+
+    def failed(self, event: monitoring.CommandFailedEvent) -> None:
+        """Time a command that was not, or with an error: MongoDB's name of it, or the driver's."""
+        outcome = event.failure.get("codeName") or event.failure.get("errtype") or "unknown"
+        self._seconds.labels(event.command_name, outcome).observe(event.duration_micros / 1e6)
+
+
+class StoreCollector(Collector):
+    """How fresh the store is, asked when the metrics are. Where it does not answer in time only that is told."""
+
+    def __init__(self, db: Database[Document]) -> None:
+        self._db = db
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield whether the store answers, how much is stale, and since when nothing came."""
+        try:
+            with pymongo.timeout(FRESHNESS_SECONDS):
+                found = get_freshness(self._db)
+        except PyMongoError:
+            found = None
+        yield _gauge("store_up", "Whether the store answered this scrape within a second.", float(found is not None))
+        if found is None:
+            return
+        stale = GaugeMetricFamily(
+            f"{PREFIX}_stale_documents", "Derived documents marked stale, by collection.", labels=("collection",)
+        )
+        for collection, count in found.stale.items():
+            stale.add_metric((collection,), count)
+        yield stale
+        for name, meaning, value in (
+            ("newest_trip_timestamp_seconds", "When a trip was last added to the store.", found.newest_trip_at),
+            ("silent_writer_timestamp_seconds", "Last sign of life of the quietest writer.", found.silent_writer_since),
+        ):
+            if value is not None:
+                yield _gauge(name, meaning, value)
+
+
+def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{PREFIX}_{name}", meaning, value)

@@ -1,0 +1,161 @@
+"""What the service counts and times for Prometheus."""
+
+import pytest
+from limits import parse
+from prometheus_client import CollectorRegistry, generate_latest
+from pymongo import MongoClient
+from pymongo.errors import OperationFailure
+
+from app.metrics import Metrics, StoreCollector, listeners
+from scripts.derive import Day, mark_stale, writing
+from tests.factories import make_driver, make_trip
+
+BIND = "127.0.0.1:9100"
+TRIPS = "/api/v1/driver/<segment:driver_id>/trips"
+
+
+@pytest.fixture
+def measured(make_service):
+    return make_service(metrics_bind=BIND, rate_limit=parse("3 per minute"), auth_failure_limit=parse("2 per minute"))
+
+
+def value(service, name, **labels):
+    return service.app.extensions["metrics"].registry.get_sample_value(f"driver_analytics_{name}", labels)
+
+
+def requests(service, route, method, status):
+    return value(service, "http_requests_total", route=route, method=method, status=status)
+
+
+def test_requests_are_counted_by_rule_method_and_status(measured, load):
+    load(drivers=[make_driver("d1")])
+    for driver_id in ("d1", "nobody"):
+        measured.get(f"/driver/{driver_id}/trips?start_date=2026-03-01")
+    measured.get("/healthz", method="HEAD")
+    assert [requests(measured, TRIPS, "GET", status) for status in ("200", "404", "500")] == [1, 1, None]
+    assert requests(measured, "/api/v1/healthz", "HEAD", "200") == 1
+
+
+def test_unknown_paths_count_as_one_and_so_do_unknown_methods(measured):
+    for number in range(2):
+        measured.get(f"/nothing/{number}")
+        measured.get("/drivers", method=f"BREW{number}")
+    assert requests(measured, "(unknown path)", "GET", "404") == 2
+    assert requests(measured, "(unknown path)", "other", "405") == 2
+
+
+def test_requests_are_timed_by_rule(measured):
+    measured.get("/healthz")
+    measured.get("/healthz", unknown="1")
+    labels = {"route": "/api/v1/healthz"}
+    assert value(measured, "http_request_duration_seconds_count", **labels) == 2
+    assert value(measured, "http_request_duration_seconds_bucket", le="+Inf", **labels) == 2
+
+
+def test_what_the_limit_of_a_fleet_refuses_is_counted(measured):
+    for _ in range(5):
+        measured.get("/drivers")
+    assert value(measured, "rate_limit_refusals_total", limit="fleet") == 2
+    assert value(measured, "authentication_failures_total") == 0
+
+
+def test_calls_without_a_valid_key_are_counted_and_so_is_what_the_limit_of_their_address_refuses(measured):
+    for _ in range(5):
+        measured.get("/drivers", fleet=None)
+    assert value(measured, "authentication_failures_total") == 5
+    assert value(measured, "rate_limit_refusals_total", limit="address") == 3
+
+
+def test_calls_served_uncounted_are_counted(make_service):
+    service = make_service(metrics_bind=BIND, ratelimit_storage_uri="redis://127.0.0.1:1")
+    for path in ("/drivers", "/drivers", "/healthz"):
+        service.get(path)
+    assert value(service, "uncounted_requests_total") == 2
+
+
+def test_calls_that_are_counted_are_not_uncounted(measured):
+    measured.get("/drivers")
+    measured.get("/drivers", fleet=None)
+    assert value(measured, "uncounted_requests_total") == 0
+
+
+def test_no_metric_names_a_fleet_a_key_or_what_a_client_sent(measured, load):
+    load(drivers=[make_driver("canary-driver")], fleet="canary-fleet")
+    measured.get("/driver/canary-driver/trips?start_date=2026-03-01", fleet="canary-fleet")
+    measured.get("/canary-path", fleet="canary-fleet")
+    told = generate_latest(measured.app.extensions["metrics"].registry).decode()
+    assert not [word for word in ("canary", *measured.db["keys"].distinct("key_id")) if word in told]
+
+
+def test_without_the_setting_nothing_is_measured(make_service):
+    service = make_service()
+    assert service.get("/healthz").status_code == 200
+    assert "metrics" not in service.app.extensions
+    assert listeners(None) == []
+
+
+@pytest.fixture
+def timed(mongod, mongod_uri):
+    """A client whose commands are timed, and its metrics."""
+    metrics = Metrics()
+    with MongoClient(mongod_uri, event_listeners=listeners(metrics)) as client:
+        yield client[mongod.name], metrics.registry
+
+
+def operations(registry, command, outcome):
+    name = "driver_analytics_store_operation_duration_seconds_count"
+    return registry.get_sample_value(name, {"command": command, "outcome": outcome})
+
+
+def test_operations_of_the_store_are_timed_by_command_and_outcome(timed):
+    db, registry = timed
+    db.trips.find_one({})
+    db.trips.find_one({})
+    with pytest.raises(OperationFailure):
+        db.trips.find_one({"$nope": 1})
+    assert (operations(registry, "find", "ok"), operations(registry, "find", "BadValue")) == (2, 1)
+
+
+def freshness(db):
+    registry = CollectorRegistry()
+    registry.register(StoreCollector(db))
+    return lambda name, **labels: registry.get_sample_value(f"driver_analytics_{name}", labels)
+
+
+def test_an_empty_store_is_up_and_fresh(db):
+    told = freshness(db)
+    assert told("store_up") == 1
+    assert told("stale_documents", collection="daily_summaries") == 0
+    assert (told("newest_trip_timestamp_seconds"), told("silent_writer_timestamp_seconds")) == (None, None)
+
+
+def test_what_a_killed_command_left_stale_is_counted_over_all_fleets(db, load):
+    told = freshness(db)
+    for fleet in ("f1", "f2"):
+        load(make_trip(), fleet=fleet)
+        mark_stale(db, fleet, {Day("d1", "2026-03-10"), Day("d2", "2026-03-10")})
+    collections = ("daily_summaries", "served_spans", "served_drivers", "served_trackings")
+    assert [told("stale_documents", collection=name) for name in collections] == [4, 4, 0, 0]
+
+
+def test_the_newest_trip_tells_when_it_came(db, clock, load):
+    load(make_trip())
+    clock.shift(3600)
+    load(make_trip())
+    assert freshness(db)("newest_trip_timestamp_seconds") == 1_773_835_200 + 3600
+
+
+def test_a_writer_tells_when_it_last_was_alive(db, clock):
+    with writing(db, "f1") as writer:
+        clock.shift(60)
+        writer.renew()
+        clock.shift(60)
+        assert freshness(db)("silent_writer_timestamp_seconds") == 1_773_835_200 + 60
+    assert freshness(db)("silent_writer_timestamp_seconds") is None
+
+
+def test_a_store_that_does_not_answer_is_down_and_nothing_else_is_told_of_it():
+    with MongoClient("mongodb://127.0.0.1:1", timeoutMS=100) as client:
+        told = freshness(client["test"])
+        assert told("store_up") == 0
+        assert told("stale_documents", collection="daily_summaries") is None

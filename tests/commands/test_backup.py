@@ -1,0 +1,236 @@
+"""driver-analytics backup and restore."""
+
+import datetime
+import gzip
+import json
+import signal
+import subprocess
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import bson
+import pytest
+from bson import Decimal128, Int64, MinKey, ObjectId, Regex, Timestamp
+from pymongo import MongoClient
+
+from app.store.indexes import INDEXES
+from scripts import backup
+from scripts.backup import COLLECTIONS, FILE_INDEXES, RAW, check
+from scripts.keys import issue_key
+from scripts.store import prepare
+from tests.commands.test_import_killed import Stop, StopAt, make_trips
+from tests.conftest import Service
+from tests.factories import make_driver
+from tests.served import COMMAND, until
+
+AT = "2026-03-16T00:00:00"
+DERIVED = ("daily_summaries", "served_spans", "served_drivers", "served_trackings")
+PATHS = (
+    "/drivers",
+    "/driver/d1/trips?start_date=2026-03-01",
+    "/trip/trip_id/t1",
+    "/trip/tracking_id/k1?page=2",
+    "/driver-aggregate/daily?start_date=2026-03-11&driver_id=d1&driver_id=idle",
+    "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
+    f"/report?report_time={AT}",
+    "/driver/nobody/trips?start_date=2026-03-01",
+)
+
+
+@pytest.fixture
+def loaded(command, mongod, write_lines):
+    """A store with two fleets, a report and two keys, one of them revoked; return the key of f1 that lets in."""
+    drivers = write_lines("drivers.ndjson", make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01"))
+    trips = write_lines("trips.ndjson", *make_trips(60))
+    for fleet in ("f1", "f2"):
+        assert command("import", "--fleet", fleet, "--drivers", str(drivers), "--trips", str(trips)).exit_code == 0
+    assert command("reports", "build", "--fleet", "f1", "--report-time", AT).exit_code == 0
+    issue_key(mongod, "f1")
+    mongod["keys"].update_one({}, {"$set": {"revoked_at": 1}})
+    return issue_key(mongod, "f1")
+
+
+@pytest.fixture
+def saved(command, loaded, tmp_path):
+    """A backup of it."""
+    folder = tmp_path / "saved"
+    assert command("backup", str(folder)).stdout == f"{folder}: 42 drivers, 120 trips, 1 reports, 2 keys\n"
+    return folder
+
+
+@pytest.fixture
+def empty(mongod, monkeypatch):
+    """Another, empty database, which commands use from here on."""
+    monkeypatch.setenv("MONGODB_DATABASE", "restored")
+    mongod.client.drop_database("restored")
+    yield mongod.client["restored"]
+    mongod.client.drop_database("restored")
+
+
+def documents(db, name, **projection):
+    """Return the documents of a collection as bytes."""
+    return sorted(bytes(document.raw) for document in db.get_collection(name, RAW).find({}, projection or None))
+
+
+def answers(db, key):
+    service = Service(db, secret_key="s")
+    found = [service.get(path, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
+    file = service.app.test_client().get(found[6].json["report_link"].partition("localhost")[2], buffered=True)
+    return [(answer.status_code, answer.headers.get("ETag"), answer.data) for answer in (*found[:7], file)]
+
+
+def test_what_is_restored_answers_as_before(command, mongod, loaded, saved, empty, clock):
+    before = answers(mongod, loaded)
+    assert {status for status, _, _ in before} == {200}
+    assert command("restore", str(saved)).exit_code == 0
+    assert answers(empty, loaded) == before
+
+
+def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, mongod, saved, empty):
+    assert command("restore", str(saved)).exit_code == 0
+    for name in COLLECTIONS:
+        assert documents(empty, name) == documents(mongod, name)
+    for name in DERIVED:
+        assert documents(empty, name, _id=0) == documents(mongod, name, _id=0)
+    verified = command("rollups", "verify")
+    assert (verified.exit_code, verified.stdout.count("all right")) == (0, 2)
+
+
+def test_what_is_restored_has_its_indexes(command, mongod, saved, empty):
+    assert command("restore", str(saved)).exit_code == 0
+    for name in (*INDEXES, *FILE_INDEXES):
+        assert empty[name].index_information() == mongod[name].index_information()
+
+
+def test_a_file_holds_the_documents_one_after_the_other(saved, mongod):
+    for name in COLLECTIONS:
+        held = bson.decode_all(gzip.decompress((saved / f"{name}.bson.gz").read_bytes()))
+        assert sorted(map(bson.encode, held)) == documents(mongod, name)
+
+
+def test_every_kind_of_value_comes_back_as_it_was(command, empty, tmp_path):
+    values = [
+        1,
+        Int64(1),
+        1.0,
+        -0.0,
+        Decimal128("1.10"),
+        "ä\0",
+        b"\0",
+        None,
+        True,
+        ObjectId(),
+        MinKey(),
+        Regex("a", "i"),
+    ]
+    values += [Timestamp(1, 2), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC), [{"b": 1, "a": []}], {}]
+    empty["report_files.files"].insert_one({"values": values})
+    before = documents(empty, "report_files.files")
+    assert command("backup", str(tmp_path / "saved")).exit_code == 0
+    empty.client.drop_database(empty)
+    assert command("restore", str(tmp_path / "saved")).exit_code == 0
+    assert documents(empty, "report_files.files") == before
+
+
+def test_a_backup_is_for_its_owner_alone(saved):
+    assert saved.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_existing_folder_is_left_as_it_is(command, tmp_path):
+    (tmp_path / "saved").mkdir()
+    assert "saved is there already; name another." in command("backup", str(tmp_path / "saved")).stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["saved"]
+
+
+def shorten(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def turn_a_bit(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def put_another_format(path):
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
+
+
+def put_nothing(path):
+    path.write_text("{}")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("trips.bson.gz", shorten, "trips.bson.gz is not as it was written"),
+        ("keys.bson.gz", turn_a_bit, "keys.bson.gz is not as it was written"),
+        ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is not as it was written"),
+        ("manifest.json", Path.unlink, "saved is not a whole backup"),
+        ("manifest.json", shorten, "saved is not a whole backup"),
+        ("manifest.json", put_nothing, "saved is not a whole backup"),
+        ("manifest.json", put_another_format, "saved has the format 2; this command reads 1."),
+    ],
+)
+def test_what_is_not_as_it_was_written_is_not_restored(command, saved, empty, name, change, said):
+    change(saved / name)
+    refused = command("restore", str(saved))
+    assert (refused.exit_code, said in refused.stderr) == (1, True)
+    assert empty.list_collection_names() == []
+
+
+def test_what_is_no_folder_is_told(command, empty, tmp_path):
+    assert "nothing is not a whole backup" in command("restore", str(tmp_path / "nothing")).stderr
+
+
+def test_a_store_that_holds_something_is_not_restored_into(command, mongod, saved):
+    refused = command("restore", str(saved))
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: The database test is not empty; drop it, or set MONGODB_DATABASE to another.\n",
+    )
+
+
+@pytest.mark.parametrize("name", ["", "trips.bson.gz", "manifest.json"])
+def test_a_backup_that_is_killed_is_never_taken_for_whole(command, loaded, tmp_path, name):
+    folder, part = tmp_path / "saved", tmp_path / "saved.part"
+    process = subprocess.Popen([COMMAND, "backup", str(folder)], stdout=subprocess.DEVNULL)
+    until(lambda: (part / name).exists() or process.poll() is not None)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    if folder.exists():
+        check(folder)
+        folder.rename(tmp_path / "finished")
+    assert command("backup", str(folder)).exit_code == 0
+    assert not part.exists()
+    check(folder)
+
+
+@pytest.fixture
+def restore_until(command, mongod_uri, saved, empty, monkeypatch):
+    """Restore with so many operations of the store at the most; return whether it was stopped."""
+
+    def restore_until(operations):
+        @contextmanager
+        def open_store():
+            with MongoClient(mongod_uri, event_listeners=[StopAt(operations)]) as client:
+                prepare(empty)
+                yield client[empty.name]
+
+        monkeypatch.setattr(backup, "open_store", open_store)
+        with suppress(Stop):
+            assert command("restore", str(saved)).exit_code == 0
+            return False
+        return True
+
+    return restore_until
+
+
+def test_a_store_that_is_restored_in_part_lets_nobody_in(restore_until, empty):
+    operations = 12
+    while restore_until(operations):
+        assert empty["keys"].find_one({}) is None
+        empty.client.drop_database(empty)
+        operations += 25
+    assert operations > 60
+    assert empty["keys"].count_documents({}) == 2

@@ -1,0 +1,110 @@
+"""The metrics of `driver-analytics serve`, on their own port."""
+
+import contextlib
+import os
+import signal
+import socket
+import urllib.error
+import urllib.request
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from scripts.keys import issue_key
+from tests.commands.test_serve import fails, workers
+from tests.served import free_port, serving, until
+
+ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
+
+
+@contextlib.contextmanager
+def measured(mongod_uri, folder):
+    """Run the service with two workers; yield it, its database and where its metrics are."""
+    bind = f"127.0.0.1:{free_port()}"
+    settings = {"METRICS_BIND": bind, "LOG_LEVEL": "WARNING", "TMPDIR": str(folder)}
+    with serving(mongod_uri, folder / "data", "measured", **settings) as (served, db):
+        yield served, db, bind
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory, mongod_uri):
+    with measured(mongod_uri, tmp_path_factory.mktemp("measured")) as found:
+        yield found
+
+
+def scrape(bind, name, **labels):
+    """Return what the metrics of all workers tell of one of them."""
+    with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as answer:
+        families = list(text_string_to_metric_families(answer.read().decode()))
+    wanted = (f"driver_analytics_{name}", labels)
+    found = [sample.value for family in families for sample in family.samples if (sample.name, sample.labels) == wanted]
+    return found[0] if found else 0
+
+
+def ask(served, times):
+    """Ask over as many connections, which Linux shares out among the workers."""
+    assert {served.get("/healthz")[0] for _ in range(times)} == {200}
+
+
+def replace_worker(served, pid, number):
+    """Send a signal, and wait until it has put new workers in the place of some."""
+    ended = workers(served)
+    os.kill(pid, number)
+    until(lambda: len(workers(served)) == 2 and {*ended} - {*workers(served)})
+
+
+def test_any_worker_tells_the_sum_of_all(live):
+    served, _, bind = live
+    before = scrape(bind, "http_requests_total", **ROUTE)
+    ask(served, 40)
+    assert {scrape(bind, "http_requests_total", **ROUTE) for _ in range(10)} == {before + 40}
+    assert scrape(bind, "http_request_duration_seconds_count", route=ROUTE["route"]) >= 40
+
+
+def test_the_store_is_timed_and_told_of(live):
+    served, db, bind = live
+    served.get("/drivers", issue_key(db, "f1"))
+    assert scrape(bind, "store_operation_duration_seconds_count", command="find", outcome="ok") > 0
+    assert scrape(bind, "store_up") == 1
+
+
+def test_the_public_port_has_none(live):
+    served, _, _ = live
+    assert served.get("/metrics")[0] == 401
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://{served.bind}/metrics", timeout=10)
+
+
+def test_a_connection_that_asks_nothing_keeps_nobody_from_asking(live):
+    _, _, bind = live
+    host, port = bind.split(":")
+    with socket.create_connection((host, int(port))), socket.create_connection((host, int(port))):
+        assert scrape(bind, "store_up") == 1
+
+
+def test_what_workers_counted_outlives_them(live):
+    served, _, bind = live
+    ask(served, 20)
+    before = scrape(bind, "http_requests_total", **ROUTE)
+    replace_worker(served, workers(served)[0], signal.SIGKILL)
+    replace_worker(served, served.process.pid, signal.SIGHUP)
+    ask(served, 20)
+    assert scrape(bind, "http_requests_total", **ROUTE) == before + 20
+
+
+def test_the_files_go_with_the_service_and_are_no_more_than_workers_at_once(mongod_uri, tmp_path):
+    with measured(mongod_uri, tmp_path) as (served, _, bind):
+        for _ in range(3):
+            ask(served, 5)
+            replace_worker(served, workers(served)[0], signal.SIGKILL)
+        (folder,) = tmp_path.glob("driver-analytics-metrics-*")
+        assert len({path.stem.split("_")[-1] for path in folder.iterdir()}) <= 2
+        assert scrape(bind, "http_requests_total", **ROUTE) == 15
+        served.stop()
+        assert not folder.exists()
+
+
+def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        bind = f"127.0.0.1:{taken.getsockname()[1]}"
+        assert "set METRICS_BIND to another ADDRESS:PORT" in fails(tmp_path, METRICS_BIND=bind)

@@ -1,0 +1,152 @@
+"""The shard keys of deploy/sharding.js: what the service asks goes to the shards of one fleet, and mostly to one."""
+
+import itertools
+import json
+import re
+from pathlib import Path
+
+import pytest
+from pymongo import MongoClient
+
+from app.auth import LINKED_ENDPOINT
+from app.store.indexes import INDEXES
+from scripts import sharing
+from scripts.backup import FILE_INDEXES
+from scripts.derive import Day, mark_stale
+from scripts.driver_list import drop_driver_list
+from tests.factories import make_driver, make_trip
+from tests.store.test_plans import Recorder
+
+SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
+SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
+# Small, and written or asked for seldom; keys are looked up by digest, before the fleet is known.
+UNSHARDED = {"keys", "reports", "report_files.files", "writers"}
+AT = "2026-03-16T00:00:00"
+REPORT = f"/report?report_time={AT}"
+REQUESTS = {
+    "drivers.list_drivers": ["/drivers", "/drivers?page=2&limit=2", "/drivers?page=99"],
+    "trips.list_driver_trips": [
+        "/driver/d1/trips?start_date=2026-03-01&limit=2",
+        "/driver/no/trips?start_date=2026-03-01",
+    ],
+    "trips.list_trips": ["/trip/trip_id/t12", "/trip/tracking_id/k", "/trip/tracking_id/k?page=2", "/trip/trip_id/no"],
+    "aggregates.get_daily_driver_aggregate": [
+        "/driver-aggregate/daily?start_date=2026-03-12&driver_id=d1&driver_id=d2"
+    ],
+    "aggregates.get_weekly_driver_aggregate": [
+        "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2"
+    ],
+    "report.get_report_links": [REPORT],
+}
+# Without any data.
+NO_DATA = {"health", "docs"}
+MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}}")
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+@pytest.fixture
+def db(mongod, mongod_uri, recorder):
+    """An empty database of a real server; what is sent to it is recorded."""
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
+        yield client[mongod.name]
+
+
+def mark_all_stale(db):
+    mark_stale(db, "f1", {Day("d1", f"2026-03-{day}") for day in range(10, 16)})
+    db.served_trackings.update_many({}, {"$set": {"stale": True}})
+    drop_driver_list(db, "f1")
+
+
+@pytest.fixture
+def filters(db, service, load, recorder, command, monkeypatch):
+    """Return what every endpoint asks of sharded collections, with a mask or none, as (collection, filter)."""
+    monkeypatch.setattr(sharing, "MANY", 5)
+    trips = [make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k") for day in range(10, 16)]
+    load(*trips, make_trip("2026-03-18T07:30", trip_id="new", tracking_id="k"), drivers=[make_driver("d2")])
+    assert command("reports", "build", "--fleet", "f1", "--report-time", AT).exit_code == 0
+
+    def filters(mask=""):
+        recorder.reads.clear()
+        for path in itertools.chain(*REQUESTS.values()):
+            answer = service.get(path, headers={"X-Fields": mask})
+            service.get(path, headers={"X-Fields": mask, "If-None-Match": answer.headers.get("ETag", "")})
+        link = service.get(REPORT).json["report_link"].partition("localhost/api/v1")[2]
+        assert service.get(link, fleet=None, buffered=True).status_code == 200
+        return [found for read in recorder.reads if read["$db"] == db.name for found in filters_of(read)]
+
+    return filters
+
+
+def filters_of(command):
+    """Yield the filters of a command of the collections that are sharded, those within its pipeline included."""
+    name, collection = next(iter(command.items()))
+    pipeline = command.get("pipeline", [])
+    if collection in SHARD_KEYS:
+        yield collection, command["filter"] if name == "find" else pipeline[0]["$match"]
+    for union in (stage["$unionWith"] for stage in pipeline if "$unionWith" in stage):
+        yield union["coll"], union["pipeline"][0]["$match"]
+
+
+def is_pinned(value):
+    """Return whether a filter names the values that a field may have."""
+    return value is not None and (not isinstance(value, dict) or list(value) == ["$in"])
+
+
+def spread(found):
+    """Return the fields by which a fleet's shards are all asked: where a filter does not have the whole shard key."""
+    return {
+        (collection, *(field for field in match if field != "fleet" and is_pinned(match[field])))
+        for collection, match in found
+        if not all(is_pinned(match.get(field)) for field in SHARD_KEYS[collection])
+    }
+
+
+def test_all_that_reads_data_is_asked(service):
+    endpoints = {rule.endpoint for rule in service.app.url_map.iter_rules()}
+    assert {name for name in endpoints if name.partition(".")[0] not in NO_DATA} == {*REQUESTS, LINKED_ENDPOINT}
+
+
+def test_every_collection_has_a_shard_key_or_is_named_as_having_none():
+    assert {*INDEXES, *FILE_INDEXES} == {*SHARD_KEYS} | UNSHARDED
+
+
+def test_a_shard_key_begins_an_index_and_every_unique_one():
+    for name, key in SHARD_KEYS.items():
+        indexes = [index.document for index in INDEXES.get(name, ())]
+        found = [(list(index["key"]), index.get("unique", False)) for index in indexes]
+        found += (
+            [([field for field, _ in FILE_INDEXES[name][0]], FILE_INDEXES[name][1])] if name in FILE_INDEXES else []
+        )
+        begun = [unique for fields, unique in found if fields[: len(key)] == [*key]]
+        assert begun.count(True) == [unique for _, unique in found].count(True) >= 1
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("stale", [False, True])
+def test_every_read_has_the_prefix_of_the_shard_key(db, filters, mask, stale):
+    if stale:
+        mark_all_stale(db)
+    found = filters(mask)
+    assert {collection for collection, _ in found} >= {"trips", "served_spans", "served_drivers", "report_files.chunks"}
+    for collection, match in found:
+        first = next(iter(SHARD_KEYS[collection]))
+        assert is_pinned(match.get(first)), (collection, match)
+        assert first != "fleet" or match["fleet"] == "f1"
+
+
+def test_whole_answers_come_from_one_shard_but_for_trips_that_share_a_tracking_id(filters):
+    assert spread(filters()) == {("trips", "tracking_id")}
+
+
+def test_masks_ask_the_shards_of_a_fleet_for_trips_by_driver_and_for_pages_of_drivers(filters):
+    assert spread(filters(MASKS[1])) == {("trips", "tracking_id"), ("trips", "driver_id"), ("drivers",)}
+
+
+def test_what_is_stale_asks_the_shards_of_a_fleet_for_trips_by_day_as_well(db, filters):
+    mark_all_stale(db)
+    found = {("trips", "tracking_id"), ("trips", "driver_id"), ("trips", "day"), ("drivers",)}
+    assert spread(filters()) | spread(filters(MASKS[1])) == found
