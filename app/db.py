@@ -8,7 +8,7 @@ import pymongo
 from flask import current_app
 from pymongo import MongoClient
 from pymongo.database import Database
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 from pymongo.monitoring import CommandListener
 
 from app.config import Config, ConfigError
@@ -73,5 +73,12 @@ def get_db() -> Database[Document]:
 
 
 def ping() -> None:
-    """Ask the store for a sign of life. Raises pymongo's errors."""
-    get_db().command("ping")
+    """Ask the store for a sign of life, of a member that is read. Raises pymongo's errors."""
+    db = get_db()
+    try:
+        db.command("ping", read_preference=db.read_preference)
+    except AutoReconnect as error:
+        # pymongo asks again by itself where it reads, but not where it is given a command.
+        if error.timeout:
+            raise
+        db.command("ping", read_preference=db.read_preference)

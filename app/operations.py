@@ -38,16 +38,16 @@ class Form(NamedTuple):
 class Operation:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
-    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `stored` whether it asks
-    the store, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside JSON, or
-    where it has no `answer` instead: None is a file, which the view returns by itself.
+    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `gated` whether the store
+    has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside JSON,
+    or where it has no `answer` instead: None is a file, which the view returns by itself.
     """
 
     query: Query
     answer: Schema | None = None
     masks: bool = True
     kept: bool = True
-    stored: bool = True
+    gated: bool = True
     unavailable: Schema | None = None
     others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
 
@@ -63,7 +63,7 @@ class Operation:
         varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
         def fetched(*asked: Any) -> Any:
-            if not self.stored:
+            if not self.gated:
                 return view(*asked)
             with store_gate():
                 return view(*asked)

@@ -72,6 +72,7 @@ def test_while_one_request_waits_for_the_store_the_others_do_not(waited_for, pat
     answer = waited_for.get(path)
     assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
     assert answer.headers["Retry-After"] == "2"
+    assert path != "/healthz" or list(answer.json) == list(Unhealthy().fields)
 
 
 @pytest.mark.parametrize(("path", "status"), [("/nothing", 401), ("/drivers?page=0", 401), ("/livez", 200)])
