@@ -6,10 +6,10 @@ PEERS := bench/.venv-peers/.installed bench/.venv-eve/.installed
 NPM := tests/clients/node_modules/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-clients test-large bench bench-growth bench-smoke bench-tools lint lock clean
+.PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-smoke bench-tools lint lock clean
 
 help: ## list what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 17
 
 setup: $(STAMP) ## make .venv from the lock file
 	@:
@@ -31,7 +31,7 @@ run: setup ## serve the API on http://127.0.0.1:8000, with a demonstration fleet
 	@exec $(BIN)/driver-analytics serve --demo
 
 test: setup lint ## lint, types, import contract and the suite
-	@$(BIN)/pytest -n auto -m "not large and not clients"
+	@$(BIN)/pytest -n auto -m "not large and not clients and not resilience"
 
 test-clients: $(NPM) setup ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
 	@$(BIN)/pytest -n auto --dist loadfile -m clients
@@ -44,6 +44,14 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 
 test-large: setup ## what takes minutes: Schemathesis, the import of 100,000 trips
 	@$(BIN)/pytest -m large
+
+test-resilience: resilience-tools setup ## break the store, the service and the network under load, in 10 minutes
+	@$(BIN)/pytest -m resilience $(ARGS)
+
+resilience-tools: export PATH := $(PATH):/usr/sbin
+resilience-tools:
+	@command -v redis-server >/dev/null && command -v haproxy >/dev/null && command -v nginx >/dev/null || \
+		{ echo "These tests need redis-server, haproxy and nginx: apt-get install redis-server haproxy nginx"; exit 1; }
 
 bench: bench-tools setup $(PEERS) ## measure the service beside its floor and its peers, in 20 minutes; ARGS=--quick in 3
 	@$(BIN)/python -m bench $(ARGS)

@@ -4,14 +4,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flask import Flask, Request
+from flask import Flask, Request, Response
 from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
 from werkzeug.routing import MapAdapter
 
 from app import auth, compression, errors, headers, limits, logs, metrics, openapi
 from app.config import API, Config, ConfigError
-from app.db import bounded_client, with_collections
+from app.db import deadline, is_silent, service_client, with_collections
+from app.gate import Gate
 from app.links import Links
 from app.paths import EncodedPaths, RestConverter, SegmentConverter
 from app.views import BLUEPRINTS
@@ -28,17 +29,17 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     if client is None:
         if not config.mongodb_uri:
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
-        client = bounded_client(config.mongodb_uri, event_listeners=metrics.listeners(measured))
+        client = service_client(config, metrics.listeners(measured))
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, db=with_collections(client[config.mongodb_database]))
-    app.extensions["links"] = Links(config)
-    if not config.secret_key:
-        app.logger.warning("SECRET_KEY is not set: report links hold in this process alone")
+    app.extensions.update(store_gate=Gate(is_silent), links=Links(config))
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.
-    logs.register(app)
+    logs.register(app, config.log_level)
+    if not config.secret_key:
+        app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
     metrics.register(app, measured)
     headers.register(app, config)
     compression.register(app)
@@ -64,6 +65,10 @@ class _NoSessions(SessionInterface):
 class _Service(Flask):
     # None is kept, and so none need be looked for at each request.
     session_interface = _NoSessions()
+
+    def full_dispatch_request(self) -> Response:
+        with deadline():
+            return super().full_dispatch_request()
 
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         # Nothing here is asynchronous; Flask looks anew at every hook of every request.

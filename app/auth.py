@@ -4,16 +4,18 @@ from flask import Flask, Request, g, request
 from pymongo.database import Database
 from werkzeug.exceptions import MethodNotAllowed
 
-from app.config import API
+from app.addresses import client_of
+from app.config import API, Config
+from app.db import store_gate
 from app.errors import Forbidden, Unauthorized
 from app.limits import count_failure
 from app.links import Link, Links
 from app.store import Document
-from app.store.keys import LiveKeys, get_key_by_id
+from app.store.keys import Key, LiveKeys, get_key_by_id, is_well_formed
 
 LINKED_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
-    {"health.get_health", "docs.get_document", "docs.get_page", "docs.get_file", LINKED_ENDPOINT}
+    {"health.get_health", "health.get_liveness", "docs.get_document", "docs.get_page", "docs.get_file", LINKED_ENDPOINT}
 )
 SCHEME = "apikey"
 
@@ -21,7 +23,7 @@ SCHEME = "apikey"
 def register(app: Flask) -> None:
     """Make `app` find out the fleet, `g.key.fleet`, before anything else is decided."""
     db = app.extensions["db"]
-    live_keys, links = LiveKeys(db), app.extensions["links"]
+    live_keys, links, config = LiveKeys(db), app.extensions["links"], app.extensions["config"]
 
     @app.before_request
     def authenticate() -> None:
@@ -34,18 +36,33 @@ def register(app: Flask) -> None:
         if asked.endpoint in PUBLIC_ENDPOINTS or not is_under_api(asked.path):
             return
         scheme, _, key = asked.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-        found = live_keys.get(key.strip()) if scheme.lower() == SCHEME else None
+        found = _live_key(live_keys, key.strip()) if scheme.lower() == SCHEME else None
         if found is None:
-            count_failure(asked.remote_addr or "")
+            g.client = _client(asked, config)
+            count_failure(g.client)
             raise Unauthorized
         g.key = found
+
+
+def _live_key(live_keys: LiveKeys, key: str) -> Key | None:
+    if (known := live_keys.known(key)) or not is_well_formed(key):
+        return known
+    with store_gate():
+        return live_keys.ask(key)
+
+
+def _client(asked: Request, config: Config) -> str:
+    return client_of(asked.remote_addr or "", asked.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
 def _live_link(links: Links, db: Database[Document], asked: Request) -> Link:
     """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
     link = links.read((asked.view_args or {}).get("link", ""))
-    key = link and get_key_by_id(db, link.key_id)
-    if link is None or key is None or key.fleet != link.fleet:
+    if link is None:
+        raise Forbidden
+    with store_gate():
+        key = get_key_by_id(db, link.key_id)
+    if key is None or key.fleet != link.fleet:
         raise Forbidden
     return link
 

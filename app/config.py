@@ -1,6 +1,7 @@
 """Every setting of the service: its name in the environment, default, unit and meaning."""
 
 import dataclasses
+import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -9,11 +10,13 @@ from urllib.parse import urlsplit
 
 from limits import RateLimitItem, parse_many
 
+from app.addresses import Network
+
 API = "/api/v1"
 MAX_PORT = 65_535
 # Storages that all workers and hosts share; `memory` is for one process.
 COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb", "mongodb+srv", "memory")
-
+READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest")
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
@@ -87,7 +90,22 @@ def _base_url(text: str) -> str:
 def _mongodb_uri(text: str) -> str:
     if text and not text.startswith(("mongodb://", "mongodb+srv://")):
         raise ValueError("a URI that begins with mongodb:// or mongodb+srv://")
+    if "readpreference=" in text.lower():
+        raise ValueError("a URI without readPreference, for which there is READ_PREFERENCE")
     return text
+
+
+def _read_preference(text: str) -> str:
+    if text not in READ_PREFERENCES:
+        raise ValueError(f"one of {', '.join(READ_PREFERENCES)}")
+    return text
+
+
+def _networks(text: str) -> tuple[Network, ...]:
+    try:
+        return tuple(map(ipaddress.ip_network, _several(text)))
+    except ValueError:
+        raise ValueError("addresses and networks such as '10.0.0.5, 10.1.0.0/16', separated by commas") from None
 
 
 def _counters_uri(text: str) -> str:
@@ -120,6 +138,9 @@ class Config:
 
     mongodb_uri: str = _setting("", "the MongoDB to use; an embedded one where it is empty", _mongodb_uri)
     mongodb_database: str = _setting("driver_analytics", "name of the database", _database)
+    read_preference: str = _setting(
+        "primaryPreferred", f"which members of a replica set are read: {', '.join(READ_PREFERENCES)}", _read_preference
+    )
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
     bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on", _bind)
     metrics_bind: str = _setting("", "address and port to serve metrics for Prometheus on; none where empty", _address)
@@ -127,6 +148,9 @@ class Config:
     rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
     auth_failure_limit: RateLimitItem = _setting(
         "60 per minute", "calls without a valid key from one client address", _rate
+    )
+    trusted_proxies: tuple[Network, ...] = _setting(
+        "", "addresses and networks, separated by commas, whose X-Forwarded-For is believed", _networks
     )
     ratelimit_storage_uri: str = _setting(
         "", "where calls are counted, such as redis://localhost:6379; the MongoDB in use where empty", _counters_uri

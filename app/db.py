@@ -1,20 +1,24 @@
 """The connection to MongoDB."""
 
+import contextlib
+from collections.abc import Sequence
 from typing import Any
 
 import pymongo
 from flask import current_app
 from pymongo import MongoClient
 from pymongo.database import Database
+from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+from pymongo.monitoring import CommandListener
 
-from app.config import ConfigError
+from app.config import Config, ConfigError
+from app.gate import Gate
 from app.store import Document
 from app.store.indexes import VALIDATORS
 
-# The first operation of a request that runs out of time ends it, within 2 seconds: with no server to select, pymongo
-# takes up to half a second more.
-OPERATION_TIMEOUT_MS = 1400
-HEALTH_TIMEOUT_SECONDS = 1.0
+# Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
+# with no server to select, pymongo takes up to half a second more.
+TIMEOUT_SECONDS = 1.2
 
 
 def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
@@ -29,8 +33,30 @@ def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClie
 
 
 def bounded_client(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
-    """Return the client of a worker of the service: every operation is bounded."""
-    return connect(uri, setting, timeoutMS=OPERATION_TIMEOUT_MS, **options)
+    """Return the client of a worker of the service: every operation is bounded, and reads what no failover undoes."""
+    defaults = {"readPreference": "primary", "readConcernLevel": "majority"}
+    return connect(uri, setting, timeoutMS=int(TIMEOUT_SECONDS * 1000), **(defaults | options))
+
+
+def service_client(config: Config, listeners: Sequence[CommandListener] = ()) -> MongoClient[Document]:
+    """Return the client that a worker of the service reads the data with; `listeners` are told of its commands."""
+    return bounded_client(config.mongodb_uri, readPreference=config.read_preference, event_listeners=listeners)
+
+
+def deadline() -> contextlib.AbstractContextManager[Any]:
+    """Return what bounds all that is asked of the store within it."""
+    return pymongo.timeout(TIMEOUT_SECONDS)
+
+
+def is_silent(error: BaseException) -> bool:
+    """Return whether an error means that the store does not answer; one that tells of a slow operation is an answer."""
+    return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
+
+
+def store_gate() -> Gate:
+    """Return the gate of the running app before its store."""
+    gate: Gate = current_app.extensions["store_gate"]
+    return gate
 
 
 def with_collections(db: Database[Document]) -> Database[Document]:
@@ -47,6 +73,12 @@ def get_db() -> Database[Document]:
 
 
 def ping() -> None:
-    """Ask the store for a sign of life. Raises pymongo's errors, within a second or so."""
-    with pymongo.timeout(HEALTH_TIMEOUT_SECONDS):
-        get_db().command("ping")
+    """Ask the store for a sign of life, of a member that is read. Raises pymongo's errors."""
+    db = get_db()
+    try:
+        db.command("ping", read_preference=db.read_preference)
+    except AutoReconnect as error:
+        # pymongo asks again by itself where it reads, but not where it is given a command.
+        if error.timeout:
+            raise
+        db.command("ping", read_preference=db.read_preference)

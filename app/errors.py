@@ -5,14 +5,16 @@ from http import HTTPStatus
 from typing import Any
 
 import marshmallow
-from flask import Flask, Response, current_app, g, request
-from pymongo.errors import ConnectionFailure, ExecutionTimeout, PyMongoError
+from flask import Flask, Response, g, request
+from pymongo.errors import ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
+from app import gate
+from app.logs import get_log
 from app.responses import JSON, json_response, prefers
-from app.store import UnknownDrivers
+from app.store import OutOfShape, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 
@@ -20,6 +22,9 @@ PROBLEM_JSON = "application/problem+json"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # Seconds after which to ask again when the store does not answer: a failover takes a few.
 STORE_RETRY_AFTER = 2
+# What MongoDB answers where a failover is under way: CursorNotFound, ReadConcernMajorityNotAvailableYet,
+# ExceededTimeLimit, and that one member cannot reach another.
+FAILOVER_CODES = {43, 134, 262, 6, 7, 89, 9001}
 
 
 class BaseExtApiException(Exception):
@@ -153,6 +158,11 @@ def register(app: Flask) -> None:
     def unknown_drivers(error: UnknownDrivers) -> Response:
         return _respond(NotFound(f"Not in this fleet: {', '.join(error.driver_ids)}"))
 
+    @app.errorhandler(OutOfShape)
+    def out_of_shape(error: OutOfShape) -> Response:
+        get_log().error("out of shape", document=str(error))
+        return _respond(InternalError())
+
     @app.errorhandler(UnknownMethod)
     def unknown_method(error: UnknownMethod) -> Response:
         allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
@@ -170,14 +180,19 @@ def register(app: Flask) -> None:
             return _respond(InternalError())
         return _respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
+    @app.errorhandler(gate.Closed)
+    def store_awaited(error: gate.Closed) -> Response:
+        return _respond(StoreUnavailable())
+
     @app.errorhandler(PyMongoError)
     def store_failed(error: PyMongoError) -> Response:
-        if error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
-            current_app.logger.warning("store unavailable: %s: %s", type(error).__name__, error)
+        failing_over = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
+        if failing_over or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
+            get_log().warning("the store does not answer", error=f"{type(error).__name__}: {error}")
             return _respond(StoreUnavailable())
         return defect(error)
 
     @app.errorhandler(Exception)
     def defect(error: Exception) -> Response:
-        current_app.logger.error("defect", exc_info=error)
+        get_log().error("defect", exc_info=error)
         return _respond(InternalError())

@@ -3,7 +3,7 @@
 The windows are fixed: one opens with a fleet's first call and closes a period later. That is exact within a window;
 across the edge of two windows up to twice the limit can pass within one period. A call costs one operation of the
 storage, and one more where a worker does not know yet when the window closes. With the storage down the service goes
-on, uncounted, and the log says so.
+on, uncounted, and the log says so; while the storage hangs one thread at a time waits for it.
 """
 
 import functools
@@ -12,6 +12,7 @@ import threading
 import time
 from typing import Any, NamedTuple
 
+import pymongo
 from flask import Flask, Response, current_app, g
 from limits import RateLimitItem
 from limits.storage import MemoryStorage, MongoDBStorage, RedisStorage, Storage, storage_from_string
@@ -21,11 +22,15 @@ from redis.exceptions import ConnectionError, NoScriptError, TimeoutError
 from app.config import Config, ConfigError
 from app.db import bounded_client
 from app.errors import RateLimitExceeded
+from app.gate import Gate
+from app.logs import get_log
 
 POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
 # Redis is as near as the store, and a call waits for it before anything else.
 REDIS_TIMEOUT_SECONDS = 0.5
+# Counters in MongoDB leave time for the answer.
+MONGODB_TIMEOUT_SECONDS = 0.5
 # limits asks Redis for whole seconds, which Redis rounds.
 REDIS_ROUNDING_SECONDS = 0.5
 # A window takes 300 bytes; addresses have one too, and a client may come from very many.
@@ -52,13 +57,15 @@ class Limiter:
         self.storage, self._rounding = storage, rounding
         self._windows: dict[str, tuple[float, int]] = {}
         self._told_of_failure = -math.inf
+        # Each storage raises errors of its own.
+        self._gate = Gate(lambda error: True)
 
     def count(self, limit: RateLimitItem, *identity: str) -> Standing | None:
         """Count a call, and return where that leaves its caller; None where the storage fails."""
         try:
-            count, now, closes_at = self._count(limit.key_for(*identity), limit.get_expiry())
+            with self._gate:
+                count, now, closes_at = self._count(limit.key_for(*identity), limit.get_expiry())
         except Exception as error:
-            # Each storage raises errors of its own.
             self._tell_of_failure(error)
             return None
         left, wait = limit.amount - count, math.floor(closes_at - now) + 1
@@ -81,7 +88,7 @@ class Limiter:
         """Say in the log, once a minute and worker, that calls are not counted."""
         if (now := time.monotonic()) - self._told_of_failure >= SECONDS_BETWEEN_WARNINGS:
             self._told_of_failure = now
-            current_app.logger.warning("the rate limit's storage fails, serving uncounted: %s", error)
+            get_log().warning("the rate limit's storage fails, serving uncounted", error=str(error))
 
 
 def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
@@ -182,6 +189,11 @@ class _ClientStorage(MongoDBStorage):
     def _init_mongo_client(self, uri: str | None, **options: Any) -> MongoClient[Any]:
         client: MongoClient[Any] = options["client"]
         return client
+
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        """Count, and return the count. Raises pymongo's errors."""
+        with pymongo.timeout(MONGODB_TIMEOUT_SECONDS):
+            return super().incr(key, expiry, amount)
 
     def __del__(self) -> None:
         pass

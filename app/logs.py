@@ -1,85 +1,144 @@
-"""The log: a line a request and whatever goes wrong, on standard error, with every key and link blotted out."""
+"""The log: a JSON object a line on standard error, for each request and whatever goes wrong, without keys and links."""
 
+import contextlib
 import logging
 import os
 import re
 import time
+from collections.abc import MutableMapping
 from typing import Any
 
-from flask import Flask, Response, g, request
+import orjson
+import structlog
+from flask import Flask, Response, current_app, g, has_app_context, request
 
 from app.config import API
 from app.store.keys import PREFIX
 
 STANDARD_ERROR = 2
-# What lets in: keys, and report links.
-SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*")
+# What lets in: keys, and report links, also without their path; they begin with a list as base64 has it.
+SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|WyJ[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*")
+REDACTED = r"\1\2[redacted]"
+# One of these is in every text that the pattern finds something in, and is found much sooner.
+MARKS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
+
+FIRST = ("timestamp", "level", "event")
+
+Event = MutableMapping[str, Any]
 
 
-class RedactingFormatter(logging.Formatter):
-    """Formats a record, its traceback included, and blots out what looks like a key or a report link."""
-
-    _second, _told = -1, ""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the text of the record without keys and links."""
-        return SECRETS.sub(r"\1\2[redacted]", super().format(record))
-
-    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
-        """Return the time of the record; what it has in common with the record before is not made anew."""
-        second = int(record.created)
-        if second != self._second:
-            self._told, self._second = super().formatTime(record, "%Y-%m-%d %H:%M:%S"), second
-        return f"{self._told},{record.msecs:03.0f}"
+def get_log() -> Any:
+    """Return the log of the running app: a structlog logger, `get_log().warning("what happened", more=...)`."""
+    return current_app.extensions["log"]
 
 
-class LineHandler(logging.Handler):
-    """Writes each record to standard error at once, in one piece, so that threads need no lock between them."""
+def name_request(logger: Any, method: str, event: Event) -> Event:
+    """Add the id of the request that an event belongs to, if any."""
+    if has_app_context() and "request_id" in g:
+        event["request_id"] = g.request_id
+    return event
 
-    def createLock(self) -> None:
-        """Make none."""
-        self.lock = None
+
+def render(logger: Any, method: str, event: Event) -> bytes:
+    """Return the line of an event: JSON, with what looks like a key or a report link blotted out."""
+    event = {**{name: event.pop(name) for name in FIRST}, **event}
+    try:
+        line = orjson.dumps(event, default=str)
+    except TypeError:
+        # A client may send what is no UTF-8.
+        line = orjson.dumps({name: _utf8(str(value)) for name, value in event.items()})
+    if any(mark in line for mark in MARKS):
+        told = orjson.loads(line)
+        line = orjson.dumps(
+            {name: SECRETS.sub(REDACTED, value) if isinstance(value, str) else value for name, value in told.items()}
+        )
+    return line
+
+
+def _utf8(text: str) -> str:
+    return text.encode(errors="backslashreplace").decode()
+
+
+PROCESSORS = (
+    name_request,
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper("iso"),
+    structlog.processors.format_exc_info,
+    render,
+)
+
+
+def _write(line: bytes) -> None:
+    # In one piece, so that threads need no lock between them. Nobody may be there to read it any more.
+    with contextlib.suppress(OSError):
+        os.write(STANDARD_ERROR, line + b"\n")
+
+
+class _StandardError:
+    debug = info = warning = error = critical = staticmethod(_write)
+
+
+def make_logger(level: int) -> Any:
+    """Return a structlog logger that writes what is of a level (of `logging`) or above it."""
+    wrapper = structlog.make_filtering_bound_logger(level)
+    return structlog.wrap_logger(_StandardError(), PROCESSORS, wrapper, dict, cache_logger_on_first_use=True).bind()
+
+
+class JsonHandler(logging.Handler):
+    """Writes what libraries log, in the same form."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._logger = make_logger(logging.NOTSET)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
         try:
-            os.write(STANDARD_ERROR, (self.format(record) + "\n").encode(errors="backslashreplace"))
+            # Levels in between are those below them.
+            level = max(logging.DEBUG, record.levelno // 10 * 10)
+            about = {"exc_info": record.exc_info} if record.exc_info else {}
+            self._logger.log(min(level, logging.CRITICAL), "%s", record.getMessage(), logger=record.name, **about)
         except Exception:
             self.handleError(record)
 
 
-def settings(level: str) -> dict[str, Any]:
-    """Return the logging configuration (logging.config.dictConfig) of the service and of gunicorn under it."""
+def settings() -> dict[str, Any]:
+    """Return the logging configuration (logging.config.dictConfig) of gunicorn, and of what it runs."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"line": {"()": RedactingFormatter, "format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
-        "handlers": {"stderr": {"()": LineHandler, "formatter": "line"}},
+        "handlers": {"stderr": {"()": JsonHandler}},
         "root": {"level": "WARNING", "handlers": ["stderr"]},
-        "loggers": {
-            "app": {"level": level},
-            "gunicorn.error": {"level": "WARNING", "handlers": ["stderr"], "propagate": False},
-        },
+        "loggers": {"gunicorn.error": {"level": "WARNING", "handlers": ["stderr"], "propagate": False}},
     }
 
 
-def register(app: Flask) -> None:
-    """Log a line for every answer of `app`. It names the route, not the path, which may hold anything."""
+def register(app: Flask, level: str) -> None:
+    """Log a line for every answer of `app`, at INFO. It names the route, not the path, which may hold anything."""
+    told = logging.getLevelNamesMapping()[level]
+    # What the store logs, which knows no application.
+    library = logging.getLogger(__package__)
+    library.handlers, library.propagate = [JsonHandler()], False
+    log = app.extensions["log"] = make_logger(told)
 
     @app.before_request
     def start() -> None:
         g.started = time.perf_counter()
 
     @app.after_request
-    def log(response: Response) -> Response:
-        if app.logger.isEnabledFor(logging.INFO):
+    def tell(response: Response) -> Response:
+        if told <= logging.INFO:
             own, asked = g._get_current_object(), request._get_current_object()  # type: ignore[attr-defined]
             key = own.get("key") or own.get("link")
-            message = (
-                f"{asked.method} {asked.url_rule or '(unknown path)'} {response.status_code} "
-                f"{(time.perf_counter() - own.started) * 1000:.1f}ms {response.headers.get('Content-Length', 0)}B "
-                f"fleet={key.fleet if key else '-'} key={key.key_id if key else '-'} request_id={own.request_id}"
+            log.info(
+                "request",
+                method=asked.method,
+                route=asked.url_rule and asked.url_rule.rule,
+                status=response.status_code,
+                duration_ms=round((time.perf_counter() - own.started) * 1000, 1),
+                bytes=response.content_length,
+                fleet=key and key.fleet,
+                key_id=key and key.key_id,
+                client=own.get("client"),
             )
-            # Where in the code a request's line comes from need not be found out each time.
-            app.logger.handle(app.logger.makeRecord(app.logger.name, logging.INFO, __file__, 0, message, (), None))
         return response

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from flask import Request, Response, g, request
 from marshmallow import Schema
 
+from app.db import store_gate
 from app.responses import JSON, MASK_HEADER, Revalidation, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import arranger, masked
@@ -37,15 +38,16 @@ class Form(NamedTuple):
 class Operation:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
-    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `unavailable` its own
-    shape of a 503. `others` are the media types that it answers with beside JSON, or where it has no `answer` instead:
-    None is a file, which the view returns by itself.
+    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `gated` whether the store
+    has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside JSON,
+    or where it has no `answer` instead: None is a file, which the view returns by itself.
     """
 
     query: Query
     answer: Schema | None = None
     masks: bool = True
     kept: bool = True
+    gated: bool = True
     unavailable: Schema | None = None
     others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
 
@@ -60,6 +62,12 @@ class Operation:
         forms = [(kind, form) for kind, form in self.others.items() if form]
         varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
+        def fetched(*asked: Any) -> Any:
+            if not self.gated:
+                return view(*asked)
+            with store_gate():
+                return view(*asked)
+
         # What is right on a day stays so until it ends, and clients ask the same again.
         @functools.lru_cache(MAX_KNOWN_QUERIES)
         def parsed(query_string: bytes, day: int, *path: tuple[str, str]) -> dict[str, Any]:
@@ -70,18 +78,18 @@ class Operation:
             sent: Request = request._get_current_object()  # type: ignore[attr-defined]
             asked = parsed(sent.query_string, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
-                plain: Response = view(asked)
+                plain: Response = fetched(asked)
                 return plain
             for kind, form in forms:
                 if prefers(sent, kind, *TAKES_JSON):
                     revalidation = Revalidation(sent, g.key.fleet, "", varies, kind)
-                    return revalidation.respond(view(asked, whole, revalidation.seen), form.make)
+                    return revalidation.respond(fetched(asked, whole, revalidation.seen), form.make)
             mask = sent.environ.get(MASK_VARIABLE, "")
             fields = masked(whole, mask)
             if not self.kept:
-                return json_response(arranger(fields, whole)(view(asked)))
+                return json_response(arranger(fields, whole)(fetched(asked)))
             revalidation = Revalidation(sent, g.key.fleet, mask, varies)
-            return revalidation.respond(view(asked, fields, revalidation.seen))
+            return revalidation.respond(fetched(asked, fields, revalidation.seen))
 
         run.operation = self  # type: ignore[attr-defined]
         return run

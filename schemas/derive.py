@@ -1,6 +1,7 @@
-"""What follows from a shape: its fields, their projection, an example, and the validator that guards the store."""
+"""What follows from a shape: its fields, their projection, an example, the store's validator, a check of documents."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from marshmallow import Schema, fields
@@ -36,6 +37,42 @@ def projection(asked: Fields, prefix: str = "") -> dict[str, int]:
     for name, below in asked.items():
         paths |= {prefix + name: 1} if below is None else projection(below, f"{prefix}{name}.")
     return paths if prefix else {"_id": 0, **paths}
+
+
+def element_of(shape: type[Schema], name: str) -> type[Schema]:
+    """Return the shape of what a field holds, or lists."""
+    return type(_nested(_declared(shape)[name]))  # type: ignore[return-value]
+
+
+def fits(shape: type[Schema], asked: Fields) -> Callable[[Any], bool]:
+    """Return what tells whether a document of the store has all these fields of a shape, of their types."""
+    parts = [(name, _part_fits(_declared(shape)[name], below)) for name, below in asked.items()]
+    return lambda document: (
+        isinstance(document, dict) and all(name in document and part(document[name]) for name, part in parts)
+    )
+
+
+@functools.cache
+def _declared(shape: type[Schema]) -> dict[str, fields.Field[Any]]:
+    return shape().fields
+
+
+def _part_fits(field: fields.Field[Any], asked: Fields | None) -> Callable[[Any], bool]:
+    if isinstance(field, fields.List):
+        one = _part_fits(field.inner, asked)
+        return lambda value: isinstance(value, list) and all(map(one, value))
+    nested, nullable = _nested(field), field.allow_none
+    if nested is None:
+        types = tuple(field.types)  # type: ignore[attr-defined]
+        # To Python, true is an integer.
+        takes_bool = bool in types
+        return lambda value: (
+            nullable if value is None else isinstance(value, types) and isinstance(value, bool) == takes_bool
+        )
+    if isinstance(field, RawObject):
+        return lambda value: isinstance(value, dict)
+    whole = fits(type(nested), asked or {})
+    return lambda value: (nullable and value is None) or whole(value)
 
 
 def always_present(field: fields.Field[Any]) -> bool:

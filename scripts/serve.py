@@ -12,7 +12,7 @@ from pymongo import MongoClient
 
 from app import create_app
 from app.config import Config, ConfigError
-from app.db import bounded_client
+from app.db import service_client
 from app.links import make_secret
 from app.store import Document
 from scripts.demo import prepare_demo
@@ -45,7 +45,7 @@ def serve(demo: bool) -> None:
             client, greeting = _memory(config, error, greeting)
         else:
             # What a worker cannot use is told here, in one line.
-            with bounded_client(config.mongodb_uri) as probe:
+            with service_client(config) as probe:
                 create_app(config, probe)
             if demo:
                 with open_store(config) as db:

@@ -62,7 +62,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "forwarder_headers": "",
             "control_socket_disable": True,
             "logger_class": _Log,
-            "logconfig_dict": log_settings(self._config.log_level),
+            "logconfig_dict": log_settings(),
             "on_starting": self._listen,
             "pre_fork": self._prepare,
             "when_ready": self._greet,

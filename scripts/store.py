@@ -5,16 +5,18 @@ import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 from bson import ObjectId
 from pymongo.database import Database
-from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, PyMongoError, WriteError
 
 from app.config import Config
 from app.db import connect
-from app.store import Document
+from app.store import NAMES, Document
 from app.store.indexes import INDEXES, VALIDATORS
+from app.store.served import MALFORMED
 from scripts.embedded import MongodFailed, NoMongod, embedded_mongod
 
 Store = Database[Document]
@@ -25,6 +27,8 @@ NAMESPACE_EXISTS = 48
 # How long a writer may show no sign of life, each batch being one, before another takes over.
 LEASE_SECONDS = 30
 WAIT_SECONDS = 0.5
+# Documents of each collection that a message names.
+MAX_NAMED = 5
 
 
 def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
@@ -46,7 +50,9 @@ def open_store(config: Config | None = None) -> Iterator[Store]:
             uri = enter_mongodb(stack, config)
         except NoMongod as error:
             raise click.ClickException(str(error)) from None
-        client = stack.enter_context(connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS))
+        client = stack.enter_context(
+            connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS, readPreference="primary")
+        )
         db = client[config.mongodb_database]
         prepare(db)
         yield db
@@ -75,19 +81,37 @@ def fleets(db: Store, fleet: str | None) -> list[str]:
     return known if fleet is None else [fleet]
 
 
+def misfits(db: Store, fleet: str) -> list[str]:
+    """Return the names of some documents of a fleet that the validators would have refused, if there are any."""
+    return [
+        f"{name} {found}"
+        for name, validator in VALIDATORS.items()
+        for found in db[name].find({"fleet": fleet, "$nor": [validator]}, NAMES).limit(MAX_NAMED)
+    ]
+
+
 class Writer:
-    """The right to write to one fleet, to be renewed before each batch."""
+    """The right to write to one fleet, to be renewed before each batch.
+
+    What goes wrong because of documents that were put there past the validators ends with a click.ClickException that
+    names them.
+    """
 
     def __init__(self, db: Store, fleet: str) -> None:
-        self._writers, self._held = db.writers, {"fleet": fleet, **_this_process(), "beat": str(ObjectId())}
+        self._db, self._fleet, self._writers = db, fleet, db.writers
+        self._held = {"fleet": fleet, **_this_process(), "beat": str(ObjectId())}
 
     def __enter__(self) -> "Writer":
         self.acquire()
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         with contextlib.suppress(PyMongoError):
             self.release()
+        if isinstance(error, (*MALFORMED, WriteError, BulkWriteError)) and (found := misfits(self._db, self._fleet)):
+            raise click.ClickException(
+                f"Documents of the fleet {self._fleet} are out of shape; correct or delete them: {'; '.join(found)}"
+            ) from error
 
     def acquire(self) -> None:
         """Wait for whoever writes to the fleet; take over from one that has died."""

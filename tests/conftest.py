@@ -153,6 +153,18 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 
 
 @pytest.fixture
+def patient(monkeypatch) -> None:
+    """Give a request all the time that it takes."""
+    monkeypatch.setattr("app.db.TIMEOUT_SECONDS", 1000)
+
+
+@pytest.fixture
+def log(capfd) -> Callable[[], list[dict[str, Any]]]:
+    """Return the lines that were logged since it was called last."""
+    return lambda: [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+
+
+@pytest.fixture
 def write_lines(tmp_path) -> Callable[..., Path]:
     """Write an NDJSON file of documents, or of lines as they are; gzip where its name says so."""
 

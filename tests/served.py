@@ -18,6 +18,7 @@ from scripts.store import prepare
 
 COMMAND = Path(sys.executable).with_name("driver-analytics")
 START_SECONDS = 120
+POLL_SECONDS = 0.02
 
 
 def free_port():
@@ -27,11 +28,13 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def until(holds):
-    """Wait for something to hold."""
-    deadline = time.monotonic() + START_SECONDS
+def until(holds, seconds=START_SECONDS):
+    """Wait for something to hold; return how many seconds that took."""
+    began = time.monotonic()
     while not holds():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < began + seconds
+        time.sleep(POLL_SECONDS)
+    return time.monotonic() - began
 
 
 class Served:

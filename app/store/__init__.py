@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from pymongo.collection import Collection
+
 Document = dict[str, Any]
+# What a document is known by, of which each collection has some.
+NAMES = dict.fromkeys(("fleet", "driver_id", "trip_id", "day"), 1)
 
 
 class UnknownDrivers(LookupError):
@@ -11,3 +15,10 @@ class UnknownDrivers(LookupError):
     def __init__(self, driver_ids: list[str]) -> None:
         super().__init__(driver_ids)
         self.driver_ids = driver_ids
+
+
+class OutOfShape(Exception):
+    """A document that the store's validators would have refused; the text names it."""
+
+    def __init__(self, collection: Collection[Document], match: Document, **which: Any) -> None:
+        super().__init__(f"{collection.name} {collection.find_one(match, NAMES, **which)}")

@@ -41,6 +41,8 @@ class Counts:
     def __init__(self, packed: Mapping[str, Any] | None = None) -> None:
         self._arrays = {name: array(kind, (packed or {}).get(name, b"")) for name, kind in self.packed.items()}
         self.keys, self.counts, self.ends = itertools.islice(self._arrays.values(), 3)
+        if len(set(map(len, self._arrays.values()))) > 1:
+            raise ValueError("packed arrays of different lengths")
 
     def stored(self) -> Document:
         """Return what the store holds of them."""

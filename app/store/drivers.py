@@ -3,11 +3,11 @@
 from pymongo import ASCENDING
 from pymongo.database import Database
 
-from app.store import Document, UnknownDrivers
+from app.store import Document, OutOfShape, UnknownDrivers
 from app.store.buckets import VERSION_BYTES
 from app.store.page import Asked, find_counted_page, find_page
-from app.store.served import COUNT, PAGE_ROWS, Found, Seen, joined
-from schemas.derive import Fields, fields_of, projection
+from app.store.served import COUNT, PAGE_ROWS, Found, Seen, from_served, joined
+from schemas.derive import Fields, fields_of, fits, projection
 from schemas.driver import Driver
 from schemas.mask import arranger
 from schemas.page import DriverPage
@@ -26,36 +26,46 @@ def find_drivers(
 
     Indexes: (fleet, number, first), and where masked or stale (fleet, driver_id).
     """
-    asked = Asked(page, limit, fields, PAGE)
-    pages = _pages(db, fleet, asked, ALL if seen is None and fields is PAGE else ABOUT)
+    asked = Asked(page, limit, fields, DriverPage)
+    served = _find_served(db, fleet, asked, seen)
+    return served or Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked), None)
+
+
+@from_served
+def _find_served(db: Database[Document], fleet: str, asked: Asked, seen: Seen | None) -> Found | None:
+    whole = asked.fields is PAGE
+    pages = _pages(db, fleet, asked, ALL if seen is None and whole else ABOUT)
     if pages is None:
-        return Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked), None)
+        return None
     (count, *listed), first = pages, asked.skip % PAGE_ROWS
     version = b"".join([count["count"].to_bytes(VERSION_BYTES), *(doc["version"] for doc in listed)])
     if seen is not None:
-        known = seen(version)
-        return Found(None, version) if known else find_drivers(db, fleet, page=page, limit=limit, fields=fields)
-    if fields is not PAGE:
+        return Found(None, version) if seen(version) else _find_served(db, fleet, asked, None)
+    if not whole:
         match = {"fleet": fleet, "driver_id": {"$gte": listed[0]["first"] if listed else ""}}
         content = find_counted_page(db.drivers, match, BY_ID, asked, count["count"], first)
-        if content is None:
-            return Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked), None)
-        return Found(content, version)
-    rows = [row for doc in listed for row in doc["rows"]][first : first + limit]
+        return None if content is None else Found(content, version)
+    rows = [row for doc in listed for row in doc["rows"]][first : first + asked.limit]
     return Found(asked.content(joined(rows), count["count"]), version)
 
 
 def find_by_id(
     db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER
 ) -> dict[str, Document]:
-    """Return the `fields` of the drivers, by driver_id. Index: (fleet, driver_id). Raises UnknownDrivers."""
+    """Return the `fields` of the drivers, by driver_id. Index: (fleet, driver_id).
+
+    Raises UnknownDrivers, and OutOfShape.
+    """
     wanted = projection({**fields, "driver_id": None})
-    arrange = arranger(fields, DRIVER)
+    arrange, sound = arranger(fields, DRIVER), fits(Driver, fields)
     cursor = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}, wanted)
-    found = {driver["driver_id"]: arrange(driver) for driver in cursor}
+    found = {driver["driver_id"]: driver for driver in cursor}
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in found]:
         raise UnknownDrivers(unknown)
-    return found
+    for driver_id, driver in found.items():
+        if not sound(driver):
+            raise OutOfShape(db.drivers, {"fleet": fleet, "driver_id": driver_id})
+    return {driver_id: arrange(driver) for driver_id, driver in found.items()}
 
 
 def _pages(db: Database[Document], fleet: str, asked: Asked, fields: dict[str, int]) -> list[Document] | None:

@@ -34,25 +34,29 @@ class Key(NamedTuple):
 
 
 class LiveKeys:
-    """The keys of a store that let in, each asked for at most every SECONDS_KNOWN, whichever thread wants it."""
+    """The keys of a store that let in, each known for SECONDS_KNOWN, to whichever thread wants it."""
 
     def __init__(self, db: Database[Document]) -> None:
         self._db = db
         self._known: dict[str, tuple[float, Key]] = {}
 
-    def get(self, key: str) -> Key | None:
-        """Return the Key as get_key does, or did lately: a revoked one may let in for SECONDS_KNOWN yet."""
-        name, now = digest(key), time.time()
-        if known := self._known.get(name):
+    def known(self, key: str) -> Key | None:
+        """Return the Key that the store lately told of: a revoked one may let in for SECONDS_KNOWN yet."""
+        if known := self._known.get(digest(key)):
             asked_at, found = known
             # A clock set back makes nothing known for longer.
-            if 0 <= now - asked_at < SECONDS_KNOWN and not _has_expired(found.expires_at):
+            if 0 <= time.time() - asked_at < SECONDS_KNOWN and not _has_expired(found.expires_at):
                 return found
+        return None
+
+    def ask(self, key: str) -> Key | None:
+        """Return the Key as get_key does."""
+        now = time.time()
         if answer := get_key(self._db, key):
             # Only what lets in is kept, so that nobody without a key can fill this.
             if len(self._known) >= MAX_KNOWN_KEYS:
                 self._known.clear()
-            self._known[name] = now, answer
+            self._known[digest(key)] = now, answer
         return answer
 
 

@@ -1,26 +1,40 @@
 """One page of an ordered query."""
 
+import logging
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from marshmallow import Schema
 from orjson import Fragment
 from pymongo.collection import Collection
 
-from app.store import Document
-from schemas.derive import Fields, projection
+from app.store import Document, OutOfShape
+from schemas.derive import Fields, element_of, fields_of, fits, projection
 from schemas.mask import arranger
 
 # While trips are being written, what one answer tells may have to be read again; very rarely more than once.
 ATTEMPTS = 5
 
+Order = list[tuple[str, int]]
+log = logging.getLogger(__name__)
+
 
 class Asked(NamedTuple):
-    """Which page, from 1, of `limit` records, and which `fields` of those of a `whole` one."""
+    """Which page, from 1, of `limit` records, and which `fields` of a `shape`, such as TripDetailPage.
+
+    A record that is out of shape is left out of the page, and told of in the log; `strictly` it is OutOfShape.
+    """
 
     page: int
     limit: int
     fields: Fields
-    whole: Fields
+    shape: type[Schema]
+    strictly: bool = False
+
+    @property
+    def whole(self) -> Fields:
+        """The fields of a whole page."""
+        return fields_of(self.shape)
 
     @property
     def skip(self) -> int:
@@ -49,9 +63,7 @@ class Asked(NamedTuple):
         return {field: values[field] for field in self.fields}
 
 
-def find_page(
-    collection: Collection[Document], match: Document, order: list[tuple[str, int]], asked: Asked
-) -> Document:
+def find_page(collection: Collection[Document], match: Document, order: Order, asked: Asked) -> Document:
     """Return the page of the matching documents that is asked for, as a dict of its `fields`.
 
     Records are projected to what is asked of them. What is written between counting and finding them is read again.
@@ -61,28 +73,46 @@ def find_page(
         records = _find_records(collection, match, order, asked, count, asked.skip)
         if asked.fits(records, count):
             break
-    return asked.content(records or [], count)
+    return asked.content(_arranged(collection, match, order, asked, asked.skip, records or []), count)
 
 
 def find_counted_page(
-    collection: Collection[Document], match: Document, order: list[tuple[str, int]], asked: Asked, count: int, skip: int
+    collection: Collection[Document], match: Document, order: Order, asked: Asked, count: int, skip: int
 ) -> Document | None:
     """Return the same where it is known how many there are in all, and how many that match come before the page.
 
     None where they are not so many: some were written since.
     """
     records = _find_records(collection, match, order, asked, count, skip)
-    return asked.content(records or [], count) if asked.fits(records, count) else None
+    if not asked.fits(records, count):
+        return None
+    return asked.content(_arranged(collection, match, order, asked, skip, records or []), count)
 
 
 def _find_records(
-    collection: Collection[Document], match: Document, order: list[tuple[str, int]], asked: Asked, count: int, skip: int
+    collection: Collection[Document], match: Document, order: Order, asked: Asked, count: int, skip: int
 ) -> list[Document] | None:
     """Return the records of a page, or None where none are asked for."""
     if asked.records not in asked.fields:
         return None
     if asked.skip >= count:
         return []
-    wanted = asked.fields[asked.records] or {}
-    found = collection.find(match, projection(wanted)).sort(order).skip(skip).limit(asked.limit)
-    return list(map(arranger(wanted, asked.whole[asked.records] or {}), found))
+    wanted = projection(asked.fields[asked.records] or {})
+    return list(collection.find(match, wanted).sort(order).skip(skip).limit(asked.limit))
+
+
+def _arranged(
+    collection: Collection[Document], match: Document, order: Order, asked: Asked, skip: int, records: list[Document]
+) -> list[Document]:
+    """Return the records, found after `skip` others, in the order asked for."""
+    wanted = asked.fields.get(asked.records) or {}
+    sound = fits(element_of(asked.shape, asked.records), wanted)
+    if not all(map(sound, records)):
+        for number, record in enumerate(records):
+            if not sound(record):
+                error = OutOfShape(collection, match, sort=order, skip=skip + number)
+                if asked.strictly:
+                    raise error
+                log.error("out of shape, and left out: %s", error)
+        records = list(filter(sound, records))
+    return list(map(arranger(wanted, asked.whole[asked.records] or {}), records))

@@ -9,14 +9,17 @@
 
 `served_drivers` has the driver list, PAGE_ROWS a page, and at COUNT how long it is. A version changes with what its
 document holds. What is being written, or was when a command was killed, is marked stale, and answered from `drivers`
-and `trips` instead; so is what is not there.
+and `trips` instead; so is what is not there, or out of shape.
 """
 
+import functools
 import hashlib
+import logging
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from orjson import Fragment
+from pymongo.database import Database
 
 from app.store import Document
 from app.store.buckets import VERSION_BYTES
@@ -24,6 +27,12 @@ from app.store.buckets import VERSION_BYTES
 DRIVER = ""
 PAGE_ROWS = 100
 COUNT = -1
+
+# What comes of documents that are not as they should be.
+MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 # Tells whether the client holds the answer of a version.
 Seen = Callable[[bytes], bool]
@@ -34,6 +43,27 @@ class Found(NamedTuple):
 
     content: Document | None
     version: bytes | None
+
+
+def from_served(read: Callable[..., T]) -> Callable[..., T | None]:
+    """Make `read`, of a database, a fleet and more, return None where what it read is out of shape, and log that."""
+
+    @functools.wraps(read)
+    def run(db: Database[Document], fleet: str, *more: Any, **about: Any) -> T | None:
+        try:
+            return read(db, fleet, *more, **about)
+        except MALFORMED:
+            log.exception("out of shape, and not used: what is served of fleet %s, %s", fleet, (*more, about))
+            return None
+
+    return run
+
+
+def text_of(document: Document) -> Fragment:
+    """Return the JSON text of a document. Raises TypeError where it is none."""
+    if not isinstance(document["text"], bytes):
+        raise TypeError(f"text is {type(document['text'])}")
+    return Fragment(document["text"])
 
 
 def joined(rows: list[bytes]) -> Fragment:

@@ -11,10 +11,12 @@ from pymongo.database import Database
 
 from app.store import Document, pipelines
 from app.store.buckets import MS_PER_DAY, Counts, midnight, utc_date
+from app.store.served import from_served
 
 MANY = 100
 
 
+@from_served
 def find_counts(db: Database[Document], fleet: str, tracking_id: str, ended_by: int) -> Counts | None:
     """Return how many trips with the tracking id had ended by `ended_by` (epoch ms), or None where that is not known.
 

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from orjson import Fragment
 from pymongo.database import Database
 
 from app.store import Document, pipelines
@@ -14,10 +13,11 @@ from app.store.buckets import VERSION_BYTES
 from app.store.drivers import find_by_id
 from app.store.page import ATTEMPTS
 from app.store.pipelines import DAILY, WEEKLY, Days
-from app.store.served import DRIVER, Found, Seen, week_span
-from schemas.derive import Fields, fields_of, projection
+from app.store.served import DRIVER, Found, Seen, from_served, text_of, week_span
+from schemas.derive import Fields, fields_of, fits, projection
 from schemas.mask import arranger
 from schemas.page import DailyAggregates, WeeklyAggregates
+from schemas.summary import DailySummary
 
 DAYS_A_WEEK = 7
 ABOUT = {"_id": 0, "driver_id": 1, "span": 1, "stale": 1, "version": 1}
@@ -32,8 +32,9 @@ def find_daily(
     days = [{"driver_id": driver_id, "date": date} for driver_id in driver_ids]
     wanted = {"_id": 0, "day": 1, "stale": 1, **projection(fields, "summary.")}
     found = list(db.daily_summaries.find({"fleet": fleet, "day": {"$in": days}}, wanted))
-    if stale := [doc["day"] for doc in found if "stale" in doc]:
-        found = [doc for doc in found if "stale" not in doc]
+    sound = fits(DailySummary, fields)
+    if stale := [doc["day"] for doc in found if "stale" in doc or not sound(doc.get("summary"))]:
+        found = [doc for doc in found if doc["day"] not in stale]
         found += db.trips.aggregate(pipelines.daily_summaries(fleet, stale, fields))
     arrange = arranger(fields, DAILY)
     return {doc["day"]["driver_id"]: arrange(doc["summary"]) for doc in found}
@@ -87,27 +88,41 @@ def find_aggregates(
 
     Indexes: (fleet, driver_id, span), and where masked or stale those of the period's own reads. Raises UnknownDrivers.
     """
+    served = _find_served(db, fleet, period, driver_ids, start_date, fields, seen)
+    return served or Found(_agreed(functools.partial(_made, db, fleet, period, driver_ids, start_date, fields)), None)
+
+
+@from_served
+def _find_served(
+    db: Database[Document],
+    fleet: str,
+    period: Period,
+    driver_ids: list[str],
+    start_date: str,
+    fields: Fields,
+    seen: Seen | None,
+) -> Found | None:
     span, whole = period.span(start_date), seen is None and fields is period.whole
     match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "span": {"$in": [DRIVER, span]}}
+    same_asked = (db, fleet, period, driver_ids, start_date, fields)
     found = {(doc["driver_id"], doc["span"]): doc for doc in db.served_spans.find(match, TEXT if whole else ABOUT)}
     drivers = [found.get((driver_id, DRIVER), STALE) for driver_id in driver_ids]
-    made = functools.partial(_made, db, fleet, period, driver_ids, start_date, fields)
     if any("stale" in driver for driver in drivers):
-        return Found(_agreed(made), None)
+        return None
     summaries = [found.get((driver_id, span)) for driver_id in driver_ids]
     version = b"".join(doc["version"] if doc else bytes(VERSION_BYTES) for doc in (*drivers, *summaries))
     if seen is not None:
         known = seen(version)
-        return Found(None, version) if known else find_aggregates(db, fleet, period, driver_ids, start_date, fields)
+        return Found(None, version) if known else _find_served(*same_asked, None)
     if not whole:
-        content = made()
+        content = _made(*same_asked)
         asked = "driving_summary" in (fields.get("data") or {})
         same = not asked or found == {
             (doc["driver_id"], doc["span"]): doc for doc in db.served_spans.find(match, ABOUT)
         }
-        return Found(content, version) if same else Found(_agreed(made), None)
+        return Found(content, version) if same else None
     rows = [
-        {"driver_info": Fragment(driver["text"]), "driving_summary": Fragment(summary["text"]) if summary else None}
+        {"driver_info": text_of(driver), "driving_summary": text_of(summary) if summary else None}
         for driver, summary in zip(drivers, summaries, strict=True)
     ]
     return Found({"data": rows}, version)

@@ -7,11 +7,11 @@ from orjson import Fragment
 from pymongo import ASCENDING
 from pymongo.database import Database
 
-from app.store import Document
+from app.store import Document, OutOfShape
 from app.store.buckets import VERSION_BYTES, Buckets, Counts, utc_date
 from app.store.drivers import find_by_id
 from app.store.page import ATTEMPTS, Asked, find_counted_page, find_page
-from app.store.served import DRIVER, Found, Seen, joined
+from app.store.served import DRIVER, Found, Seen, from_served, joined
 from app.store.sharing import find_counts
 from schemas.derive import Fields, fields_of
 from schemas.page import TripDetailPage, TripSummaryPage
@@ -51,24 +51,36 @@ def find_driver_trips(
     Both are epoch ms. Summary form, oldest first. Indexes: (fleet, driver_id, span), and where masked or stale (fleet,
     driver_id, trip_start_time, trip_id, trip_end_time). Raises UnknownDrivers.
     """
-    asked = Asked(page, limit, fields, SUMMARY_PAGE)
-    match = {"fleet": fleet, "driver_id": driver_id, "trip_end_time": {"$lte": ended_by}}
+    asked = Asked(page, limit, fields, TripSummaryPage)
+    served = _find_served(db, fleet, driver_id, asked, start, ended_by, seen)
+    if served is None:
+        find_by_id(db, fleet, [driver_id], {})
+        served = Found(find_page(db.trips, _match(fleet, driver_id, start, ended_by), OLDEST_FIRST, asked), None)
+    return served
+
+
+def _match(fleet: str, driver_id: str, start: int, ended_by: int) -> Document:
+    times = {"trip_start_time": {"$gte": start}, "trip_end_time": {"$lte": ended_by}}
+    return {"fleet": fleet, "driver_id": driver_id, **times}
+
+
+@from_served
+def _find_served(
+    db: Database[Document], fleet: str, driver_id: str, asked: Asked, start: int, ended_by: int, seen: Seen | None
+) -> Found | None:
     buckets = _buckets(db, fleet, driver_id, start, ended_by)
-    if buckets is not None:
-        count, version = buckets.count, buckets.version
-        if seen is not None and seen(version):
-            return Found(None, version)
-        if fields is not SUMMARY_PAGE:
-            near, skip = buckets.seek(asked.skip) if asked.skip < count else (start, 0)
-            after = {**match, "trip_start_time": {"$gte": near}}
-            content = find_counted_page(db.trips, after, OLDEST_FIRST, asked, count, skip)
-            if content is not None:
-                return Found(content, version)
-        elif (rows := _rows(db, fleet, driver_id, buckets, asked, ended_by)) is not None:
-            return Found(asked.content(rows, count), version)
-    find_by_id(db, fleet, [driver_id], {})
-    match["trip_start_time"] = {"$gte": start}
-    return Found(find_page(db.trips, match, OLDEST_FIRST, asked), None)
+    if buckets is None:
+        return None
+    count, version = buckets.count, buckets.version
+    if seen is not None and seen(version):
+        return Found(None, version)
+    if asked.fields is SUMMARY_PAGE:
+        rows = _rows(db, fleet, driver_id, buckets, asked, ended_by)
+        return None if rows is None else Found(asked.content(rows, count), version)
+    near, skip = buckets.seek(asked.skip) if asked.skip < count else (start, 0)
+    after = _match(fleet, driver_id, near, ended_by)
+    content = find_counted_page(db.trips, after, OLDEST_FIRST, asked, count, skip)
+    return None if content is None else Found(content, version)
 
 
 def _buckets(db: Database[Document], fleet: str, driver_id: str, start: int, ended_by: int) -> Buckets | None:
@@ -121,9 +133,9 @@ def find_trips(
     """Find the `fields` of a Trip page: the trips with this `trip_id` or `tracking_id` that had ended by `ended_by`.
 
     Detail form, oldest first; `ended_by` is epoch ms. Indexes: (fleet, trip_id), (fleet, tracking_id, trip_start_time,
-    trip_id, trip_end_time); of `served_trackings` (fleet, tracking_id).
+    trip_id, trip_end_time); of `served_trackings` (fleet, tracking_id). Raises OutOfShape.
     """
-    asked = Asked(page, limit, fields, DETAIL_PAGE)
+    asked = Asked(page, limit, fields, TripDetailPage, strictly=True)
     match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
     for _ in range(ATTEMPTS):
         found = _find_trips(db, match, filter_param, asked, seen)
@@ -147,22 +159,32 @@ def _find_trips(
     if 0 < len(found) < asked.limit or (asked.page == 1 and not found):
         # A page that is not full is the last one.
         count = asked.skip + len(found)
+        if not found and not by_tracking:
+            _check_end(db, match)
     else:
         if by_tracking and asked.page == 1:
             counts = _counts(db, match)
         count = db.trips.count_documents(match) if counts is None else counts.count
     if not asked.fits(found, count) or (counts is not None and count != counts.count):
         return None
-    if any("version" not in trip for trip in found):
-        # Imported before there were versions; 'rollups rebuild' makes them.
+    if not all(isinstance(trip.get("version"), bytes) for trip in found):
+        # Put there by another hand, or before there were versions; 'rollups rebuild' makes them.
         return Found(find_page(db.trips, match, order, asked), None)
     version = b"".join([count.to_bytes(VERSION_BYTES), *(trip["version"] for trip in found)])
     if seen is not None:
         return Found(None, version) if seen(version) else _find_trips(db, match, filter_param, asked, None)
-    if whole and all("text" in trip for trip in found):
+    if whole and all(isinstance(trip.get("text"), bytes) for trip in found):
         return Found(asked.content(joined([trip["text"] for trip in found]), count), version)
     content = find_counted_page(db.trips, after, order, asked, count, skip)
     return None if content is None else Found(content, version)
+
+
+def _check_end(db: Database[Document], match: Document) -> None:
+    """Raise OutOfShape where the trip is there, with an end that is no time: so it is neither visible nor to be."""
+    trip = {name: match[name] for name in ("fleet", "trip_id")}
+    found = db.trips.find_one(trip, {"_id": 0, "trip_end_time": 1})
+    if found is not None and not isinstance(found.get("trip_end_time"), int):
+        raise OutOfShape(db.trips, trip)
 
 
 def _counts(db: Database[Document], match: Document) -> Counts | None:

@@ -1,4 +1,4 @@
-"""The health check."""
+"""The health checks."""
 
 from http import HTTPStatus
 from typing import Any
@@ -6,8 +6,8 @@ from typing import Any
 from flask import Blueprint, Response, g
 from pymongo.errors import PyMongoError
 
-from app import errors
-from app.db import ping
+from app import errors, gate
+from app.db import ping, store_gate
 from app.operations import Operation
 from app.responses import json_response
 from schemas.page import Health, Unhealthy
@@ -17,18 +17,30 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Operation(NoQuery(), Health(), masks=False, unavailable=Unhealthy())
+@Operation(NoQuery(), Health(), masks=False, gated=False, unavailable=Unhealthy())
 def get_health(query: dict[str, Any]) -> Response:
     """Say whether the service can answer.
 
     200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.
     """
     try:
-        ping()
-    except PyMongoError:
+        with store_gate():
+            ping()
+    except (PyMongoError, gate.Closed):
         error = errors.StoreUnavailable()
         body = Unhealthy().dump({"status": "unavailable", **errors.body(error, g.request_id)})
         response = json_response(body, HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers.update(error.headers)
         return response
+    return json_response({"status": "ok"})
+
+
+@bp.get("/livez")
+@Operation(NoQuery(), Health(), masks=False, gated=False)
+def get_liveness(query: dict[str, Any]) -> Response:
+    """Say that the service runs.
+
+    Asks nothing of the store: for what starts anew a service that hangs, which would not help against a store that
+    does. Needs no key and is not counted.
+    """
     return json_response({"status": "ok"})

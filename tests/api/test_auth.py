@@ -1,5 +1,7 @@
 """Who is let in."""
 
+from ipaddress import ip_network
+
 import pytest
 from limits import parse
 
@@ -71,6 +73,21 @@ def test_a_path_that_does_not_exist_takes_a_key_all_the_same(service, path):
 
 def test_the_health_check_takes_no_key(service):
     assert service.get("/healthz", fleet=None).status_code == 200
+
+
+def test_failures_are_counted_by_the_address_that_a_trusted_proxy_tells(make_service):
+    service = make_service(auth_failure_limit=parse("1 per minute"), trusted_proxies=(ip_network("127.0.0.1"),))
+    sent = ("198.51.100.1", "198.51.100.2", "6.6.6.6, 198.51.100.1", "198.51.100.2, nonsense")
+    answers = [service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in sent]
+    assert [answer.status_code for answer in answers] == [401, 401, 429, 401]
+
+
+def test_without_a_trusted_proxy_an_address_that_is_told_does_not_count(make_service):
+    service = make_service(auth_failure_limit=parse("1 per minute"))
+    answers = [
+        service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in ("1.1.1.1", "2.2.2.2")
+    ]
+    assert [answer.status_code for answer in answers] == [401, 429]
 
 
 def test_failures_of_one_address_are_limited_and_a_valid_key_from_there_is_still_served(make_service, clock):

@@ -3,7 +3,6 @@
 import gzip
 import http.client
 import json
-import logging
 import shutil
 import subprocess
 from urllib.parse import urlencode, urlsplit
@@ -107,10 +106,9 @@ def test_a_picture_is_left_as_it_is(service):
     assert not {"Content-Encoding", "Vary"} & {*answer.headers.keys()}
 
 
-def test_the_log_tells_the_bytes_that_are_sent(drivers, caplog):
-    caplog.set_level(logging.INFO, "app")
+def test_the_log_tells_the_bytes_that_are_sent(drivers, log):
     size = len(drivers("gzip").data)
-    assert f" {size}B " in caplog.messages[-1]
+    assert log()[-1]["bytes"] == size
 
 
 def test_each_encoding_has_a_tag_of_its_own(service):

@@ -100,12 +100,15 @@ def test_a_store_that_does_not_answer_is_503_with_retry_after(service, monkeypat
 
 
 @pytest.mark.parametrize("error", [OperationFailure("secret"), KeyError("secret"), RecursionError("secret")])
-def test_a_defect_is_500_without_a_word_of_it(service, monkeypatch, error, caplog):
+def test_a_defect_is_500_without_a_word_of_it(service, monkeypatch, error, log):
     monkeypatch.setattr(drivers.drivers, "find_drivers", raising(error))
     answer = service.get("/drivers")
     assert (answer.status_code, answer.json["error"]) == (500, "InternalError")
     assert "secret" not in answer.text
-    assert "secret" in caplog.text
+    defect, line = log()
+    assert (defect["event"], defect["request_id"]) == ("defect", answer.json["request_id"])
+    assert "secret" in defect["exception"]
+    assert line["status"] == 500
 
 
 @pytest.mark.parametrize("host", ["a..b", "[", "x" * 300, "host:port", "é"])

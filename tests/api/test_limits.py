@@ -171,8 +171,8 @@ def test_a_storage_that_fails_after_the_count_costs_the_headers_alone(limited, m
     assert "X-RateLimit-Limit" not in answer.headers
 
 
-def test_a_storage_that_fails_is_told_of_once_a_minute(make_service, caplog):
+def test_a_storage_that_fails_is_told_of_once_a_minute(make_service, log):
     service = make_service(ratelimit_storage_uri="redis://127.0.0.1:1")
     for fleet in ("f1", None, "f1", "f1"):
         service.get("/drivers", fleet=fleet)
-    assert len([message for message in caplog.messages if "the rate limit's storage fails" in message]) == 1
+    assert len([line for line in log() if "the rate limit's storage fails" in line["event"]]) == 1

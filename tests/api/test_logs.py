@@ -2,57 +2,97 @@
 
 import logging
 
+import pytest
+
 from app.config import API
 from app.links import Links
-from app.logs import RedactingFormatter
+from app.logs import JsonHandler, make_logger
 from app.store.keys import make_key
 
-
-def formatted(caplog):
-    return "\n".join(RedactingFormatter("%(message)s").format(record) for record in caplog.records)
+LINK = "WyJmMSIsIjIwMjYtMDMtMTYiXQ.x-Y_z"
 
 
-def test_a_line_names_route_status_fleet_and_request(service, caplog):
-    caplog.set_level(logging.INFO, "app")
+def test_a_line_names_route_status_fleet_and_request(service, log):
     answer = service.get("/driver/nobody/trips", start_date="2026-03-01")
-    line = caplog.messages[-1]
-    assert line.startswith("GET /api/v1/driver/<segment:driver_id>/trips 404 ")
-    assert all(part in line for part in ("fleet=f1", answer.json["request_id"]))
+    line = log()[-1]
+    assert line.pop("duration_ms") >= 0
+    assert line == {
+        "timestamp": "2026-03-18T12:00:00Z",
+        "level": "info",
+        "event": "request",
+        "method": "GET",
+        "route": "/api/v1/driver/<segment:driver_id>/trips",
+        "status": 404,
+        "bytes": len(answer.data),
+        "fleet": "f1",
+        "key_id": service.db["keys"].find_one()["key_id"],
+        "client": None,
+        "request_id": answer.json["request_id"],
+    }
 
 
-def test_no_line_holds_a_key_wherever_it_was_put(service, caplog):
-    caplog.set_level(logging.DEBUG)
+def test_a_line_of_a_refused_key_names_the_client_and_no_path(service, log):
+    service.get("/no/such/path", fleet=None)
+    line = log()[-1]
+    assert [line[name] for name in ("status", "route", "fleet", "client")] == [401, None, None, "127.0.0.1"]
+
+
+def test_above_the_level_of_a_line_there_is_none(make_service, log):
+    make_service(log_level="WARNING").get("/drivers")
+    assert not [line for line in log() if line["event"] == "request"]
+
+
+def test_no_line_holds_a_key_wherever_it_was_put(service, log):
     key = make_key()
     for path in (f"/driver/{key}/trips", f"/{key}", f"/drivers?{key}={key}", "/drivers"):
         service.get(path, headers={"Authorization": f"APIKEY {key}", "X-Request-ID": key})
         service.get(path, headers={"X-Request-ID": key})
-    assert caplog.records
-    assert key not in formatted(caplog)
+    lines = log()
+    assert len(lines) == 8
+    assert key not in str(lines)
+    assert lines[-1]["request_id"] == "da_[redacted]"
 
 
-def test_a_traceback_is_blotted_too():
+def test_no_line_holds_a_report_link_wherever_it_went(make_service, log):
+    service = make_service(secret_key="secret")
+    links = Links(service.app.extensions["config"])
+    url = links.url("http://x", "f1", "2026-03-16T00:00:00", "csv", "key", 2**50)
+    service.get(url.removeprefix(f"http://x{API}"), fleet=None, headers={"X-Request-ID": url.rpartition("/")[2][:64]})
+    line = log()[-1]
+    assert [line[name] for name in ("status", "route", "request_id")] == [
+        403,
+        f"{API}/report/<rest:link>",
+        "[redacted]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (f"failed {API}/report/abc/def.ghi?x at 9", f"failed {API}/report/[redacted] at 9"),
+        (f'failed {API}/report/ab"c\\\né at 9', f"failed {API}/report/[redacted]\né at 9"),
+        (f"Invalid HTTP method: '{LINK}'", "Invalid HTTP method: '[redacted]'"),
+        (f"Invalid HTTP method: 'da_{'0aZ' * 12}'", "Invalid HTTP method: 'da_[redacted]'"),
+        ("100 %s \udc80", "100 %s \\udc80"),
+    ],
+)
+def test_what_a_library_logs_is_blotted_too(text, told, log):
+    JsonHandler().emit(logging.LogRecord("gunicorn.error", logging.WARNING, "", 0, "%s", (text,), None))
+    (line,) = log()
+    assert [line[name] for name in ("logger", "level", "event")] == ["gunicorn.error", "warning", told]
+
+
+def test_a_traceback_is_blotted_too(log):
     key = make_key()
     try:
         raise ValueError(key)
     except ValueError as error:
-        record = logging.LogRecord("app", logging.ERROR, "", 0, "defect %s", (key,), (ValueError, error, None))
-    text = RedactingFormatter().format(record)
-    assert key not in text
-    assert "ValueError: da_[redacted]" in text
+        make_logger(logging.INFO).error("defect", exc_info=error)
+    (line,) = log()
+    assert line["exception"].startswith("Traceback")
+    assert line["exception"].endswith("ValueError: da_[redacted]")
 
 
-def test_no_line_holds_a_report_link_wherever_it_went(make_service, caplog):
-    caplog.set_level(logging.DEBUG)
-    service = make_service(secret_key="secret")
-    links = Links(service.app.extensions["config"])
-    url = links.url("http://x", "f1", "2026-03-16T00:00:00", "csv", "key", 2**50)
-    service.get(url.removeprefix(f"http://x{API}"), fleet=None)
-    logging.getLogger("gunicorn.error").error("Error handling request %s", url.removeprefix("http://x"))
-    assert f"Error handling request {API}/report/[redacted]" in formatted(caplog)
-    assert url.rpartition("/")[2] not in formatted(caplog)
-    assert f"GET {API}/report/<rest:link> 403" in formatted(caplog)
-
-
-def test_a_link_that_was_bent_is_blotted_out_to_its_end():
-    record = logging.LogRecord("app", logging.ERROR, "", 0, f"failed {API}/report/abc/def.ghi?x at 9", (), None)
-    assert RedactingFormatter("%(message)s").format(record) == f"failed {API}/report/[redacted] at 9"
+def test_values_that_json_does_not_know_are_told_as_text(log):
+    make_logger(logging.INFO).warning("what", error=ValueError("x"), day={1})
+    assert (log()[-1]["error"], log()) == ("x", [])

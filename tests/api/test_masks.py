@@ -422,7 +422,7 @@ DEEP = 200_000
 
 
 @pytest.mark.parametrize("name", ["trips", "nope", "*", "data", "drivers"])
-def test_a_huge_mask_is_answered_as_a_small_one_is(loaded, name):
+def test_a_huge_mask_is_answered_as_a_small_one_is(loaded, patient, name):
     assert masked(loaded, TRIPS, f"{name}{{" * DEEP).json["message"] == f"Mask parse error: {MISSING}"
     answer, small = (masked(loaded, TRIPS, f"{name}{{" * depth + "}" * depth) for depth in (DEEP, 3))
     assert (answer.status_code, answer.data) == (200, small.data)

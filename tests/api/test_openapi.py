@@ -96,7 +96,7 @@ def test_the_command_prints_the_bytes_that_are_served(command, make_service, mon
 
 def test_every_endpoint_is_in_it_under_its_tag():
     tags = {path: operation["tags"] for path, operation in OPERATIONS.items()}
-    assert tags.pop("/api/v1/healthz") == ["health"]
+    assert tags.pop("/api/v1/healthz") == tags.pop("/api/v1/livez") == ["health"]
     assert set(map(tuple, tags.values())) == {("external",)}
 
 
@@ -110,20 +110,23 @@ def test_operations_are_named_after_what_they_do():
         "getReportLinks",
         "getReportFile",
         "getHealth",
+        "getLiveness",
     ]
 
 
-def test_all_but_the_health_check_and_links_takes_the_key():
+def test_all_but_the_health_checks_and_links_takes_the_key():
     assert DOCUMENT["security"] == [{"APIKEY": []}]
     assert [path for path, operation in OPERATIONS.items() if operation.get("security") == []] == [
         REPORT_FILE,
         "/api/v1/healthz",
+        "/api/v1/livez",
     ]
 
 
 def test_every_status_is_described_with_its_body():
     statuses = {path: list(operation["responses"]) for path, operation in OPERATIONS.items()}
     assert statuses.pop("/api/v1/healthz") == ["200", "400", "405", "500", "503"]
+    assert statuses.pop("/api/v1/livez") == ["200", "400", "405", "500"]
     assert statuses.pop(REPORT_FILE) == ["200", "304", "400", "403", "404", "405", "500", "503"]
     assert statuses.pop(REPORT) == ["200", "400", "401", "404", "405", "429", "500", "503"]
     assert set(map(tuple, statuses.values())) == {("200", "304", "400", "401", "404", "405", "429", "500", "503")}

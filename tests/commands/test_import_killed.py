@@ -1,6 +1,5 @@
 """driver-analytics import, stopped at any moment and run again."""
 
-import json
 import os
 import signal
 import subprocess
@@ -9,7 +8,6 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-import bson
 import pytest
 from bson import ObjectId
 from pymongo import MongoClient
@@ -18,75 +16,21 @@ from pymongo.monitoring import CommandListener
 from scripts import imports, sharing
 from scripts.derive import writing
 from tests.factories import make_driver, make_trip
+from tests.imports import DEADLINE_SECONDS, finish, make_trips, moved, restore, start_import, stored, write_moving
 
-TRIPS = 300
-# Twenty batches to be killed in.
-SMALL_BATCHES = "from scripts import cli, imports; imports.BATCH_LINES = 15; cli.main()"
-DEADLINE_SECONDS = 60
-COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "served_trackings", "writers")
 POLL_SECONDS = 0.001
-
-
-def make_trips(count):
-    """Return trips of 20 drivers with two tracking ids, spread over 9 days."""
-    return [
-        make_trip(
-            f"2026-03-{10 + n % 9}T08:00", f"d{n % 20}", trip_id=f"t{n}", tracking_id=f"k{n % 2}", distance_miles=n / 7
-        )
-        for n in range(count)
-    ]
-
-
-def moved(trips):
-    """Return the trips on other days and, every third one, of other drivers and with another tracking id."""
-    return [
-        {
-            **trip,
-            **times_of(trip, days=n % 5),
-            "driver_id": f"d{(n if n % 3 else n + 7) % 25}",
-            "tracking_id": f"k{n % 3}",
-        }
-        for n, trip in enumerate(trips)
-    ]
-
-
-def times_of(trip, days):
-    return {name: trip[name] + days * 86_400_000 for name in ("trip_start_time", "trip_end_time")}
-
-
-def stored(db):
-    """Return what lies in the store, as bytes, but for each document's _id."""
-    return {name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0})) for name in COLLECTIONS}
-
-
-def restore(db, state):
-    """Bring the store back to what `stored` returned."""
-    for name, documents in state.items():
-        db[name].delete_many({})
-        if documents:
-            db[name].insert_many(map(bson.decode, documents))
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     """Two files: trips, and where each of them moves to."""
-    folder = tmp_path_factory.mktemp("killed")
-    trips = make_trips(TRIPS)
-    for name, lines in (("first", trips), ("second", moved(trips))):
-        (folder / name).write_bytes(b"\n".join(json.dumps(line).encode() for line in lines))
-    return folder / "first", folder / "second"
+    return write_moving(tmp_path_factory.mktemp("killed"))
 
 
 @pytest.fixture(scope="module")
 def start(mongod_uri):
     """Start a real import of one file."""
-
-    def start(path, database="test"):
-        environ = {**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": database}
-        words = [sys.executable, "-c", SMALL_BATCHES, "import", "--fleet", "f1", "--trips", str(path)]
-        return subprocess.Popen(words, env=environ, stderr=subprocess.PIPE, text=True)
-
-    return start
+    return lambda path, database="test": start_import(mongod_uri, database, "--trips", path)
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +42,6 @@ def clean_runs(mongod_uri, start, files):
             finish(start(path, "clean"))
             states.append(stored(client["clean"]))
         return states
-
-
-def finish(process):
-    """Let the import come to its end, which must be a good one."""
-    _, said = process.communicate(timeout=DEADLINE_SECONDS)
-    assert process.returncode == 0, said
 
 
 def kill_once(process, reached):

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -10,49 +9,24 @@ import pytest
 import redis
 
 from scripts.keys import issue_key
-from tests.served import free_port, serving, until
+from tests.resilience.processes import Redis
+from tests.served import serving, until
 
 LIMIT, PERIOD_SECONDS = 60, 3600
 # More than the limit, whatever passed uncounted.
 CALLS = 100
 
 
-class Redis:
-    """A Redis server that keeps nothing; started anew it listens where it did."""
-
-    def __init__(self):
-        self.port = free_port()
-
-    def start(self):
-        words = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--appendonly", "no"]
-        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-        until(self.answers)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(60)
-
-    def answers(self):
-        try:
-            with redis.Redis(port=self.port) as client:
-                return client.ping()
-        except redis.ConnectionError:
-            assert self.process.poll() is None
-            return False
-
-
 @pytest.fixture(scope="module")
-def server():
+def server(tmp_path_factory):
     """A Redis server."""
     if not shutil.which("redis-server"):
         reason = "there is no redis-server: apt-get install redis-server"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
-    server = Redis()
-    server.start()
-    yield server
-    server.stop()
+    with Redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +34,7 @@ def live(server, mongod_uri, tmp_path_factory):
     """The service as in production, and its database."""
     settings = {
         "RATE_LIMIT": f"{LIMIT} per hour",
-        "RATELIMIT_STORAGE_URI": f"redis://127.0.0.1:{server.port}",
+        "RATELIMIT_STORAGE_URI": server.uri,
         "LOG_LEVEL": "ERROR",
     }
     with serving(mongod_uri, tmp_path_factory.mktemp("live"), "redis", **settings) as found:

@@ -62,7 +62,7 @@ def interrupter():
 
 
 @pytest.fixture
-def db(mongod, mongod_uri, interrupter):
+def db(mongod, mongod_uri, interrupter, patient):
     """An empty database of a real server, whose every command can be interrupted."""
     with MongoClient(mongod_uri, event_listeners=[interrupter]) as client:
         yield client[mongod.name]

@@ -1,6 +1,7 @@
 """app/config.py: every setting."""
 
 import dataclasses
+from ipaddress import ip_network
 
 import pytest
 from limits import parse
@@ -36,6 +37,8 @@ def test_a_setting_says_what_it_means_and_its_default_can_be_read(field):
         ("MONGODB_URI", "mongodb://db:27017", "mongodb://db:27017"),
         ("MONGODB_URI", " mongodb+srv://db ", "mongodb+srv://db"),
         ("MONGODB_DATABASE", "other", "other"),
+        ("READ_PREFERENCE", "nearest", "nearest"),
+        ("TRUSTED_PROXIES", "10.0.0.5, fd00::/8", (ip_network("10.0.0.5/32"), ip_network("fd00::/8"))),
         ("DATA_DIR", "/var/lib/data", "/var/lib/data"),
         ("BIND", "0.0.0.0:80", "0.0.0.0:80"),
         ("METRICS_BIND", "10.0.0.1:9100", "10.0.0.1:9100"),
@@ -60,6 +63,9 @@ def test_a_setting_is_read(name, text, value):
     ("name", "text"),
     [
         *(("MONGODB_URI", text) for text in ("localhost", "http://db", "mongodb", "MONGODB", "redis://x")),
+        ("MONGODB_URI", "mongodb://db/?w=1&readPreference=nearest"),
+        *(("READ_PREFERENCE", text) for text in ("Primary", "closest")),
+        *(("TRUSTED_PROXIES", text) for text in ("proxy", "10.0.0.1/8", "10.0.0.0/33", "*", "10.0.0.1:80")),
         *(("METRICS_BIND", text) for text in ("9100", "localhost", "unix:/run/metrics", "host:0", "host:99999")),
         *(("WEB_CONCURRENCY", text) for text in ("-1", "257", "1.5", "two", "+1", "٣", "1e1", "9" * 5000)),
         *(("RATE_LIMIT", text) for text in ("5000", "per minute", "x per minute", "5 per fortnight", "-")),

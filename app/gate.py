@@ -1,0 +1,39 @@
+"""What stands before a part that may hang, so that not every thread comes to wait for it."""
+
+import threading
+from collections.abc import Callable
+from types import TracebackType
+
+
+class Closed(Exception):
+    """The part did not answer lately, and another thread is finding out whether it does again."""
+
+
+class Gate:
+    """Lets everyone through to a part that answers, and one thread at a time to one that did not when last asked.
+
+    A context manager around each use. `hangs` tells whether an error means that the part does not answer. Entering
+    raises Closed.
+    """
+
+    def __init__(self, hangs: Callable[[BaseException], bool]) -> None:
+        self._hangs = hangs
+        self._closed, self._trying = False, 0
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> None:
+        if self._closed:
+            with self._lock:
+                if self._trying:
+                    raise Closed("it did not answer when last asked")
+                self._trying = threading.get_ident()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self._closed = False
+        elif self._hangs(error):
+            self._closed = True
+        if self._trying == threading.get_ident():
+            self._trying = 0

@@ -1,0 +1,63 @@
+"""What the scenarios share: the marker, the lines that they report, and a store that nothing ails."""
+
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.resilience.fleet import load_fleet, right_answers
+from tests.resilience.load import Ask
+from tests.resilience.processes import Mongod, Service
+
+HERE = Path(__file__).parent
+LINES = pytest.StashKey[list[str]]()
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.resilience)
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for line in config.stash.get(LINES, []):
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def report(request):
+    """Say in a line, shown at the end of the run, what was done and what came of it: `report("...")`."""
+    return request.config.stash.setdefault(LINES, []).append
+
+
+class Store(NamedTuple):
+    """A mongod with the fleet, a key of it, and the right answers to what is asked of it."""
+
+    server: Mongod
+    key: str
+    right: dict[Ask, bytes]
+
+    @property
+    def uri(self):
+        return self.server.uri
+
+    def mend(self):
+        """Have it run, whether it was stopped or stands still."""
+        self.server.resume() if self.server.runs else self.server.start()
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """A Store of one mongod, which all share: who breaks it mends it."""
+    folder = tmp_path_factory.mktemp("store")
+    with Mongod(folder, "--setParameter", "enableTestCommands=1") as server:
+        key = load_fleet(server.uri, folder)
+        with Service(folder, MONGODB_URI=server.uri) as service:
+            right = right_answers(service.address, key)
+        yield Store(server, key, right)
+
+
+@pytest.fixture
+def make_service(tmp_path):
+    """Make a service that logs to the test's folder, to be started by `with`: `make_service(MONGODB_URI=...)`."""
+    return lambda name="service", **settings: Service(tmp_path, name, **settings)

@@ -1,0 +1,87 @@
+"""A small fleet: what is imported, what is asked, and what the right answers are."""
+
+import datetime
+import json
+
+from tests.factories import make_driver, make_event, make_trip
+from tests.resilience.load import Ask, Client
+from tests.resilience.processes import DATABASE, run_command
+
+FLEET = "acme"
+DRIVERS = 20
+# The last full week that ended a week ago at least: whatever day it is, answers stay as they are while a test runs.
+TODAY = datetime.datetime.now(datetime.UTC).date()
+MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() + 14)
+
+
+def make_drivers():
+    """Return lines of a drivers file."""
+    return [make_driver(f"d{n:02}", first_name=f"Driver {n}", email=f"d{n}@example.com") for n in range(DRIVERS)]
+
+
+def make_trips():
+    """Return lines of a trips file: a trip a driver and day of the week; seven at a time share a tracking id."""
+    trips = []
+    for n in range(7 * DRIVERS):
+        start = f"{MONDAY + datetime.timedelta(days=n % 7)}T{8 + n % 9:02}:00"
+        named = {"trip_id": f"t{n:03}", "tracking_id": f"k{n // 7:02}", "distance_miles": 3 + n / 7}
+        trip = make_trip(start, f"d{n % DRIVERS:02}", **named)
+        trips.append({**trip, "events": [make_event(trip["trip_start_time"])]})
+    return trips
+
+
+def write_lines(path, lines):
+    """Write an NDJSON file, and return its path."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def load_fleet(uri, folder, fleet=FLEET, database=DATABASE):
+    """Import the fleet with the project's own commands; return a key of it."""
+    files = ["--drivers", write_lines(folder / "drivers", make_drivers())]
+    files += ["--trips", write_lines(folder / "trips", make_trips())]
+    run_command("import", "--fleet", fleet, *files, uri=uri, database=database)
+    return issue_key(uri, fleet, database)
+
+
+def issue_key(uri, fleet=FLEET, database=DATABASE):
+    """Return a new key."""
+    return run_command("keys", "issue", "--fleet", fleet, uri=uri, database=database).strip()
+
+
+def asks():
+    """Return requests to every endpoint that reads what was imported, whole and masked."""
+    some = "&".join(f"driver_id=d{n:02}" for n in range(0, DRIVERS, 3))
+    paths = [
+        "/drivers?limit=100",
+        "/drivers?limit=7&page=2",
+        f"/driver/d03/trips?start_date={MONDAY}",
+        f"/driver/d04/trips?start_date={MONDAY}&limit=3&page=2",
+        "/trip/trip_id/t017",
+        "/trip/tracking_id/k02",
+        f"/driver-aggregate/daily?start_date={MONDAY}&{some}",
+        f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
+    ]
+    masked = [
+        Ask("/drivers", "{count,drivers{driver_id,alias}}"),
+        Ask(f"/driver/d05/trips?start_date={MONDAY}", "{trips{trip_id,distance_miles}}"),
+        Ask("/trip/tracking_id/k03", "{trips{trip_id,events{event_name}}}"),
+        Ask(f"/driver-aggregate/weekly?start_date={MONDAY}&{some}", "{data{driving_summary{fm_score,trip_count}}}"),
+    ]
+    return [*map(Ask, paths), *masked]
+
+
+def right_answers(address, key):
+    """Return the body of each answer, from a service that nothing ails."""
+    client, right = Client(address, key), {}
+    for ask in asks():
+        answer = client.get(ask.path, {"X-Fields": ask.fields} if ask.fields else {})
+        assert answer.status == 200, (ask, answer)
+        right[ask] = answer.body
+    client.close()
+    served = json.loads(right[Ask("/trip/trip_id/t017")])["trips"][0]
+    assert {**make_trips()[17], **served, "tracking_id": "k02"} == {**served, "tracking_id": "k02"}
+    assert [driver["driver_id"] for driver in json.loads(right[Ask("/drivers?limit=100")])["drivers"]] == [
+        driver["driver_id"] for driver in make_drivers()
+    ]
+    return right

@@ -1,0 +1,166 @@
+"""Load: clients that ask over and over, check each answer, and write down what became of it."""
+
+import collections
+import http.client
+import json
+import threading
+import time
+from typing import NamedTuple
+
+API = "/api/v1"
+OK = 200
+
+
+class Ask(NamedTuple):
+    """A request: its path under /api/v1, and its field mask."""
+
+    path: str
+    fields: str = ""
+
+
+class Answer(NamedTuple):
+    """An answer, or the name of the `error` that came instead; `started` is of time.monotonic."""
+
+    started: float
+    seconds: float
+    status: int | None = None
+    headers: dict[str, str] = {}
+    body: bytes = b""
+    error: str | None = None
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class Result(NamedTuple):
+    """What became of a request: `failure` is None for 200 with the right body, and else says what came instead."""
+
+    ask: Ask
+    started: float
+    seconds: float
+    failure: str | None
+
+    @property
+    def ended(self):
+        return self.started + self.seconds
+
+
+def failure_of(answer, right):
+    """Return what is wrong with an answer, or None."""
+    if answer.status is None:
+        return answer.error
+    if answer.status == OK:
+        return None if answer.body == right else "wrong answer"
+    try:
+        kind = answer.json["error"]
+    except (ValueError, KeyError, TypeError):
+        kind = "of another body"
+    lacks = answer.status == 503 and "Retry-After" not in answer.headers
+    return f"{answer.status} {kind}{' without Retry-After' if lacks else ''}"
+
+
+class Client:
+    """A client with one connection, which it opens when it needs one."""
+
+    def __init__(self, address, key=None, timeout=30):
+        self._connection = http.client.HTTPConnection(*address, timeout=timeout)
+        self._headers = {"Authorization": f"APIKEY {key}"} if key else {}
+
+    def get(self, path, headers=None):
+        """Return the Answer; nothing is tried twice."""
+        started = time.monotonic()
+        try:
+            self._connection.request("GET", API + path, headers={**self._headers, **(headers or {})})
+            found = self._connection.getresponse()
+            body = found.read()
+        except (OSError, http.client.HTTPException) as error:
+            self.close()
+            return Answer(started, time.monotonic() - started, error=type(error).__name__)
+        return Answer(started, time.monotonic() - started, found.status, dict(found.headers), body)
+
+    def ask(self, ask, right):
+        """Return the Result of a request, of which the right answer is known."""
+        answer = self.get(ask.path, {"X-Fields": ask.fields} if ask.fields else None)
+        return Result(ask, answer.started, answer.seconds, failure_of(answer, right))
+
+    def close(self):
+        self._connection.close()
+
+
+class Load:
+    """So many clients, each in a thread, that ask for what `right` has the answers of, in turn, until it is left.
+
+    They keep their connections unless told otherwise, and rest for `pause` seconds after each answer. `results` grows
+    meanwhile; times are of time.monotonic.
+    """
+
+    def __init__(self, address, key, right, *, clients=8, keep_alive=True, pause=0.0, timeout=30):
+        self.results = []
+        self._address, self._key, self._right = address, key, list(right.items())
+        self._keep_alive, self._pause, self._timeout = keep_alive, pause, timeout
+        self._done = threading.Event()
+        self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(clients)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+
+    def stop(self):
+        """Let every client have its last answer; return the results."""
+        self._done.set()
+        for thread in self._threads:
+            thread.join()
+        return self.results
+
+    def run_for(self, seconds):
+        """Let it run for some seconds; return the results that came meanwhile."""
+        since = time.monotonic()
+        time.sleep(seconds)
+        return self.between(since)
+
+    def between(self, since, until=float("inf")):
+        """Return the results of the requests that were answered in a span of time."""
+        return [found for found in list(self.results) if since <= found.ended < until]
+
+    def _run(self, number):
+        client, turn = Client(self._address, self._key, self._timeout), number
+        while not self._done.is_set():
+            self.results.append(client.ask(*self._right[turn % len(self._right)]))
+            if not self._keep_alive:
+                client.close()
+            turn += 1
+            self._done.wait(self._pause)
+        client.close()
+
+
+def failures(results):
+    """Return how many requests failed, by how."""
+    return collections.Counter(found.failure for found in results if found.failure)
+
+
+def told(results):
+    """Say how many requests there were, and how many of them failed and how."""
+    counts = failures(results)
+    said = ", ".join(f"{count} {how}" for how, count in counts.most_common())
+    return f"{len(results):,} requests, {counts.total()} failed{f' ({said})' if said else ''}"
+
+
+def recovery(results, since):
+    """Return how long after a moment the last failed request was answered, in seconds; 0 where none was."""
+    return max((found.ended - since for found in results if found.failure and found.ended >= since), default=0.0)
+
+
+def slowest(results):
+    """Return the seconds that the slowest answer took."""
+    return max(found.seconds for found in results)
+
+
+def percentile(results, share):
+    """Return the seconds within which this share of the answers came, such as 0.99."""
+    times = sorted(found.seconds for found in results)
+    return times[min(len(times) - 1, int(len(times) * share))]
