@@ -22,7 +22,7 @@ from app.store import Document
 from app.store.freshness import get_freshness
 
 PREFIX = "driver_analytics"
-# As the log has it; also of what is refused for its method.
+# Also of what is refused for its method.
 UNKNOWN_ROUTE = "(unknown path)"
 # Clients may make up others.
 METHODS = ("GET", "HEAD", "OPTIONS")
@@ -85,16 +85,12 @@ def listeners(metrics: Metrics | None) -> list[monitoring.CommandListener]:
 
 
 def register(app: Flask, metrics: Metrics | None) -> None:
-    """Count and time the requests of `app`, where there are metrics. The hooks that may refuse one come later."""
+    """Count and time the requests of `app`, where there are metrics; the log's hooks have to be there."""
     if metrics is None:
         return
     app.extensions["metrics"] = metrics
     observers: dict[tuple[str, str, int], _Observers] = {}
     refused = {limit: metrics.refusals.labels(limit).inc for limit in LIMITS}
-
-    @app.before_request
-    def start() -> None:
-        g.measured_from = time.perf_counter()
 
     @app.after_request
     def count(response: Response) -> Response:
@@ -106,7 +102,8 @@ def register(app: Flask, metrics: Metrics | None) -> None:
         except KeyError:
             add_one, observe = observers[key] = _observers(metrics, *key)
         add_one()
-        observe(time.perf_counter() - own.measured_from)
+        # As the log has it.
+        observe(time.perf_counter() - own.started)
         if "key" in own:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 refused["fleet"]()
