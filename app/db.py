@@ -19,6 +19,9 @@ from app.store.indexes import VALIDATORS
 # Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
 # with no server to select, pymongo takes up to half a second more.
 TIMEOUT_SECONDS = 1.2
+# Of the one that tries whether the store answers again, which may have waited for a thread before, for as long as
+# others took to give up.
+TRIAL_SECONDS = 0.4
 
 
 def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
@@ -51,6 +54,11 @@ def deadline() -> contextlib.AbstractContextManager[Any]:
 def is_silent(error: BaseException) -> bool:
     """Return whether an error means that the store does not answer; one that tells of a slow operation is an answer."""
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
+
+
+def trial() -> contextlib.AbstractContextManager[Any]:
+    """Return what bounds the same where the store did not answer lately."""
+    return pymongo.timeout(TRIAL_SECONDS)
 
 
 def store_gate() -> Gate:

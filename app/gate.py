@@ -1,8 +1,10 @@
 """What stands before a part that may hang, so that not every thread comes to wait for it."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 from types import TracebackType
+from typing import Any
 
 
 class Closed(Exception):
@@ -12,12 +14,16 @@ class Closed(Exception):
 class Gate:
     """Lets everyone through to a part that answers, and one thread at a time to one that did not when last asked.
 
-    A context manager around each use. `hangs` tells whether an error means that the part does not answer. Entering
-    raises Closed.
+    A context manager around each use. `hangs` tells whether an error means that the part does not answer; what
+    `trial` returns is entered by the thread that tries. Entering raises Closed.
     """
 
-    def __init__(self, hangs: Callable[[BaseException], bool]) -> None:
-        self._hangs = hangs
+    def __init__(
+        self,
+        hangs: Callable[[BaseException], bool],
+        trial: Callable[[], contextlib.AbstractContextManager[Any]] = contextlib.nullcontext,
+    ) -> None:
+        self._hangs, self._trial = hangs, trial
         self._closed, self._trying = False, 0
         self._lock = threading.Lock()
 
@@ -27,6 +33,8 @@ class Gate:
                 if self._trying:
                     raise Closed("it did not answer when last asked")
                 self._trying = threading.get_ident()
+            self._bound = self._trial()
+            self._bound.__enter__()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -36,4 +44,5 @@ class Gate:
         elif self._hangs(error):
             self._closed = True
         if self._trying == threading.get_ident():
+            self._bound.__exit__(kind, error, trace)
             self._trying = 0

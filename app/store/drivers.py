@@ -46,7 +46,7 @@ def _find_served(db: Database[Document], fleet: str, asked: Asked, seen: Seen | 
         content = find_counted_page(db.drivers, match, BY_ID, asked, count["count"], first)
         return None if content is None else Found(content, version)
     rows = [row for doc in listed for row in doc["rows"]][first : first + asked.limit]
-    return Found(asked.content(joined(rows), count["count"]), version)
+    return Found(asked.content(joined(rows), count["count"]), version) if asked.fits(rows, count["count"]) else None
 
 
 def find_by_id(

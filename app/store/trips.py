@@ -99,7 +99,7 @@ def _buckets(db: Database[Document], fleet: str, driver_id: str, start: int, end
 def _rows(
     db: Database[Document], fleet: str, driver_id: str, buckets: Buckets, asked: Asked, ended_by: int
 ) -> Fragment | None:
-    """Return the trips of a page, or None where they were written since the buckets were."""
+    """Return the trips of a page, or None where they are not those that the buckets tell of."""
     if asked.skip >= buckets.count:
         return joined([])
     place, settled = buckets.place(asked.skip, asked.limit), not buckets.unsettled(ended_by)
@@ -111,7 +111,8 @@ def _rows(
         rows = [row for doc in found for row in doc["rows"]]
     else:
         rows = [row for doc in found for row, end in zip(doc["rows"], _ends(doc), strict=True) if end <= ended_by]
-    return joined(rows[place.skip : place.skip + asked.limit])
+    rows = rows[place.skip : place.skip + asked.limit]
+    return joined(rows) if asked.fits(rows, buckets.count) else None
 
 
 def _ends(bucket: Document) -> "array[int]":

@@ -8,6 +8,7 @@ from pymongo.errors import NetworkTimeout
 
 from app import create_app
 from app.config import Config
+from app.gate import Closed
 from app.store.keys import make_key
 from schemas.page import Unhealthy
 
@@ -34,6 +35,13 @@ def test_it_is_unavailable_while_the_store_does_not_answer(without_store):
     answer = without_store.get("/api/v1/healthz")
     assert (answer.status_code, answer.json["status"], answer.json["error"]) == (503, "unavailable", "StoreUnavailable")
     assert list(answer.json) == list(Unhealthy().fields)
+
+
+def test_a_check_that_fails_lets_only_one_request_at_a_time_find_out_more(without_store):
+    without_store.get("/api/v1/healthz")
+    gate = without_store.application.extensions["store_gate"]
+    with gate, pytest.raises(Closed), gate:
+        pass
 
 
 def test_the_service_runs_all_the_same(without_store):
@@ -73,6 +81,11 @@ def test_while_one_request_waits_for_the_store_the_others_do_not(waited_for, pat
     assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
     assert answer.headers["Retry-After"] == "2"
     assert path != "/healthz" or list(answer.json) == list(Unhealthy().fields)
+
+
+def test_a_check_that_does_not_wait_says_as_much_as_one_that_did(waited_for):
+    answer = waited_for.get("/healthz")
+    assert (answer.json["status"], list(answer.json)) == ("unavailable", list(Unhealthy().fields))
 
 
 @pytest.mark.parametrize(("path", "status"), [("/nothing", 401), ("/drivers?page=0", 401), ("/livez", 200)])

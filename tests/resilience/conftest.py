@@ -53,7 +53,7 @@ def store(tmp_path_factory):
     with Mongod(folder, "--setParameter", "enableTestCommands=1") as server:
         key = load_fleet(server.uri, folder)
         with Service(folder, MONGODB_URI=server.uri) as service:
-            right = right_answers(service.address, key)
+            right = right_answers(service, key)
         yield Store(server, key, right)
 
 

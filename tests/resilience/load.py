@@ -17,6 +17,10 @@ class Ask(NamedTuple):
     path: str
     fields: str = ""
 
+    @property
+    def headers(self):
+        return {"X-Fields": self.fields} if self.fields else {}
+
 
 class Answer(NamedTuple):
     """An answer, or the name of the `error` that came instead; `started` is of time.monotonic."""
@@ -81,7 +85,7 @@ class Client:
 
     def ask(self, ask, right):
         """Return the Result of a request, of which the right answer is known."""
-        answer = self.get(ask.path, {"X-Fields": ask.fields} if ask.fields else None)
+        answer = self.get(ask.path, ask.headers)
         return Result(ask, answer.started, answer.seconds, failure_of(answer, right))
 
     def close(self):

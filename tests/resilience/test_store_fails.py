@@ -104,6 +104,7 @@ def test_a_store_that_hangs_holds_nobody_up(store, make_service, report):
         workers, paused = service.children(), time.monotonic()
         store.server.pause()
         load.run_for(HUNG_SECONDS)
+        assert service.get("/healthz").json["status"] == "unavailable"
         store.server.resume()
         resumed = time.monotonic()
         load.run_for(MAX_SECONDS["recovery"] + 1)

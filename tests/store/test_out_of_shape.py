@@ -107,6 +107,16 @@ def test_what_is_derived_and_out_of_shape_is_made_from_what_was_imported(loaded,
 
 
 @pytest.mark.parametrize(
+    ("collection", "path", "asked"),
+    [("served_drivers", "/drivers", {"limit": 1, "page": 2}), ("served_spans", "/driver/d1/trips", TRIPS)],
+)
+def test_a_list_that_lacks_rows_is_made_from_what_was_imported(loaded, put, collection, path, asked):
+    before = loaded.get(path, **asked).json
+    put(collection, {"rows": {"$exists": True}}, {"$set": {"rows": []}})
+    assert loaded.get(path, **asked).json == before
+
+
+@pytest.mark.parametrize(
     "words", ["rollups rebuild", "rollups verify", "reports build --report-time 2026-03-17T00:00:00"]
 )
 def test_a_command_that_meets_a_document_out_of_shape_names_it(command, mongod, clock, words):

@@ -1,5 +1,6 @@
 """app/gate.py: one thread at a time to what hangs."""
 
+import contextlib
 import threading
 
 import pytest
@@ -80,3 +81,22 @@ def test_when_that_one_is_not_answered_the_next_one_finds_out(gate, elsewhere):
     elsewhere.end()
     with gate, pytest.raises(Closed), gate:
         pass
+
+
+def test_only_the_thread_that_finds_out_is_on_trial():
+    tried = []
+
+    @contextlib.contextmanager
+    def trial():
+        tried.append("begun")
+        yield
+        tried.append("ended")
+
+    gate = Gate(lambda error: True, trial)
+    with contextlib.suppress(TimeoutError), gate:
+        raise TimeoutError
+    assert tried == []
+    for _ in range(2):
+        with gate:
+            pass
+    assert tried == ["begun", "ended"]
