@@ -50,8 +50,9 @@ test-resilience: resilience-tools setup ## break the store, the service and the 
 
 resilience-tools: export PATH := $(PATH):/usr/sbin
 resilience-tools:
-	@command -v redis-server >/dev/null && command -v haproxy >/dev/null && command -v nginx >/dev/null || \
-		{ echo "These tests need redis-server, haproxy and nginx: apt-get install redis-server haproxy nginx"; exit 1; }
+	@command -v redis-server >/dev/null && command -v haproxy >/dev/null && command -v nginx >/dev/null && \
+		command -v wrk >/dev/null || \
+		{ echo "These tests need programs: apt-get install redis-server haproxy nginx wrk"; exit 1; }
 
 bench: bench-tools setup $(PEERS) ## measure the service beside its floor and its peers, in 20 minutes; ARGS=--quick in 3
 	@$(BIN)/python -m bench $(ARGS)

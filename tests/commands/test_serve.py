@@ -20,7 +20,7 @@ from schemas.driver import Driver
 from scripts.imports import load_drivers
 from scripts.keys import issue_key
 from tests.factories import make_driver
-from tests.served import COMMAND, START_SECONDS, Served, serving, until
+from tests.served import COMMAND, START_SECONDS, Served, free_port, serving, until
 
 
 def processes_in(folder):
@@ -292,6 +292,15 @@ def test_a_taken_port_is_told_in_one_line(tmp_path):
         other.listen()
         bind = f"127.0.0.1:{other.getsockname()[1]}"
         assert re.match(rf"Error: Cannot serve on {bind}: Address already in use\. .*BIND", fails(tmp_path, BIND=bind))
+
+
+def test_of_two_that_start_at_the_same_instant_one_serves(tmp_path):
+    bind = f"127.0.0.1:{free_port()}"
+    nowhere = {"MONGODB_URI": "mongodb://127.0.0.1:1", "BIND": bind}
+    with Served(tmp_path / "one", **nowhere) as one, Served(tmp_path / "two", **nowhere) as other:
+        until(lambda: one.process.poll() or other.process.poll())
+        (loser,) = (served for served in (one, other) if served.process.poll())
+    assert "Address already in use" in loser.errors
 
 
 def test_a_data_dir_that_cannot_be_written_is_told_in_one_line(tmp_path):

@@ -221,14 +221,10 @@ class Redis(Process):
             return False
 
 
-class Service(Process):
-    """`driver-analytics serve` as the README has it: settings from the environment, its log in a file."""
+class WebServer(Process):
+    """What answers HTTP on `port`."""
 
-    def __init__(self, folder, name="service", **settings):
-        self.port = free_port()
-        defaults = {"WEB_CONCURRENCY": "2", "RATE_LIMIT": "1000000000 per minute", "SECRET_KEY": "resilience"}
-        env = {"BIND": f"{HOST}:{self.port}", "DATA_DIR": str(folder), **defaults, **settings}
-        super().__init__(folder, name, [COMMAND, "serve"], self._greets, {"PYTHONPATH": str(ROOT), **env})
+    port: int
 
     @property
     def address(self):
@@ -249,6 +245,16 @@ class Service(Process):
         """Return the Result of one request on a connection of its own."""
         with contextlib.closing(Client(self.address, key)) as client:
             return client.ask(ask, right)
+
+
+class Service(WebServer):
+    """`driver-analytics serve` as the README has it: settings from the environment, its log in a file."""
+
+    def __init__(self, folder, name="service", **settings):
+        self.port = free_port()
+        defaults = {"WEB_CONCURRENCY": "2", "RATE_LIMIT": "1000000000 per minute", "SECRET_KEY": "resilience"}
+        env = {"BIND": f"{HOST}:{self.port}", "DATA_DIR": str(folder), **defaults, **settings}
+        super().__init__(folder, name, [COMMAND, "serve"], self._greets, {"PYTHONPATH": str(ROOT), **env})
 
     def _greets(self):
         # Whatever it answers: the store may be down.

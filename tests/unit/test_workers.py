@@ -1,10 +1,10 @@
-"""scripts/server.py: which worker listens where."""
+"""scripts/workers.py: which worker listens where."""
 
 from types import SimpleNamespace
 
 import pytest
 
-from scripts.server import _give_socket
+from scripts.workers import give_socket
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def spawn(arbiter):
     """Give a worker its socket as gunicorn spawns it, and return that."""
     age = max(arbiter.WORKERS, default=0) + 1
     worker = SimpleNamespace(age=age, sockets=arbiter.LISTENERS)
-    _give_socket(arbiter, worker)
+    give_socket(arbiter, worker)
     arbiter.WORKERS[age] = worker
     return worker.sockets
 

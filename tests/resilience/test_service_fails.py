@@ -1,0 +1,162 @@
+"""The service ends, is killed, and is made anew under load: what clients see of it."""
+
+import contextlib
+import json
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from scripts.server import GRACEFUL_TIMEOUT_SECONDS
+from tests.resilience.load import API, Load, failures, slowest, told
+from tests.resilience.processes import ROOT, Redis, program
+from tests.resilience.proxies import SHIPPED, Proxy
+from tests.served import until
+
+TIMES = 10
+KILLS = 6
+REQUESTS = 200_000
+WARM = 20_000
+MAX_REQUESTS = 40_000
+# What a worker may hold more than when it was warm, in kB: the peaks of a few large answers at a time.
+SPARE_KB = 8_192
+
+
+@pytest.fixture(scope="module")
+def counters(tmp_path_factory):
+    """A Redis that counts calls."""
+    with Redis(tmp_path_factory.mktemp("redis")) as found:
+        yield found
+
+
+@pytest.fixture
+def settings(store, counters):
+    return {"MONGODB_URI": store.uri, "RATELIMIT_STORAGE_URI": counters.uri, "LOG_LEVEL": "WARNING"}
+
+
+@pytest.fixture
+def pair(make_service, settings):
+    """Two instances."""
+    with make_service("one", **settings) as one, make_service("two", **settings) as two:
+        yield one, two
+
+
+@pytest.fixture
+def proxies(tmp_path, pair):
+    """HAProxy and nginx, both before the two."""
+    with contextlib.ExitStack() as stack:
+        yield [stack.enter_context(Proxy(tmp_path, kind, pair)) for kind in SHIPPED]
+
+
+@contextlib.contextmanager
+def loads(store, *servers):
+    """Load each server with clients that keep their connections and with clients that do not."""
+    with contextlib.ExitStack() as stack:
+        yield [
+            stack.enter_context(Load(server.address, store.key, store.right, clients=3, keep_alive=keep, pause=0.005))
+            for server in servers
+            for keep in (True, False)
+        ]
+        time.sleep(1)
+
+
+def check(report, what, found, more=""):
+    """Report what came of the loads; none of their requests may have failed."""
+    results = [result for load in found for result in load.results]
+    report(f"{what}: {told(results)}; slowest answer {slowest(results):.1f} s{more}")
+    assert not failures(results)
+
+
+def test_no_request_fails_when_one_of_two_instances_is_killed(pair, proxies, store, report):
+    with loads(store, *proxies) as found:
+        for number in range(KILLS):
+            time.sleep(0.5)
+            pair[number % 2].kill()
+            time.sleep(0.5)
+            pair[number % 2].start()
+    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", found)
+
+
+def test_no_request_fails_when_instances_are_started_anew_in_turn(pair, proxies, store, report):
+    took = []
+    with loads(store, *proxies) as found:
+        for number in range(TIMES):
+            time.sleep(0.5)
+            took.append(pair[number % 2].stop())
+            pair[number % 2].start()
+    check(report, f"SIGTERM {TIMES} times behind HAProxy and nginx", found, f", ended within {max(took):.1f} s")
+    assert max(took) < GRACEFUL_TIMEOUT_SECONDS
+
+
+def test_no_request_fails_when_the_workers_are_made_anew(pair, proxies, store, report):
+    with loads(store, pair[0], *proxies) as found:
+        for _ in range(TIMES):
+            before = {*pair[0].children()}
+            pair[0].signal(signal.SIGHUP)
+            until(lambda: not before & {*pair[0].children()})  # noqa: B023
+    check(report, f"SIGHUP {TIMES} times, directly and behind HAProxy and nginx", found)
+
+
+def test_sigterm_lets_a_request_in_flight_be_answered(make_service, settings, report):
+    with make_service(**settings) as service, socket.create_connection(service.address, timeout=30) as client:
+        client.sendall(f"GET {API}/healthz HTTP/1.1\r\n".encode())
+        # A thread has it by then; nobody else can tell.
+        time.sleep(1)
+        service.signal(signal.SIGTERM)
+        time.sleep(1)
+        client.sendall(b"Host: h\r\n\r\n")
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+        took = service.stop()
+    report(f"SIGTERM in the midst of a request: answered {answer.split()[1].decode()}, ended within {took + 1:.1f} s")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    assert b"Connection: close" in answer
+    assert took + 1 < GRACEFUL_TIMEOUT_SECONDS
+
+
+def held_kb(service):
+    """Return the memory that each worker has for itself, in kB, by process id."""
+    held = {}
+    for pid in service.children():
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
+            held[pid] = sum(int(line.split()[1]) for line in lines if line.startswith("Private_"))
+    return held
+
+
+def wrk(service, requests, seconds):
+    """Ask for some seconds on eight connections; return what wrk counted."""
+    words = [program("wrk"), "-t1", "-c8", f"-d{seconds}s", "-s", ROOT / "bench/wrk.lua"]
+    done = subprocess.run([*words, "http://{}:{}".format(*service.address), requests], capture_output=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def write_requests(path, store):
+    """Write the requests to a file, as wrk.lua reads them."""
+    rest = f"HTTP/1.1\r\nHost: h\r\nAuthorization: APIKEY {store.key}"
+    heads = [f"GET {API}{ask.path} {rest}\r\nX-Fields: {ask.fields}\r\n\r\n" for ask in store.right]
+    path.write_text("\0".join(heads), newline="")
+    return path
+
+
+def test_memory_does_not_grow_over_200000_requests(make_service, settings, store, tmp_path, report):
+    requests, answered, failed, workers = write_requests(tmp_path / "requests", store), 0, 0, set()
+    warm = highest = 0
+    with make_service(**settings, MAX_REQUESTS=str(MAX_REQUESTS)) as service:
+        while answered < REQUESTS:
+            told = wrk(service, requests, 3)
+            answered, failed = answered + told["answered"], failed + told["refused"] + told["broken"]
+            held = held_kb(service)
+            workers |= {*held}
+            if answered <= WARM or not warm:
+                warm = max(warm, *held.values())
+            highest = max(highest, *held.values())
+    report(
+        f"{answered:,} requests, workers replaced from {MAX_REQUESTS:,} on, {len(workers) - 2} times: {failed} failed; "
+        f"a worker holds {warm / 1024:.1f} MB after {WARM:,} requests, {highest / 1024:.1f} MB at the most"
+    )
+    assert failed == 0
+    assert len(workers) > 2
+    assert highest <= warm + SPARE_KB
