@@ -10,15 +10,16 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from pymongo import MongoClient
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import OperationFailure
 
 from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from scripts.cli import cli
-from scripts.embedded import NoMongod, find_mongod
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
-from tests.served import free_port, until
+from tests.resilience.processes import Mongod
+
+pytestmark = pytest.mark.usefixtures("mongod_uri")
 
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
@@ -29,36 +30,19 @@ COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-time", "2026-11-16T00:00:00")
 
 
-class Secured:
-    """A `mongod` that asks who one is, and its administrator."""
+class Secured(Mongod):
+    """A `mongod` that asks who one is, and whose administrator is root."""
 
     def __init__(self, folder):
-        self.port = free_port()
-        words = [find_mongod(), "--auth", "--dbpath", folder, "--port", str(self.port), "--bind_ip", "127.0.0.1"]
-        self.process = subprocess.Popen([*words, "--nounixsocket"], stdout=subprocess.DEVNULL)
-        until(self.answers)
-        # Whoever comes first, from the same machine, makes the first user.
-        with MongoClient(self.uri()) as client:
-            client.admin.command("createUser", "root", pwd="root", roles=["root"])
-
-    def uri(self, user=""):
-        return f"mongodb://{f'{user}:{user}@' if user else ''}127.0.0.1:{self.port}/?directConnection=true"
+        super().__init__(folder, "--auth")
 
     def uri_of(self, user):
-        return self.uri(f"{NAME}_{user}")
-
-    def answers(self):
-        assert self.process.poll() is None
-        try:
-            with MongoClient(self.uri(), timeoutMS=1000) as client:
-                return client.admin.command("ping")
-        except PyMongoError:
-            return False
+        return f"mongodb://{user}:{user}@{self.address}/?directConnection=true"
 
 
 def by_the_driver(server):
     """Make the roles and users as the shell's script does."""
-    with MongoClient(server.uri("root")) as client:
+    with MongoClient(server.uri_of("root")) as client:
         for role in json.loads((DEPLOY / "mongodb-roles.json").read_text().replace("driver_analytics", NAME)):
             client.admin.command(role)
         for user in USERS:
@@ -68,7 +52,7 @@ def by_the_driver(server):
 def by_the_shell(server):
     """Make them twice with the script, which is to change nothing the second time."""
     passwords = {f"{NAME}_{user}_PASSWORD": f"{NAME}_{user}" for user in USERS}
-    words = ["mongosh", server.uri("root"), "--quiet", DEPLOY / "mongodb-roles.js"]
+    words = ["mongosh", server.uri_of("root"), "--quiet", DEPLOY / "mongodb-roles.js"]
     for _ in range(2):
         subprocess.run(words, env={**os.environ, **passwords, "MONGODB_DATABASE": NAME}, check=True)
 
@@ -78,16 +62,14 @@ def server(request, tmp_path_factory):
     """A server with the roles and users, and counters in it."""
     if request.param is by_the_shell and not shutil.which("mongosh"):
         pytest.skip("there is no mongosh")
-    try:
-        server = Secured(tmp_path_factory.mktemp("secured"))
-    except NoMongod as error:
-        pytest.skip(str(error))
-    request.param(server)
-    with MongoClient(server.uri("root")) as client:
-        client.admin.command("grantRolesToUser", f"{NAME}_service", roles=[f"{NAME}_counters"])
-    yield server
-    server.process.terminate()
-    server.process.wait(60)
+    with Secured(tmp_path_factory.mktemp("secured")) as server:
+        # Whoever comes first, from the same machine, makes the first user.
+        with MongoClient(server.uri) as client:
+            client.admin.command("createUser", "root", pwd="root", roles=["root"])
+        request.param(server)
+        with MongoClient(server.uri_of("root")) as client:
+            client.admin.command("grantRolesToUser", f"{NAME}_service", roles=[f"{NAME}_counters"])
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +77,7 @@ def run(server):
     """Run a command as the importer."""
 
     def run(*words):
-        settings = {"MONGODB_URI": server.uri_of("importer"), "MONGODB_DATABASE": NAME}
+        settings = {"MONGODB_URI": server.uri_of(f"{NAME}_importer"), "MONGODB_DATABASE": NAME}
         result = CliRunner().invoke(cli, list(map(str, words)), env=settings, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.stdout
@@ -122,7 +104,7 @@ def loaded(run, tmp_path_factory):
 def connect(server, loaded):
     """Open the data as a user: `connect("service")`."""
     with contextlib.ExitStack() as stack:
-        yield lambda user: stack.enter_context(MongoClient(server.uri_of(user)))[NAME]
+        yield lambda user: stack.enter_context(MongoClient(server.uri_of(f"{NAME}_{user}")))[NAME]
 
 
 def writes(collection):
@@ -187,7 +169,7 @@ def test_no_user_sees_another_database(connect, user):
 
 
 def test_the_service_serves_and_counts_as_its_user(server, connect, loaded):
-    service = Service(connect("service"), mongodb_uri=server.uri_of("service"))
+    service = Service(connect("service"), mongodb_uri=server.uri_of(f"{NAME}_service"))
     start, day = days_ago(5)[:10], days_ago(3)[:10]
     asked = ["/healthz", "/drivers", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
     asked += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}"]
