@@ -2,7 +2,6 @@
 
 import random
 import re
-import socket
 import threading
 from collections import Counter
 from urllib.parse import quote
@@ -19,6 +18,7 @@ from app.store.served import DRIVER
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, issue_key
 from tests.resilience.processes import DATABASE
+from tests.resilience.raw import Connection
 from tests.resilience.wsgi import ask
 
 IN_PROCESS, SERVED = 70_000, 30_000
@@ -145,43 +145,6 @@ def raw(sending):
     return "\r\n".join([f"{method} {target} {version}", *lines, "", ""]).encode("latin-1") + body
 
 
-class Connection:
-    """A connection that is opened when it is needed, and again when the server closed it."""
-
-    def __init__(self, address):
-        self._address, self._socket = address, None
-
-    def send(self, request):
-        """Send bytes; return the status that comes back, or None where the connection ends instead."""
-        self._socket = self._socket or socket.create_connection(self._address, timeout=30)
-        try:
-            self._socket.sendall(request)
-            status, whole = self._receive(head=request.startswith(b"HEAD"))
-        except OSError:
-            status, whole = None, False
-        if not whole:
-            self.close()
-        return status
-
-    def _receive(self, head):
-        found = b""
-        while b"\r\n\r\n" not in found:
-            if not (part := self._socket.recv(65_536)):
-                return None, False
-            found += part
-        top, _, body = found.partition(b"\r\n\r\n")
-        length = re.search(rb"(?i)\r\ncontent-length: (\d+)", top)
-        status, due = int(top[9:12]), 0 if head or length is None else int(length[1])
-        while len(body) < due and (part := self._socket.recv(65_536)):
-            body += part
-        return status, len(body) == due and b"connection: close" not in top.lower()
-
-    def close(self):
-        if self._socket:
-            self._socket.close()
-        self._socket = None
-
-
 def test_no_secret_is_in_the_log_of_the_running_service(store, make_service, report):
     fleet = f"{FLEET}-secrets"
     key, name = issue_key(store.uri, fleet), "resilience"
@@ -212,7 +175,8 @@ def flood(address, senders):
     def run(sending):
         connection = Connection(address)
         for _ in range(SERVED // len(senders)):
-            statuses[connection.send(raw(sending))] += 1
+            answer = connection.send(raw(sending))
+            statuses[answer and answer.status] += 1
         connection.close()
 
     threads = [threading.Thread(target=run, args=(sending,)) for sending in senders]

@@ -19,8 +19,8 @@ class Answer(NamedTuple):
         return orjson.loads(self.body)
 
     def header(self, name):
-        """Return the header's value, or None."""
-        return dict(self.headers).get(name)
+        """Return the value of the first header of that name, in whichever case, or None."""
+        return next((value for found, value in self.headers if found.lower() == name.lower()), None)
 
 
 def ask(app, target, headers=(), method="GET", body=b""):
