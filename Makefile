@@ -6,7 +6,7 @@ PEERS := bench/.venv-peers/.installed bench/.venv-eve/.installed
 NPM := tests/clients/node_modules/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-smoke bench-tools lint lock clean
+.PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-smoke bench-tools lint audit lock clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 17
@@ -78,6 +78,9 @@ lint: setup ## ruff, mypy and the import contract
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+audit: setup ## look what is pinned up among known vulnerabilities
+	@PATH="$(CURDIR)/$(BIN):$$PATH" .ci/audit
 
 lock: setup ## pin every dependency anew, with hashes
 	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --all-extras \

@@ -18,6 +18,8 @@ from app.store.keys import PREFIX
 STANDARD_ERROR = 2
 # What lets in: keys, and report links, also without their path; they begin with a list as base64 has it.
 SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|WyJ[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*")
+# How gunicorn tells of a request that it does not understand: where from, what is wrong, and how it reads.
+REFUSED = "Invalid request from ip="
 REDACTED = r"\1\2[redacted]"
 # One of these is in every text that the pattern finds something in, and is found much sooner.
 MARKS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
@@ -48,11 +50,16 @@ def render(logger: Any, method: str, event: Event) -> bytes:
         # A client may send what is no UTF-8.
         line = orjson.dumps({name: _utf8(str(value)) for name, value in event.items()})
     if any(mark in line for mark in MARKS):
-        told = orjson.loads(line)
-        line = orjson.dumps(
-            {name: SECRETS.sub(REDACTED, value) if isinstance(value, str) else value for name, value in told.items()}
-        )
+        line = orjson.dumps(_blotted(orjson.loads(line)))
     return line
+
+
+def _blotted(told: Any) -> Any:
+    if isinstance(told, dict):
+        return {_blotted(name): _blotted(value) for name, value in told.items()}
+    if isinstance(told, list):
+        return [_blotted(value) for value in told]
+    return SECRETS.sub(REDACTED, told) if isinstance(told, str) else told
 
 
 def _utf8(text: str) -> str:
@@ -97,7 +104,11 @@ class JsonHandler(logging.Handler):
             # Levels in between are those below them.
             level = max(logging.DEBUG, record.levelno // 10 * 10)
             about = {"exc_info": record.exc_info} if record.exc_info else {}
-            self._logger.log(min(level, logging.CRITICAL), "%s", record.getMessage(), logger=record.name, **about)
+            message = record.getMessage()
+            if message.startswith(REFUSED):
+                # What follows was sent, in whichever spelling.
+                message = ": ".join(message.split(": ", 2)[:2])
+            self._logger.log(min(level, logging.CRITICAL), "%s", message, logger=record.name, **about)
         except Exception:
             self.handleError(record)
 

@@ -67,7 +67,11 @@ def make_key() -> str:
 
 
 def digest(key: str) -> str:
-    """Return what the store holds of a key: its SHA-256. A key is random enough to need no salt or stretching."""
+    """Return what the store holds of a key: its SHA-256. A key is random enough to need no salt or stretching.
+
+    A key is looked up by it, and never compared itself: what time that takes tells of the digest alone. The checksum is
+    no secret, since it follows from the rest of the key that was sent.
+    """
     return hashlib.sha256(key.encode()).hexdigest()
 
 

@@ -1,38 +1,171 @@
 """Headers of every answer."""
 
 import pytest
+import time_machine
+from limits import parse
+from pymongo import MongoClient
+from pymongo.errors import ServerSelectionTimeoutError
+
+from app.config import API
+from schemas.header import AnswerHeaders, ChallengeHeaders, LimitHeaders, RetryHeaders, TagHeaders, header_names
+from schemas.trip import ImportedTrip
+from scripts.derive import writing
+from scripts.imports import load_trips
+from scripts.reports import build_report
+from scripts.store import prepare
+from tests.conftest import NOW, Service
+from tests.factories import make_trip
 
 ORIGIN = "https://app.example.com"
+AT = "2026-03-16T00:00:00"
+MAP = {"Accept": "application/geo+json"}
 
 
-@pytest.mark.parametrize("path", ["/drivers?limit=0", "/nothing", "/healthz"])
-def test_answers_are_private_and_of_the_type_they_say(service, path):
-    headers = service.get(path).headers
-    assert (headers["Cache-Control"], headers["X-Content-Type-Options"]) == ("private", "nosniff")
+def link(service, name):
+    """Return a link of the fleet's report, as a path below the API."""
+    return service.get(f"/report?report_time={AT}").json[name].partition(API)[2]
 
 
-def test_without_the_setting_no_origin_is_allowed(service):
-    headers = service.get("/drivers", headers={"Origin": ORIGIN}).headers
-    assert not [name for name in headers.keys() if name.startswith("Access-Control")]
+def fail(error):
+    """Return a view that fails so."""
+
+    def view(**path):
+        raise error
+
+    return view
+
+
+def held(service, path):
+    """Ask for what the client holds."""
+    tag = service.get(path).headers["ETag"]
+    return service.get(path, headers={"If-None-Match": tag})
+
+
+def failing(service, error):
+    """Ask an endpoint that fails."""
+    service.app.view_functions["drivers.list_drivers"] = fail(error)
+    return service.get("/drivers")
+
+
+def refused(service, **options):
+    """Ask over the limit."""
+    for _ in range(5):
+        service.get("/drivers", **options)
+    return service.get("/drivers", **options)
+
+
+# Each kind of answer: its status, how to get it, and how it may be kept.
+ANSWERS = {
+    "list": (200, lambda service: service.get("/drivers"), "private, no-cache"),
+    "masked": (200, lambda service: service.get("/drivers", headers={"X-Fields": "count"}), "private, no-cache"),
+    "map": (200, lambda service: service.get("/trip/trip_id/t1", headers=MAP), "private, no-cache"),
+    "links": (200, lambda service: service.get(f"/report?report_time={AT}"), "no-store"),
+    "csv": (200, lambda service: service.get(link(service, "report_link"), buffered=True), "private, no-cache"),
+    "page": (200, lambda service: service.get(link(service, "report_page"), buffered=True), "private, no-cache"),
+    "health": (200, lambda service: service.get("/healthz"), "private"),
+    "document": (200, lambda service: service.get("/openapi.json"), "public, no-cache"),
+    "docs page": (200, lambda service: service.get("/docs"), "public, no-cache"),
+    "docs file": (200, lambda service: service.get("/docs/docs.js"), "public, no-cache"),
+    "options": (204, lambda service: service.get("/drivers", method="OPTIONS"), "private"),
+    "held": (304, lambda service: held(service, "/drivers"), "private, no-cache"),
+    "held file": (304, lambda service: held(service, link(service, "report_link")), "private, no-cache"),
+    "held page": (304, lambda service: held(service, "/docs"), "public, no-cache"),
+    "invalid": (400, lambda service: service.get("/drivers?limit=0"), "private"),
+    "mask": (400, lambda service: service.get("/drivers", headers={"X-Fields": "{"}), "private"),
+    "no key": (401, lambda service: service.get("/drivers", fleet=None), "private"),
+    "bad link": (403, lambda service: service.get("/report/x"), "private"),
+    "no path": (404, lambda service: service.get("/nothing"), "private"),
+    "no driver": (404, lambda service: service.get("/driver/no/trips?start_date=2026-03-01"), "private"),
+    "method": (405, lambda service: service.get("/drivers", method="POST"), "private"),
+    "limit": (429, refused, "private"),
+    "failures": (429, lambda service: refused(service, fleet=None), "private"),
+    "defect": (500, lambda service: failing(service, ValueError()), "private"),
+    "store": (503, lambda service: failing(service, ServerSelectionTimeoutError()), "private"),
+}
+
+
+@pytest.fixture(scope="module")
+def answers(mongod_uri):
+    """An answer of each kind, by kind and whether some origins are allowed."""
+    limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
+    found = {}
+    with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False):
+        prepare(db := client["headers"])
+        with writing(db, "f1") as writer:
+            load_trips(db, "f1", [ImportedTrip().load(make_trip(trip_id="t1"))])
+            build_report(db, "f1", AT, writer)
+        for origins in ((), (ORIGIN,)):
+            for kind, (_, get, _) in ANSWERS.items():
+                service = Service(db, secret_key="secret", cors_origins=origins, **limits)
+                found[kind, bool(origins)] = get(service)
+        yield found
+        client.drop_database("headers")
+
+
+@pytest.fixture(params=ANSWERS)
+def kind(request):
+    """What kind of answer is looked at."""
+    return request.param
+
+
+def test_every_kind_of_answer_is_what_it_is_meant_to_be(answers, kind):
+    assert answers[kind, False].status_code == ANSWERS[kind][0], answers[kind, False].text
+
+
+def varies(answer):
+    return set(answer.headers.get("Vary", "").split(", "))
+
+
+def test_every_answer_is_private_and_of_the_type_it_says(answers, kind):
+    headers = answers[kind, False].headers
+    assert headers["Cache-Control"] == ANSWERS[kind][2]
+    assert headers.getlist("X-Content-Type-Options") == ["nosniff"]
+    assert len(headers.getlist("X-Request-ID")) == 1
+
+
+def test_every_answer_names_what_it_depends_on(answers, kind):
+    answer = answers[kind, False]
+    depends = {"Accept-Encoding"}
+    depends |= {"Accept"} if answer.status_code >= 400 or kind == "map" else set()
+    depends |= {"X-Fields"} if kind in ("list", "masked", "map", "held") else set()
+    assert varies(answer) == depends
+
+
+def test_no_answer_allows_an_origin_unless_told_to(answers, kind):
+    assert not [name for name in answers[kind, False].headers.keys() if name.startswith("Access-Control")]
+
+
+def test_every_answer_depends_on_the_origin_where_some_are_allowed(answers, kind):
+    assert "Origin" in varies(answers[kind, True])
 
 
 def test_an_origin_on_the_list_is_allowed_and_another_is_not(make_service):
     service = make_service(cors_origins=(ORIGIN,))
     mine = service.get("/drivers", headers={"Origin": ORIGIN}).headers
-    theirs = service.get("/drivers", headers={"Origin": ORIGIN + ".evil"}).headers
+    theirs = [service.get("/drivers", headers={"Origin": text}).headers for text in (ORIGIN + ".evil", "null", "*")]
     assert mine["Access-Control-Allow-Origin"] == ORIGIN
-    assert "X-RateLimit-Remaining" in mine["Access-Control-Expose-Headers"]
-    assert "Access-Control-Allow-Origin" not in theirs
-    assert mine["Vary"] == theirs["Vary"] == "X-Fields, Accept-Encoding, Origin"
+    assert not any("Access-Control-Allow-Origin" in headers for headers in theirs)
+    assert "Access-Control-Allow-Credentials" not in mine
+    assert {headers["Vary"] for headers in (mine, *theirs)} == {"X-Fields, Accept-Encoding, Origin"}
 
 
-def test_a_browser_may_ask_first(make_service):
-    headers = (
-        make_service(cors_origins=(ORIGIN,))
-        .get(
-            "/drivers", method="OPTIONS", fleet=None, headers={"Origin": ORIGIN, "Access-Control-Request-Method": "GET"}
-        )
-        .headers
-    )
-    assert headers["Access-Control-Allow-Methods"] == "GET, HEAD"
-    assert "Authorization" in headers["Access-Control-Allow-Headers"]
+def test_what_a_script_may_read_is_all_that_answers_tell_in_headers(make_service):
+    headers = make_service(cors_origins=(ORIGIN,)).get("/drivers", headers={"Origin": ORIGIN}).headers
+    exposed = headers["Access-Control-Expose-Headers"].split(", ")
+    assert {"X-Request-ID", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
+    told = header_names(AnswerHeaders(), TagHeaders(), LimitHeaders(), RetryHeaders())
+    assert exposed == list(told)
+    assert not set(exposed) & set(header_names(ChallengeHeaders()))
+
+
+@pytest.mark.parametrize("path", ["/drivers", "/nothing?x=1", "/healthz"])
+def test_a_browser_may_ask_first(make_service, path):
+    asked = {
+        "Origin": ORIGIN,
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "authorization",
+    }
+    answer = make_service(cors_origins=(ORIGIN,)).get("/drivers", method="OPTIONS", fleet=None, headers=asked)
+    assert answer.status_code == 204
+    assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD"
+    assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]

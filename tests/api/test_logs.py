@@ -82,6 +82,26 @@ def test_what_a_library_logs_is_blotted_too(text, told, log):
     assert [line[name] for name in ("logger", "level", "event")] == ["gunicorn.error", "warning", told]
 
 
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("127.0.0.1: Invalid HTTP method: 'get /%64a_'", "127.0.0.1: Invalid HTTP method"),
+        ("::1: Unable to comply with expectation: x: y", "::1: Unable to comply with expectation"),
+        ("127.0.0.1: Request Line is too large (9000 > 8190)", "127.0.0.1: Request Line is too large (9000 > 8190)"),
+    ],
+)
+def test_of_a_request_that_gunicorn_refuses_the_log_tells_what_is_wrong_and_not_what_was_sent(told, said, log):
+    text = f"Invalid request from ip={told}"
+    JsonHandler().emit(logging.LogRecord("gunicorn.error", logging.WARNING, "", 0, text, (), None))
+    assert log()[-1]["event"] == f"Invalid request from ip={said}"
+
+
+def test_keys_within_values_are_blotted_too(log):
+    key = make_key()
+    make_logger(logging.INFO).warning("what", document={"driver_id": key, "days": [{key: 1}]})
+    assert log()[-1]["document"] == {"driver_id": "da_[redacted]", "days": [{"da_[redacted]": 1}]}
+
+
 def test_a_traceback_is_blotted_too(log):
     key = make_key()
     try:

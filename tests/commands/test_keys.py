@@ -4,10 +4,14 @@ import binascii
 import re
 import string
 
-import bson
 import pytest
+from bson.codec_options import CodecOptions
+from bson.raw_bson import RawBSONDocument
 
-from app.store.keys import get_key
+from app.store.keys import digest, get_key
+from scripts.imports import load_drivers
+from tests.conftest import Service
+from tests.factories import make_driver
 
 DAY_MS = 86_400_000
 FORM = re.compile(r"da_[0-9A-Za-z]{36}")
@@ -161,11 +165,42 @@ def test_a_fleet_id_out_of_bounds_is_a_usage_error(command, verb, fleet):
     assert command("keys", verb, "--fleet", fleet).exit_code == 2
 
 
-def test_the_store_holds_no_key(issue, mongod):
+def dump(client):
+    """Return every document of every database, as BSON."""
+    found = []
+    for name in client.list_database_names():
+        db = client.get_database(name, codec_options=CodecOptions(RawBSONDocument))
+        found += [bytes(doc.raw) for collection in db.list_collection_names() for doc in db[collection].find()]
+    return b"".join(found)
+
+
+@pytest.fixture
+def profiled(mongod):
+    """A store that writes down every operation."""
+    mongod.command("profile", 2)
+    yield mongod
+    mongod.command("profile", 0)
+    mongod.drop_collection("system.profile")
+    mongod.client.drop_database(f"{mongod.name}_limits")
+
+
+def links(service, key):
+    """Follow the links of a report, and return what they end with."""
+    answer = service.get("/report?report_time=2026-11-16T00:00:00", headers={"Authorization": f"APIKEY {key}"}).json
+    found = [answer[name].rpartition("/")[2] for name in ("report_link", "report_page")]
+    assert [service.get(f"/report/{link}", buffered=True).status_code for link in found] == [200, 200]
+    return found
+
+
+def test_a_dump_of_every_database_holds_no_key_and_no_link(issue, command, profiled, mongod_uri):
+    load_drivers(profiled, "f1", [make_driver()])
+    command("reports", "build", "--fleet", "f1", "--report-time", "2026-11-16T00:00:00")
     keys = [issue(), issue("f1", "--expires-in-days", "30")]
-    raw = b"".join(bson.encode(doc) for name in mongod.list_collection_names() for doc in mongod[name].find())
-    assert b"f1" in raw
-    assert [part for key in keys for part in (key, key[3:33], key[3:15], key[21:33]) if part.encode() in raw] == []
+    service = Service(profiled, mongodb_uri=mongod_uri)
+    secrets = [secret for key in keys for secret in (key, *links(service, key))]
+    raw = dump(profiled.client)
+    assert all(part in raw for part in (b"expireAt", b"keysExamined", digest(keys[0]).encode()))
+    assert [part for key in secrets for part in (key, key[3:33], key[3:15], key[-18:]) if part.encode() in raw] == []
 
 
 @pytest.mark.parametrize("key_id", ["\udcff", "", "a\tb"])

@@ -1,0 +1,132 @@
+"""What a stored document holds beside its declared fields never leaves the service, whatever is asked for."""
+
+import pytest
+
+from app.config import API
+from app.store.reports import BUCKET
+from app.store.served import DRIVER
+from schemas.derive import fields_of
+from scripts import sharing
+from scripts.derive import writing
+from scripts.reports import build_report
+from tests.factories import make_driver, make_event, make_trip
+
+FIELD, VALUE = "canary_field", "canary-value"
+AT = "2026-03-16T00:00:00"
+SPEEDS = {"user_speed_mph": 61.5, "speed_limit_mph": 45, "max_user_speed_mph": 72.25}
+SPEEDING = {"event_type": 9, "event_name": "OVERSPEEDING", "event_data": SPEEDS}
+DATES = [f"2026-03-{date}" for date in range(10, 16)]
+PATHS = {
+    "drivers.list_drivers": ["/drivers", "/drivers?limit=1&page=2"],
+    "trips.list_driver_trips": ["/driver/d1/trips?start_date=2026-03-01"],
+    "trips.list_trips": ["/trip/trip_id/t2026-03-10", "/trip/tracking_id/k", "/trip/tracking_id/k?page=2"],
+    "aggregates.get_daily_driver_aggregate": [
+        "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2"
+    ],
+    "aggregates.get_weekly_driver_aggregate": ["/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1"],
+    "report.get_report_links": [f"/report?report_time={AT}"],
+}
+KINDS = ["*/*", "application/geo+json"]
+
+
+def tainted(value):
+    """Return a document with the canary in it at every depth, but in what is looked up as a whole."""
+    if isinstance(value, list):
+        return [tainted(item) for item in value]
+    if isinstance(value, dict):
+        return {name: part if name == "day" else tainted(part) for name, part in value.items()} | {FIELD: VALUE}
+    return value
+
+
+def taint(db, *names):
+    for name in names:
+        for doc in db[name].find():
+            db[name].replace_one({"_id": doc["_id"]}, tainted(doc), bypass_document_validation=True)
+
+
+def leave(db):
+    pass
+
+
+def leave_stale(db):
+    """Leave the store as a command that was killed at once would."""
+    marked = {"daily_summaries": {}, "served_spans": {"span": DRIVER}, "served_trackings": {}, "served_drivers": {}}
+    for name, match in marked.items():
+        db[name].update_many(match, {"$set": {"stale": True}}, bypass_document_validation=True)
+
+
+def leave_no_text(db):
+    """Leave trips as they were imported before there were texts."""
+    for doc in db.trips.find():
+        kept = {name: value for name, value in doc.items() if name not in ("text", "version")}
+        db.trips.replace_one({"_id": doc["_id"]}, kept, bypass_document_validation=True)
+
+
+@pytest.fixture(params=[leave, leave_stale, leave_no_text])
+def db(mongod, request, monkeypatch):
+    """A database of a real server, of which the test says when it is full."""
+    monkeypatch.setattr(sharing, "MANY", 5)
+    yield mongod
+    mongod[f"{BUCKET}.files"].drop()
+    mongod[f"{BUCKET}.chunks"].drop()
+
+
+@pytest.fixture
+def tainted_service(db, make_service, load, request):
+    """The service on documents each of which holds the canary, in one of the states that they may be in."""
+    trips = [
+        make_trip(
+            f"{date}T08:00", trip_id=f"t{date}", tracking_id="k", events=[make_event(1), make_event(1, **SPEEDING)]
+        )
+        for date in DATES
+    ]
+    load(*trips, drivers=[make_driver("d1"), make_driver("d2")])
+    taint(db, "drivers", "trips", "daily_summaries")
+    with writing(db, "f1") as writer:
+        build_report(db, "f1", AT, writer)
+    service = make_service(secret_key="secret")
+    service.key("f1")
+    taint(db, *db.list_collection_names())
+    request.node.callspec.params["db"](db)
+    return service
+
+
+def masks(fields, before="", after=""):
+    """Yield masks that name the canary beside, below and instead of every field of an answer."""
+    yield from (f"{before}{inner}{after}" for inner in (FIELD, f"*,{FIELD}", f"{FIELD},*", f"{{{FIELD},*}}"))
+    for name, below in (fields or {}).items():
+        yield f"{before}{name}{{{FIELD}}}{after}"
+        if below is not None:
+            yield from masks(below, f"{before}{name}{{", f"}}{after}")
+
+
+def test_no_answer_holds_what_was_not_declared(tainted_service):
+    views = tainted_service.app.view_functions
+    for endpoint, paths in PATHS.items():
+        for mask in ["", "*", *masks(fields_of(type(views[endpoint].operation.answer)))]:
+            for path, kind in ((path, kind) for path in paths for kind in KINDS):
+                answer = tainted_service.get(path, headers={"X-Fields": mask, "Accept": kind})
+                assert answer.status_code == 200 or (mask and answer.status_code == 400), (path, mask, answer.text)
+                assert FIELD not in answer.text, (path, mask, answer.text)
+                assert VALUE not in answer.text, (path, mask, answer.text)
+
+
+def test_no_file_of_a_report_holds_what_was_not_declared(tainted_service):
+    links = tainted_service.get(PATHS["report.get_report_links"][0]).json
+    for name in ("report_link", "report_page"):
+        answer = tainted_service.get(links[name].partition(API)[2], fleet=None, buffered=True)
+        assert answer.status_code == 200
+        assert b"canary" not in answer.data
+
+
+def test_every_collection_that_is_read_holds_the_canary(tainted_service, db):
+    counts = {
+        name: db[name].count_documents({FIELD: VALUE}) for name in db.list_collection_names() if name != "writers"
+    }
+    assert all(counts.values()), counts
+
+
+def test_every_endpoint_that_answers_with_documents_is_asked(service):
+    views = service.app.view_functions.items()
+    answering = {name for name, view in views if (found := getattr(view, "operation", None)) and found.masks}
+    assert answering == PATHS.keys()

@@ -1,0 +1,188 @@
+"""deploy/mongodb-roles: what each user of the store may do, on a server that asks who one is."""
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from pymongo import MongoClient
+from pymongo.errors import OperationFailure
+
+from app.store.indexes import VALIDATORS
+from app.store.reports import BUCKET
+from scripts.cli import cli
+from tests.conftest import Service
+from tests.factories import days_ago, make_driver, make_event, make_trip
+from tests.resilience.processes import Mongod
+
+pytestmark = pytest.mark.usefixtures("mongod_uri")
+
+DEPLOY = Path(__file__).parent.parent.parent / "deploy"
+# Another than the default, which the file names.
+NAME = "fleet_data"
+USERS = ("service", "importer", "backup")
+REFUSED = 13
+COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
+REPORT = ("--fleet", "f1", "--report-time", "2026-11-16T00:00:00")
+
+
+class Secured(Mongod):
+    """A `mongod` that asks who one is, and whose administrator is root."""
+
+    def __init__(self, folder):
+        super().__init__(folder, "--auth")
+
+    def uri_of(self, user):
+        return f"mongodb://{user}:{user}@{self.address}/?directConnection=true"
+
+
+def by_the_driver(server):
+    """Make the roles and users as the shell's script does."""
+    with MongoClient(server.uri_of("root")) as client:
+        for role in json.loads((DEPLOY / "mongodb-roles.json").read_text().replace("driver_analytics", NAME)):
+            client.admin.command(role)
+        for user in USERS:
+            client.admin.command("createUser", f"{NAME}_{user}", pwd=f"{NAME}_{user}", roles=[f"{NAME}_{user}"])
+
+
+def by_the_shell(server):
+    """Make them twice with the script, which is to change nothing the second time."""
+    passwords = {f"{NAME}_{user}_PASSWORD": f"{NAME}_{user}" for user in USERS}
+    words = ["mongosh", server.uri_of("root"), "--quiet", DEPLOY / "mongodb-roles.js"]
+    for _ in range(2):
+        subprocess.run(words, env={**os.environ, **passwords, "MONGODB_DATABASE": NAME}, check=True)
+
+
+@pytest.fixture(scope="module", params=[by_the_driver, by_the_shell])
+def server(request, tmp_path_factory):
+    """A server with the roles and users, and counters in it."""
+    if request.param is by_the_shell and not shutil.which("mongosh"):
+        pytest.skip("there is no mongosh")
+    with Secured(tmp_path_factory.mktemp("secured")) as server:
+        # Whoever comes first, from the same machine, makes the first user.
+        with MongoClient(server.uri) as client:
+            client.admin.command("createUser", "root", pwd="root", roles=["root"])
+        request.param(server)
+        with MongoClient(server.uri_of("root")) as client:
+            client.admin.command("grantRolesToUser", f"{NAME}_service", roles=[f"{NAME}_counters"])
+        yield server
+
+
+@pytest.fixture(scope="module")
+def run(server):
+    """Run a command as the importer."""
+
+    def run(*words):
+        settings = {"MONGODB_URI": server.uri_of(f"{NAME}_importer"), "MONGODB_DATABASE": NAME}
+        result = CliRunner().invoke(cli, list(map(str, words)), env=settings, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def loaded(run, tmp_path_factory):
+    """A store that the importer has loaded, by every command that writes; its key."""
+    folder = tmp_path_factory.mktemp("files")
+    trip = make_trip(days_ago(3), trip_id="t1", events=[make_event(1)])
+    for name, line in (("drivers", make_driver()), ("trips", trip)):
+        (folder / name).write_text(json.dumps(line) + "\n")
+    for _ in range(2):
+        run("import", "--fleet", "f1", "--drivers", folder / "drivers", "--trips", folder / "trips")
+        run("reports", "build", *REPORT)
+    run("rollups", "rebuild")
+    run("rollups", "verify")
+    return run("keys", "issue", "--fleet", "f1").strip()
+
+
+@pytest.fixture
+def connect(server, loaded):
+    """Open the data as a user: `connect("service")`."""
+    with contextlib.ExitStack() as stack:
+        yield lambda user: stack.enter_context(MongoClient(server.uri_of(f"{NAME}_{user}")))[NAME]
+
+
+def writes(collection):
+    """Yield all kinds of writing to a collection."""
+    db, name = collection.database, collection.name
+    yield "insert", lambda: collection.insert_one({})
+    yield "update", lambda: collection.update_many({}, {"$set": {"fleet": "mine"}})
+    yield "upsert", lambda: collection.update_one({"_id": 0}, {"$set": {"fleet": "mine"}}, upsert=True)
+    yield "findAndModify", lambda: collection.find_one_and_delete({})
+    yield "remove", lambda: collection.delete_many({})
+    yield "out", lambda: list(db.drivers.aggregate([{"$out": name}]))
+    yield "merge", lambda: list(db.drivers.aggregate([{"$merge": {"into": name}}]))
+    yield from changes(collection)
+    yield "createIndex", lambda: collection.create_index("x")
+    yield "collMod", lambda: db.command("collMod", name, validator={})
+    yield "create", lambda: db.create_collection("another", check_exists=False)
+
+
+def changes(collection):
+    """Yield what nobody does who writes data."""
+    yield "drop", lambda: collection.database.command("drop", collection.name)
+    yield "dropIndexes", lambda: collection.drop_indexes()
+    yield "rename", lambda: collection.rename("gone")
+    yield "convertToCapped", lambda: collection.database.command("convertToCapped", collection.name, size=4096)
+    yield "dropDatabase", lambda: collection.database.command("dropDatabase")
+    yield "createUser", lambda: collection.database.command("createUser", "me", pwd="me", roles=["root"])
+
+
+def allowed(attempts):
+    """Return which attempts were not refused."""
+    found = []
+    for name, attempt in attempts:
+        try:
+            attempt()
+        except OperationFailure as error:
+            if error.code == REFUSED:
+                continue
+        found.append(name)
+    return found
+
+
+def test_every_collection_is_there(connect):
+    assert set(connect("backup").list_collection_names()) == set(COLLECTIONS)
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+@pytest.mark.parametrize("user", ["service", "backup"])
+def test_who_serves_and_who_backs_up_cannot_write_in_any_way(connect, user, name):
+    assert allowed(writes(connect(user)[name])) == []
+
+
+@pytest.mark.parametrize("name", COLLECTIONS)
+def test_who_imports_drops_and_renames_nothing(connect, name):
+    assert allowed(changes(connect("importer")[name])) == []
+
+
+@pytest.mark.parametrize("user", USERS)
+def test_no_user_sees_another_database(connect, user):
+    client = connect(user).client
+    others = {name: client[name]["anything"].find_one for name in ("admin", "other", f"{NAME}_more")}
+    assert allowed(others.items()) == []
+
+
+def test_the_service_serves_and_counts_as_its_user(server, connect, loaded):
+    service = Service(connect("service"), mongodb_uri=server.uri_of(f"{NAME}_service"))
+    start, day = days_ago(5)[:10], days_ago(3)[:10]
+    asked = ["/healthz", "/drivers", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
+    asked += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}"]
+    for path in asked:
+        for headers in ({}, {"X-Fields": "*,nope"}):
+            answer = service.get(path, fleet=None, headers={**headers, "Authorization": f"APIKEY {loaded}"})
+            assert answer.status_code == 200, answer.text
+            assert ("X-RateLimit-Remaining" in answer.headers) is (path != "/healthz")
+    link = answer.json["report_link"].partition("/api/v1")[2]
+    assert service.get(link, fleet=None, buffered=True).status_code == 200
+
+
+def test_no_password_is_shipped():
+    text = (DEPLOY / "mongodb-roles.json").read_text() + (DEPLOY / "mongodb-roles.js").read_text()
+    assert "pwd" not in (DEPLOY / "mongodb-roles.json").read_text()
+    assert text.count("pwd:") == text.count("|| passwordPrompt()") == 1

@@ -1,0 +1,127 @@
+"""The rate limit, counted by four workers in a storage that they share."""
+
+import re
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from tests.resilience.fleet import TODAY, issue_key
+from tests.resilience.load import Client
+from tests.resilience.processes import Redis
+
+LIMIT, PERIOD_SECONDS = 500, 20
+THREADS, CALLS = 20, 1000
+# Not what they ask but that they ask counts: an answer, an error, a path that does not exist.
+PATHS = ["/drivers", "/drivers?limit=0", f"/driver/nobody/trips?start_date={TODAY}", "/nothing"]
+NOT_COUNTED = [
+    ("GET", "/healthz", True),
+    ("GET", "/drivers", False),
+    ("OPTIONS", "/drivers", True),
+    ("POST", "/drivers", True),
+]
+
+
+@pytest.fixture(params=["redis", "mongodb"])
+def service(request, tmp_path, store, make_service):
+    """A service of four workers, with the counters in Redis, or in MongoDB."""
+    settings = {"RATE_LIMIT": f"{LIMIT} per {PERIOD_SECONDS} seconds", "WEB_CONCURRENCY": "4", "MONGODB_URI": store.uri}
+    settings["AUTH_FAILURE_LIMIT"] = "1000000 per minute"
+    if request.param == "mongodb":
+        with make_service(**settings) as found:
+            yield found
+    else:
+        with Redis(tmp_path) as redis, make_service(**settings, RATELIMIT_STORAGE_URI=redis.uri) as found:
+            yield found
+
+
+@pytest.fixture
+def keys(store):
+    """Two keys of a fleet that has made no calls yet, and one of another."""
+    fleet = f"limited-{time.time_ns()}"
+    return [issue_key(store.uri, fleet), issue_key(store.uri, fleet)], issue_key(store.uri, f"{fleet}-not")
+
+
+def call(service, keys, calls):
+    """Make so many calls with the keys, in turn, over as many connections as there are threads; return the answers."""
+
+    def run(thread):
+        client = Client(service.address, keys[thread % len(keys)])
+        found = [client.get(PATHS[n % len(PATHS)]) for n in range(thread, calls, THREADS)]
+        client.close()
+        return found
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return [answer for found in pool.map(run, range(THREADS)) for answer in found]
+
+
+def not_counted(service, key):
+    """Make calls that are not to count."""
+    for method, path, with_key in NOT_COUNTED:
+        headers = {"Authorization": f"APIKEY {key}"} if with_key else {}
+        answer = httpx.request(method, f"http://127.0.0.1:{service.port}/api/v1{path}", headers=headers)
+        assert answer.status_code in (200, 204, 401, 405)
+
+
+def ended(answer):
+    return answer.started + answer.seconds
+
+
+def test_of_a_fleets_calls_just_as_many_as_the_limit_pass_and_it_reopens_when_told(service, keys, report):
+    mine, other = keys
+    not_counted(service, mine[0])
+    answers = call(service, mine, CALLS)
+    not_counted(service, mine[0])
+    passed = [answer for answer in answers if answer.status != 429]
+    refused = [answer for answer in answers if answer.status == 429]
+    assert max(map(ended, answers)) < min(answer.started for answer in answers) + PERIOD_SECONDS, (
+        "the machine is too slow"
+    )
+
+    assert Counter(answer.status for answer in passed).keys() == {200, 400, 404}
+    assert (len(passed), len(refused)) == (LIMIT, CALLS - LIMIT)
+    assert sorted(int(answer.headers["X-RateLimit-Remaining"]) for answer in passed) == list(range(LIMIT))
+    for answer in answers:
+        check_headers(answer)
+
+    untouched = service.get("/drivers", other)
+    assert (untouched.status, untouched.headers["X-RateLimit-Remaining"]) == (200, str(LIMIT - 1))
+
+    # Nobody is let in before it reopens, and whoever waits as told is.
+    told, waited = max(ended(answer) + wait(answer) for answer in refused), [refused[-1]]
+    while waited[-1].status == 429:
+        refused.append(waited[-1])
+        time.sleep(0.2)
+        waited.append(service.get("/drivers", mine[0]))
+    reopened = waited[-1]
+    assert reopened.started <= told + 1
+    assert min(answer.started for answer in passed) + PERIOD_SECONDS <= ended(reopened)
+    last = max(answer.started for answer in refused)
+    assert all(ended(answer) + wait(answer) >= last for answer in refused)
+    report(
+        f"rate limit of {LIMIT} in {PERIOD_SECONDS} s: {CALLS:,} requests of 2 keys over {THREADS} threads, 4 workers: "
+        f"{len(passed)} passed; told to wait until {told - ended(reopened):+.1f} s of when it reopened"
+    )
+
+
+def wait(answer):
+    """Return the seconds that a refusal says to wait."""
+    seconds = int(answer.headers["Retry-After"])
+    assert 1 <= seconds <= PERIOD_SECONDS + 1
+    return seconds
+
+
+def check_headers(answer):
+    """Assert that the headers of the limit are there, and agree."""
+    headers = answer.headers
+    remaining, reset = headers["X-RateLimit-Remaining"], int(headers["X-RateLimit-Reset"])
+    state = re.fullmatch(r'"fleet";r=(\d+);t=(\d+)', headers["RateLimit"])
+    assert headers["X-RateLimit-Limit"] == str(LIMIT)
+    assert headers["RateLimit-Policy"] == f'"fleet";q={LIMIT};w={PERIOD_SECONDS}'
+    assert state[1] == remaining
+    assert ("Retry-After" in headers) is (answer.status == 429)
+    assert headers.get("Retry-After", state[2]) == state[2]
+    # Of the clock, which may have been set since, more than of the answer.
+    assert abs(reset - time.time() - int(state[2])) <= PERIOD_SECONDS

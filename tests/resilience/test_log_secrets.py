@@ -1,0 +1,187 @@
+"""Keys and report links that are sent wherever one may send them: none is in the log."""
+
+import random
+import re
+import threading
+from collections import Counter
+from urllib.parse import quote
+
+from flask import request
+from limits import parse
+from pymongo import MongoClient
+from pymongo.errors import ServerSelectionTimeoutError
+
+from app.config import API, Config
+from app.links import Links
+from app.store.keys import make_key
+from app.store.served import DRIVER
+from tests.conftest import Service as InProcess
+from tests.resilience.fleet import FLEET, MONDAY, issue_key
+from tests.resilience.processes import DATABASE
+from tests.resilience.raw import Connection
+from tests.resilience.wsgi import ask
+
+IN_PROCESS, SERVED = 70_000, 30_000
+CLIENTS = 8
+# What is found of a secret that was cut somewhere.
+PIECE = 12
+HEADERS = ["Authorization", "X-Fields", "X-Request-ID", "Cookie", "Host", "Accept", "Accept-Encoding", "If-None-Match"]
+HEADERS += ["User-Agent", "Referer", "Origin", "X-Forwarded-For", "Forwarded", "Content-Type", "X-Api-Key", "Via"]
+SCHEMES = ["APIKEY {}", "apikey {}", "Bearer {}", "Basic {}", "{}", "APIKEY  {} ", "APIKEY {0},{0}", "APIKEY x{}"]
+PATHS = ["/{}", "/driver/{}/trips", f"/driver/{{}}/trips?start_date={MONDAY}", "/trip/trip_id/{}", "/trip/{}/x"]
+PATHS += ["/report/{}", "/report/{}x", "/drivers?limit={}", "/drivers?{}=1", "/drivers?{0}&{0}", "/docs/{}", "//{}"]
+PATHS += [f"/driver-aggregate/daily?start_date={MONDAY}&driver_id={{}}", "/report?report_time={}", "/healthz?x={}"]
+SPELLINGS = [str, str, str, quote, lambda secret: "".join(f"%{ord(letter):x}" for letter in secret[:3]) + secret[3:]]
+
+
+class Sending:
+    """Makes up requests with secrets in them: a target, header lines, a method and a body."""
+
+    def __init__(self, secrets, seed):
+        self.secrets, self.chance = secrets, random.Random(seed)
+
+    def target(self):
+        pick, secret = self.chance.choice, self.chance.choice(self.secrets)
+        return API + pick(PATHS).format(pick(SPELLINGS)(secret)) if self.chance.random() < 0.7 else f"{API}/drivers"
+
+    def headers(self):
+        found = []
+        for name in self.chance.sample(HEADERS, self.chance.choice([0, 1, 2, len(HEADERS)])):
+            form = self.chance.choice(SCHEMES if name == "Authorization" else ["{}", "x={}; y", '"{}"', "{0}, {0}"])
+            found.append((name, form.format(self.chance.choice(self.secrets))))
+        if self.chance.random() < 0.1:
+            found.append((f"X-{self.chance.choice(self.secrets)}", "x"))
+        return found
+
+    def method(self):
+        return self.chance.choice(["GET"] * 8 + ["HEAD", "OPTIONS", "POST"])
+
+    def body(self):
+        return self.chance.choice([b"", b"", b"{}", b'{"key": "%s"}']).replace(
+            b"%s", self.chance.choice(self.secrets).encode()
+        )
+
+
+def pieces(secrets):
+    """Return a pattern that finds any piece of what is secret in keys and links, in whichever case."""
+    told = [secret.rpartition(".")[2] if "." in secret else secret[3:33] for secret in secrets]
+    cut = {re.escape(text[at : at + PIECE]) for text in told for at in range(len(text) - PIECE + 1)}
+    return re.compile("|".join(sorted(cut)), re.IGNORECASE)
+
+
+def hits(log, secrets):
+    """Return the lines of a log that hold a piece of a secret."""
+    return [line[:2000] for line in log.splitlines() if pieces(secrets).search(line)]
+
+
+def links(secret_key, key_id, fleet):
+    """Return links as the service makes them."""
+    made = Links(Config(secret_key=secret_key))
+    return [
+        made.url("", fleet, f"{MONDAY}T00:00:00", file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")
+    ]
+
+
+def test_no_secret_is_in_the_log_of_any_request_or_traceback(mongod, capfd, report):
+    no_limit = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("1000000000 per minute"))
+    service = InProcess(mongod, secret_key="secret", log_level="DEBUG", **no_limit)
+    key = service.key("f1")
+    secrets = [key, make_key(), *links("secret", mongod["keys"].find_one()["key_id"], "f1")]
+    # What fails tells all of the request, in an error of its own and in one of the store.
+    service.app.view_functions["health.get_health"] = fail(RuntimeError)
+    service.app.view_functions["docs.get_page"] = fail(ServerSelectionTimeoutError)
+    sending, statuses = Sending(secrets, 1), Counter()
+    for _ in range(IN_PROCESS):
+        target = sending.chance.choice([f"{API}/healthz", f"{API}/docs"]) if sending.chance.random() < 0.1 else None
+        answer = ask(service.app, target or sending.target(), sending.headers(), sending.method(), sending.body())
+        statuses[answer.status] += 1
+    log = capfd.readouterr().err
+    assert len(log.splitlines()) >= IN_PROCESS
+    assert {200, 400, 401, 403, 404, 405, 500, 503} <= statuses.keys()
+    assert log.count("Traceback") > IN_PROCESS / 100
+    report(f"secrets in {IN_PROCESS:,} requests, {statuses[500]:,} of them failing with a traceback: 0 in the log")
+    assert hits(log, secrets) == []
+
+
+def fail(error):
+    """Return a view that fails with what it was asked."""
+
+    def view(**path):
+        told = [path, request.args, [value for _, value in request.headers], request.get_data()]
+        try:
+            raise ValueError(told)
+        except ValueError as cause:
+            raise error(f"{request.method} {request.path} {told}") from cause
+
+    return view
+
+
+def raw(sending):
+    """Return a request as bytes; of ten, one is malformed."""
+    pick, secret = sending.chance.choice, sending.chance.choice(sending.secrets)
+    method, target, body = sending.method(), sending.target(), sending.body()
+    if sending.chance.random() < 0.05:
+        target = f"http://{secret}@{secret}.example{target}"
+    version = "HTTP/1.1"
+    lines = [f"{name}: {value}" for name, value in sending.headers()]
+    if body:
+        lines.append(f"Content-Length: {len(body)}")
+    if sending.chance.random() < 0.1:
+        method = pick([method, method, method.lower(), secret, f"{secret} {method}", ""])
+        version = pick([version, f"HTTP/{secret}", secret, f"{version} {secret}", ""])
+        target = pick([target, target, quote(target, safe=""), f"{target}\0", target * 200, f"/{secret} x"])
+        lines.append(
+            pick(
+                [
+                    f"{secret}",
+                    f"{secret} : x",
+                    f": {secret}",
+                    f"Content-Length: {secret}",
+                    f"Transfer-Encoding: {secret}",
+                ]
+                + [f"X: {secret}\0", f"X: {secret * 300}", f" {secret}", f"Expect: {secret}", f"{secret}\x7f: x"]
+            )
+        )
+    return "\r\n".join([f"{method} {target} {version}", *lines, "", ""]).encode("latin-1") + body
+
+
+def test_no_secret_is_in_the_log_of_the_running_service(store, make_service, report):
+    fleet = f"{FLEET}-secrets"
+    key, name = issue_key(store.uri, fleet), "resilience"
+    with MongoClient(store.uri) as client:
+        db = client[DATABASE]
+        key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
+        # A document that is named like a key, and out of shape.
+        broken = {"fleet": fleet, "driver_id": key, "span": DRIVER, "buckets": "broken"}
+        db["served_spans"].insert_one(broken, bypass_document_validation=True)
+    secrets = [key, make_key(), *links(name, key_id, fleet)]
+    limits = dict.fromkeys(("RATE_LIMIT", "AUTH_FAILURE_LIMIT"), "1000000000 per minute")
+    with make_service(MONGODB_URI=store.uri, LOG_LEVEL="DEBUG", SECRET_KEY=name, **limits) as service:
+        statuses = flood(service.address, [Sending(secrets, seed) for seed in range(CLIENTS)])
+        for _ in range(10):
+            answer = service.get(f"/driver/{key}/trips?start_date={MONDAY}", key)
+            statuses[answer.status] += 1
+    log = service.said()
+    told = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items(), key=str))
+    report(f"secrets in {statuses.total():,} requests to the running service ({told}): 0 in {len(log):,} bytes of log")
+    assert {200, 400, 401, 404, 405, 500} <= statuses.keys()
+    assert hits(log, secrets) == []
+
+
+def flood(address, senders):
+    """Send SERVED requests over a connection each; return how many answers there were of each status."""
+    statuses = Counter()
+
+    def run(sending):
+        connection = Connection(address)
+        for _ in range(SERVED // len(senders)):
+            answer = connection.send(raw(sending))
+            statuses[answer and answer.status] += 1
+        connection.close()
+
+    threads = [threading.Thread(target=run, args=(sending,)) for sending in senders]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return statuses

@@ -1,0 +1,196 @@
+"""What a key tells of another fleet: nothing. Answers are the same, bit for bit, where the other fleet does not exist.
+
+Two databases, one of both fleets and one of the first alone, are asked the same with the same key at the same time.
+"""
+
+import random
+from collections import Counter
+from urllib.parse import quote, urlencode
+
+import pytest
+from limits import parse
+from pymongo import MongoClient
+
+from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
+from app.config import API
+from app.links import Links
+from app.store.reports import BUCKET
+from app.views.docs import FILES
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts import sharing
+from scripts.derive import Day, mark_stale, writing
+from scripts.imports import load_drivers, load_trips
+from scripts.reports import build_report
+from scripts.store import prepare
+from tests.conftest import Service
+from tests.factories import make_driver, make_event, make_trip
+from tests.resilience.wsgi import ask
+
+REQUESTS = 2_000
+# The beginning of one is the other: a query by prefix would find both.
+MINE, THEIRS = "acme", "acme2"
+SETTINGS = {"rate_limit": parse("1000000000 per minute"), "secret_key": "secret", "public_base_url": "http://x"}
+MONDAY, DATES = "2026-03-09", [f"2026-03-{date:02}" for date in range(2, 18)]
+REPORT_TIMES = {MINE: ["2026-03-16T00:00:00"], THEIRS: ["2026-03-16T00:00:00", "2026-03-09T00:00:00"]}
+# Whose ids only one has, and whose both have, with other contents.
+SHARED = [f"d{n}" for n in range(5)]
+DRIVERS = {MINE: [f"d1{n}" for n in range(20)], THEIRS: [f"d1{n}x" for n in range(140)]}
+UNKNOWN = ["nobody", "d", "d1", "d9x"]
+MASKS = [
+    "*",
+    "{}",
+    "count",
+    "{count,nope}",
+    "drivers{driver_id}",
+    "trips{trip_id,driver_id},*",
+    "trips{events{event_data}}",
+]
+MASKS += ["data{driver_info{last_name}}", "data{driving_summary{fm_score}}", "expires_at", "trips{", "data{x{y}}"]
+KINDS = ["*/*", "application/json", "application/geo+json", "application/problem+json", "text/html"]
+
+
+def trips_of(fleet):
+    """Return lines of a trips file: shared ids and the fleet's own, of trips, drivers and tracking ids."""
+    found = []
+    for n, driver_id in enumerate(SHARED + DRIVERS[fleet][:15]):
+        for m, date in enumerate(DATES[n % 2 :: 2]):
+            own = "" if driver_id in SHARED and m % 2 else f"-{fleet}"
+            named = {"trip_id": f"t{n}-{date}{own}", "tracking_id": f"k{m % 4}{own}", "distance_miles": n + len(fleet)}
+            trip = make_trip(f"{date}T08:{len(fleet):02}", driver_id, **named)
+            found.append({**trip, "events": [make_event(trip["trip_start_time"])]})
+    return found
+
+
+def load(db, fleet):
+    """Load a fleet, build its reports, and leave a few days stale, as a killed command would."""
+    drivers = [make_driver(name, first_name=f"of {fleet}", alias=f"{fleet} {name}") for name in SHARED + DRIVERS[fleet]]
+    with writing(db, fleet) as writer:
+        load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
+        load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips_of(fleet)])
+        for report_time in REPORT_TIMES[fleet]:
+            build_report(db, fleet, report_time, writer)
+    mark_stale(db, fleet, {Day(driver_id, DATES[3]) for driver_id in (SHARED[0], DRIVERS[fleet][0])})
+
+
+def copy(both, alone, fleet):
+    """Copy all that is the fleet's."""
+    own = {f"{BUCKET}.files": "_id", f"{BUCKET}.chunks": "files_id"}
+    for name in both.list_collection_names():
+        match = {own[name]: {"$regex": f"^{fleet}\t"}} if name in own else {"fleet": fleet}
+        if found := list(both[name].find(match)):
+            alone[name].insert_many(found)
+
+
+@pytest.fixture
+def twins(mongod_uri, clock, monkeypatch):
+    """The service on a database of both fleets, and on one of the first alone, with the same key."""
+    monkeypatch.setattr(sharing, "MANY", 5)
+    with MongoClient(mongod_uri) as client:
+        both, alone = client["both"], client["alone"]
+        prepare(both)
+        prepare(alone)
+        for fleet in (MINE, THEIRS):
+            load(both, fleet)
+        service, twin = Service(both, **SETTINGS), Service(alone, **SETTINGS)
+        twin._keys = {fleet: service.key(fleet) for fleet in (MINE, THEIRS)}
+        copy(both, alone, MINE)
+        yield service, twin
+        client.drop_database("both")
+        client.drop_database("alone")
+
+
+class Asking:
+    """Makes up requests for the ids of the other fleet, most of them amid others: a method for each endpoint."""
+
+    def __init__(self, service, seed):
+        self.chance = random.Random(seed)
+        self.links = Links(service.app.extensions["config"])
+        self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
+        self.drivers = SHARED * 5 + DRIVERS[THEIRS] + DRIVERS[MINE] + UNKNOWN
+        trips = [trip for fleet in (THEIRS, THEIRS, MINE) for trip in trips_of(fleet)]
+        self.trips = {name: [trip[name] for trip in trips] for name in ("trip_id", "tracking_id")}
+
+    def target(self, rule):
+        """Return a request line's target for a route."""
+        name = rule.endpoint.partition(".")[2]
+        if hasattr(self, name):
+            path, query = getattr(self, name)()
+        else:
+            assert rule.endpoint in PUBLIC_ENDPOINTS, f"nothing here asks {rule.endpoint}"
+            path, query = self.public(rule)
+        query = {name: value for name, value in query.items() if value is not None}
+        return f"{API}{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
+
+    def headers(self):
+        """Return the headers that an answer may depend on."""
+        named = {"X-Fields": self.some(MASKS), "Accept": self.some(KINDS), "Accept-Encoding": self.some(["gzip"])}
+        return [(name, value) for name, value in named.items() if value is not None]
+
+    def some(self, choices):
+        """Return one of the choices, or most often nothing."""
+        return self.chance.choice(choices) if self.chance.random() < 0.3 else None
+
+    def list_drivers(self):
+        return "/drivers", {"page": self.some(range(1, 6)), "limit": self.some([1, 2, 5, 50, 99, 100, 101])}
+
+    def list_driver_trips(self):
+        _, query = self.list_drivers()
+        return f"/driver/{self.chance.choice(self.drivers)}/trips", {"start_date": self.chance.choice(DATES), **query}
+
+    def list_trips(self):
+        name = self.chance.choice(list(self.trips))
+        return f"/trip/{name}/{quote(self.chance.choice(self.trips[name]))}", {"page": self.some(range(1, 5))}
+
+    def get_daily_driver_aggregate(self):
+        choices = [SHARED, SHARED + DRIVERS[THEIRS][:15], SHARED + DRIVERS[MINE], self.drivers]
+        several = self.chance.choices(self.chance.choice(choices), k=self.chance.randint(1, 20))
+        return "/driver-aggregate/daily", {"start_date": self.chance.choice(DATES), "driver_id": several}
+
+    def get_weekly_driver_aggregate(self):
+        _, query = self.get_daily_driver_aggregate()
+        return "/driver-aggregate/weekly", {**query, "start_date": MONDAY}
+
+    def get_report_links(self):
+        return "/report", {"report_time": self.chance.choice(REPORT_TIMES[THEIRS])}
+
+    def get_report_file(self):
+        """A link of a fleet's report for the key of another, of the parts of two links, or to what they alone have."""
+        at, file = self.chance.choice(REPORT_TIMES[THEIRS]), self.chance.choice(["csv", "page"])
+        made = {
+            (fleet, owner): self.links.url("", fleet, at, file, key_id, 2**50).rpartition("/")[2]
+            for fleet in (MINE, THEIRS)
+            for owner, key_id in self.key_ids.items()
+        }
+        theirs, mine = made.pop((THEIRS, THEIRS)), made[MINE, MINE]
+        swapped = theirs.partition(".")[0] + "." + mine.partition(".")[2]
+        return f"/report/{self.chance.choice([swapped, *made.values()])}", {}
+
+    def public(self, rule):
+        """Routes that ask for nothing of a fleet, with its ids as parameters."""
+        names = {name: self.chance.choice(sorted(FILES)) for name in rule.arguments}
+        path = rule.build(names, append_unknown=False)[1] if names else rule.rule
+        return path.removeprefix(API), {self.chance.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
+
+
+def test_nothing_of_another_fleet_is_told_whatever_is_asked(twins, report):
+    service, twin = twins
+    asking, found = Asking(service, 0), Counter()
+    rules = list(service.app.url_map.iter_rules())
+    for rule in rules:
+        for _ in range(REQUESTS):
+            target, headers = asking.target(rule), asking.headers()
+            theirs = tags = asking.some([1]) and asked(service, THEIRS, target, headers)
+            if tags:
+                found[rule.endpoint, theirs.status] += 1
+                headers.append(("If-None-Match", theirs.header("ETag") or "*"))
+            answers = [asked(each, MINE, target, headers) for each in (service, twin)]
+            assert answers[0] == answers[1], (target, headers)
+    report(f"another fleet's ids: {REQUESTS:,} requests of each of {len(rules)} routes, all as if it was not there")
+    assert min(found[rule.endpoint, 200] for rule in rules if rule.endpoint != LINKED_ENDPOINT) > REQUESTS / 40
+
+
+def asked(service, fleet, target, headers):
+    """Return the answer to a key of the fleet."""
+    own = [("Authorization", f"APIKEY {service.key(fleet)}"), ("X-Request-ID", "same")]
+    return ask(service.app, target, [*own, *headers])
