@@ -39,10 +39,8 @@ class Gate:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if error is None:
-            self._closed = False
-        elif self._hangs(error):
-            self._closed = True
+        # Any other error is an answer too.
+        self._closed = error is not None and self._hangs(error)
         if self._trying == threading.get_ident():
             self._bound.__exit__(kind, error, trace)
             self._trying = 0

@@ -75,6 +75,14 @@ def test_when_that_one_is_answered_all_get_through(gate, elsewhere):
         pass
 
 
+def test_an_error_that_is_an_answer_lets_all_through_again(gate, elsewhere):
+    fail(gate, TimeoutError())
+    fail(gate, ValueError())
+    elsewhere()
+    with gate:
+        pass
+
+
 def test_when_that_one_is_not_answered_the_next_one_finds_out(gate, elsewhere):
     fail(gate, TimeoutError())
     elsewhere(TimeoutError())
