@@ -1,5 +1,6 @@
 """gunicorn, set up for the service."""
 
+import contextlib
 import gc
 import itertools
 import os
@@ -12,9 +13,11 @@ import click
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from pymongo import MongoClient
+from pymongo.errors import PyMongoError
 
 from app import create_app
 from app.config import Config
+from app.db import ping
 from app.logs import settings as log_settings
 from app.store import Document
 from scripts import metrics
@@ -78,6 +81,9 @@ class Server(BaseApplication):  # type: ignore[misc]
         if self._metrics:
             metrics.share(self._number)
         app = create_app(self._config, self._client)
+        # Those who ask first need not wait until the store's servers are found.
+        with app.app_context(), contextlib.suppress(PyMongoError):
+            ping()
         if self._metrics:
             metrics.serve(app, self._metrics)
         gc.freeze()

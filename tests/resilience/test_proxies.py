@@ -50,6 +50,7 @@ def proxy(request, service, folder):
 def dead(proxy, service):
     """The proxy, and nobody behind it."""
     service.kill()
+    until(lambda: proxy.get("/healthz").status == 503)
     yield proxy
     service.start()
     until(proxy.answers)
