@@ -10,6 +10,7 @@ from app.config import Config
 from schemas.header import (
     AnswerHeaders,
     ConditionHeaders,
+    FileHeaders,
     LimitHeaders,
     MaskHeaders,
     RetryHeaders,
@@ -22,7 +23,9 @@ SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 CORS_REQUEST_HEADERS = ", ".join(
     ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionHeaders()), "X-Request-ID")
 )
-CORS_ANSWER_HEADERS = ", ".join(header_names(AnswerHeaders(), TagHeaders(), LimitHeaders(), RetryHeaders()))
+CORS_ANSWER_HEADERS = ", ".join(
+    header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
+)
 
 
 def register(app: Flask, config: Config) -> None:

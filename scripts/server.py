@@ -27,6 +27,8 @@ from scripts.workers import QuietLogger, SteadyArbiter, SteadyWorker, give_socke
 THREADS = 8
 # Twenty of the longest driver_ids, percent-encoded, fit.
 REQUEST_LINE_BYTES = 8190
+# A client and its proxies send 30 or so; of X-Fields as many lines are one mask, which takes time to read.
+MAX_HEADERS = 50
 # For its one loop, not for a request. Nobody else answers the connections that wait at a worker which hangs.
 WORKER_TIMEOUT_SECONDS = 10
 GRACEFUL_TIMEOUT_SECONDS = 20
@@ -59,6 +61,7 @@ class Server(BaseApplication):  # type: ignore[misc]
             "max_requests_jitter": self._config.max_requests // 4,
             "keepalive": KEEPALIVE_SECONDS,
             "limit_request_line": REQUEST_LINE_BYTES,
+            "limit_request_fields": MAX_HEADERS,
             # No request header may set the path: the routes read it from the request line.
             "forwarder_headers": "",
             "control_socket_disable": True,
