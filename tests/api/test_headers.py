@@ -7,7 +7,15 @@ from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
 from app.config import API
-from schemas.header import AnswerHeaders, ChallengeHeaders, LimitHeaders, RetryHeaders, TagHeaders, header_names
+from schemas.header import (
+    AnswerHeaders,
+    ChallengeHeaders,
+    FileHeaders,
+    LimitHeaders,
+    RetryHeaders,
+    TagHeaders,
+    header_names,
+)
 from schemas.trip import ImportedTrip
 from scripts.derive import writing
 from scripts.imports import load_trips
@@ -153,7 +161,7 @@ def test_what_a_script_may_read_is_all_that_answers_tell_in_headers(make_service
     headers = make_service(cors_origins=(ORIGIN,)).get("/drivers", headers={"Origin": ORIGIN}).headers
     exposed = headers["Access-Control-Expose-Headers"].split(", ")
     assert {"X-Request-ID", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
-    told = header_names(AnswerHeaders(), TagHeaders(), LimitHeaders(), RetryHeaders())
+    told = header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
     assert exposed == list(told)
     assert not set(exposed) & set(header_names(ChallengeHeaders()))
 
