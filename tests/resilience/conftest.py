@@ -15,7 +15,8 @@ LINES = pytest.StashKey[list[str]]()
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        if HERE in item.path.parents:
+        # What is asked in this process for minutes on end goes with what else takes long.
+        if HERE in item.path.parents and not item.get_closest_marker("large"):
             item.add_marker(pytest.mark.resilience)
 
 

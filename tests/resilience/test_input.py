@@ -316,6 +316,7 @@ def timed(app, *request):
     return answer, min(took)
 
 
+@pytest.mark.large
 def test_no_request_fails_in_another_way_than_it_should_or_takes_long(mongod, capfd, report):
     with writing(mongod, FLEET) as _:
         load_drivers(mongod, FLEET, [Driver().load(line) for line in make_drivers()])

@@ -173,6 +173,7 @@ class Asking:
         return path.removeprefix(API), {self.chance.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
 
 
+@pytest.mark.large
 def test_nothing_of_another_fleet_is_told_whatever_is_asked(twins, report):
     service, twin = twins
     asking, found = Asking(service, 0), Counter()
