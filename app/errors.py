@@ -22,9 +22,10 @@ PROBLEM_JSON = "application/problem+json"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # Seconds after which to ask again when the store does not answer: a failover takes a few.
 STORE_RETRY_AFTER = 2
-# What MongoDB answers where a failover is under way: CursorNotFound, ReadConcernMajorityNotAvailableYet,
-# ExceededTimeLimit, and that one member cannot reach another.
-FAILOVER_CODES = {43, 134, 262, 6, 7, 89, 9001}
+# What MongoDB answers where a failover is under way: CursorNotFound, ReadConcernMajorityNotAvailableYet, KeyNotFound
+# (of the cluster's time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit, and that one
+# member cannot reach another.
+FAILOVER_CODES = {43, 134, 211, 133, 262, 6, 7, 89, 9001}
 
 
 class BaseExtApiException(Exception):

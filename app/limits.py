@@ -68,7 +68,8 @@ class Limiter:
         except Exception as error:
             self._tell_of_failure(error)
             return None
-        left, wait = limit.amount - count, math.floor(closes_at - now) + 1
+        # A window that is open closes within its period.
+        left, wait = limit.amount - count, min(math.floor(closes_at - now) + 1, limit.get_expiry())
         return Standing(limit, left >= 0, max(0, left), int(closes_at) + 1, max(1, wait))
 
     def _count(self, key: str, period: int) -> tuple[int, float, float]:

@@ -54,7 +54,9 @@ def main() -> None:
     except PyMongoError as error:
         raise SystemExit(f"Error: MongoDB: {_in_short(error)}") from None
     except OSError as error:
-        raise SystemExit(f"Error: {error}") from None
+        raise SystemExit(
+            f"Error: {error.filename}: {error.strerror}" if error.filename else f"Error: {error}"
+        ) from None
     finally:
         # All is done but to exit, which no further Ctrl-C shall litter with a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

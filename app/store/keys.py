@@ -10,12 +10,15 @@ from typing import NamedTuple
 
 from pymongo.database import Database
 
-from app.store import Document
+from app.store import Document, OutOfShape
+from schemas.derive import fields_of, fits
+from schemas.stored import StoredKey
 
 PREFIX = "da_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
+SOUND = fits(StoredKey, fields_of(StoredKey))
 FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
@@ -83,20 +86,25 @@ def is_well_formed(key: str) -> bool:
 def get_key(db: Database[Document], key: str) -> Key | None:
     """Return the Key where it was issued and is neither revoked nor expired. Index: (digest).
 
-    One that is not well formed is refused without asking the database.
+    One that is not well formed is refused without asking the database. Raises OutOfShape.
     """
     if not is_well_formed(key):
         return None
-    return _live(db["keys"].find_one({"digest": digest(key)}))
+    return _live(db, {"digest": digest(key)})
 
 
 def get_key_by_id(db: Database[Document], key_id: str) -> Key | None:
     """Return the Key where it was issued and is neither revoked nor expired. Index: (key_id)."""
-    return _live(db["keys"].find_one({"key_id": key_id}))
+    return _live(db, {"key_id": key_id})
 
 
-def _live(stored: Document | None) -> Key | None:
-    if not stored or state(stored) != LIVE:
+def _live(db: Database[Document], match: Document) -> Key | None:
+    stored = db["keys"].find_one(match)
+    if stored is None:
+        return None
+    if not SOUND(stored):
+        raise OutOfShape(db["keys"], match)
+    if state(stored) != LIVE:
         return None
     return Key(stored["key_id"], stored["fleet"], stored["expires_at"])
 

@@ -4,17 +4,27 @@ from collections.abc import Iterator
 
 from pymongo.database import Database
 
-from app.store import Document
+from app.store import Document, OutOfShape
+from schemas.derive import fields_of, fits
+from schemas.stored import StoredReport
 
 # GridFS keeps a bucket in two collections: NAME.files and NAME.chunks.
 BUCKET = "report_files"
 # What a report consists of.
 FILES = ("csv", "page")
+SOUND = fits(StoredReport, fields_of(StoredReport))
 
 
 def get_report(db: Database[Document], fleet: str, report_time: str) -> Document | None:
-    """Return the report (schema StoredReport) of a fleet at a time, once it is built. Index: (fleet, report_time)."""
-    return db.reports.find_one({"fleet": fleet, "report_time": report_time}, {"_id": 0})
+    """Return the report (schema StoredReport) of a fleet at a time, once it is built. Index: (fleet, report_time).
+
+    Raises OutOfShape.
+    """
+    match = {"fleet": fleet, "report_time": report_time}
+    found = db.reports.find_one(match, {"_id": 0})
+    if found is not None and not SOUND(found):
+        raise OutOfShape(db.reports, match)
+    return found
 
 
 def read_file(db: Database[Document], file: Document) -> Iterator[bytes]:

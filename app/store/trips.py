@@ -136,7 +136,8 @@ def find_trips(
     Detail form, oldest first; `ended_by` is epoch ms. Indexes: (fleet, trip_id), (fleet, tracking_id, trip_start_time,
     trip_id, trip_end_time); of `served_trackings` (fleet, tracking_id). Raises OutOfShape.
     """
-    asked = Asked(page, limit, fields, TripDetailPage, strictly=True)
+    # Of a trip_id there is one trip; what shares a tracking_id is a list.
+    asked = Asked(page, limit, fields, TripDetailPage, strictly=filter_param == "trip_id")
     match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
     for _ in range(ATTEMPTS):
         found = _find_trips(db, match, filter_param, asked, seen)

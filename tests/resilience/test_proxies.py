@@ -133,6 +133,28 @@ def test_without_an_instance_the_answer_is_503_with_the_body_of_every_error(dead
 
 
 @BOTH
+def test_while_the_store_is_down_the_answers_are_the_services_own(proxy, store):
+    store.server.pause()
+    try:
+        # Long enough for a probe to find out.
+        found = [proxy.get("/healthz") for _ in range(12)]
+        assert {(answer.status, answer.json["status"]) for answer in found} == {(503, "unavailable")}
+        assert proxy.get("/livez").status == 200
+    finally:
+        store.mend()
+        until(proxy.answers)
+
+
+@BOTH
+def test_no_log_holds_a_key_that_is_no_part_of_a_path(proxy, key):
+    send(proxy, f"{key} {API}/drivers HTTP/1.1", "X-Request-ID: odd")
+    send(proxy, f"GET {API}/drivers HTTP/1.1", f"X-Request-ID: {key}")
+    send(proxy, f"GET {API}/drivers HTTP/1.1", "X-Request-ID: after")
+    until(lambda: "request_id=after" in logged(proxy))
+    assert key not in logged(proxy)
+
+
+@BOTH
 def test_no_log_holds_a_key_or_a_link_or_a_query(dead, key):
     for path in (f"/report/canary{'x' * 9}", "/drivers?canary=1"):
         send(dead, f"GET {API}{path} HTTP/1.1", f"Authorization: APIKEY {key}", "X-Request-ID: last")

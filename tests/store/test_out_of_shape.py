@@ -129,3 +129,28 @@ def test_a_command_that_meets_a_document_out_of_shape_names_it(command, mongod, 
     assert result.exit_code == 1
     assert "Documents of the fleet f1 are out of shape; correct or delete them: drivers {" in result.output
     assert "'trip_id': 't1'" in result.output
+
+
+def test_of_trips_that_share_a_tracking_id_the_others_are_served(loaded, put, log):
+    put("trips", {"trip_id": "t1"}, {"$set": {"distance_miles": "ten"}}, AS_IT_WAS)
+    log()
+    answer = loaded.get("/trip/tracking_id/k")
+    assert (answer.status_code, [trip["trip_id"] for trip in answer.json["trips"]]) == (200, ["t2"])
+    assert "out of shape, and left out: trips" in log()[0]["event"]
+
+
+@pytest.mark.parametrize("change", [{"$unset": {"revoked_at": 1}}, {"$set": {"expires_at": "soon"}}], ids=str)
+def test_a_key_out_of_shape_lets_nobody_in_and_the_log_names_it(service, log, change):
+    service.key("f1")
+    service.db["keys"].update_one({}, change, bypass_document_validation=True)
+    log()
+    assert service.get("/drivers").status_code == 500
+    assert service.db["keys"].find_one()["key_id"] in log()[0]["document"]
+
+
+def test_a_report_out_of_shape_is_a_defect_and_the_log_names_it(loaded, log):
+    broken = {"fleet": "f1", "report_time": "2026-03-16T00:00:00", "csv": 5}
+    loaded.db.reports.insert_one(broken, bypass_document_validation=True)
+    log()
+    assert loaded.get("/report", report_time="2026-03-16T00:00:00").status_code == 500
+    assert "2026-03-16T00:00:00" in log()[0]["document"]
