@@ -78,6 +78,7 @@ def test_the_page_shows_every_operation(visit):
         "/api/v1/report",
         "/api/v1/report/{link}",
         "/api/v1/healthz",
+        "/api/v1/livez",
     ]
 
 
