@@ -45,7 +45,7 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 test-large: setup ## what takes minutes: Schemathesis, the import of 100,000 trips, 140,000 made-up requests
 	@$(BIN)/pytest -m large
 
-test-resilience: resilience-tools setup ## break the store, the service and the network under load, in 8 minutes
+test-resilience: resilience-tools setup ## break the store, the service and the network under load, in 10 minutes
 	@$(BIN)/pytest -m resilience $(ARGS)
 
 resilience-tools: export PATH := $(PATH):/usr/sbin
