@@ -7,6 +7,8 @@ import threading
 import time
 from typing import NamedTuple
 
+from tests.served import until
+
 API = "/api/v1"
 OK = 200
 
@@ -126,6 +128,11 @@ class Load:
         since = time.monotonic()
         time.sleep(seconds)
         return self.between(since)
+
+    def more(self, requests):
+        """Wait until so many more requests have their answers."""
+        enough = len(self.results) + requests
+        until(lambda: len(self.results) >= enough)
 
     def between(self, since, until=float("inf")):
         """Return the results of the requests that were answered in a span of time."""
