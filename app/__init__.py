@@ -1,13 +1,13 @@
 """The service: a Flask application that reads driving data from MongoDB."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from flask import Flask, Request, Response
 from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
-from werkzeug.routing import MapAdapter
+from werkzeug.routing import Map, MapAdapter, Rule
 
 from app import auth, compression, errors, headers, limits, logs, metrics, openapi
 from app.config import API, Config, ConfigError
@@ -16,6 +16,9 @@ from app.gate import Gate
 from app.links import Links
 from app.paths import EncodedPaths, RestConverter, SegmentConverter
 from app.views import BLUEPRINTS
+
+# A path has up to 8 kB.
+MAX_KNOWN_PATHS = 1_000
 
 
 def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]] | None = None) -> Flask:
@@ -62,6 +65,22 @@ class _NoSessions(SessionInterface):
         return self.session
 
 
+class _Path(MapAdapter):
+    """Where a request goes. No route goes by host or scheme, which Werkzeug works out at every request."""
+
+    def __init__(self, routes: Map, path: str, method: str) -> None:
+        super().__init__(routes, "", "/", None, "http", path, method)
+
+    def match(self, *args: Any, **options: Any) -> Any:
+        return _match(self.map, self.path_info, self.default_method)
+
+
+# Clients ask the same paths again. What leads nowhere is an error, and is not kept.
+@functools.lru_cache(MAX_KNOWN_PATHS)
+def _match(routes: Map, path: str, method: str) -> tuple[Rule, Mapping[str, Any]]:
+    return MapAdapter.match(_Path(routes, path, method), return_rule=True)
+
+
 class _Service(Flask):
     # None is kept, and so none need be looked for at each request.
     session_interface = _NoSessions()
@@ -70,15 +89,26 @@ class _Service(Flask):
         with deadline():
             return super().full_dispatch_request()
 
+    # Flask looks at each of these steps for what blueprints have of their own: here all hooks are the application's.
+
+    def preprocess_request(self) -> None:
+        for hook in self.before_request_funcs[None]:
+            hook()
+
+    def process_response(self, response: Response) -> Response:
+        for hook in reversed(self.after_request_funcs[None]):
+            response = hook(response)
+        return response
+
+    def do_teardown_request(self, exc: BaseException | None = None) -> None:
+        pass
+
     def ensure_sync(self, func: Callable[..., Any]) -> Callable[..., Any]:
         # Nothing here is asynchronous; Flask looks anew at every hook of every request.
         return func
 
     def create_url_adapter(self, request: Request | None) -> MapAdapter | None:
-        # No route goes by host or scheme; Werkzeug works them out at every request.
-        if request is None:
-            return None
-        return MapAdapter(self.url_map, "", "/", None, "http", request.path, request.method)
+        return _Path(self.url_map, request.path, request.method) if request else None
 
 
 def _routed_app() -> Flask:

@@ -42,13 +42,16 @@ def register(app: Flask) -> None:
     @app.after_request
     def compress(response: Response) -> Response:
         headers = response.headers
-        kind, held = headers.get("Content-Type", ""), response.status_code == HTTPStatus.NOT_MODIFIED
-        if not held and not kind.startswith(COMPRESSED):
+        # As a dict, since Werkzeug raises and catches an error for each that is not there.
+        named, held = dict(iter(headers)), response.status_code == HTTPStatus.NOT_MODIFIED
+        if not held and not named.get("Content-Type", "").startswith(COMPRESSED):
             return response
-        varies = headers.get("Vary")
-        headers["Vary"] = f"{varies}, Accept-Encoding" if varies else "Accept-Encoding"
+        if "Vary" in named:
+            headers["Vary"] = f"{named['Vary']}, Accept-Encoding"
+        else:
+            headers.add("Vary", "Accept-Encoding")
         accepted = request.environ.get("HTTP_ACCEPT_ENCODING")
-        if not accepted or held or "Content-Encoding" in headers:
+        if not accepted or held or "Content-Encoding" in named:
             return response
         encoding, smallest = _choice(accepted)
         if encoding is None:

@@ -18,6 +18,8 @@ from schemas.header import (
     header_names,
 )
 
+# Where links are told, which let in; nobody may keep them, or an error in their place.
+LINKS_ENDPOINT = "report.get_report_links"
 SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 # What a browser's script may send, and what of an answer it may read.
 CORS_REQUEST_HEADERS = ", ".join(
@@ -42,8 +44,9 @@ def register(app: Flask, config: Config) -> None:
     @app.after_request
     def complete(response: Response) -> Response:
         headers = response.headers
-        if "Cache-Control" not in headers:
-            headers.add("Cache-Control", "private")
+        # As a dict, since Werkzeug raises and catches an error for each that is not there.
+        if "Cache-Control" not in dict(iter(headers)):
+            headers.add("Cache-Control", "no-store" if request.endpoint == LINKS_ENDPOINT else "private")
         headers.add("X-Request-ID", g.request_id)
         headers.add("X-Content-Type-Options", "nosniff")
         if config.cors_origins:

@@ -26,7 +26,7 @@ class JsonResponse(Response):
     def __init__(
         self, body: bytes, status: int = HTTPStatus.OK, content_type: str = JSON, headers: Mapping[str, str] = NONE
     ) -> None:
-        own = {"Content-Type": content_type, "Content-Length": str(len(body)), **headers}
+        own = [("Content-Type", content_type), ("Content-Length", str(len(body))), *headers.items()]
         super().__init__([body], status, Headers(own))
 
     def get_wsgi_headers(self, environ: Any) -> Headers:

@@ -18,6 +18,7 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from scripts.embedded import find_mongod
+from scripts.server import THREADS
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "bench"
@@ -26,7 +27,7 @@ PEERS, EVE = BENCH / ".venv-peers", BENCH / ".venv-eve"
 HOST = "127.0.0.1"
 MONGOD_PORT, REDIS_PORT, HTTP_PORT = 27200, 6420, 8200
 DATABASE = "driver_analytics"
-WORKERS, THREADS = 2, 8
+WORKERS = 2
 # So high that it refuses nothing; every call is counted all the same.
 RATE_LIMIT = "1000000000 per minute"
 START_SECONDS, STOP_SECONDS, POLL_SECONDS = 60, 30, 0.05

@@ -24,7 +24,8 @@ from scripts import metrics
 from scripts.serve import worker_count
 from scripts.workers import QuietLogger, SteadyArbiter, SteadyWorker, give_socket, leave_sockets, open_sockets
 
-THREADS = 8
+# Python runs one of them at a time: more would stand in each other's way sooner than wait for the store.
+THREADS = 4
 # Twenty of the longest driver_ids, percent-encoded, fit.
 REQUEST_LINE_BYTES = 8190
 # A client and its proxies send 30 or so; of X-Fields as many lines are one mask, which takes time to read.

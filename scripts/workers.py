@@ -1,14 +1,18 @@
 """gunicorn's processes, as they come and go without losing a request, and without one client holding up another."""
 
 import contextlib
+import functools
+import math
 import os
 import select
 import signal
 import socket
 import struct
 import sys
+import time
 from typing import Any
 
+from gunicorn import util
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
@@ -20,6 +24,8 @@ RECEIVE_SECONDS = 10
 SEND_SECONDS = 30
 # A worker that has not been replaced asks again.
 REQUESTS_BETWEEN_ASKING = 1_000
+# The arbiter waits for ten times as long.
+SECONDS_BETWEEN_SIGNS = 1
 
 
 class SteadyArbiter(Arbiter):  # type: ignore[misc]
@@ -43,6 +49,13 @@ class SteadyWorker(ThreadWorker):  # type: ignore[misc]
         super().__init__(*args)
         # gunicorn itself would stop listening here, and start a successor only once the last client has gone.
         self.replaced_from, self.max_requests = self.max_requests, sys.maxsize
+        self._told_at = -math.inf
+
+    def notify(self) -> None:
+        """Tell the arbiter, once a second, that this worker goes on; gunicorn itself does at every event."""
+        if (now := time.monotonic()) >= self._told_at + SECONDS_BETWEEN_SIGNS:
+            self._told_at = now
+            super().notify()
 
     def handle(self, conn: Any) -> Any:
         """Answer a request; return whether the connection stays open."""
@@ -55,6 +68,12 @@ class SteadyWorker(ThreadWorker):  # type: ignore[misc]
             with contextlib.suppress(OSError):
                 conn.sock.shutdown(socket.SHUT_RD)
         return kept
+
+    def _keepalive_after(self, conn: Any, keepalive: bool) -> bool:
+        # For what is left of a body gunicorn sets timeouts at every request; most have none.
+        if keepalive and getattr(conn.parser.mesg.body.reader, "length", None) == 0:
+            return True
+        return bool(super()._keepalive_after(conn, keepalive))
 
     def set_accept_enabled(self, enabled: bool) -> None:
         """Listen, or not; in the end take in who waits, and let go of the socket, so that nobody else comes to wait."""
@@ -70,7 +89,19 @@ class WholeResponse(wsgi.Response):  # type: ignore[misc]
     """gunicorn's answer, its head in one piece with its body: a proxy can ask elsewhere until the head has come."""
 
     headers_sent: bool
+    response_length: int | None
     _head = b""
+
+    def process_headers(self, headers: list[tuple[str, str]]) -> None:
+        """Take the headers of an answer; gunicorn itself looks at each by five rules, which costs as much as a route.
+
+        The application names them as HTTP does, and none that are for one connection.
+        """
+        if not wsgi.HEADER_VALUE_RE.fullmatch("".join([value for _, value in headers])):
+            super().process_headers(headers)
+        self.headers = headers
+        length = dict(headers).get("Content-Length")
+        self.response_length = None if length is None else int(length)
 
     def send_headers(self) -> None:
         """Keep the head for what is sent next."""
@@ -93,12 +124,16 @@ class WholeResponse(wsgi.Response):  # type: ignore[misc]
         super().close()
 
     def _send_head(self, data: bytes = b"") -> None:
-        head, self._head = self._head, b""
-        self.sock.sendall(head + data)
+        if data := self._head + data:
+            self._head = b""
+            self.sock.sendall(data)
 
 
-# gunicorn has no setting for it.
+# gunicorn has no setting for these.
 wsgi.Response = WholeResponse
+# It would spell out the date at every answer.
+_date_at = functools.lru_cache(maxsize=1)(util.http_date)
+util.http_date = lambda: _date_at(int(time.time()))
 
 
 class QuietLogger(Logger):  # type: ignore[misc]

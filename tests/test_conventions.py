@@ -51,6 +51,14 @@ def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service)
         assert answer.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
 
 
+def test_all_hooks_are_the_applications(service):
+    """The application runs no others."""
+    app = service.app
+    hooks = (app.before_request_funcs, app.after_request_funcs, app.teardown_request_funcs, app.url_value_preprocessors)
+    assert {name for found in hooks for name, functions in found.items() if functions} == {None}
+    assert not app.teardown_request_funcs[None]
+
+
 def written(rule):
     """Return a route as documents write it."""
     return re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)

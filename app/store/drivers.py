@@ -6,6 +6,7 @@ from pymongo.database import Database
 from app.store import Document, OutOfShape, UnknownDrivers
 from app.store.buckets import VERSION_BYTES
 from app.store.page import Asked, find_counted_page, find_page
+from app.store.reading import find
 from app.store.served import COUNT, PAGE_ROWS, Found, Seen, from_served, joined
 from schemas.derive import Fields, fields_of, fits, projection
 from schemas.driver import Driver
@@ -15,6 +16,7 @@ from schemas.page import DriverPage
 DRIVER = fields_of(Driver)
 PAGE = fields_of(DriverPage)
 BY_ID = [("driver_id", ASCENDING)]
+BY_NUMBER = [("number", ASCENDING)]
 ABOUT = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1}
 ALL = {**ABOUT, "rows": 1}
 
@@ -58,8 +60,8 @@ def find_by_id(
     """
     wanted = projection({**fields, "driver_id": None})
     arrange, sound = arranger(fields, DRIVER), fits(Driver, fields)
-    cursor = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}, wanted)
-    found = {driver["driver_id"]: driver for driver in cursor}
+    match = {"fleet": fleet, "driver_id": {"$in": driver_ids}}
+    found = {driver["driver_id"]: driver for driver in find(db.drivers, match, wanted)}
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in found]:
         raise UnknownDrivers(unknown)
     for driver_id, driver in found.items():
@@ -72,7 +74,7 @@ def _pages(db: Database[Document], fleet: str, asked: Asked, fields: dict[str, i
     """Return how long the list is, then the stored pages that the one asked for lies on; None where one is stale."""
     last = (asked.skip + asked.limit - 1) // PAGE_ROWS
     numbers = [COUNT, *range(asked.skip // PAGE_ROWS, last + 1)]
-    found = list(db.served_drivers.find({"fleet": fleet, "number": {"$in": numbers}}, fields).sort("number"))
+    found = find(db.served_drivers, {"fleet": fleet, "number": {"$in": numbers}}, fields, BY_NUMBER)
     if not found or found[0]["number"] != COUNT or any("stale" in doc for doc in found):
         return None
     pages = -(-found[0]["count"] // PAGE_ROWS)

@@ -9,13 +9,13 @@ from orjson import Fragment
 from pymongo.collection import Collection
 
 from app.store import Document, OutOfShape
+from app.store.reading import Order, find
 from schemas.derive import Fields, element_of, fields_of, fits, projection
 from schemas.mask import arranger
 
 # While trips are being written, what one answer tells may have to be read again; very rarely more than once.
 ATTEMPTS = 5
 
-Order = list[tuple[str, int]]
 log = logging.getLogger(__name__)
 
 
@@ -98,7 +98,7 @@ def _find_records(
     if asked.skip >= count:
         return []
     wanted = projection(asked.fields[asked.records] or {})
-    return list(collection.find(match, wanted).sort(order).skip(skip).limit(asked.limit))
+    return find(collection, match, wanted, order, skip=skip, limit=asked.limit)
 
 
 def _arranged(

@@ -13,6 +13,7 @@ from app.store.buckets import VERSION_BYTES
 from app.store.drivers import find_by_id
 from app.store.page import ATTEMPTS
 from app.store.pipelines import DAILY, WEEKLY, Days
+from app.store.reading import find
 from app.store.served import DRIVER, Found, Seen, from_served, text_of, week_span
 from schemas.derive import Fields, fields_of, fits, projection
 from schemas.mask import arranger
@@ -31,7 +32,7 @@ def find_daily(
     """Return the `fields` of the Daily summaries of those who drove on the date, by driver_id. Index: (fleet, day)."""
     days = [{"driver_id": driver_id, "date": date} for driver_id in driver_ids]
     wanted = {"_id": 0, "day": 1, "stale": 1, **projection(fields, "summary.")}
-    found = list(db.daily_summaries.find({"fleet": fleet, "day": {"$in": days}}, wanted))
+    found = find(db.daily_summaries, {"fleet": fleet, "day": {"$in": days}}, wanted)
     sound = fits(DailySummary, fields)
     if stale := [doc["day"] for doc in found if "stale" in doc or not sound(doc.get("summary"))]:
         found = [doc for doc in found if doc["day"] not in stale]
@@ -58,8 +59,8 @@ def find_weekly(
 
 def _stale(db: Database[Document], fleet: str, days: Days) -> Days:
     """Return those of the days whose trips are being written; their summaries are to be made from the trips."""
-    found = db.daily_summaries.find({"fleet": fleet, "stale": True, "day": {"$in": days}}, {"_id": 0, "day": 1})
-    return [doc["day"] for doc in found]
+    match = {"fleet": fleet, "stale": True, "day": {"$in": days}}
+    return [doc["day"] for doc in find(db.daily_summaries, match, {"_id": 0, "day": 1})]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +106,7 @@ def _find_served(
     span, whole = period.span(start_date), seen is None and fields is period.whole
     match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "span": {"$in": [DRIVER, span]}}
     same_asked = (db, fleet, period, driver_ids, start_date, fields)
-    found = {(doc["driver_id"], doc["span"]): doc for doc in db.served_spans.find(match, TEXT if whole else ABOUT)}
+    found = {(doc["driver_id"], doc["span"]): doc for doc in find(db.served_spans, match, TEXT if whole else ABOUT)}
     drivers = [found.get((driver_id, DRIVER), STALE) for driver_id in driver_ids]
     if any("stale" in driver for driver in drivers):
         return None
@@ -118,7 +119,7 @@ def _find_served(
         content = _made(*same_asked)
         asked = "driving_summary" in (fields.get("data") or {})
         same = not asked or found == {
-            (doc["driver_id"], doc["span"]): doc for doc in db.served_spans.find(match, ABOUT)
+            (doc["driver_id"], doc["span"]): doc for doc in find(db.served_spans, match, ABOUT)
         }
         return Found(content, version) if same else None
     rows = [

@@ -11,6 +11,7 @@ from app.store import Document, OutOfShape
 from app.store.buckets import VERSION_BYTES, Buckets, Counts, utc_date
 from app.store.drivers import find_by_id
 from app.store.page import ATTEMPTS, Asked, find_counted_page, find_page
+from app.store.reading import find
 from app.store.served import DRIVER, Found, Seen, from_served, joined
 from app.store.sharing import find_counts
 from schemas.derive import Fields, fields_of
@@ -22,6 +23,8 @@ DETAIL_PAGE = fields_of(TripDetailPage)
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 ROWS = {"_id": 0, "version": 1, "rows": 1}
 ROWS_AND_ENDS = {**ROWS, "ends": 1}
+BUCKETS = {"_id": 0, "stale": 1, "buckets": 1}
+ENDS = {"_id": 0, "span": 1, "ends": 1}
 BY_SPAN = [("span", ASCENDING)]
 VERSION = {"_id": 0, "version": 1}
 TEXT = {"_id": 0, "version": 1, "text": 1}
@@ -86,12 +89,12 @@ def _find_served(
 def _buckets(db: Database[Document], fleet: str, driver_id: str, start: int, ended_by: int) -> Buckets | None:
     """Return the buckets from a midnight on, counting visible trips alone, or None where they are not known."""
     of_driver = {"fleet": fleet, "driver_id": driver_id}
-    driver = db.served_spans.find_one({**of_driver, "span": DRIVER}, {"_id": 0, "stale": 1, "buckets": 1})
-    if driver is None or "stale" in driver:
+    drivers = find(db.served_spans, {**of_driver, "span": DRIVER}, BUCKETS, limit=1)
+    if not drivers or "stale" in drivers[0]:
         return None
-    buckets = Buckets(driver["buckets"]).since(utc_date(start))
+    buckets = Buckets(drivers[0]["buckets"]).since(utc_date(start))
     if unsettled := buckets.unsettled(ended_by):
-        found = db.served_spans.find({**of_driver, "span": {"$in": unsettled}}, {"_id": 0, "span": 1, "ends": 1})
+        found = find(db.served_spans, {**of_driver, "span": {"$in": unsettled}}, ENDS)
         buckets.count_only({doc["span"]: sum(end <= ended_by for end in _ends(doc)) for doc in found})
     return buckets
 
@@ -104,7 +107,7 @@ def _rows(
         return joined([])
     place, settled = buckets.place(asked.skip, asked.limit), not buckets.unsettled(ended_by)
     wanted = {"fleet": fleet, "driver_id": driver_id, "span": {"$gte": place.first, "$lte": place.last}}
-    found = list(db.served_spans.find(wanted, ROWS if settled else ROWS_AND_ENDS).sort(BY_SPAN))
+    found = find(db.served_spans, wanted, ROWS if settled else ROWS_AND_ENDS, BY_SPAN)
     if b"".join([doc["version"] for doc in found]) != place.versions:
         return None
     if settled:
@@ -157,7 +160,7 @@ def _find_trips(
     if counts is not None:
         start, skip = counts.seek(asked.skip)
         after = {**match, "trip_start_time": {"$gte": start}}
-    found = list(db.trips.find(after, TEXT if whole else VERSION).sort(order).skip(skip).limit(asked.limit))
+    found = find(db.trips, after, TEXT if whole else VERSION, order, skip=skip, limit=asked.limit)
     if 0 < len(found) < asked.limit or (asked.page == 1 and not found):
         # A page that is not full is the last one.
         count = asked.skip + len(found)

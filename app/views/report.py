@@ -82,11 +82,3 @@ def get_report_file(query: dict[str, Any]) -> Response:
         "Referrer-Policy": "no-referrer",
     }
     return Response(itertools.chain([next(parts)], parts), headers=headers, mimetype=media)
-
-
-@bp.after_request
-def keep_no_links(response: Response) -> Response:
-    """Let nobody keep what the links are told in, errors included."""
-    if request.endpoint == f"{bp.name}.{get_report_links.__name__}":
-        response.headers["Cache-Control"] = "no-store"
-    return response

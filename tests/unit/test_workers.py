@@ -1,10 +1,11 @@
-"""scripts/workers.py: which worker listens where."""
+"""scripts/workers.py: which worker listens where, and what headers it lets through."""
 
 from types import SimpleNamespace
 
 import pytest
+from gunicorn.http import wsgi
 
-from scripts.workers import give_socket
+from scripts.workers import WholeResponse, give_socket
 
 
 @pytest.fixture
@@ -46,3 +47,20 @@ def test_a_new_worker_that_died_while_the_old_ones_end_is_replaced_where_it_was(
     for age in (*gone, died):
         del arbiter.WORKERS[age]
     assert spawn(arbiter) == [socket]
+
+
+def process(*headers):
+    response = WholeResponse(None, None, None)
+    response.process_headers(list(headers))
+    return response
+
+
+@pytest.mark.parametrize("value", ["a\r\nX-Injected: b", "a\nb", "a\x00b", "\u20ac"])
+def test_a_header_that_would_break_the_answer_is_refused(value):
+    with pytest.raises(wsgi.InvalidResponseHeader):
+        process(("Content-Type", "text/csv"), ("Content-Disposition", value))
+
+
+def test_an_answer_is_as_long_as_its_header_says():
+    assert process(("Content-Length", "12")).response_length == 12
+    assert process(("Content-Type", "text/csv")).response_length is None
