@@ -166,6 +166,8 @@ def environment() -> dict[str, str]:
         "RATELIMIT_STORAGE_URI": f"redis://{HOST}:{REDIS_PORT}",
         "RATE_LIMIT": RATE_LIMIT,
         "WEB_CONCURRENCY": str(WORKERS),
+        # A worker that is replaced takes its processor time with it.
+        "MAX_REQUESTS": "0",
         "PYTHONPATH": str(ROOT),
         "DATA_DIR": str(DATA),
     }
