@@ -4,13 +4,16 @@ import contextlib
 import functools
 import math
 import os
+import queue
 import select
 import signal
 import socket
 import struct
 import sys
+import threading
 import time
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from gunicorn import util
 from gunicorn.arbiter import Arbiter
@@ -40,6 +43,42 @@ class SteadyArbiter(Arbiter):  # type: ignore[misc]
         """Do nothing: with a worker less nobody would answer at its socket."""
 
 
+class Done(NamedTuple):
+    """How a connection stands after a request, as gunicorn asks a future for it."""
+
+    stands: Any
+
+    def cancelled(self) -> bool:
+        """Return that it was not."""
+        return False
+
+    def result(self) -> Any:
+        """Return whether the connection stays open, or gunicorn's word for one that waits for its first request."""
+        return self.stands
+
+
+class Threads:
+    """Threads that do one task after the other. A pool of the standard library makes a future with locks for each."""
+
+    def __init__(self, count: int) -> None:
+        self._count, self._tasks = count, queue.SimpleQueue[Callable[[], None] | None]()
+        for _ in range(count):
+            threading.Thread(target=self._run, daemon=True).start()
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Have a thread do it, once all that came before are begun."""
+        self._tasks.put(task)
+
+    def shutdown(self, wait: bool = False) -> None:
+        """Let each thread end after what it is at."""
+        for _ in range(self._count):
+            self._tasks.put(None)
+
+    def _run(self) -> None:
+        while task := self._tasks.get():
+            task()
+
+
 class SteadyWorker(ThreadWorker):  # type: ignore[misc]
     """gunicorn's threaded worker, but for how it ends itself and its connections."""
 
@@ -50,6 +89,23 @@ class SteadyWorker(ThreadWorker):  # type: ignore[misc]
         # gunicorn itself would stop listening here, and start a successor only once the last client has gone.
         self.replaced_from, self.max_requests = self.max_requests, sys.maxsize
         self._told_at = -math.inf
+
+    def get_thread_pool(self) -> Threads:
+        """Return what requests are handled by."""
+        return Threads(self.cfg.threads)
+
+    def enqueue_req(self, conn: Any) -> None:
+        """Have a request handled, then told of to the loop."""
+        self.tpool.submit(functools.partial(self._answer, conn))
+
+    def _answer(self, conn: Any) -> None:
+        stands = False
+        try:
+            stands = self.handle(conn)
+        except Exception:
+            self.log.exception("A connection broke off")
+        finally:
+            self.method_queue.defer(self.finish_request, conn, Done(stands))
 
     def notify(self) -> None:
         """Tell the arbiter, once a second, that this worker goes on; gunicorn itself does at every event."""

@@ -1,11 +1,13 @@
-"""scripts/workers.py: which worker listens where, and what headers it lets through."""
+"""scripts/workers.py: which worker listens where, what it does, and what headers it lets through."""
 
+import functools
+import queue
 from types import SimpleNamespace
 
 import pytest
 from gunicorn.http import wsgi
 
-from scripts.workers import WholeResponse, give_socket
+from scripts.workers import Threads, WholeResponse, give_socket
 
 
 @pytest.fixture
@@ -64,3 +66,11 @@ def test_a_header_that_would_break_the_answer_is_refused(value):
 def test_an_answer_is_as_long_as_its_header_says():
     assert process(("Content-Length", "12")).response_length == 12
     assert process(("Content-Type", "text/csv")).response_length is None
+
+
+def test_threads_do_all_that_they_are_given_before_they_end():
+    threads, done = Threads(2), queue.SimpleQueue()
+    for number in range(20):
+        threads.submit(functools.partial(done.put, number))
+    threads.shutdown()
+    assert {done.get(timeout=10) for _ in range(20)} == set(range(20))
