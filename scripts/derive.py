@@ -1,8 +1,9 @@
 """What follows from the trips: travel dates, daily summaries, and all that is served, for exactly what was touched.
 
-A day is marked stale before its trips are written, and so are its driver and the driver list where they change; the
-marks go once everything is derived. So a command that was killed leaves a trace of all that it had begun, and the next
-one repairs that first. What is asked of in the meantime is answered from drivers and trips.
+A day is marked stale before its trips are written, and so are its driver and the driver list where they change; a
+driver whom only trips name is there before them. The marks go once everything is derived. So a command that was killed
+leaves a trace of all that it had begun, and the next one repairs that first. What is asked of in the meantime is
+answered from drivers and trips.
 """
 
 import contextlib
@@ -10,18 +11,17 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from pymongo import ASCENDING, DESCENDING, DeleteMany, DeleteOne, ReplaceOne, UpdateOne
+from pymongo import DeleteMany, DeleteOne, ReplaceOne, UpdateOne
 
 from app.store import Document
+from app.store.drivers import DATES, travel_dates
 from app.store.served import DRIVER
 from schemas.driver import Driver
-from schemas.stored import TravelDates
 from scripts.driver_list import derive_driver_list, mark_driver_list
 from scripts.served import Day, make_days, make_drivers, make_summaries, make_weeks, span_key
 from scripts.sharing import derive_trackings
 from scripts.store import Store, Writer
 
-DATES = tuple(TravelDates().fields)
 NAMES = tuple(name for name in Driver().fields if name not in ("driver_id", *DATES))
 # Sorts between a date's buckets and anything else.
 PAST_BUCKETS = "$"
@@ -55,6 +55,23 @@ def mark_stale(db: Store, fleet: str, days: set[Day]) -> None:
     if new := days - known:
         db.daily_summaries.insert_many([{**_key(fleet, day), "stale": True} for day in new])
     mark_drivers(db, fleet, {day.driver_id for day in days})
+    if changing := _at_the_ends(db, fleet, days):
+        mark_driver_list(db, fleet, changing, set())
+
+
+def _at_the_ends(db: Store, fleet: str, days: set[Day]) -> set[str]:
+    """Return the drivers whose travel dates may change with trips of these days: not all lie between the dates."""
+    touched = defaultdict(list)
+    for day in days:
+        touched[day.driver_id].append(day.date)
+    match = {"fleet": fleet, "driver_id": {"$in": list(touched)}}
+    known = db.drivers.find(match, {"_id": 0, "driver_id": 1, **dict.fromkeys(DATES, 1)})
+    ends = {driver["driver_id"]: (driver["first_travel_date"], driver["last_travel_date"]) for driver in known}
+    return {
+        driver_id
+        for driver_id, (first, last) in ends.items()
+        if first is None or last is None or not first < min(touched[driver_id]) <= max(touched[driver_id]) < last
+    }
 
 
 def mark_drivers(db: Store, fleet: str, driver_ids: set[str]) -> None:
@@ -136,6 +153,14 @@ def _write_weeks(db: Store, fleet: str, days: set[Day]) -> None:
     _write(db, "served_spans", operations)
 
 
+def add_drivers(db: Store, fleet: str, driver_ids: set[str]) -> None:
+    """Write those who are not there yet, with null names, before the first trips of theirs."""
+    match = {"fleet": fleet, "driver_id": {"$in": list(driver_ids)}}
+    known = {driver["driver_id"] for driver in db.drivers.find(match, {"_id": 0, "driver_id": 1})}
+    if new := driver_ids - known:
+        write_drivers(db, fleet, {driver_id: {} for driver_id in new})
+
+
 def write_drivers(db: Store, fleet: str, imported: Mapping[str, Document | None]) -> set[str]:
     """Write drivers as imported, or as they stand where None, with the travel dates that follow. Returns who changed.
 
@@ -155,23 +180,17 @@ def changed_drivers(
 ) -> tuple[dict[str, Document], set[str]]:
     """Return the documents of those drivers that are not stored like that, and which of them are not stored at all.
 
-    A driver that is not there yet gets null names. The dates served are the widest of the imported ones and those of
-    the stored trips.
+    What a driver is imported without is null; one that is not stored and has no trips does not come to be by None.
     """
     ids = list(imported)
     stored = {doc["driver_id"]: doc for doc in db.drivers.find({"fleet": fleet, "driver_id": {"$in": ids}}, {"_id": 0})}
-    first, last = _trip_dates(db, fleet, ids, ASCENDING), _trip_dates(db, fleet, ids, DESCENDING)
-    due = {}
-    for driver_id, line in imported.items():
-        names, dates = _as_imported(line, stored.get(driver_id))
-        due[driver_id] = {
-            "fleet": fleet,
-            "driver_id": driver_id,
-            **names,
-            "first_travel_date": min(_given(dates["first_travel_date"], first.get(driver_id)), default=None),
-            "last_travel_date": max(_given(dates["last_travel_date"], last.get(driver_id)), default=None),
-            "imported": dates,
-        }
+    given = {driver_id: _as_imported(line, stored.get(driver_id)) for driver_id, line in imported.items()}
+    dates = travel_dates(db, fleet, {driver_id: dates for driver_id, (_, dates) in given.items()})
+    due = {
+        driver_id: {"fleet": fleet, "driver_id": driver_id, **names, **dates[driver_id], "imported": imported_dates}
+        for driver_id, (names, imported_dates) in given.items()
+        if driver_id in stored or imported[driver_id] is not None or any(dates[driver_id].values())
+    }
     changed = {driver_id: document for driver_id, document in due.items() if document != stored.get(driver_id)}
     return changed, changed.keys() - stored.keys()
 
@@ -180,22 +199,6 @@ def _as_imported(line: Document | None, stored: Document | None) -> tuple[Docume
     names: Document = line or stored or {}
     dates: Document = line or (stored or {}).get("imported", {})
     return {name: names.get(name) for name in NAMES}, {name: dates.get(name) for name in DATES}
-
-
-def _given(*dates: str | None) -> list[str]:
-    return [date for date in dates if date is not None]
-
-
-def _trip_dates(db: Store, fleet: str, driver_ids: list[str], direction: int) -> dict[str, str]:
-    """Return the date of each driver's first or last trip. Index: (fleet, driver_id, trip_start_time, ...)."""
-    # In this form MongoDB seeks from driver to driver through the index, whatever the number of their trips.
-    order = dict.fromkeys(("fleet", "driver_id", "trip_start_time", "trip_id", "trip_end_time"), direction)
-    pipeline: list[dict[str, Any]] = [
-        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}}},
-        {"$sort": order},
-        {"$group": {"_id": "$driver_id", "date": {"$first": "$day.date"}}},
-    ]
-    return {doc["_id"]: doc["date"] for doc in db.trips.aggregate(pipeline)}
 
 
 def _span_of(document: Document) -> Document:

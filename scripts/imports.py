@@ -16,7 +16,7 @@ from app.store.buckets import utc_date
 from app.store.score import trip_focus_area
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.derive import derive_days, mark_stale, serve_drivers, write_drivers, writing
+from scripts.derive import add_drivers, derive_days, mark_stale, serve_drivers, write_drivers, writing
 from scripts.lines import Input, Line, Rejected, Rejects, parse
 from scripts.options import ID
 from scripts.served import DETAIL, Day, trip_text
@@ -153,6 +153,7 @@ def load_trips(db: Store, fleet: str, trips: list[Document]) -> None:
     replaced = {doc["trip_id"]: doc for doc in found}
     days |= {Day(**doc["day"]) for doc in replaced.values()}
     mark_stale(db, fleet, days)
+    add_drivers(db, fleet, {day.driver_id for day in days})
     mark_trackings(db, fleet, {trip["tracking_id"] for trip in (*trips, *replaced.values())})
     db.trips.bulk_write(
         [

@@ -7,6 +7,7 @@ import sys
 
 import bson
 
+from scripts.derive import writing
 from tests.factories import make_trip
 
 TRIPS = 300
@@ -67,6 +68,35 @@ def finish(process):
 def stored(db):
     """Return what lies in the store, as bytes, but for each document's _id."""
     return {name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0})) for name in COLLECTIONS}
+
+
+def answers(service):
+    """Return what the service answers of all that these imports write, whole and masked, or the status."""
+    some = "&".join(f"driver_id=d{n}" for n in range(5))
+    paths = [
+        "/drivers",
+        "/drivers?page=2&limit=3",
+        *(f"/driver/d{n}/trips?start_date=2026-03-01" for n in (0, 1, 7)),
+        *(f"/trip/tracking_id/k{n}" for n in range(3)),
+        *(
+            f"/driver-aggregate/{kind}?start_date=2026-03-{day}&{some}"
+            for kind in ("daily", "weekly")
+            for day in ("09", 16)
+        ),
+        *(f"/driver-aggregate/daily?start_date=2026-03-{day}&driver_id=d7" for day in (10, 17)),
+    ]
+    masks = [{}, {"X-Fields": "*,drivers{driver_id,last_travel_date},data{driver_info{first_travel_date,driver_id}}"}]
+    found = {(path, *mask): service.get(path, headers=mask) for path in paths for mask in masks}
+    return {asked: answer.data if answer.status_code == 200 else answer.status_code for asked, answer in found.items()}
+
+
+def assert_served_as_repaired(db, service):
+    """Assert that what is served of a store that a killed import left is what is once that is repaired."""
+    before = answers(service)
+    with writing(db, "f1"):
+        pass
+    for asked, after in answers(service).items():
+        assert before[asked] == after, f"{asked}: {before[asked]} before, {after} after"
 
 
 def restore(db, state):

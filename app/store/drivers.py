@@ -1,20 +1,26 @@
 """Drivers of a fleet."""
 
-from pymongo import ASCENDING
+from collections.abc import Mapping
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.collection import Collection
 from pymongo.database import Database
 
-from app.store import Document, OutOfShape, UnknownDrivers
+from app.store import Document, OutOfShape, UnknownDrivers, pipelines
 from app.store.buckets import VERSION_BYTES
 from app.store.page import Asked, find_counted_page, find_page
-from app.store.reading import find
+from app.store.reading import Find, Order, find
 from app.store.served import COUNT, PAGE_ROWS, Found, Seen, from_served, joined
 from schemas.derive import Fields, fields_of, fits, projection
 from schemas.driver import Driver
 from schemas.mask import arranger
 from schemas.page import DriverPage
+from schemas.stored import TravelDates
 
 DRIVER = fields_of(Driver)
 PAGE = fields_of(DriverPage)
+DATES = tuple(fields_of(TravelDates))
+in_shape = fits(TravelDates, fields_of(TravelDates))
 BY_ID = [("driver_id", ASCENDING)]
 BY_NUMBER = [("number", ASCENDING)]
 ABOUT = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1}
@@ -30,7 +36,7 @@ def find_drivers(
     """
     asked = Asked(page, limit, fields, DriverPage)
     served = _find_served(db, fleet, asked, seen)
-    return served or Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked), None)
+    return served or Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked, find_stale), None)
 
 
 @from_served
@@ -52,22 +58,62 @@ def _find_served(db: Database[Document], fleet: str, asked: Asked, seen: Seen | 
 
 
 def find_by_id(
-    db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER
+    db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER, read: Find = find
 ) -> dict[str, Document]:
-    """Return the `fields` of the drivers, by driver_id. Index: (fleet, driver_id).
+    """Return the `fields` of the drivers, by driver_id; where these are stale, `read` by find_stale.
+
+    Index: (fleet, driver_id).
 
     Raises UnknownDrivers, and OutOfShape.
     """
     wanted = projection({**fields, "driver_id": None})
     arrange, sound = arranger(fields, DRIVER), fits(Driver, fields)
     match = {"fleet": fleet, "driver_id": {"$in": driver_ids}}
-    found = {driver["driver_id"]: driver for driver in find(db.drivers, match, wanted)}
+    found = {driver["driver_id"]: driver for driver in read(db.drivers, match, wanted)}
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in found]:
         raise UnknownDrivers(unknown)
     for driver_id, driver in found.items():
         if not sound(driver):
             raise OutOfShape(db.drivers, {"fleet": fleet, "driver_id": driver_id})
     return {driver_id: arrange(driver) for driver_id, driver in found.items()}
+
+
+def find_stale(
+    drivers: Collection[Document],
+    match: Document,
+    wanted: Document,
+    order: Order = (),
+    **bounds: int,
+) -> list[Document]:
+    """Find drivers, as find does, whose trips are being written: with the travel dates that follow from the trips."""
+    if wanted.keys().isdisjoint(DATES):
+        return find(drivers, match, wanted, order, **bounds)
+    found = find(drivers, match, {**wanted, "driver_id": 1, "imported": 1}, order, **bounds)
+    imported = {driver["driver_id"]: driver["imported"] for driver in found if in_shape(driver.get("imported"))}
+    dates = travel_dates(drivers.database, match["fleet"], imported)
+    due = [{**driver, **dates.get(driver["driver_id"], {})} for driver in found]
+    return [{name: value for name, value in driver.items() if name in wanted} for driver in due]
+
+
+def travel_dates(
+    db: Database[Document], fleet: str, imported: Mapping[str, Document]
+) -> dict[str, dict[str, str | None]]:
+    """Return the travel dates of drivers, by driver_id: the widest of the imported ones and those of their trips."""
+    first, last = (
+        {doc["_id"]: doc["date"] for doc in db.trips.aggregate(pipelines.trip_dates(fleet, list(imported), direction))}
+        for direction in (ASCENDING, DESCENDING)
+    )
+    return {
+        driver_id: {
+            "first_travel_date": min(_given(dates["first_travel_date"], first.get(driver_id)), default=None),
+            "last_travel_date": max(_given(dates["last_travel_date"], last.get(driver_id)), default=None),
+        }
+        for driver_id, dates in imported.items()
+    }
+
+
+def _given(*dates: str | None) -> list[str]:
+    return [date for date in dates if date is not None]
 
 
 def _pages(db: Database[Document], fleet: str, asked: Asked, fields: dict[str, int]) -> list[Document] | None:

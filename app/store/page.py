@@ -9,7 +9,7 @@ from orjson import Fragment
 from pymongo.collection import Collection
 
 from app.store import Document, OutOfShape
-from app.store.reading import Order, find
+from app.store.reading import Find, Order, find
 from schemas.derive import Fields, element_of, fields_of, fits, projection
 from schemas.mask import arranger
 
@@ -63,14 +63,17 @@ class Asked(NamedTuple):
         return {field: values[field] for field in self.fields}
 
 
-def find_page(collection: Collection[Document], match: Document, order: Order, asked: Asked) -> Document:
+def find_page(
+    collection: Collection[Document], match: Document, order: Order, asked: Asked, read: Find = find
+) -> Document:
     """Return the page of the matching documents that is asked for, as a dict of its `fields`.
 
-    Records are projected to what is asked of them. What is written between counting and finding them is read again.
+    Records are projected to what is asked of them, and found by `read`. What is written between counting and finding
+    them is read again.
     """
     for _ in range(ATTEMPTS):
         count = collection.count_documents(match)
-        records = _find_records(collection, match, order, asked, count, asked.skip)
+        records = _find_records(collection, match, order, asked, count, asked.skip, read)
         if asked.fits(records, count):
             break
     return asked.content(_arranged(collection, match, order, asked, asked.skip, records or []), count)
@@ -90,7 +93,13 @@ def find_counted_page(
 
 
 def _find_records(
-    collection: Collection[Document], match: Document, order: Order, asked: Asked, count: int, skip: int
+    collection: Collection[Document],
+    match: Document,
+    order: Order,
+    asked: Asked,
+    count: int,
+    skip: int,
+    read: Find = find,
 ) -> list[Document] | None:
     """Return the records of a page, or None where none are asked for."""
     if asked.records not in asked.fields:
@@ -98,7 +107,7 @@ def _find_records(
     if asked.skip >= count:
         return []
     wanted = projection(asked.fields[asked.records] or {})
-    return find(collection, match, wanted, order, skip=skip, limit=asked.limit)
+    return read(collection, match, wanted, order, skip=skip, limit=asked.limit)
 
 
 def _arranged(

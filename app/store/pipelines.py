@@ -100,6 +100,19 @@ def trips_by_date(match: dict[str, Any]) -> Pipeline:
     ]
 
 
+def trip_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
+    """Over `trips`: one document a driver who has any, `{"_id": driver_id, "date": ...}`: that of the first, or last.
+
+    `direction` is pymongo's ASCENDING for the first. Index: (fleet, driver_id, trip_start_time, trip_id,
+    trip_end_time), through which MongoDB seeks from driver to driver, whatever the number of their trips.
+    """
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}}},
+        {"$sort": dict.fromkeys(("fleet", "driver_id", "trip_start_time", "trip_id", "trip_end_time"), direction)},
+        {"$group": {"_id": "$driver_id", "date": {"$first": "$day.date"}}},
+    ]
+
+
 def _summary(
     fields: Fields,
     key: str,

@@ -1,6 +1,6 @@
 """Finding documents, in one command."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pymongo.collection import Collection
 from pymongo.errors import PyMongoError
@@ -11,6 +11,8 @@ from app.store import Document
 ALL = 1_000_000
 
 Order = Sequence[tuple[str, int]]
+# Finds as `find` does.
+Find = Callable[..., list[Document]]
 
 
 def find(

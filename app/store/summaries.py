@@ -10,10 +10,10 @@ from pymongo.database import Database
 
 from app.store import Document, pipelines
 from app.store.buckets import VERSION_BYTES
-from app.store.drivers import find_by_id
+from app.store.drivers import find_by_id, find_stale
 from app.store.page import ATTEMPTS
 from app.store.pipelines import DAILY, WEEKLY, Days
-from app.store.reading import find
+from app.store.reading import Find, find
 from app.store.served import DRIVER, Found, Seen, from_served, text_of, week_span
 from schemas.derive import Fields, fields_of, fits, projection
 from schemas.mask import arranger
@@ -89,8 +89,8 @@ def find_aggregates(
 
     Indexes: (fleet, driver_id, span), and where masked or stale those of the period's own reads. Raises UnknownDrivers.
     """
-    served = _find_served(db, fleet, period, driver_ids, start_date, fields, seen)
-    return served or Found(_agreed(functools.partial(_made, db, fleet, period, driver_ids, start_date, fields)), None)
+    asked = (db, fleet, period, driver_ids, start_date, fields)
+    return _find_served(*asked, seen) or Found(_agreed(functools.partial(_made, *asked, find_stale)), None)
 
 
 @from_served
@@ -116,7 +116,7 @@ def _find_served(
         known = seen(version)
         return Found(None, version) if known else _find_served(*same_asked, None)
     if not whole:
-        content = _made(*same_asked)
+        content = _made(*same_asked, find)
         asked = "driving_summary" in (fields.get("data") or {})
         same = not asked or found == {
             (doc["driver_id"], doc["span"]): doc for doc in find(db.served_spans, match, ABOUT)
@@ -141,11 +141,17 @@ def _agreed(read: Callable[[], Document]) -> Document:
 
 
 def _made(
-    db: Database[Document], fleet: str, period: Period, driver_ids: list[str], start_date: str, fields: Fields
+    db: Database[Document],
+    fleet: str,
+    period: Period,
+    driver_ids: list[str],
+    start_date: str,
+    fields: Fields,
+    read: Find,
 ) -> Document:
-    """Return the `fields` of the aggregates, made of what masks read: drivers, daily summaries and trips."""
+    """Return the `fields` of the aggregates, made of what masks read: drivers, by `read`, daily summaries and trips."""
     row = fields.get("data") or {}
-    known = find_by_id(db, fleet, driver_ids, row.get("driver_info") or {})
+    known = find_by_id(db, fleet, driver_ids, row.get("driver_info") or {}, read)
     summary = row.get("driving_summary")
     found = {} if summary is None else period.find(db, fleet, driver_ids, start_date, summary)
     parts: dict[str, Any] = {"driver_info": known, "driving_summary": found}

@@ -10,13 +10,25 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from bson import ObjectId
+from limits import parse
 from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from scripts import imports, sharing
 from scripts.derive import writing
+from tests.conftest import Service
 from tests.factories import make_driver, make_trip
-from tests.imports import DEADLINE_SECONDS, finish, make_trips, moved, restore, start_import, stored, write_moving
+from tests.imports import (
+    DEADLINE_SECONDS,
+    assert_served_as_repaired,
+    finish,
+    make_trips,
+    moved,
+    restore,
+    start_import,
+    stored,
+    write_moving,
+)
 
 POLL_SECONDS = 0.001
 
@@ -149,13 +161,19 @@ def test_a_stop_before_any_operation_is_made_good_by_the_next_run(load_until, mo
     assert operations > 20
 
 
-def test_nothing_half_derived_is_served_after_a_stop(load_until, mongod, write_lines):
-    path = write_lines("trips.ndjson", *make_trips(8))
-    operations = 0
-    while load_until(operations, "--trips", str(path)):
-        with_summary = mongod.daily_summaries.find({"summary": {"$exists": True}})
-        assert all(doc["summary"]["trip_count"] == 1 for doc in with_summary)
+@pytest.mark.parametrize("which", [slice(1, 3), slice(None)], ids=["to other days", "to new drivers"])
+def test_what_is_served_after_a_stop_before_any_operation_is_what_is_once_that_is_repaired(
+    load_until, mongod, write_lines, clock, which
+):
+    trips, service, operations = make_trips(5), Service(mongod, rate_limit=parse("100000 per minute")), 0
+    second = ("--trips", str(write_lines("second.ndjson", *moved(trips)[which])))
+    assert not load_until(-1, "--trips", str(write_lines("first.ndjson", *trips)))
+    first = stored(mongod)
+    while load_until(operations, *second):
+        assert_served_as_repaired(mongod, service)
+        restore(mongod, first)
         operations += 1
+    assert operations > 20
 
 
 # One writer a fleet.

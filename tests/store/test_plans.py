@@ -62,6 +62,7 @@ def while_stale(db, read):
 READS = {
     "driver page": lambda db: drivers.find_drivers(db, "f1", **PAGE),
     "drivers by id": lambda db: drivers.find_by_id(db, "f1", ["d1", "d2"]),
+    "driver page while stale": lambda db: while_stale(db, lambda: drivers.find_drivers(db, "f1", **PAGE)),
     "trip page": lambda db: trips.find_driver_trips(db, "f1", "d1", start=0, ended_by=2**60, **PAGE),
     "trip by id": lambda db: trips.find_trips(db, "f1", "trip_id", "t1-1", ended_by=2**60, page=1, limit=5),
     "trips by tracking id": lambda db: trips.find_trips(db, "f1", "tracking_id", "k1", ended_by=2**60, **PAGE),
