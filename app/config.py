@@ -146,7 +146,9 @@ class Config:
     metrics_bind: str = _setting("", "address and port to serve metrics for Prometheus on; none where empty", _address)
     web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))
     max_requests: int = _setting(
-        "100000", "requests, and up to a quarter more, after which a worker is replaced; 0 for never", _whole(0, 10**9)
+        "100000",
+        "requests, give or take a quarter and 1,000, after which a worker is replaced; 0 for never",
+        _whole(0, 10**9),
     )
     rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
     auth_failure_limit: RateLimitItem = _setting(
