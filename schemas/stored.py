@@ -49,7 +49,7 @@ class StoredDailySummary(Schema):
 
 
 class Counts(Schema):
-    """How many trips there are by date: packed arrays of the same length (app.store.buckets)."""
+    """How many trips there are by date, or part of one: packed arrays of the same length (app.store.buckets)."""
 
     keys = Bytes(required=True)
     counts = Bytes(required=True)
@@ -96,7 +96,7 @@ class ServedDrivers(Schema):
 
 
 class ServedTracking(Schema):
-    """How many trips share a tracking id, by date; marked stale while such trips are being written."""
+    """How many trips share a tracking id, by date or part of one; marked stale while such trips are being written."""
 
     fleet = Identifier(required=True)
     tracking_id = Identifier(required=True)

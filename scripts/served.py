@@ -101,7 +101,7 @@ def make_drivers(
         driver_id = driver["driver_id"]
         known = Buckets(stored.get(driver_id))
         for date, documents in buckets.get(driver_id, {}).items():
-            known.replace(date, map(_about, documents))
+            known.replace(date, dict(enumerate(map(_about, documents))))
         yield {**_with_text(span_key(fleet, driver_id, DRIVER), driver), "buckets": known.stored()}
 
 

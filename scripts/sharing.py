@@ -8,7 +8,7 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne
 
 from app.store import Document
 from app.store.buckets import Counts
-from app.store.sharing import MANY, count_by_date
+from app.store.sharing import MANY, Hours, count_by_hour
 from scripts.served import Day
 from scripts.store import Store
 
@@ -44,10 +44,10 @@ def make_trackings(db: Store, fleet: str, tracking_ids: Collection[str] | None =
     ]
     found = (doc["_id"] for doc in db.trips.aggregate([{"$match": match}, *many]))
     while chunk := list(itertools.islice(found, CHUNK)):
-        for tracking_id, dates in count_by_date(db, fleet, chunk).items():
+        for tracking_id, dates in count_by_hour(db, fleet, chunk).items():
             counts = Counts()
-            for date in dates:
-                counts.replace(date, [dates[date]])
+            for date, hours in dates.items():
+                counts.replace(date, _together(hours))
             yield _document(fleet, tracking_id, counts)
 
 
@@ -57,12 +57,24 @@ def _recounted(db: Store, fleet: str, dates: Collection[str]) -> Iterator[tuple[
     stale = {
         doc["tracking_id"]: doc["dates"] for doc in db.served_trackings.find({"fleet": fleet, "stale": True}, wanted)
     }
-    found = count_by_date(db, fleet, stale, dates) if stale else {}
+    found = count_by_hour(db, fleet, stale, dates) if stale else {}
     for tracking_id, packed in stale.items():
         counts = Counts(packed)
         for date in dates:
-            counts.replace(date, [found[tracking_id][date]] if date in found[tracking_id] else [])
+            counts.replace(date, _together(found[tracking_id][date]))
         yield tracking_id, counts
+
+
+def _together(hours: Hours) -> Hours:
+    """Return the counts of a date's hours, by the first of as many in a row as have no more than MANY trips."""
+    parts: Hours = {}
+    first = None
+    for hour, (count, end) in sorted(hours.items()):
+        if first is not None and parts[first][0] + count <= MANY:
+            parts[first] = parts[first][0] + count, max(parts[first][1], end)
+        else:
+            first, parts[hour] = hour, (count, end)
+    return parts
 
 
 def _not_kept(db: Store, fleet: str, days: Collection[Day]) -> set[str]:

@@ -7,17 +7,20 @@ import datetime
 import itertools
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
 from app.store import Document
 
 BUCKET_ROWS = 100
-# A bucket's key is its date's ordinal, then in so many bits its number within the date.
+# A bucket's key is its date's ordinal, then in so many bits its number within the date: of Counts the hour that it
+# begins with, of Buckets a count from 0.
 NUMBER_BITS = 32
 VERSION_BYTES = 8
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
-MS_PER_DAY = 86_400_000
+MS_PER_HOUR = 3_600_000
+HOURS_PER_DAY = 24
+MS_PER_DAY = HOURS_PER_DAY * MS_PER_HOUR
 
 
 class Place(NamedTuple):
@@ -30,7 +33,7 @@ class Place(NamedTuple):
 
 
 class Counts:
-    """How many trips there are, a bucket a date, oldest first.
+    """How many trips there are, a bucket a date or part of one, oldest first.
 
     Packed arrays, of what stands in `packed`: C code searches and adds up thousands at once.
     """
@@ -48,10 +51,10 @@ class Counts:
         """Return what the store holds of them."""
         return {name: values.tobytes() for name, values in self._arrays.items()}
 
-    def replace(self, date: str, buckets: Iterable[tuple[int, ...]]) -> None:
-        """Put buckets, each as what is packed of it but the key, in the place of those of a date."""
+    def replace(self, date: str, buckets: Mapping[int, tuple[int, ...]]) -> None:
+        """Put buckets, by number, each as what is packed of it but the key, in the place of those of a date."""
         where = slice(bisect_left(self.keys, _key(date)), bisect_left(self.keys, _key(date) + (1 << NUMBER_BITS)))
-        rows = [(_key(date) + number, *bucket) for number, bucket in enumerate(buckets)]
+        rows = [(_key(date) + number, *buckets[number]) for number in sorted(buckets)]
         for index, values in enumerate(self._arrays.values()):
             values[where] = array(values.typecode, [row[index] for row in rows])
 
@@ -66,6 +69,10 @@ class Counts:
             return []
         return [_span(key) for key, end in zip(self.keys, self.ends, strict=True) if end > ended_by]
 
+    def span_at(self, date: str, hour: int) -> str:
+        """Return the span of the bucket that an hour of a date is in."""
+        return _span(self.keys[bisect_right(self.keys, _key(date) + hour) - 1])
+
     def count_only(self, visible: Mapping[str, int]) -> None:
         """Count of some buckets, by span, only so many trips."""
         for index, key in enumerate(self.keys):
@@ -77,11 +84,17 @@ class Counts:
         return sum(self.counts)
 
     def seek(self, skip: int) -> tuple[int, int]:
-        """Return a midnight (epoch ms) from which on fewer trips are to be skipped, and how many."""
+        """Return a time (epoch ms) from which on fewer trips are to be skipped, and how many."""
         upto = list(itertools.accumulate(self.counts, initial=0))
         index = min(bisect_right(upto, skip), len(self.keys)) - 1
-        key = self.keys[index] >> NUMBER_BITS << NUMBER_BITS
-        return ((key >> NUMBER_BITS) - EPOCH_ORDINAL) * MS_PER_DAY, skip - upto[bisect_left(self.keys, key)]
+        key = self._timed(self.keys[index])
+        ordinal, hour = divmod(key, 1 << NUMBER_BITS)
+        time = (ordinal - EPOCH_ORDINAL) * MS_PER_DAY + hour * MS_PER_HOUR
+        return time, skip - upto[bisect_left(self.keys, key)]
+
+    def _timed(self, key: int) -> int:
+        """Return the key at which, or before which, the trips of a bucket begin."""
+        return key
 
 
 class Buckets(Counts):
@@ -92,6 +105,9 @@ class Buckets(Counts):
     def __init__(self, packed: Mapping[str, Any] | None = None) -> None:
         super().__init__(packed)
         self.versions = self._arrays["versions"]
+
+    def _timed(self, key: int) -> int:
+        return key >> NUMBER_BITS << NUMBER_BITS
 
     @property
     def version(self) -> bytes:
@@ -120,6 +136,11 @@ def midnight(date: str) -> int:
 def bucket_span(date: str, number: int) -> str:
     """Return the span of a bucket, which sorts by date and number; that of a date's first one is the date."""
     return f"{date}#{number:06}" if number else date
+
+
+def date_of(span: str) -> str:
+    """Return the date of a bucket's span."""
+    return span.partition("#")[0]
 
 
 def _key(date: str) -> int:

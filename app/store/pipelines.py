@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from app.store.buckets import MS_PER_DAY
+from app.store.buckets import MS_PER_HOUR
 from app.store.score import BEHAVIOURS, SCORED, Expression, saturated, score_stages
 from schemas.derive import Fields, fields_of
 from schemas.fields import Whole
@@ -82,17 +82,17 @@ def fleet_totals(fleet: str, days: Days) -> Pipeline:
     ]
 
 
-def trips_by_date(match: dict[str, Any]) -> Pipeline:
-    """Over `trips`: one document a tracking id and date that has matching trips, `{"_id": ..., "count", "end"}`.
+def trips_by_hour(match: dict[str, Any]) -> Pipeline:
+    """Over `trips`: one document a tracking id and hour that has matching trips, `{"_id": ..., "count", "end"}`.
 
-    `end` is the latest of their ends (epoch ms). `_id` has `tracking_id` and `day`, the date in days since the epoch.
+    `end` is the latest of their ends (epoch ms). `_id` has `tracking_id` and `hour`, counted from the epoch.
     """
-    day = {"$floor": {"$divide": ["$trip_start_time", MS_PER_DAY]}}
+    hour = {"$floor": {"$divide": ["$trip_start_time", MS_PER_HOUR]}}
     return [
         {"$match": match},
         {
             "$group": {
-                "_id": {"tracking_id": "$tracking_id", "day": day},
+                "_id": {"tracking_id": "$tracking_id", "hour": hour},
                 "count": {"$sum": 1},
                 "end": {"$max": "$trip_end_time"},
             }

@@ -2,6 +2,7 @@
 
 import pytest
 
+from app.store.buckets import Counts
 from scripts import sharing
 from scripts.verify import make_trackings
 from tests.factories import epoch_ms, make_trip
@@ -54,6 +55,12 @@ def test_all_pages_together_have_every_listed_trip_in_order(service, load):
     found = [trip for path in PATHS for trip in service.get(path).json["trips"]]
     assert len({trip["trip_id"] for trip in found}) == len(found) == LISTED
     assert found == sorted(found, key=lambda trip: (trip["trip_start_time"], trip["trip_id"]))
+
+
+def test_few_trips_are_skipped_however_many_a_date_has(load, db):
+    load(*crowd())
+    (document,) = db.served_trackings.find({})
+    assert {Counts(document["dates"]).seek(skip)[1] for skip in range(27)} == {0, 1, 2}
 
 
 def test_what_is_marked_is_counted(service, load, db):

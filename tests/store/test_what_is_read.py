@@ -159,11 +159,11 @@ def test_a_masked_page_is_sought_by_its_date_not_by_all_that_come_before(sent):
     assert found.get("skip", 0) == 0
 
 
-def test_trips_that_share_an_id_are_counted_where_a_page_is_full_and_sought_by_their_date(sent):
+def test_trips_that_share_an_id_are_counted_where_a_page_is_full_and_sought_by_their_time(sent):
     assert targets(sent("/trip/tracking_id/k", None)) == [TRIPS_FOUND, COUNTS]
     known, found = sent("/trip/tracking_id/k?page=2", None)
     assert targets([known, found]) == [COUNTS, TRIPS_FOUND]
-    assert (found["filter"]["trip_start_time"], found.get("skip", 0)) == ({"$gte": epoch_ms("2026-03-15T00:00")}, 0)
+    assert (found["filter"]["trip_start_time"], found.get("skip", 0)) == ({"$gte": epoch_ms("2026-03-15T08:00")}, 0)
     assert targets(sent("/trip/tracking_id/nobody", None)) == [TRIPS_FOUND]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.store.buckets import Buckets, bucket_span, utc_date
+from app.store.buckets import Buckets, Counts, bucket_span, utc_date
 from tests.factories import epoch_ms
 
 DATES = {"2026-03-10": (3, 1), "2026-03-12": (2,), "2026-03-13": (4,)}
@@ -24,7 +24,7 @@ def buckets():
     """Ten trips on three dates; the first date has two buckets."""
     made = Buckets()
     for date, counts in reversed(DATES.items()):
-        made.replace(date, [(count, epoch_ms(f"{date}T12:0{n}"), version(n)) for n, count in enumerate(counts)])
+        made.replace(date, {n: (count, epoch_ms(f"{date}T12:0{n}"), version(n)) for n, count in enumerate(counts)})
     return made
 
 
@@ -57,11 +57,11 @@ def test_a_date_begins_with_its_own_trips(buckets, date, count):
 
 
 def test_a_date_is_replaced_alone(buckets):
-    buckets.replace("2026-03-10", [(1, 0, version(7))])
+    buckets.replace("2026-03-10", {0: (1, 0, version(7))})
     place = buckets.place(0, 9)
     assert (buckets.count, place.first, place.last) == (7, "2026-03-10", "2026-03-13")
     assert place.versions == bytes([7] * 8 + [0] * 16)
-    buckets.replace("2026-03-12", [])
+    buckets.replace("2026-03-12", {})
     assert (buckets.count, buckets.place(0, 9).versions) == (5, bytes([7] * 8 + [0] * 8))
 
 
@@ -85,9 +85,20 @@ def test_skipping_begins_at_a_midnight_within_reach(buckets, skip):
     assert rest < 4
 
 
+@pytest.mark.parametrize(
+    ("skip", "begins", "rest"),
+    [(0, "10T00", 0), (4, "10T00", 4), (5, "10T09", 0), (6, "10T17", 0), (8, "10T17", 2), (9, "12T08", 0)],
+)
+def test_where_trips_are_counted_by_hours_skipping_begins_at_one(skip, begins, rest):
+    counts = Counts()
+    counts.replace("2026-03-12", {8: (2, 0)})
+    counts.replace("2026-03-10", {17: (3, 0), 0: (5, 0), 9: (1, 0)})
+    assert counts.seek(skip) == (epoch_ms(f"2026-03-{begins}:00"), rest)
+
+
 def test_the_version_changes_with_any_bucket_and_with_the_count(buckets):
     versions = {buckets.version}
-    buckets.replace("2026-03-13", [(4, epoch_ms("2026-03-13T12:00"), version(9))])
+    buckets.replace("2026-03-13", {0: (4, epoch_ms("2026-03-13T12:00"), version(9))})
     versions.add(buckets.version)
     buckets.count_only({"2026-03-13": 3})
     assert len(versions | {buckets.version}) == 3
@@ -96,5 +107,5 @@ def test_the_version_changes_with_any_bucket_and_with_the_count(buckets):
 @pytest.mark.parametrize("date", ["0001-01-01", "1969-12-31", "1970-01-01", "9999-12-31"])
 def test_any_date_of_the_calendar_has_its_buckets(date):
     made = Buckets()
-    made.replace(date, [(1, epoch_ms(f"{date}T23:59"), version(0))])
+    made.replace(date, {0: (1, epoch_ms(f"{date}T23:59"), version(0))})
     assert Buckets(made.stored()).place(0, 1).first == utc_date(epoch_ms(f"{date}T23:59")) == date
