@@ -189,7 +189,7 @@ def import_table(took: Sequence[Sequence[float]]) -> str:
 @click.option("--rounds", default=3, show_default=True, help="Turns of each endpoint and size.")
 @click.option("--seconds", default=2, show_default=True, help="Length of a turn, in seconds.")
 @click.option("--requests", "served", default=50_000, show_default=True, help="Requests over which memory is watched.")
-@click.option("--million", is_flag=True, help="A fleet of a million trips too; loading it takes half an hour.")
+@click.option("--million", is_flag=True, help="A fleet of a million trips too; loading it takes some minutes.")
 @click.option("--quick", is_flag=True, help="For development: one round of a second, no more than 10,000 of anything.")
 @click.option("--keep-data", is_flag=True, help="Use what was loaded today, even by other code.")
 @click.option("--write/--no-write", default=None, help="Write docs/benchmarks.md; a quick run does not.")
