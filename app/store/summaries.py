@@ -4,7 +4,7 @@ import dataclasses
 import datetime
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from pymongo.database import Database
 
@@ -76,36 +76,29 @@ DAY = Period(fields_of(DailyAggregates), str, find_daily)
 WEEK = Period(fields_of(WeeklyAggregates), week_span, find_weekly)
 
 
-def find_aggregates(
-    db: Database[Document],
-    fleet: str,
-    period: Period,
-    driver_ids: list[str],
-    start_date: str,
-    fields: Fields,
-    seen: Seen | None = None,
-) -> Found:
-    """Find the `fields` of a period's aggregates: an element a driver, in their order, null where nobody drove.
+class Asked(NamedTuple):
+    """Whose summaries of which period, from which date on, and which `fields` of its answer."""
+
+    period: Period
+    driver_ids: list[str]
+    start_date: str
+    fields: Fields
+
+
+def find_aggregates(db: Database[Document], fleet: str, asked: Asked, seen: Seen | None = None) -> Found:
+    """Find what is asked for of a period's aggregates: an element a driver, in their order, null where nobody drove.
 
     Indexes: (fleet, driver_id, span), and where masked or stale those of the period's own reads. Raises UnknownDrivers.
     """
-    asked = (db, fleet, period, driver_ids, start_date, fields)
-    return _find_served(*asked, seen) or Found(_agreed(functools.partial(_made, *asked, find_stale)), None)
+    made = functools.partial(_made, db, fleet, asked, find_stale)
+    return _find_served(db, fleet, asked, seen) or Found(_agreed(made), None)
 
 
 @from_served
-def _find_served(
-    db: Database[Document],
-    fleet: str,
-    period: Period,
-    driver_ids: list[str],
-    start_date: str,
-    fields: Fields,
-    seen: Seen | None,
-) -> Found | None:
+def _find_served(db: Database[Document], fleet: str, asked: Asked, seen: Seen | None) -> Found | None:
+    period, driver_ids, start_date, fields = asked
     span, whole = period.span(start_date), seen is None and fields is period.whole
     match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "span": {"$in": [DRIVER, span]}}
-    same_asked = (db, fleet, period, driver_ids, start_date, fields)
     found = {(doc["driver_id"], doc["span"]): doc for doc in find(db.served_spans, match, TEXT if whole else ABOUT)}
     drivers = [found.get((driver_id, DRIVER), STALE) for driver_id in driver_ids]
     if any("stale" in driver for driver in drivers):
@@ -113,12 +106,10 @@ def _find_served(
     summaries = [found.get((driver_id, span)) for driver_id in driver_ids]
     version = b"".join(doc["version"] if doc else bytes(VERSION_BYTES) for doc in (*drivers, *summaries))
     if seen is not None:
-        known = seen(version)
-        return Found(None, version) if known else _find_served(*same_asked, None)
+        return Found(None, version) if seen(version) else _find_served(db, fleet, asked, None)
     if not whole:
-        content = _made(*same_asked, find)
-        asked = "driving_summary" in (fields.get("data") or {})
-        same = not asked or found == {
+        content = _made(db, fleet, asked, find)
+        same = "driving_summary" not in (fields.get("data") or {}) or found == {
             (doc["driver_id"], doc["span"]): doc for doc in find(db.served_spans, match, ABOUT)
         }
         return Found(content, version) if same else None
@@ -140,16 +131,9 @@ def _agreed(read: Callable[[], Document]) -> Document:
     return found
 
 
-def _made(
-    db: Database[Document],
-    fleet: str,
-    period: Period,
-    driver_ids: list[str],
-    start_date: str,
-    fields: Fields,
-    read: Find,
-) -> Document:
-    """Return the `fields` of the aggregates, made of what masks read: drivers, by `read`, daily summaries and trips."""
+def _made(db: Database[Document], fleet: str, asked: Asked, read: Find) -> Document:
+    """Return the aggregates asked for, made of what masks read: drivers, by `read`, daily summaries and trips."""
+    period, driver_ids, start_date, fields = asked
     row = fields.get("data") or {}
     known = find_by_id(db, fleet, driver_ids, row.get("driver_info") or {}, read)
     summary = row.get("driving_summary")
