@@ -15,12 +15,12 @@ from schemas.derive import Fields, fields_of, fits, projection
 from schemas.driver import Driver
 from schemas.mask import arranger
 from schemas.page import DriverPage
-from schemas.stored import TravelDates
+from schemas.stored import StoredDriver, TravelDates
 
 DRIVER = fields_of(Driver)
 PAGE = fields_of(DriverPage)
 DATES = tuple(fields_of(TravelDates))
-in_shape = fits(TravelDates, fields_of(TravelDates))
+has_dates = fits(StoredDriver, {"driver_id": None, "imported": fields_of(TravelDates)})
 BY_ID = [("driver_id", ASCENDING)]
 BY_NUMBER = [("number", ASCENDING)]
 ABOUT = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1}
@@ -89,9 +89,9 @@ def find_stale(
     if wanted.keys().isdisjoint(DATES):
         return find(drivers, match, wanted, order, **bounds)
     found = find(drivers, match, {**wanted, "driver_id": 1, "imported": 1}, order, **bounds)
-    imported = {driver["driver_id"]: driver["imported"] for driver in found if in_shape(driver.get("imported"))}
+    imported = {driver["driver_id"]: driver["imported"] for driver in filter(has_dates, found)}
     dates = travel_dates(drivers.database, match["fleet"], imported)
-    due = [{**driver, **dates.get(driver["driver_id"], {})} for driver in found]
+    due = [{**driver, **dates[driver["driver_id"]]} if has_dates(driver) else driver for driver in found]
     return [{name: value for name, value in driver.items() if name in wanted} for driver in due]
 
 

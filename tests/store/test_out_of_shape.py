@@ -74,6 +74,18 @@ def test_a_list_leaves_out_what_is_out_of_shape_and_the_log_names_it(loaded, put
     assert "out of shape, and left out: drivers" in log()[0]["event"]
 
 
+@pytest.mark.parametrize(
+    "change",
+    [{"$set": {"driver_id": ["d1"]}}, {"$unset": {"driver_id": 1}}, {"$set": {"imported": 1, "first_travel_date": 1}}],
+    ids=str,
+)
+def test_a_list_that_is_being_written_leaves_it_out_too(loaded, put, change):
+    listed = loaded.get("/drivers").json["drivers"]
+    put("drivers", {"driver_id": "d1"}, change)
+    put("served_drivers", {"number": -1}, {"$set": {"stale": True}})
+    assert loaded.get("/drivers").json["drivers"] == listed[1:]
+
+
 def test_a_driver_out_of_shape_is_a_defect_of_aggregates_of_that_driver_alone(loaded, put):
     put("drivers", {"driver_id": "d1"}, {"$set": {"first_name": 5}})
     mask = {"X-Fields": "data{driver_info{first_name}}"}
