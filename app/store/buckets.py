@@ -87,13 +87,13 @@ class Counts:
         """Return a time (epoch ms) from which on fewer trips are to be skipped, and how many."""
         upto = list(itertools.accumulate(self.counts, initial=0))
         index = min(bisect_right(upto, skip), len(self.keys)) - 1
-        key = self._timed(self.keys[index])
+        key = self._start(self.keys[index])
         ordinal, hour = divmod(key, 1 << NUMBER_BITS)
         time = (ordinal - EPOCH_ORDINAL) * MS_PER_DAY + hour * MS_PER_HOUR
         return time, skip - upto[bisect_left(self.keys, key)]
 
-    def _timed(self, key: int) -> int:
-        """Return the key at which, or before which, the trips of a bucket begin."""
+    def _start(self, key: int) -> int:
+        """Return the key from which on a bucket is sought: its own, or an earlier one, which tells a time."""
         return key
 
 
@@ -106,7 +106,8 @@ class Buckets(Counts):
         super().__init__(packed)
         self.versions = self._arrays["versions"]
 
-    def _timed(self, key: int) -> int:
+    def _start(self, key: int) -> int:
+        # Only that of a date's first bucket tells a time, its midnight.
         return key >> NUMBER_BITS << NUMBER_BITS
 
     @property

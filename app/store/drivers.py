@@ -36,7 +36,7 @@ def find_drivers(
     """
     asked = Asked(page, limit, fields, DriverPage)
     served = _find_served(db, fleet, asked, seen)
-    return served or Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked, find_stale), None)
+    return served or Found(find_page(db.drivers, {"fleet": fleet}, BY_ID, asked, find_while_stale), None)
 
 
 @from_served
@@ -60,7 +60,7 @@ def _find_served(db: Database[Document], fleet: str, asked: Asked, seen: Seen | 
 def find_by_id(
     db: Database[Document], fleet: str, driver_ids: list[str], fields: Fields = DRIVER, read: Find = find
 ) -> dict[str, Document]:
-    """Return the `fields` of the drivers, by driver_id; where these are stale, `read` by find_stale.
+    """Return the `fields` of the drivers, by driver_id; where these are stale, `read` by find_while_stale.
 
     Index: (fleet, driver_id).
 
@@ -78,7 +78,7 @@ def find_by_id(
     return {driver_id: arrange(driver) for driver_id, driver in found.items()}
 
 
-def find_stale(
+def find_while_stale(
     drivers: Collection[Document],
     match: Document,
     wanted: Document,

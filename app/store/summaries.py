@@ -10,7 +10,7 @@ from pymongo.database import Database
 
 from app.store import Document, pipelines
 from app.store.buckets import VERSION_BYTES
-from app.store.drivers import find_by_id, find_stale
+from app.store.drivers import find_by_id, find_while_stale
 from app.store.page import ATTEMPTS
 from app.store.pipelines import DAILY, WEEKLY, Days
 from app.store.reading import Find, find
@@ -76,7 +76,7 @@ DAY = Period(fields_of(DailyAggregates), str, find_daily)
 WEEK = Period(fields_of(WeeklyAggregates), week_span, find_weekly)
 
 
-class Asked(NamedTuple):
+class AskedSummaries(NamedTuple):
     """Whose summaries of which period, from which date on, and which `fields` of its answer."""
 
     period: Period
@@ -85,17 +85,17 @@ class Asked(NamedTuple):
     fields: Fields
 
 
-def find_aggregates(db: Database[Document], fleet: str, asked: Asked, seen: Seen | None = None) -> Found:
+def find_aggregates(db: Database[Document], fleet: str, asked: AskedSummaries, seen: Seen | None = None) -> Found:
     """Find what is asked for of a period's aggregates: an element a driver, in their order, null where nobody drove.
 
     Indexes: (fleet, driver_id, span), and where masked or stale those of the period's own reads. Raises UnknownDrivers.
     """
-    made = functools.partial(_made, db, fleet, asked, find_stale)
+    made = functools.partial(_made, db, fleet, asked, find_while_stale)
     return _find_served(db, fleet, asked, seen) or Found(_agreed(made), None)
 
 
 @from_served
-def _find_served(db: Database[Document], fleet: str, asked: Asked, seen: Seen | None) -> Found | None:
+def _find_served(db: Database[Document], fleet: str, asked: AskedSummaries, seen: Seen | None) -> Found | None:
     period, driver_ids, start_date, fields = asked
     span, whole = period.span(start_date), seen is None and fields is period.whole
     match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "span": {"$in": [DRIVER, span]}}
@@ -131,7 +131,7 @@ def _agreed(read: Callable[[], Document]) -> Document:
     return found
 
 
-def _made(db: Database[Document], fleet: str, asked: Asked, read: Find) -> Document:
+def _made(db: Database[Document], fleet: str, asked: AskedSummaries, read: Find) -> Document:
     """Return the aggregates asked for, made of what masks read: drivers, by `read`, daily summaries and trips."""
     period, driver_ids, start_date, fields = asked
     row = fields.get("data") or {}

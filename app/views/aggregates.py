@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.db import get_db
 from app.operations import Operation
 from app.store.served import Found, Seen
-from app.store.summaries import DAY, WEEK, Asked, find_aggregates
+from app.store.summaries import DAY, WEEK, AskedSummaries, find_aggregates
 from schemas.derive import Fields
 from schemas.page import DailyAggregates, WeeklyAggregates
 from schemas.query import DailyQuery, WeeklyQuery
@@ -24,7 +24,7 @@ def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields, seen: Seen
     and counts as soon as it is stored, before it is listed. If any of the drivers is not in the fleet the answer is
     NotFound, and its message names them.
     """
-    asked = Asked(DAY, query["driver_id"], query["start_date"], fields)
+    asked = AskedSummaries(DAY, query["driver_id"], query["start_date"], fields)
     return find_aggregates(get_db(), g.key.fleet, asked, seen)
 
 
@@ -37,5 +37,5 @@ def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields, seen: See
     progress holds all that is stored so far, trips that are not listed yet included. If any of the drivers is not in
     the fleet the answer is NotFound, and its message names them.
     """
-    asked = Asked(WEEK, query["driver_id"], query["start_date"], fields)
+    asked = AskedSummaries(WEEK, query["driver_id"], query["start_date"], fields)
     return find_aggregates(get_db(), g.key.fleet, asked, seen)
