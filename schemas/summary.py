@@ -64,10 +64,7 @@ class DailyAggregate(Schema):
 
     driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
     driving_summary = fields.Nested(
-        DailySummary,
-        metadata=about("The summary; null where the driver did not drive."),
-        required=True,
-        allow_none=True,
+        DailySummary, metadata=about("The summary. Absent if the driver did not drive on that date.")
     )
 
 
@@ -76,8 +73,5 @@ class WeeklyAggregate(Schema):
 
     driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
     driving_summary = fields.Nested(
-        WeeklySummary,
-        metadata=about("The summary; null where the driver did not drive."),
-        required=True,
-        allow_none=True,
+        WeeklySummary, metadata=about("The summary. Absent if the driver did not drive in that week.")
     )

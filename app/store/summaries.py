@@ -86,8 +86,9 @@ class AskedSummaries(NamedTuple):
 
 
 def find_aggregates(db: Database[Document], fleet: str, asked: AskedSummaries, seen: Seen | None = None) -> Found:
-    """Find what is asked for of a period's aggregates: an element a driver, in their order, null where nobody drove.
+    """Find what is asked for of a period's aggregates: an element a driver, in their order.
 
+    The element of a driver who did not drive has no member `driving_summary`.
     Indexes: (fleet, driver_id, span), and where masked or stale those of the period's own reads. Raises UnknownDrivers.
     """
     made = functools.partial(_made, db, fleet, asked, find_while_stale)
@@ -114,7 +115,7 @@ def _find_served(db: Database[Document], fleet: str, asked: AskedSummaries, seen
         }
         return Found(content, version) if same else None
     rows = [
-        {"driver_info": text_of(driver), "driving_summary": text_of(summary) if summary else None}
+        {"driver_info": text_of(driver)} | ({"driving_summary": text_of(summary)} if summary else {})
         for driver, summary in zip(drivers, summaries, strict=True)
     ]
     return Found({"data": rows}, version)
@@ -139,5 +140,5 @@ def _made(db: Database[Document], fleet: str, asked: AskedSummaries, read: Find)
     summary = row.get("driving_summary")
     found = {} if summary is None else period.find(db, fleet, driver_ids, start_date, summary)
     parts: dict[str, Any] = {"driver_info": known, "driving_summary": found}
-    rows = [{name: parts[name].get(driver_id) for name in row} for driver_id in driver_ids]
+    rows = [{name: parts[name][driver_id] for name in row if driver_id in parts[name]} for driver_id in driver_ids]
     return dict.fromkeys(fields, rows)

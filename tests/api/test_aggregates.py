@@ -129,9 +129,12 @@ def test_a_week_in_progress_holds_today(service, load):
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
-def test_a_driver_who_did_not_drive_has_no_summary(service, load, path):
-    load(make_trip("2026-02-10T08:00"))
-    assert summary(service.get(path, start_date="2026-03-09", driver_id="d1")) is None
+def test_the_element_of_a_driver_who_did_not_drive_has_no_summary(service, load, path):
+    load(make_trip("2026-02-10T08:00", "idle"), make_trip("2026-03-09T08:00", "busy"))
+    busy, idle = service.get(path, start_date="2026-03-09", driver_id=["busy", "idle"]).json["data"]
+    assert list(busy) == ["driver_info", "driving_summary"]
+    assert list(idle) == ["driver_info"]
+    assert idle["driver_info"]["driver_id"] == "idle"
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])

@@ -409,7 +409,25 @@ def idle(loaded, load):
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
 def test_who_did_not_drive_has_no_summary_under_any_mask(idle, path, mask, drove):
     answer = masked(idle, f"{path}&driver_id=d2", mask)
-    assert answer.text == text({"data": [{"driving_summary": drove}, {"driving_summary": None}]})
+    assert answer.text == text({"data": [{"driving_summary": drove}, {}]})
+
+
+@pytest.mark.parametrize(
+    ("mask", "left"),
+    [
+        ("data{driving_summary}", []),
+        ("data{nope}", []),
+        ("data{driver_info}", ["driver_info"]),
+        ("data{driving_summary,driver_info}", ["driver_info"]),
+        ("data{driving_summary{trip_count},*}", ["driver_info"]),
+        ("data{*}", ["driver_info"]),
+        ("data", ["driver_info"]),
+    ],
+)
+@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+def test_a_mask_leaves_who_did_not_drive_no_more_than_the_driver(idle, path, mask, left):
+    _, found = masked(idle, f"{path}&driver_id=d2", mask).json["data"]
+    assert list(found) == left
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])

@@ -34,7 +34,7 @@ def field_of(field):
     if isinstance(field, marshmallow.fields.List):
         return fields.List(field_of(field.inner))
     if isinstance(field, marshmallow.fields.Nested):
-        return fields.Nested(model_of(field.schema), allow_null=field.allow_none)
+        return fields.Nested(model_of(field.schema), allow_null=not field.required)
     return Plain()
 
 
@@ -71,7 +71,7 @@ class Reference:
         # A bracket below a key of a raw object is for the value of that key to understand there, and never fits here.
         if answer.status_code != 400 and goes_below_raw_keys(self.model, as_nested(Mask(mask.strip()))):
             return MASK_ERROR
-        return outcome(answer)
+        return outcome(answer, hook=without_null_summary)
 
 
 def as_nested(mask):
@@ -90,9 +90,14 @@ def goes_below_raw_keys(model, mask):
     )
 
 
-def outcome(answer):
+def without_null_summary(found):
+    """Return an object of the reference as ours is: the reference makes an absent member null."""
+    return {name: value for name, value in found.items() if (name, value) != ("driving_summary", None)}
+
+
+def outcome(answer, hook=None):
     """Return the status, and the JSON text, or the message and the kind, which the reference tells by its message."""
-    found = answer.json
+    found = json.loads(answer.data, object_hook=hook)
     if answer.status_code == 200:
         return 200, json.dumps(found)
     return answer.status_code, found["message"], found.get("error", KINDS.get(found["message"].partition(":")[0]))

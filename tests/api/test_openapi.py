@@ -149,13 +149,15 @@ def test_every_part_says_what_it_means():
     assert [name for name, schema in SCHEMAS.items() if not schema["description"]] == []
 
 
-def test_every_field_of_an_answer_is_always_there_but_for_speeds_and_reasons():
+def test_every_field_of_an_answer_is_always_there_but_for_speeds_reasons_and_summaries():
     missing = {
         name: sorted({*schema["properties"]} - {*schema.get("required", ())}) for name, schema in SCHEMAS.items()
     }
     assert {name: fields for name, fields in missing.items() if fields} == {
         "ErrorBody": ["errors"],
         "Problem": ["errors"],
+        "DailyAggregate": ["driving_summary"],
+        "WeeklyAggregate": ["driving_summary"],
         "EventData": ["max_user_speed_mph", "speed_limit_mph", "user_speed_mph"],
     }
     assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}

@@ -80,10 +80,10 @@ def test_it_reads_a_week_and_its_days(operation, client, monday):
     assert len(week.daily_summary_breakdown) == week.trip_count
 
 
-def test_a_driver_who_did_not_drive_has_no_summary(operation, client, monday):
+def test_a_driver_who_did_not_drive_has_no_summary(made, operation, client, monday):
     weekly = operation("get_weekly_driver_aggregate")
     (found,) = weekly.sync(client=client, start_date=monday, driver_id=["demo-20"]).data
-    assert (found.driver_info.driver_id, found.driving_summary) == ("demo-20", None)
+    assert (found.driver_info.driver_id, found.driving_summary) == ("demo-20", made("types").UNSET)
 
 
 def test_it_asks_whether_an_answer_still_holds(operation, client):

@@ -120,4 +120,4 @@ def test_days_without_trips_have_no_summary(real, files):
     for date in sorted({date for date, _ in drove}):
         data = real.get("/driver-aggregate/daily", start_date=date, driver_id=ids).json["data"]
         for driver_id, row in zip(ids, data, strict=True):
-            assert (row["driving_summary"] is not None) == ((date, driver_id) in drove)
+            assert ("driving_summary" in row) == ((date, driver_id) in drove)

@@ -156,7 +156,7 @@ def test_a_fault_of_grammar_comes_before_one_of_fit():
         masked(PAGE, "count{x},,")
 
 
-def test_a_part_that_may_be_null_is_masked_as_any_other():
+def test_a_part_that_may_be_absent_is_masked_as_any_other():
     row = fields_of(DailyAggregates)["data"]
     assert narrowed(row, parse("driving_summary{fm_score}")) == {"driving_summary": {"fm_score": None}}
 
