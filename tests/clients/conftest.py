@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import importlib
 import os
 import subprocess
 import sys
@@ -129,3 +130,18 @@ def make_client(run) -> Callable[..., None]:
         assert "warn" not in said.lower(), said
 
     return make_client
+
+
+@pytest.fixture(scope="session")
+def python_client(tmp_path_factory, make_client) -> Iterator[Callable[[Path, str], Callable[[str], Any]]]:
+    """Generate a Python client: `python_client(document, package)` returns what imports its modules by name."""
+    with pytest.MonkeyPatch.context() as patch:
+
+        def generate(document: Path, package: str) -> Callable[[str], Any]:
+            folder = tmp_path_factory.mktemp("python")
+            options = ("--fail-on-warning", "--meta", "none", "--output-path", folder / package)
+            make_client("openapi-python-client", "generate", "--path", document, *options)
+            patch.syspath_prepend(folder)
+            return lambda name: importlib.import_module(f"{package}.{name}")
+
+        yield generate

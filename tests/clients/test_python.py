@@ -1,24 +1,16 @@
 """The Python client that openapi-python-client makes, against a live service."""
 
 import datetime
-import importlib
 
 import pytest
 
 pytestmark = pytest.mark.clients
 
-PACKAGE = "client_made_from_the_document"
-
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory, document, make_client):
+def made(document, python_client):
     """Import a module of the client by name."""
-    folder = tmp_path_factory.mktemp("python")
-    options = ("--fail-on-warning", "--meta", "none", "--output-path", folder / PACKAGE)
-    make_client("openapi-python-client", "generate", "--path", document, *options)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(folder)
-        yield lambda name: importlib.import_module(f"{PACKAGE}.{name}")
+    return python_client(document, "client_made_from_the_document")
 
 
 @pytest.fixture
