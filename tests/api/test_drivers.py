@@ -71,7 +71,8 @@ def test_a_parameter_given_twice_is_refused(service):
 
 
 def test_unknown_parameters_are_refused_by_name(service):
-    assert service.errors("/drivers", Limit="1", x="") == {"Limit": ["Unknown parameter."], "x": ["Unknown parameter."]}
+    errors = service.errors("/drivers", Limit="1", x=["", ""])
+    assert errors == {"Limit": ["Unknown parameter; did you mean limit?"], "x": ["Unknown parameter."]}
 
 
 def test_a_parameter_named_in_no_utf_8_is_refused(service):

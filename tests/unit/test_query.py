@@ -160,7 +160,10 @@ def test_limit_and_page_have_defaults():
     assert DriversQuery().parse(b"") == {"limit": 50, "page": 1}
 
 
-@pytest.mark.parametrize("name", ["Limit", "limit[]", "nope", "$where", "fleet", "%20limit", "limit%00", "_schema", ""])
+UNKNOWN = ["nope", "$where", "fleet", "%20nope", "nope%00", "_schema", "driver_id[$ne]", "filter_param", "_", "s", ""]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
 @pytest.mark.parametrize("query", QUERIES)
 def test_an_unknown_parameter_is_refused_by_its_name(wednesday, query, name):
     text = f"start_date=2026-03-09&driver_id=d1&{name}=1" if query in (DailyQuery, WeeklyQuery) else f"{name}=1"
@@ -168,9 +171,34 @@ def test_an_unknown_parameter_is_refused_by_its_name(wednesday, query, name):
     assert found[name.replace("%20", " ").replace("%00", "\0")] == ["Unknown parameter."]
 
 
-def test_an_identifier_of_the_path_is_no_parameter(wednesday):
-    found = reasons(DriverTripsQuery(), "start_date=2026-03-17&driver_id=d1", driver_id="d1")
-    assert found == {"driver_id": ["Unknown parameter."]}
+def test_an_unknown_parameter_given_twice_is_unknown():
+    assert reasons(DriversQuery(), "nope=1&nope=1") == {"nope": ["Unknown parameter."]}
+
+
+REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
+
+
+@pytest.mark.parametrize("name", ["Limit", "limit[]", "limits", "%20limit", "limit%00", "LIMIT[0]"])
+def test_a_name_similar_to_a_parameter_hints_at_it(name):
+    (found,) = reasons(DriversQuery(), f"{name}=1").values()
+    assert found == ["Unknown parameter; did you mean limit?"]
+
+
+@pytest.mark.parametrize("name", ["driver_id[]", "driver_ids", "driver_ids[]", "Driver_ID", "driverId"])
+def test_a_name_similar_to_that_of_a_list_hints_at_repeating_it(wednesday, name):
+    found = reasons(DailyQuery(), f"start_date=2026-03-17&{name}=d1&{name}=d2")
+    assert found == {"driver_id": ["Must be given."], name: [f"Unknown parameter; did you mean driver_id? {REPEAT}"]}
+
+
+@pytest.mark.parametrize("name", ["driver_id", "driver_ids"])
+def test_an_identifier_of_the_path_is_no_parameter_and_hinted_at_by_none(wednesday, name):
+    found = reasons(DriverTripsQuery(), f"start_date=2026-03-17&{name}=d1", driver_id="d1")
+    assert found == {name: ["Unknown parameter."]}
+
+
+def test_identifiers_joined_by_commas_beyond_the_length_of_one_hint_at_repeating_the_parameter(wednesday):
+    found = reasons(DailyQuery(), f"start_date=2026-03-17&driver_id={'abcd,' * 30}&driver_id={'x' * 129}")["driver_id"]
+    assert [reason for reason in found if "Repeat" in reason] == [f"Value 1: {REPEAT}"]
 
 
 @pytest.mark.parametrize("times", [2, 3])
