@@ -4,7 +4,7 @@ import datetime
 import functools
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qsl
 
 from dateutil.relativedelta import relativedelta
@@ -24,6 +24,8 @@ TIME = "%Y-%m-%dT%H:%M:%S"
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
+# What to do with a query parameter that the endpoint does not have.
+UnknownParameters = Literal["reject", "ignore"]
 
 
 class WholeText(fields.Integer):
@@ -97,7 +99,9 @@ class Several(fields.List[Any]):
 class Query(Schema):
     """The parameters of an endpoint. Lists take a parameter several times, all others once."""
 
-    def parse(self, query_string: bytes, **path: str) -> dict[str, Any]:
+    def parse(
+        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", /, **path: str
+    ) -> dict[str, Any]:
         """Return the validated values of a raw query string and of the identifiers in the path.
 
         A parameter named like an identifier in the path is an unknown one. Raises marshmallow.ValidationError with the
@@ -111,7 +115,11 @@ class Query(Schema):
         unknown = {name: similar.get(_letters(name)) for name in given if name not in similar.values()}
         known = {name: values for name, values in given.items() if name not in unknown}
         loaded, faults = self._load_known(known, path)
-        faults |= {name: [self._unknown_reason(meant)] for name, meant in unknown.items()}
+        if unknown_parameters == "reject":
+            faults |= {name: [self._unknown_reason(meant)] for name, meant in unknown.items()}
+        else:
+            for name in faults.keys() & set(unknown.values()) - known.keys():
+                faults[name] = [f"Must be given; a parameter with a similar name was ignored.{self._usage(name)}"]
         if faults:
             raise ValidationError({name: _reasons(found) for name, found in faults.items()})
         return loaded

@@ -167,6 +167,15 @@ def test_a_driver_whose_identifier_has_commas_is_found(service, load):
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("name", ["driver_id[]", "driver_ids"])
+@pytest.mark.parametrize("setting", ["reject", "ignore"])
+def test_another_spelling_of_driver_id_hints_at_it_with_either_setting(make_service, path, name, setting):
+    errors = make_service(unknown_parameters=setting).errors(f"{path}?start_date=2026-03-09&{name}=a&{name}=b")
+    assert list(errors) == (["driver_id", name] if setting == "reject" else ["driver_id"])
+    assert REPEAT in str(errors)
+
+
+@pytest.mark.parametrize("path", [DAILY, WEEKLY])
 def test_drivers_are_required_and_twenty_at_the_most_as_sent(service, load, path):
     load(make_trip(driver_id="d"))
     assert service.errors(path, start_date="2026-03-09") == {"driver_id": ["Must be given."]}
