@@ -5,12 +5,13 @@ import ipaddress
 import os
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import urlsplit
 
 from limits import RateLimitItem, parse_many
 
 from app.addresses import Network
+from schemas.query import UnknownParameters
 
 API = "/api/v1"
 MAX_PORT = 65_535
@@ -95,10 +96,13 @@ def _mongodb_uri(text: str) -> str:
     return text
 
 
-def _read_preference(text: str) -> str:
-    if text not in READ_PREFERENCES:
-        raise ValueError(f"one of {', '.join(READ_PREFERENCES)}")
-    return text
+def _one_of(*choices: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text not in choices:
+            raise ValueError(f"one of {', '.join(choices)}")
+        return text
+
+    return read
 
 
 def _networks(text: str) -> tuple[Network, ...]:
@@ -139,7 +143,9 @@ class Config:
     mongodb_uri: str = _setting("", "the MongoDB to use; an embedded one where it is empty", _mongodb_uri)
     mongodb_database: str = _setting("driver_analytics", "name of the database", _database)
     read_preference: str = _setting(
-        "primaryPreferred", f"which members of a replica set are read: {', '.join(READ_PREFERENCES)}", _read_preference
+        "primaryPreferred",
+        f"which members of a replica set are read: {', '.join(READ_PREFERENCES)}",
+        _one_of(*READ_PREFERENCES),
     )
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
     bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on", _bind)
@@ -170,6 +176,11 @@ class Config:
     )
     report_link_minutes: int = _setting("15", "minutes for which a report link is good", _whole(1, 10_080))
     cors_origins: tuple[str, ...] = _setting("", "origins that browsers may call from, separated by commas", _origins)
+    unknown_parameters: UnknownParameters = _setting(
+        "reject",
+        "what to do with query parameters that an endpoint does not have: reject or ignore",
+        _one_of(*get_args(UnknownParameters)),
+    )
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", _level)
 
     @classmethod

@@ -1,8 +1,10 @@
 """Error kinds, each with its status, and the one body they are told in."""
 
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 import marshmallow
 from flask import Flask, Response, g, request
@@ -12,11 +14,13 @@ from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
 from app import gate
+from app.config import API
 from app.logs import get_log
 from app.responses import JSON, json_response, prefers
 from app.store import OutOfShape, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
+from schemas.query import FILTER_PARAMS, repeat_hint
 
 PROBLEM_JSON = "application/problem+json"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
@@ -26,6 +30,12 @@ STORE_RETRY_AFTER = 2
 # (of the cluster's time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit, and that one
 # member cannot reach another.
 FAILOVER_CODES = {43, 134, 211, 133, 262, 6, 7, 89, 9001}
+# Hints follow a message and say what was probably meant. They never repeat what was sent, which may hold anything.
+REPEAT_HINT = repeat_hint("driver_id")
+SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
+TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
+# Paths that would lead to an endpoint if a slash within their identifier were encoded.
+UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/trips|trip/({'|'.join(FILTER_PARAMS)})/.+)")
 
 
 class BaseExtApiException(Exception):
@@ -148,7 +158,8 @@ def register(app: Flask) -> None:
     @app.errorhandler(marshmallow.ValidationError)
     def invalid(error: marshmallow.ValidationError) -> Response:
         errors = error.messages_dict
-        return _respond(ValidationError(f"Invalid parameters: {', '.join(errors)}.", errors=errors))
+        # An unknown parameter may have any name: in a message it stands as in a URL, without line breaks and markup.
+        return _respond(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
 
     @app.errorhandler(mask.MaskError)
     def unusable_mask(error: mask.MaskError) -> Response:
@@ -157,7 +168,11 @@ def register(app: Flask) -> None:
 
     @app.errorhandler(UnknownDrivers)
     def unknown_drivers(error: UnknownDrivers) -> Response:
-        return _respond(NotFound(f"Not in this fleet: {', '.join(error.driver_ids)}"))
+        message = f"Not in this fleet: {', '.join(error.driver_ids)}"
+        # A path takes one driver, a query several.
+        if not request.view_args and any("," in driver_id for driver_id in error.driver_ids):
+            message = f"{message}. {REPEAT_HINT}"
+        return _respond(NotFound(message))
 
     @app.errorhandler(OutOfShape)
     def out_of_shape(error: OutOfShape) -> Response:
@@ -173,7 +188,12 @@ def register(app: Flask) -> None:
 
     @app.errorhandler(UnknownPath)
     def unknown_path(error: UnknownPath) -> Response:
-        return _respond(NotFound("No such path; doubled or trailing slashes and other cases are other paths."))
+        message = "No such path; doubled or trailing slashes and other cases are other paths."
+        if UNENCODED_SLASH.fullmatch(request.path):
+            message = f"{message} {SLASH_HINT}"
+        elif request.path.startswith(f"{API}/trip/"):
+            message = f"{message} {TRIP_HINT}"
+        return _respond(NotFound(message))
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> Response:

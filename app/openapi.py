@@ -55,8 +55,8 @@ which the `RateLimit` headers tell. Pages go on until `next_page` is null. `X-Fi
 `ETag`: send it as `If-None-Match` to be told, by an empty 304, that the answer still holds.
 
 Input is strict: unknown parameters, one given twice, and other spellings of numbers and dates are a ValidationError.
-Identifiers have 1 to 128 bytes of UTF-8, and no control characters. Errors are `application/json`, or
-`application/problem+json` (RFC 9457) for a request that accepts that.
+The operator can make the service ignore unknown parameters. Identifiers have 1 to 128 bytes of UTF-8, and no control
+characters. Errors are `application/json`, or `application/problem+json` (RFC 9457) for a request that accepts that.
 
 A score (`fm_score`) is 100 less what each behaviour costs: its weight × its rate ÷ its cap, the whole weight from the
 cap on; it is rounded half up to one decimal. A rate with nothing to divide by is 0. A behaviour is one to coach from

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from flask import Request, Response, g, request
+from flask import Request, Response, current_app, g, request
 from marshmallow import Schema
 
 from app.db import store_gate
 from app.responses import JSON, MASK_HEADER, Revalidation, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import arranger, masked
-from schemas.query import Query
+from schemas.query import Query, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
 # As WSGI names it.
@@ -70,13 +70,16 @@ class Operation:
 
         # What is right on a day stays so until it ends, and clients ask the same again.
         @functools.lru_cache(MAX_KNOWN_QUERIES)
-        def parsed(query_string: bytes, day: int, *path: tuple[str, str]) -> dict[str, Any]:
-            return self.query.parse(query_string, **dict(path))
+        def parsed(
+            query_string: bytes, unknown_parameters: UnknownParameters, day: int, *path: tuple[str, str]
+        ) -> dict[str, Any]:
+            return self.query.parse(query_string, unknown_parameters, **dict(path))
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
             sent: Request = request._get_current_object()  # type: ignore[attr-defined]
-            asked = parsed(sent.query_string, int(time.time() // SECONDS_PER_DAY), *path.items())
+            policy = current_app.extensions["config"].unknown_parameters
+            asked = parsed(sent.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
                 plain: Response = fetched(asked)
                 return plain

@@ -4,7 +4,7 @@ import datetime
 import functools
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qsl
 
 from dateutil.relativedelta import relativedelta
@@ -24,6 +24,8 @@ TIME = "%Y-%m-%dT%H:%M:%S"
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
+# What to do with a query parameter that the endpoint does not have.
+UnknownParameters = Literal["reject", "ignore"]
 
 
 class WholeText(fields.Integer):
@@ -84,40 +86,73 @@ class Several(fields.List[Any]):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
         if len(value) > self.high:
             raise ValidationError(f"Must be given 1 to {self.high} times; it is given {len(value)} times.")
-        return super()._deserialize(value, attr, data, **kwargs)
+        try:
+            return super()._deserialize(value, attr, data, **kwargs)
+        except ValidationError as error:
+            # Several identifiers joined by commas are soon longer than one may be.
+            for index, reasons in error.messages_dict.items():
+                if "," in value[index]:
+                    reasons.append(repeat_hint(attr))
+            raise
 
 
 class Query(Schema):
     """The parameters of an endpoint. Lists take a parameter several times, all others once."""
 
-    error_messages = {"unknown": "Unknown parameter."}
-
-    def parse(self, query_string: bytes, **path: str) -> dict[str, Any]:
+    def parse(
+        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", /, **path: str
+    ) -> dict[str, Any]:
         """Return the validated values of a raw query string and of the identifiers in the path.
 
-        Raises marshmallow.ValidationError with the reasons for each parameter.
+        A parameter named like an identifier in the path is an unknown one. Raises marshmallow.ValidationError with the
+        reasons for each parameter; a reason never repeats what was sent.
         """
         given: dict[str, list[str]] = {}
         for name, value in _pairs(query_string):
             given.setdefault(name, []).append(value)
-        faults: dict[str, Any] = {}
-        asked: dict[str, Any] = dict(path)
-        for name, values in given.items():
-            if name in path:
-                faults[name] = [self.error_messages["unknown"]]
-            elif isinstance(self.fields.get(name), fields.List):
-                asked[name] = values
-            elif len(values) > 1:
-                faults[name] = [f"Must be given once; it is given {len(values)} times."]
-            else:
-                asked[name] = values[0]
-        try:
-            loaded: dict[str, Any] = self.load(asked)
-        except ValidationError as error:
-            faults = {**dict(error.messages_dict), **faults}
+        similar = {_letters(name): name for name in self.fields if name not in path}
+        # The known parameter that each unknown one may be meant to be.
+        unknown = {name: similar.get(_letters(name)) for name in given if name not in similar.values()}
+        known = {name: values for name, values in given.items() if name not in unknown}
+        loaded, faults = self._load_known(known, path)
+        if unknown_parameters == "reject":
+            faults |= {name: [self._unknown_reason(meant)] for name, meant in unknown.items()}
+        else:
+            for name in faults.keys() & set(unknown.values()) - known.keys():
+                faults[name] = [f"Must be given; a parameter with a similar name was ignored.{self._usage(name)}"]
         if faults:
             raise ValidationError({name: _reasons(found) for name, found in faults.items()})
         return loaded
+
+    def _load_known(self, known: dict[str, list[str]], path: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the validated values, and the reasons for each parameter that is wrong."""
+        several = {name for name in known if isinstance(self.fields[name], fields.List)}
+        faults: dict[str, Any] = {
+            name: [f"Must be given once; it is given {len(values)} times."]
+            for name, values in known.items()
+            if len(values) > 1 and name not in several
+        }
+        asked = {name: values if name in several else values[0] for name, values in known.items() if name not in faults}
+        try:
+            return self.load({**path, **asked}), faults
+        except ValidationError as error:
+            return {}, {**dict(error.messages_dict), **faults}
+
+    def _unknown_reason(self, meant: str | None) -> str:
+        return f"Unknown parameter; did you mean {meant}?{self._usage(meant)}" if meant else "Unknown parameter."
+
+    def _usage(self, name: str) -> str:
+        return f" {repeat_hint(name)}" if isinstance(self.fields[name], fields.List) else ""
+
+
+def repeat_hint(name: str) -> str:
+    """Return how to give a parameter several values."""
+    return f"Repeat {name} for several values: {name}=a&{name}=b."
+
+
+def _letters(name: str) -> str:
+    """Return what `driver_id`, `driver_ids`, `driver_id[]` and `driverId` have in common."""
+    return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
 
 
 def _reasons(found: list[str] | dict[int, list[str]]) -> list[str]:

@@ -51,6 +51,20 @@ def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service)
         assert answer.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
 
 
+def test_every_route_ignores_unknown_parameters_where_the_operator_says_so(make_service):
+    service = make_service(unknown_parameters="ignore")
+    for path in paths(service).values():
+        plain, more = (service.get(path.removeprefix("/api/v1") + query) for query in ("", "?no-such-parameter=1"))
+        assert (more.status_code, "no-such-parameter" in more.text) == (plain.status_code, False), path
+
+
+def test_every_route_with_an_identifier_hints_at_encoding_its_slashes(service):
+    for rule in rules(service):
+        if "<segment:" in rule.rule:
+            path = re.sub("<any.*?>", SAMPLE["filter_param"], re.sub("<segment.*?>", "a/b", rule.rule))
+            assert "%2F" in service.get(path.removeprefix("/api/v1")).json["message"], path
+
+
 def test_all_hooks_are_the_applications(service):
     """The application runs no others."""
     app = service.app

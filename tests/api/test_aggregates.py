@@ -154,6 +154,30 @@ def test_unknown_drivers_make_the_request_not_found_and_are_named(service, load,
     assert "known" not in answer.json["message"]
 
 
+REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
+
+
+@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize(("driver_id", "hint"), [("a,b", f"a,b. {REPEAT}"), ("nobody", "nobody")])
+def test_an_unknown_driver_with_commas_hints_at_repeating_the_parameter(service, path, driver_id, hint):
+    answer = service.get(path, start_date="2026-03-09", driver_id=driver_id)
+    assert (answer.status_code, answer.json["message"]) == (404, f"Not in this fleet: {hint}")
+
+
+def test_a_driver_whose_identifier_has_commas_is_found(service, load):
+    load(make_trip(driver_id="a,b"))
+    assert service.get(DAILY, start_date="2026-03-10", driver_id="a,b").status_code == 200
+
+
+@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("name", ["driver_id[]", "driver_ids"])
+@pytest.mark.parametrize("setting", ["reject", "ignore"])
+def test_another_spelling_of_driver_id_hints_at_it_with_either_setting(make_service, path, name, setting):
+    errors = make_service(unknown_parameters=setting).errors(f"{path}?start_date=2026-03-09&{name}=a&{name}=b")
+    assert list(errors) == (["driver_id", name] if setting == "reject" else ["driver_id"])
+    assert REPEAT in str(errors)
+
+
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
 def test_drivers_are_required_and_twenty_at_the_most_as_sent(service, load, path):
     load(make_trip(driver_id="d"))

@@ -71,7 +71,21 @@ def test_a_parameter_given_twice_is_refused(service):
 
 
 def test_unknown_parameters_are_refused_by_name(service):
-    assert service.errors("/drivers", Limit="1", x="") == {"Limit": ["Unknown parameter."], "x": ["Unknown parameter."]}
+    errors = service.errors("/drivers", Limit="1", x=["", ""])
+    assert errors == {"Limit": ["Unknown parameter; did you mean limit?"], "x": ["Unknown parameter."]}
+
+
+def test_unknown_parameters_are_ignored_where_the_operator_says_so(make_service, load):
+    load(drivers=[make_driver("a"), make_driver("b")])
+    service = make_service(unknown_parameters="ignore")
+    assert ids(service.get("/drivers", limit="1", Limit="2", x=["1", "2"])) == ["a"]
+    assert list(service.errors("/drivers", limit=["1", "1"], x="1")) == ["limit"]
+
+
+def test_the_same_query_is_refused_and_ignored_by_services_of_either_setting(service, make_service):
+    path = "/drivers?cache_buster=1"
+    assert make_service(unknown_parameters="ignore").get(path).status_code == 200
+    assert list(service.errors(path)) == ["cache_buster"]
 
 
 def test_a_parameter_named_in_no_utf_8_is_refused(service):

@@ -74,6 +74,45 @@ def test_head_answers_like_get_without_the_body(service, path):
 
 
 @pytest.mark.parametrize(
+    "path", ["/driver/a/b/trips", "/driver/a//trips", "/trip/trip_id/a/b", "/trip/tracking_id/a/b/c"]
+)
+def test_a_path_whose_identifier_may_hold_a_slash_hints_at_its_encoding(service, path):
+    answer = service.get(path)
+    assert (answer.status_code, "%2F" in answer.json["message"]) == (404, True)
+    assert service.get(path, fleet=None).status_code == 401
+
+
+@pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/drivers/a/b", "/nothing", "/driver/a/trips/"])
+def test_other_unknown_paths_have_no_hint(service, path):
+    message = "No such path; doubled or trailing slashes and other cases are other paths."
+    assert service.get(path).json["message"] == message
+
+
+HOSTILE = "%3Cscript%3E%0D%0A%1B%ED%A0%80%22"
+
+
+@pytest.mark.parametrize("path", ["/driver/{}/b/trips", "/trip/{}/x", "/trip/trip_id/{}/b", "/{}"])
+def test_the_message_of_an_unknown_path_never_repeats_it(service, path):
+    hostile, plain = (service.get(path.format(text)).json["message"] for text in (HOSTILE, "x"))
+    assert hostile == plain
+
+
+def test_the_hint_of_a_parameter_never_repeats_its_name(service):
+    (reasons,) = service.errors(f"/drivers?{HOSTILE}s=1&{HOSTILE}s=2").values()
+    assert reasons == ["Unknown parameter."]
+
+
+def test_the_message_names_parameters_as_a_url_does(service):
+    message = service.get("/drivers?%3Cb%3E%0D%0A=1&limit=0").json["message"]
+    assert message == "Invalid parameters: limit, %3Cb%3E%0D%0A."
+
+
+def test_a_trips_path_hints_at_no_parameter_for_a_driver_with_commas(service):
+    message = service.get("/driver/a,b/trips?start_date=2026-03-10").json["message"]
+    assert message == "Not in this fleet: a,b"
+
+
+@pytest.mark.parametrize(
     "path", ["/", "/api", "/api/v2/drivers", "/API/V1/drivers", "/api/v1x", "//api/v1/drivers", "/%2e"]
 )
 def test_outside_of_the_api_there_is_nothing(service, path):

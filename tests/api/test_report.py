@@ -209,6 +209,11 @@ def test_a_link_takes_no_parameters(service, ready):
     assert service.errors(f"{link_of(service)}?x=1", fleet=None) == {"x": ["Unknown parameter."]}
 
 
+def test_a_parameter_of_a_link_is_ignored_where_the_operator_says_so(make_service, ready):
+    service = make_service(secret_key=SECRET, unknown_parameters="ignore")
+    assert service.get(f"{link_of(service)}?x=1&link=y", fleet=None, buffered=True).status_code == 200
+
+
 def test_a_link_of_a_revoked_key_is_refused(service, ready, db):
     link = link_of(service)
     db["keys"].update_one({"fleet": "f1"}, {"$set": {"revoked_at": 1}})

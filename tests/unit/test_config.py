@@ -17,7 +17,7 @@ def test_without_any_setting_the_defaults_hold():
     assert (Config().mongodb_database, Config().data_dir) == ("driver_analytics", ".data")
     assert (Config().bind, Config().processing_delay_hours) == ("127.0.0.1:8000", 4)
     assert (Config().rate_limit, Config().auth_failure_limit) == (parse("5000/minute"), parse("60/minute"))
-    assert Config().cors_origins == ()
+    assert (Config().cors_origins, Config().unknown_parameters) == ((), "reject")
 
 
 @pytest.mark.parametrize("field", dataclasses.fields(Config), ids=lambda field: field.name)
@@ -52,6 +52,7 @@ def test_a_setting_says_what_it_means_and_its_default_can_be_read(field):
         ("PROCESSING_DELAY_HOURS", "1.5", 1.5),
         ("PROCESSING_DELAY_HOURS", "10000", 10_000),
         ("CORS_ORIGINS", "https://a.example, http://b:8080", ("https://a.example", "http://b:8080")),
+        ("UNKNOWN_PARAMETERS", "ignore", "ignore"),
         ("LOG_LEVEL", "debug", "DEBUG"),
     ],
 )
@@ -76,6 +77,7 @@ def test_a_setting_is_read(name, text, value):
             for text in ("*", "example.com", "https://a.example/", "https://a/b", "ftp://a", "null")
         ),
         *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x")),
+        *(("UNKNOWN_PARAMETERS", text) for text in ("Ignore", "allow", "true")),
         *(("LOG_LEVEL", text) for text in ("LOUD", "CRITICAL!", "20", "trace")),
     ],
 )

@@ -48,9 +48,9 @@ def reasons(query: Query, text: bytes | str, **path):
     return caught.value.messages
 
 
-def faults(query, text, path):
+def faults(query, text, path, unknown_parameters="reject"):
     try:
-        query.parse(text, **path)
+        query.parse(text, unknown_parameters, **path)
     except ValidationError as error:
         return error.messages
     return {}
@@ -160,7 +160,10 @@ def test_limit_and_page_have_defaults():
     assert DriversQuery().parse(b"") == {"limit": 50, "page": 1}
 
 
-@pytest.mark.parametrize("name", ["Limit", "limit[]", "nope", "$where", "fleet", "%20limit", "limit%00", "_schema", ""])
+UNKNOWN = ["nope", "$where", "fleet", "%20nope", "nope%00", "_schema", "driver_id[$ne]", "filter_param", "_", "s", ""]
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
 @pytest.mark.parametrize("query", QUERIES)
 def test_an_unknown_parameter_is_refused_by_its_name(wednesday, query, name):
     text = f"start_date=2026-03-09&driver_id=d1&{name}=1" if query in (DailyQuery, WeeklyQuery) else f"{name}=1"
@@ -168,9 +171,67 @@ def test_an_unknown_parameter_is_refused_by_its_name(wednesday, query, name):
     assert found[name.replace("%20", " ").replace("%00", "\0")] == ["Unknown parameter."]
 
 
-def test_an_identifier_of_the_path_is_no_parameter(wednesday):
-    found = reasons(DriverTripsQuery(), "start_date=2026-03-17&driver_id=d1", driver_id="d1")
-    assert found == {"driver_id": ["Unknown parameter."]}
+def test_an_unknown_parameter_given_twice_is_unknown():
+    assert reasons(DriversQuery(), "nope=1&nope=1") == {"nope": ["Unknown parameter."]}
+
+
+REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
+
+
+@pytest.mark.parametrize("name", ["Limit", "limit[]", "limits", "%20limit", "limit%00", "LIMIT[0]"])
+def test_a_name_similar_to_a_parameter_hints_at_it(name):
+    (found,) = reasons(DriversQuery(), f"{name}=1").values()
+    assert found == ["Unknown parameter; did you mean limit?"]
+
+
+@pytest.mark.parametrize("name", ["driver_id[]", "driver_ids", "driver_ids[]", "Driver_ID", "driverId"])
+def test_a_name_similar_to_that_of_a_list_hints_at_repeating_it(wednesday, name):
+    found = reasons(DailyQuery(), f"start_date=2026-03-17&{name}=d1&{name}=d2")
+    assert found == {"driver_id": ["Must be given."], name: [f"Unknown parameter; did you mean driver_id? {REPEAT}"]}
+
+
+@pytest.mark.parametrize("name", ["driver_id", "driver_ids"])
+def test_an_identifier_of_the_path_is_no_parameter_and_hinted_at_by_none(wednesday, name):
+    found = reasons(DriverTripsQuery(), f"start_date=2026-03-17&{name}=d1", driver_id="d1")
+    assert found == {name: ["Unknown parameter."]}
+
+
+@pytest.mark.parametrize("name", [*UNKNOWN, "Limit", "limit[]", "%ff"])
+def test_unknown_parameters_are_ignored_on_request(name):
+    text = f"limit=7&{name}=1&{name}=2".encode()
+    assert DriversQuery().parse(text, "ignore") == {"limit": 7, "page": 1}
+
+
+def test_the_path_wins_over_an_ignored_parameter_of_the_same_name(wednesday):
+    found = DriverTripsQuery().parse(b"driver_id=x&driver_id=y&start_date=2026-03-17", "ignore", driver_id="d1")
+    assert found["driver_id"] == "d1"
+
+
+@pytest.mark.parametrize("text", ["page=0", "page=1&page=1", "limit=101", "start_date=x", "start_date=2026-3-17", ""])
+def test_known_parameters_stay_strict_while_unknown_ones_are_ignored(wednesday, text):
+    query, path = DriverTripsQuery(), {"driver_id": "d1"}
+    with pytest.raises(ValidationError) as caught:
+        query.parse(f"nope=1&{text}".encode(), "ignore", **path)
+    assert caught.value.messages == reasons(query, text, **path)
+
+
+@pytest.mark.parametrize("name", ["driver_id[]", "driver_ids"])
+def test_an_ignored_parameter_whose_similar_one_is_missing_is_hinted_at(wednesday, name):
+    with pytest.raises(ValidationError) as caught:
+        DailyQuery().parse(f"start_date=2026-03-17&{name}=d1".encode(), "ignore")
+    reason = f"Must be given; a parameter with a similar name was ignored. {REPEAT}"
+    assert caught.value.messages == {"driver_id": [reason]}
+
+
+def test_an_ignored_parameter_changes_no_reason_of_a_similar_one_that_is_given(wednesday):
+    with pytest.raises(ValidationError) as caught:
+        DailyQuery().parse(b"start_date=2026-03-17&driver_ids=a&driver_id=.", "ignore")
+    assert caught.value.messages == {"driver_id": ["Value 1: Must not be '.' or '..'."]}
+
+
+def test_identifiers_joined_by_commas_beyond_the_length_of_one_hint_at_repeating_the_parameter(wednesday):
+    found = reasons(DailyQuery(), f"start_date=2026-03-17&driver_id={'abcd,' * 30}&driver_id={'x' * 129}")["driver_id"]
+    assert [reason for reason in found if "Repeat" in reason] == [f"Value 1: {REPEAT}"]
 
 
 @pytest.mark.parametrize("times", [2, 3])
@@ -243,8 +304,9 @@ def test_a_name_that_is_no_utf_8_is_refused_in_a_form_that_json_holds():
 
 
 @given(st.binary(max_size=60) | st.from_regex(rb"(limit|page|start_date|driver_id|%[0-9a-f]{2}|[=&;+1-])*"))
-def test_whatever_the_query_it_is_taken_or_refused_with_reasons(text):
+@pytest.mark.parametrize("unknown_parameters", ["reject", "ignore"])
+def test_whatever_the_query_it_is_taken_or_refused_with_reasons(unknown_parameters, text):
     for query, path in QUERIES.items():
-        found = faults(query(), text, path)
+        found = faults(query(), text, path, unknown_parameters)
         assert all(isinstance(reason, str) for reasons in found.values() for reason in reasons)
         assert isinstance(json.dumps(found, ensure_ascii=False).encode(), bytes)
