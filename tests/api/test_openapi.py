@@ -181,7 +181,7 @@ def example_fleet(service, load, db):
     """The fleet that the examples speak of."""
     load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
     with writing(db, "f1") as writer:
-        build_report(db, "f1", example(ReportQuery())["report_time"], writer)
+        build_report(db, "f1", example(ReportQuery())["report_time"][:10], writer)
     return service
 
 

@@ -16,7 +16,7 @@ from tests.factories import make_driver, make_event_summary, make_trip
 
 pytestmark = pytest.mark.clients
 
-AT = "2026-03-16T00:00:00"
+DATE = "2026-03-16"
 TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("table", "office", "text"))
 NAMES = ["=1+1", "+1", "-2", "@SUM(A1)", '=HYPERLINK("http://127.0.0.1")', "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb"]
 SECONDS = 120
@@ -87,9 +87,9 @@ def test_it_shows_every_cell_and_runs_none(db, load, opened):
         drivers=[make_driver(f"d{n}", alias=name, last_name=name) for n, name in enumerate(NAMES)],
     )
     with writing(db, "f1") as writer:
-        report = build_report(db, "f1", AT, writer)
+        report = build_report(db, "f1", DATE, writer)
     found = opened(b"".join(read_file(db, report["csv"])))
-    due = [row(*one) for rows in Gathering(db, "f1", AT).rows() for one in rows]
+    due = [row(*one) for rows in Gathering(db, "f1", DATE).rows() for one in rows]
     assert found[0] == list(HEADER)
     dates = [number for number, name in enumerate(HEADER) if name.endswith("_date")]
     for shown, values in zip(found[1:], due, strict=True):
