@@ -4,6 +4,7 @@ import csv
 import datetime
 import hashlib
 import io
+import re
 import sys
 import time
 import uuid
@@ -28,8 +29,8 @@ KEPT_MS = 3_600_000
 SEPARATOR = "\t"
 # With two weeks of the calendar before it.
 FIRST_DATE = "0001-01-15"
-# What a spreadsheet would run.
-RUNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# What a spreadsheet would run. A sign alone, or before what makes up numbers and telephone numbers, runs nothing.
+RUNS = re.compile(r"[=@\t\r\n]|[+-](?![0-9 .()-]*\Z)")
 
 FLEET = click.option("--fleet", type=ID, required=True, help="The fleet whose reports they are.")
 
@@ -145,7 +146,7 @@ def _lines(rows: Sequence[Sequence[Any]]) -> bytes:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and value.startswith(RUNS):
+    if isinstance(value, str) and RUNS.match(value):
         return f"'{value}"
     return value
 

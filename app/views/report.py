@@ -16,7 +16,7 @@ from app.operations import Operation
 from app.responses import REVALIDATED, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.query import LinkQuery, ReportQuery
-from schemas.report import ReportLinks
+from schemas.report import HEADER, ReportLinks
 
 bp = Blueprint("report", __name__)
 
@@ -27,6 +27,7 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
+COLUMNS = f"The columns of the CSV are {', '.join(f'`{name}`' for name in HEADER)}."
 UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -57,12 +58,17 @@ def _address() -> str:
 
 
 @bp.get("/report/<rest:link>")
-@Operation(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()))
+@Operation(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
 def get_report_file(query: dict[str, Any]) -> Response:
     """Get a file of a report, by its link.
 
-    The link is all that it takes. CSV as RFC 4180 has it, in UTF-8, with a header: a row a driver, by `driver_id`; a
-    driver who did not drive has empty cells. Or a page to read.
+    The link is all that it takes. It leads to a page to read, or to CSV (RFC 4180, UTF-8): a header, then a row for
+    each driver, by `driver_id`. Flags are `true` or `false`. For a driver who did not drive, the cells after the
+    driver's own are empty.
+
+    Text that a spreadsheet would run as a formula gets a `'` before it: text that begins with `=`, `@`, a tab, CR or
+    LF, or with `+` or `-` unless only digits, spaces, dots, round brackets and hyphens follow. So `+15551234567` and
+    `-17` are unchanged.
     """
     link: Link = g.link
     report = get_report(get_db(), link.fleet, link.report_date)

@@ -200,6 +200,12 @@ def test_links_to_a_report_fit_their_schema(example_fleet):
     fits(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], answer.json)
 
 
+def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
+    header, *_ = example_fleet.get(links(example_fleet)[0], fleet=None).get_data(as_text=True).splitlines()
+    listed = ", ".join(f"`{name}`" for name in header.split(","))
+    assert listed in OPERATIONS[REPORT_FILE]["description"]
+
+
 @pytest.mark.parametrize("path", OF_RECORDS)
 def test_answers_fit_their_schemas_nulls_and_empty_lists_included(service, load, path):
     load(

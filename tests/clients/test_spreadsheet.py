@@ -18,7 +18,17 @@ pytestmark = pytest.mark.clients
 
 DATE = "2026-03-16"
 TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("table", "office", "text"))
-NAMES = ["=1+1", "+1", "-2", "@SUM(A1)", '=HYPERLINK("http://127.0.0.1")', "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb"]
+# What the cell of a name shows, where it is not the name.
+SHOWN = {
+    "=1+1": "'=1+1",
+    "+A1": "'+A1",
+    "-1+A1": "'-1+A1",
+    "@SUM(A1)": "'@SUM(A1)",
+    '=HYPERLINK("http://127.0.0.1")': '\'=HYPERLINK("http://127.0.0.1")',
+    "+15551234567": 15551234567.0,
+    "-17": -17.0,
+}
+NAMES = [*SHOWN, "+1 (555) 123-4567", "+1-1", "+", "-", "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb"]
 SECONDS = 120
 # Separated by commas, quoted with quotes, in UTF-8, from the first line on (LibreOffice, CSV filter parameters).
 UTF_8 = "Text - txt - csv (StarCalc):44,34,76,1"
@@ -73,8 +83,7 @@ def expected(value):
         return "TRUE" if value else "FALSE"
     if isinstance(value, int | float):
         return pytest.approx(value, rel=1e-14)
-    defused = isinstance(value, str) and value.startswith(("=", "+", "-", "@"))
-    return f"'{value}" if defused else value or ""
+    return SHOWN.get(value, value or "")
 
 
 def test_it_shows_every_cell_and_runs_none(db, load, opened):
