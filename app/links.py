@@ -21,7 +21,7 @@ class Link(NamedTuple):
     """What a link stands for: a file of a fleet's report, for whom, and until when (epoch ms)."""
 
     fleet: str
-    report_time: str
+    report_date: str
     file: str
     key_id: str
     expires_at: int

@@ -214,7 +214,7 @@ def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIC
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
         "operationId": first + "".join(map(str.capitalize, words)),
         "summary": summary.removesuffix("."),
-        "description": more.strip(),
+        "description": f"{more}\n\n{operation.details}".strip(),
         "parameters": [*in_path, *in_query, *in_headers],
         "responses": {str(int(status)): response for status, response in _responses(rule, operation).items()},
     }

@@ -40,7 +40,8 @@ class Operation:
 
     `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `gated` whether the store
     has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside JSON,
-    or where it has no `answer` instead: None is a file, which the view returns by itself.
+    or where it has no `answer` instead: None is a file, which the view returns by itself. `details` are what the
+    document says of it after the view's docstring.
     """
 
     query: Query
@@ -50,6 +51,7 @@ class Operation:
     gated: bool = True
     unavailable: Schema | None = None
     others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
+    details: str = ""
 
     def __call__(self, view: View) -> Callable[..., Response]:
         """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.

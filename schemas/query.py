@@ -252,14 +252,20 @@ class ReportTime(Text):
 
 
 class ReportQuery(Query):
-    """Of a report."""
+    """Of a report; `report_date` is the date of `report_time`."""
 
     report_time = ReportTime(
-        "The time of the report (UTC), `YYYY-MM-DDTHH:MM:SS`: it covers the seven days before that date.",
+        "A time (UTC), `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that "
+        "date; the time of day has no effect.",
         example="2026-03-16T00:00:00",
         required=True,
         error_messages=REQUIRED,
     )
+
+    @post_load
+    def date_of_report(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Replace the time by its date."""
+        return {"report_date": data["report_time"].partition("T")[0]}
 
 
 class LinkQuery(Query):

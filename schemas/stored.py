@@ -113,10 +113,10 @@ class StoredFile(Schema):
 
 
 class StoredReport(Schema):
-    """A report that is built. `report_time` is as asked for, `built_at` in epoch milliseconds."""
+    """A report that is built. It covers the seven days before `report_date`; `built_at` is in epoch milliseconds."""
 
     fleet = Identifier(required=True)
-    report_time = Text(required=True)
+    report_date = Date(required=True)
     built_at = Whole(required=True)
     drivers = Count(required=True)
     csv = fields.Nested(StoredFile, required=True)

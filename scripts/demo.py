@@ -25,7 +25,7 @@ from scripts.demo_fleet import FLEET, make_drivers, make_trips
 from scripts.derive import derive_days, mark_stale, writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
-from scripts.reports import build_report, due_time
+from scripts.reports import build_report, due_date
 from scripts.served import Day
 from scripts.sharing import mark_trackings
 from scripts.store import Store, open_store
@@ -60,7 +60,7 @@ def load(db: Store) -> None:
                 writer.renew()
                 load_trips(db, FLEET, trips[first : first + BATCH])
                 bar.update(min(BATCH, len(trips) - first))
-        build_report(db, FLEET, due_time(), writer)
+        build_report(db, FLEET, due_date(), writer)
 
 
 def _remove_others(db: Store, trip_ids: set[str]) -> None:
@@ -79,9 +79,9 @@ def prepare_demo(db: Store, config: Config) -> list[str]:
         load(db)
     if db.drivers.find_one({"fleet": FLEET}) is None:
         return ["The store holds fleets of your own: 'driver-analytics keys issue --fleet ID' lets you in to one."]
-    if get_report(db, FLEET, due_time()) is None:
+    if get_report(db, FLEET, due_date()) is None:
         with writing(db, FLEET) as writer:
-            build_report(db, FLEET, due_time(), writer)
+            build_report(db, FLEET, due_date(), writer)
     key = _kept_key(db, Path(config.data_dir, "demo.key"))
     return [f"A key for the demonstration fleet: {key}", *_requests(db, config, key), *_links(db, config, key)]
 
@@ -135,7 +135,7 @@ def _links(db: Store, config: Config, key: str) -> Sequence[str]:
     if found is None:
         return []
     base = config.public_base_url or _base(config.bind)
-    return [links.url(base, FLEET, due_time(), file, found.key_id, links.expiry()) for file in FILES]
+    return [links.url(base, FLEET, due_date(), file, found.key_id, links.expiry()) for file in FILES]
 
 
 def _recent_trip(db: Store, config: Config) -> Document | None:

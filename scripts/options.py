@@ -4,7 +4,6 @@ import click
 from marshmallow import ValidationError
 
 from schemas.fields import Date, Identifier, Text
-from schemas.query import ReportTime
 
 
 class _Checked(click.ParamType[str]):
@@ -24,4 +23,3 @@ class _Checked(click.ParamType[str]):
 
 ID = _Checked("id", Identifier())
 DATE = _Checked("date", Date())
-TIME_OF_REPORT = _Checked("time", ReportTime())

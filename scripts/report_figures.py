@@ -40,7 +40,7 @@ class Figures:
     """A fleet in seven days, and in the seven before; a summary is a DrivingSummary, or None where nobody drove."""
 
     fleet: str
-    report_time: str
+    report_date: str
     dates: list[str]
     # In the fleet, and of them those who drove.
     drivers: int = 0
@@ -62,15 +62,15 @@ class Figures:
 class Gathering:
     """Adds up what a report tells, while its rows are read."""
 
-    def __init__(self, db: Store, fleet: str, report_time: str) -> None:
+    def __init__(self, db: Store, fleet: str, report_date: str) -> None:
         self._db, self._fleet = db, fleet
-        last = datetime.date.fromisoformat(report_time[:10])
+        last = datetime.date.fromisoformat(report_date)
         dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
         self._dates = dates
         self._totals: dict[str, Document] = {}
         # Of those who may be among the best or the worst: score, driver_id and row.
         self._scores: list[tuple[float, str, Row]] = []
-        self.figures = Figures(fleet, report_time, dates[DAYS_A_WEEK:])
+        self.figures = Figures(fleet, report_date, dates[DAYS_A_WEEK:])
 
     def rows(self) -> Iterator[list[Row]]:
         """Yield the rows of all drivers, by driver_id, some at a time. The figures are right once all are read."""

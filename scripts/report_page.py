@@ -48,7 +48,7 @@ def make_page(figures: Figures) -> bytes:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    pages.filters |= {tell.__name__: tell for tell in (number, hours, day, long_day, clock, name, to_coach)}
+    pages.filters |= {tell.__name__: tell for tell in (number, hours, day, long_day, name, to_coach)}
     page = pages.get_template("report_page.html").render(
         figures=figures,
         dates=list(zip(figures.dates, figures.days, strict=True)),
@@ -106,12 +106,6 @@ def long_day(date: str) -> str:
     """Return a date such as Monday 9 November 2026."""
     found = dt.date.fromisoformat(date)
     return f"{found:%A} {found.day} {found:%B} {found.year}"
-
-
-def clock(time: str) -> str:
-    """Return a time such as Monday 16 November 2026, 00:00 UTC."""
-    date, _, rest = time.partition("T")
-    return f"{long_day(date)}, {rest.removesuffix(':00')} UTC"
 
 
 def name(driver: Document) -> str:

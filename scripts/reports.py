@@ -4,6 +4,7 @@ import csv
 import datetime
 import hashlib
 import io
+import re
 import sys
 import time
 import uuid
@@ -18,7 +19,7 @@ from app.store.reports import BUCKET, FILES
 from schemas.query import TIME
 from schemas.report import HEADER, row
 from scripts.derive import writing
-from scripts.options import ID, TIME_OF_REPORT
+from scripts.options import DATE, ID
 from scripts.report_figures import Gathering
 from scripts.store import Store, Writer, fleets, open_store
 
@@ -28,8 +29,8 @@ KEPT_MS = 3_600_000
 SEPARATOR = "\t"
 # With two weeks of the calendar before it.
 FIRST_DATE = "0001-01-15"
-# What a spreadsheet would run.
-RUNS = ("=", "+", "-", "@", "\t", "\r", "\n")
+# What a spreadsheet would run. A sign alone, or before what makes up numbers and telephone numbers, runs nothing.
+RUNS = re.compile(r"[=@\t\r\n]|[+-](?![0-9 .()-]*\Z)")
 
 FLEET = click.option("--fleet", type=ID, required=True, help="The fleet whose reports they are.")
 
@@ -41,55 +42,53 @@ def reports() -> None:
 
 @reports.command()
 @click.option("--fleet", type=ID, help="The fleet to report on.")
-@click.option("--all", "every", is_flag=True, help="Every fleet.")
-@click.option("--report-time", type=TIME_OF_REPORT, help="YYYY-MM-DDTHH:MM:SS (UTC): the seven days before that date.")
-@click.option("--due", is_flag=True, help="Last week, Monday to Sunday, where it is not built yet; for a timer.")
-def build(fleet: str | None, every: bool, report_time: str | None, due: bool) -> None:
-    """Build reports, each in the place of an earlier one of the same fleet and time.
+@click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
+@click.option("--due", is_flag=True, help="Every fleet's report for this week's Monday that is missing; for a timer.")
+def build(fleet: str | None, report_date: str | None, due: bool) -> None:
+    """Build one report, or with --due all that are due.
 
-    It is there once it is whole. After a kill run the same command again.
+    A report replaces the earlier one of the same fleet and date, in one step, once it is whole. After a kill run the
+    same command again.
     """
-    if (fleet is None) is not every:
-        raise click.UsageError("Give --fleet ID or --all.")
-    if (report_time is None) is not due:
-        raise click.UsageError("Give --report-time T or --due.")
-    at = report_time or due_time()
-    if at[:10] > str(today()):
-        raise click.UsageError(f"The days before {at[:10]} are not over yet; give a --report-time up to now.")
-    if at[:10] < FIRST_DATE:
-        raise click.UsageError(f"--report-time must be from {FIRST_DATE} on.")
+    if due is not (fleet is None) or due is not (report_date is None):
+        raise click.UsageError("Give --fleet ID and --report-date DATE, or --due alone.")
+    date = report_date or due_date()
+    if date > str(today()):
+        raise click.UsageError(f"The days before {date} are not over yet; give a --report-date up to today.")
+    if date < FIRST_DATE:
+        raise click.UsageError(f"--report-date must be from {FIRST_DATE} on.")
     with open_store() as db:
         for name in fleets(db, fleet):
-            if due and db.reports.find_one({"fleet": name, "report_time": at}) is not None:
-                click.echo(f"{name}: the report of {at} is there already")
+            if due and db.reports.find_one({"fleet": name, "report_date": date}) is not None:
+                click.echo(f"{name}: the report of {date} is there already")
                 continue
             with writing(db, name) as writer:
-                report = build_report(db, name, at, writer)
-            click.echo(f"{name}: report of {at} built, {report['drivers']} drivers")
+                report = build_report(db, name, date, writer)
+            click.echo(f"{name}: report of {date} built, {report['drivers']} drivers")
 
 
 @reports.command("list")
 @FLEET
 def list_(fleet: str) -> None:
-    """List the fleet's reports, oldest first: time, when built, drivers, bytes of the CSV; tab-separated, in UTC."""
+    """List the fleet's reports, oldest first: date, when built, drivers, bytes of the CSV; tab-separated, in UTC."""
     with open_store() as db:
-        for report in db.reports.find({"fleet": fleet}).sort("report_time"):
+        for report in db.reports.find({"fleet": fleet}).sort("report_date"):
             built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(f"{TIME}Z")
-            click.echo("\t".join((report["report_time"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
+            click.echo("\t".join((report["report_date"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
 
 
 @reports.command()
 @FLEET
-@click.option("--report-time", type=TIME_OF_REPORT, required=True, help="The time that the report was built for.")
-def delete(fleet: str, report_time: str) -> None:
+@click.option("--report-date", type=DATE, required=True, help="YYYY-MM-DD: the date of the report.")
+def delete(fleet: str, report_date: str) -> None:
     """Delete a report with its files. Links to it find nothing, unless it is built again while they last."""
     with open_store() as db, Writer(db, fleet):
-        if db.reports.delete_one({"fleet": fleet, "report_time": report_time}).deleted_count == 0:
+        if db.reports.delete_one({"fleet": fleet, "report_date": report_date}).deleted_count == 0:
             raise click.ClickException(
-                f"{fleet} has no report of {report_time}; 'driver-analytics reports list --fleet ID' lists them."
+                f"{fleet} has no report of {report_date}; 'driver-analytics reports list --fleet ID' lists them."
             )
-        _remove(db, _file_ids(db, _prefix(fleet, report_time)))
-    click.echo(f"{fleet}: the report of {report_time} is deleted.", err=True)
+        _remove(db, _file_ids(db, _prefix(fleet, report_date)))
+    click.echo(f"{fleet}: the report of {report_date} is deleted.", err=True)
 
 
 def today() -> datetime.date:
@@ -97,13 +96,13 @@ def today() -> datetime.date:
     return datetime.datetime.now(datetime.UTC).date()
 
 
-def due_time() -> str:
-    """Return the time of the report on last week, Monday to Sunday: the beginning of this one."""
+def due_date() -> str:
+    """Return the date of the report on last week, Monday to Sunday: this week's Monday."""
     date = today()
-    return f"{date - datetime.timedelta(date.weekday())}T00:00:00"
+    return str(date - datetime.timedelta(date.weekday()))
 
 
-def build_report(db: Store, fleet: str, report_time: str, writer: Writer) -> Document:
+def build_report(db: Store, fleet: str, report_date: str, writer: Writer) -> Document:
     """Build a report, which is there in one step once both of its files are, and return it (schema StoredReport)."""
     try:
         # Other commands start without what draws.
@@ -114,13 +113,13 @@ def build_report(db: Store, fleet: str, report_time: str, writer: Writer) -> Doc
             f"Reports need {error.name}; install 'driver-analytics-api[reports]', or run 'make setup'."
         ) from None
     _remove_leftovers(db, fleet)
-    gathering = Gathering(db, fleet, report_time)
+    gathering = Gathering(db, fleet, report_date)
     total = db.drivers.count_documents({"fleet": fleet})
-    key = {"fleet": fleet, "report_time": report_time}
+    key = {"fleet": fleet, "report_date": report_date}
     with click.progressbar(length=total, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        file = _store(db, f"{_prefix(fleet, report_time)}csv", _csv(gathering, writer, bar))
+        file = _store(db, f"{_prefix(fleet, report_date)}csv", _csv(gathering, writer, bar))
     writer.renew()
-    page = _store(db, f"{_prefix(fleet, report_time)}page", [make_page(gathering.figures)])
+    page = _store(db, f"{_prefix(fleet, report_date)}page", [make_page(gathering.figures)])
     report = {**key, "built_at": _now(), "drivers": gathering.figures.drivers, "csv": file, "page": page}
     left = db.reports.find_one(key) or {}
     ids = [left[name]["file_id"] for name in FILES if name in left]
@@ -147,7 +146,7 @@ def _lines(rows: Sequence[Sequence[Any]]) -> bytes:
 def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and value.startswith(RUNS):
+    if isinstance(value, str) and RUNS.match(value):
         return f"'{value}"
     return value
 

@@ -103,7 +103,7 @@ def make_figures(*rows: Row, **figures: Any) -> Figures:
     total = make_summary(71.3, 2345.6, hard_brake_count=40, phone_use_count=70) if summaries else None
     made = Figures(
         fleet="acme",
-        report_time="2026-11-16T00:00:00",
+        report_date="2026-11-16",
         dates=[f"2026-11-{day:02}" for day in range(9, 16)],
         drivers=len(rows),
         drove=len(summaries),

@@ -6,7 +6,7 @@ from pymongo.collection import Collection
 
 Document = dict[str, Any]
 # What a document is known by, of which each collection has some.
-NAMES = dict.fromkeys(("fleet", "driver_id", "trip_id", "day", "key_id", "report_time"), 1)
+NAMES = dict.fromkeys(("fleet", "driver_id", "trip_id", "day", "key_id", "report_date"), 1)
 
 
 class UnknownDrivers(LookupError):

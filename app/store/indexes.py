@@ -52,7 +52,7 @@ INDEXES = {
         _index("stale_trackings", "fleet", "stale", "tracking_id", partialFilterExpression={"stale": True}),
     ],
     "reports": [
-        _index("report", "fleet", "report_time", unique=True),
+        _index("report", "fleet", "report_date", unique=True),
     ],
     # A key is looked up by its digest alone: it is the key that tells the fleet.
     "keys": [

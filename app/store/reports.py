@@ -15,12 +15,12 @@ FILES = ("csv", "page")
 SOUND = fits(StoredReport, fields_of(StoredReport))
 
 
-def get_report(db: Database[Document], fleet: str, report_time: str) -> Document | None:
-    """Return the report (schema StoredReport) of a fleet at a time, once it is built. Index: (fleet, report_time).
+def get_report(db: Database[Document], fleet: str, report_date: str) -> Document | None:
+    """Return the report (schema StoredReport) of a fleet and date, once it is built. Index: (fleet, report_date).
 
     Raises OutOfShape.
     """
-    match = {"fleet": fleet, "report_time": report_time}
+    match = {"fleet": fleet, "report_date": report_date}
     found = db.reports.find_one(match, {"_id": 0})
     if found is not None and not SOUND(found):
         raise OutOfShape(db.reports, match)

@@ -16,7 +16,7 @@ from app.operations import Operation
 from app.responses import REVALIDATED, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.query import LinkQuery, ReportQuery
-from schemas.report import ReportLinks
+from schemas.report import HEADER, ReportLinks
 
 bp = Blueprint("report", __name__)
 
@@ -27,24 +27,26 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
+COLUMNS = f"The columns of the CSV are {', '.join(f'`{name}`' for name in HEADER)}."
 UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
 @Operation(ReportQuery(), ReportLinks(), kept=False)
 def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
-    """Get links to the fleet's report at a time.
+    """Get links to the fleet's report of a date.
 
-    It covers the seven full UTC days before the date of `report_time`. Until it is built the answer is NotFound. The
-    links need no key, and are good for 15 minutes; operators may set another time.
+    A report belongs to a date, and covers the seven full UTC days before it. Any `report_time` of that date leads to
+    it. Until the report is built the response is NotFound. The links need no key, and are good for 15 minutes;
+    operators may set another time.
     """
-    if get_report(get_db(), g.key.fleet, query["report_time"]) is None:
+    if get_report(get_db(), g.key.fleet, query["report_date"]) is None:
         raise NotFound("Report not ready yet")
     links: Links = current_app.extensions["links"]
     base = current_app.extensions["config"].public_base_url or _address()
     expires_at = links.expiry()
 
-    csv, page = (links.url(base, g.key.fleet, query["report_time"], file, g.key.key_id, expires_at) for file in FILES)
+    csv, page = (links.url(base, g.key.fleet, query["report_date"], file, g.key.key_id, expires_at) for file in FILES)
     return {"report_link": csv, "report_page": page, "expires_at": expires_at}
 
 
@@ -56,15 +58,20 @@ def _address() -> str:
 
 
 @bp.get("/report/<rest:link>")
-@Operation(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()))
+@Operation(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
 def get_report_file(query: dict[str, Any]) -> Response:
     """Get a file of a report, by its link.
 
-    The link is all that it takes. CSV as RFC 4180 has it, in UTF-8, with a header: a row a driver, by `driver_id`; a
-    driver who did not drive has empty cells. Or a page to read.
+    The link is all that it takes. It leads to a page to read, or to CSV (RFC 4180, UTF-8): a header, then a row for
+    each driver, by `driver_id`. Flags are `true` or `false`. For a driver who did not drive, the cells after the
+    driver's own are empty.
+
+    Text that a spreadsheet would run as a formula gets a `'` before it: text that begins with `=`, `@`, a tab, CR or
+    LF, or with `+` or `-` unless only digits, spaces, dots, round brackets and hyphens follow. So `+15551234567` and
+    `-17` are unchanged.
     """
     link: Link = g.link
-    report = get_report(get_db(), link.fleet, link.report_time)
+    report = get_report(get_db(), link.fleet, link.report_date)
     if report is None:
         raise NotFound("There is no such report any more.")
     file, (media, disposition, ending) = report[link.file], MEDIA[link.file]
@@ -74,7 +81,7 @@ def get_report_file(query: dict[str, Any]) -> Response:
         return not_modified(headers)
     # With the first part in hand a store that fails is told of as such; later it can but break off.
     parts = read_file(get_db(), file)
-    name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_time[:10]}").lstrip("-.")
+    name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_date}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),
         "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{ending}"}),

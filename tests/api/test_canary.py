@@ -12,7 +12,7 @@ from scripts.reports import build_report
 from tests.factories import make_driver, make_event, make_trip
 
 FIELD, VALUE = "canary_field", "canary-value"
-AT = "2026-03-16T00:00:00"
+DATE = "2026-03-16"
 SPEEDS = {"user_speed_mph": 61.5, "speed_limit_mph": 45, "max_user_speed_mph": 72.25}
 SPEEDING = {"event_type": 9, "event_name": "OVERSPEEDING", "event_data": SPEEDS}
 DATES = [f"2026-03-{date}" for date in range(10, 16)]
@@ -24,7 +24,7 @@ PATHS = {
         "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2"
     ],
     "aggregates.get_weekly_driver_aggregate": ["/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1"],
-    "report.get_report_links": [f"/report?report_time={AT}"],
+    "report.get_report_links": [f"/report?report_time={DATE}T00:00:00"],
 }
 KINDS = ["*/*", "application/geo+json"]
 
@@ -83,7 +83,7 @@ def tainted_service(db, make_service, load, request):
     load(*trips, drivers=[make_driver("d1"), make_driver("d2")])
     taint(db, "drivers", "trips", "daily_summaries")
     with writing(db, "f1") as writer:
-        build_report(db, "f1", AT, writer)
+        build_report(db, "f1", DATE, writer)
     service = make_service(secret_key="secret")
     service.key("f1")
     taint(db, *db.list_collection_names())

@@ -25,13 +25,13 @@ from tests.conftest import NOW, Service
 from tests.factories import make_trip
 
 ORIGIN = "https://app.example.com"
-AT = "2026-03-16T00:00:00"
+DATE = "2026-03-16"
 MAP = {"Accept": "application/geo+json"}
 
 
 def link(service, name):
     """Return a link of the fleet's report, as a path below the API."""
-    return service.get(f"/report?report_time={AT}").json[name].partition(API)[2]
+    return service.get(f"/report?report_time={DATE}T00:00:00").json[name].partition(API)[2]
 
 
 def fail(error):
@@ -67,7 +67,7 @@ ANSWERS = {
     "list": (200, lambda service: service.get("/drivers"), "private, no-cache"),
     "masked": (200, lambda service: service.get("/drivers", headers={"X-Fields": "count"}), "private, no-cache"),
     "map": (200, lambda service: service.get("/trip/trip_id/t1", headers=MAP), "private, no-cache"),
-    "links": (200, lambda service: service.get(f"/report?report_time={AT}"), "no-store"),
+    "links": (200, lambda service: service.get(f"/report?report_time={DATE}T00:00:00"), "no-store"),
     "csv": (200, lambda service: service.get(link(service, "report_link"), buffered=True), "private, no-cache"),
     "page": (200, lambda service: service.get(link(service, "report_page"), buffered=True), "private, no-cache"),
     "health": (200, lambda service: service.get("/healthz"), "private"),
@@ -101,7 +101,7 @@ def answers(mongod_uri):
         prepare(db := client["headers"])
         with writing(db, "f1") as writer:
             load_trips(db, "f1", [ImportedTrip().load(make_trip(trip_id="t1"))])
-            build_report(db, "f1", AT, writer)
+            build_report(db, "f1", DATE, writer)
         for origins in ((), (ORIGIN,)):
             for kind, (_, get, _) in ANSWERS.items():
                 service = Service(db, secret_key="secret", cors_origins=origins, **limits)

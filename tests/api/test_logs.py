@@ -56,7 +56,7 @@ def test_no_line_holds_a_key_wherever_it_was_put(service, log):
 def test_no_line_holds_a_report_link_wherever_it_went(make_service, log):
     service = make_service(secret_key="secret")
     links = Links(service.app.extensions["config"])
-    url = links.url("http://x", "f1", "2026-03-16T00:00:00", "csv", "key", 2**50)
+    url = links.url("http://x", "f1", "2026-03-16", "csv", "key", 2**50)
     service.get(url.removeprefix(f"http://x{API}"), fleet=None, headers={"X-Request-ID": url.rpartition("/")[2][:64]})
     line = log()[-1]
     assert [line[name] for name in ("status", "route", "request_id")] == [

@@ -183,7 +183,7 @@ def example_fleet(service, load, db):
     """The fleet that the examples speak of."""
     load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
     with writing(db, "f1") as writer:
-        build_report(db, "f1", example(ReportQuery())["report_time"], writer)
+        build_report(db, "f1", example(ReportQuery())["report_time"][:10], writer)
     return service
 
 
@@ -200,6 +200,12 @@ def test_links_to_a_report_fit_their_schema(example_fleet):
     answer = example_fleet.get(path, **query)
     assert answer.status_code == 200
     fits(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], answer.json)
+
+
+def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
+    header, *_ = example_fleet.get(links(example_fleet)[0], fleet=None).get_data(as_text=True).splitlines()
+    listed = ", ".join(f"`{name}`" for name in header.split(","))
+    assert listed in OPERATIONS[REPORT_FILE]["description"]
 
 
 @pytest.mark.parametrize("path", OF_RECORDS)

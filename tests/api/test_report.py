@@ -14,9 +14,9 @@ from scripts.keys import issue_key
 from scripts.reports import build_report
 from tests.factories import epoch_ms, make_driver, make_trip
 
-AT = "2026-03-16T00:00:00"
+DATE = "2026-03-16"
 SECRET = "a secret of the tests"
-PATH = f"/report?report_time={AT}"
+PATH = f"/report?report_time={DATE}T00:00:00"
 MINUTE_MS = 60_000
 
 
@@ -30,9 +30,9 @@ def service(make_service):
 def build(db):
     """Build a report of a fleet."""
 
-    def build(fleet="f1", report_time=AT):
+    def build(fleet="f1"):
         with writing(db, fleet) as writer:
-            return build_report(db, fleet, report_time, writer)
+            return build_report(db, fleet, DATE, writer)
 
     return build
 
@@ -68,6 +68,17 @@ def test_a_report_that_is_built_has_two_links_and_their_end(service, ready):
     assert {answer[name].partition("/api/v1/report/")[0] for name in ("report_link", "report_page")} == {
         "http://localhost"
     }
+
+
+@pytest.mark.parametrize("time", ["00:00:00", "00:00:01", "17:45:01", "23:59:59"])
+def test_any_time_of_the_date_leads_to_its_report(service, ready, time):
+    link = service.get(f"/report?report_time={DATE}T{time}").json["report_link"].partition(API)[2]
+    assert rows(service.get(link, fleet=None))[0]["trip_count"] == "1"
+
+
+@pytest.mark.parametrize("time", ["2026-03-15T23:59:59", "2026-03-17T00:00:00"])
+def test_a_time_of_another_date_does_not_lead_to_the_report(service, ready, time):
+    assert service.get(f"/report?report_time={time}").json["message"] == "Report not ready yet"
 
 
 def test_the_public_address_decides_the_host(make_service, ready):
@@ -109,7 +120,9 @@ def test_a_time_in_another_spelling_is_refused(service, time):
 
 def test_a_time_is_asked_for_once(service):
     assert service.errors("/report") == {"report_time": ["Must be given."]}
-    assert service.errors(f"{PATH}&report_time={AT}") == {"report_time": ["Must be given once; it is given 2 times."]}
+    assert service.errors(f"{PATH}&report_time={DATE}T00:00:00") == {
+        "report_time": ["Must be given once; it is given 2 times."]
+    }
 
 
 def test_a_mask_prunes_the_links(service, ready):
@@ -235,7 +248,7 @@ def test_a_key_of_one_fleet_gives_no_link_to_another(service, ready, db):
     for fleet in ("f1", "f2"):
         service.key(fleet)
         key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
-        found[fleet] = links.url("", "f1", AT, "csv", key_id, end).removeprefix(API)
+        found[fleet] = links.url("", "f1", DATE, "csv", key_id, end).removeprefix(API)
     assert service.get(found["f1"], fleet=None).status_code == 200
     refused(service, found["f2"])
 
@@ -318,5 +331,5 @@ def test_a_file_with_a_part_missing_breaks_off(service, ready, db):
 
 def test_what_a_link_stands_for_is_what_it_was_made_of(service):
     links = Links(service.app.extensions["config"])
-    link = Link("fleet ü\u2028", AT, "csv", "key", epoch_ms("2026-03-18T12:01"))
+    link = Link("fleet ü\u2028", DATE, "csv", "key", epoch_ms("2026-03-18T12:01"))
     assert links.read(links.url("", *link).removeprefix(f"{API}/report/")) == link

@@ -19,8 +19,10 @@ from app import openapi_document
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.demo_fleet import make_drivers
+from scripts.derive import writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
+from scripts.reports import build_report, due_date
 from scripts.store import prepare
 from tests.factories import make_event, make_event_summary, make_trip
 from tests.served import Served
@@ -42,13 +44,18 @@ TRIPS, LAST_TRIP_DAYS_AGO = 11, 6
 
 @pytest.fixture(scope="session")
 def fleet(mongod_uri) -> Iterator[Database]:
-    """A database with the drivers of the demonstration fleet, of whom the first drove 12.5 miles on 11 days."""
+    """A database with the drivers of the demonstration fleet, of whom the first drove 12.5 miles on 11 days.
+
+    Its report for this week's Monday is built.
+    """
     with MongoClient(mongod_uri) as client:
         db = client["clients"]
         prepare(db)
         today = datetime.datetime.now(datetime.UTC).date()
         load_drivers(db, "demo", [Driver().load(driver) for driver in make_drivers(today)])
         load_trips(db, "demo", [ImportedTrip().load(_trip(number, today)) for number in range(1, TRIPS + 1)])
+        with writing(db, "demo") as writer:
+            build_report(db, "demo", due_date(), writer)
         yield db
         client.drop_database("clients")
         client.drop_database("clients_limits")

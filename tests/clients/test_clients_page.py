@@ -59,7 +59,7 @@ def test_the_examples_print_what_the_page_shows_though_they_are_told_to_wait(
 
 def test_every_section_has_an_example_in_every_language():
     languages = [set(section) - {"json", "text"} for section in SECTIONS if section]
-    assert languages == [{"sh", "python", "typescript"}] * 7 + [{"bash", "python", "typescript"}]
+    assert languages == [{"sh", "python", "typescript"}] * 8 + [{"bash", "python", "typescript"}]
 
 
 @pytest.mark.parametrize(("path", "mask", "shown"), MASKS, ids=[f"{path} {mask}" for path, mask, _ in MASKS])

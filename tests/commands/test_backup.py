@@ -23,7 +23,7 @@ from tests.conftest import Service
 from tests.factories import make_driver
 from tests.served import COMMAND, until
 
-AT = "2026-03-16T00:00:00"
+DATE = "2026-03-16"
 DERIVED = ("daily_summaries", "served_spans", "served_drivers", "served_trackings")
 PATHS = (
     "/drivers",
@@ -32,7 +32,7 @@ PATHS = (
     "/trip/tracking_id/k1?page=2",
     "/driver-aggregate/daily?start_date=2026-03-11&driver_id=d1&driver_id=idle",
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
-    f"/report?report_time={AT}",
+    f"/report?report_time={DATE}T00:00:00",
     "/driver/nobody/trips?start_date=2026-03-01",
 )
 
@@ -44,7 +44,7 @@ def loaded(command, mongod, write_lines):
     trips = write_lines("trips.ndjson", *make_trips(60))
     for fleet in ("f1", "f2"):
         assert command("import", "--fleet", fleet, "--drivers", str(drivers), "--trips", str(trips)).exit_code == 0
-    assert command("reports", "build", "--fleet", "f1", "--report-time", AT).exit_code == 0
+    assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
     issue_key(mongod, "f1")
     mongod["keys"].update_one({}, {"$set": {"revoked_at": 1}})
     return issue_key(mongod, "f1")

@@ -194,7 +194,7 @@ def links(service, key):
 
 def test_a_dump_of_every_database_holds_no_key_and_no_link(issue, command, profiled, mongod_uri):
     load_drivers(profiled, "f1", [make_driver()])
-    command("reports", "build", "--fleet", "f1", "--report-time", "2026-11-16T00:00:00")
+    command("reports", "build", "--fleet", "f1", "--report-date", "2026-11-16")
     keys = [issue(), issue("f1", "--expires-in-days", "30")]
     service = Service(profiled, mongodb_uri=mongod_uri)
     secrets = [secret for key in keys for secret in (key, *links(service, key))]

@@ -27,7 +27,7 @@ NAME = "fleet_data"
 USERS = ("service", "importer", "backup")
 REFUSED = 13
 COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
-REPORT = ("--fleet", "f1", "--report-time", "2026-11-16T00:00:00")
+REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
 
 
 class Secured(Mongod):
@@ -182,7 +182,7 @@ def test_the_service_serves_and_counts_as_its_user(server, connect, loaded):
     service = Service(connect("service"), mongodb_uri=server.uri_of(f"{NAME}_service"))
     start, day = days_ago(5)[:10], days_ago(3)[:10]
     asked = ["/healthz", "/drivers", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
-    asked += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}"]
+    asked += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}T00:00:00"]
     for path in asked:
         for headers in ({}, {"X-Fields": "*,nope"}):
             answer = service.get(path, fleet=None, headers={**headers, "Authorization": f"APIKEY {loaded}"})

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from schemathesis.generation.meta import TestPhase
 from schemathesis.openapi.checks import JsonSchemaError, RejectedPositiveData
 
-from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, REPORT_TIME, TRACKING_IDS, TRIP_IDS
+from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
 
 MASKS = os.environ["CONTRACT_MASKS"] == "yes"
 ANSWERS = Path(os.environ["CONTRACT_ANSWERS"])
@@ -23,7 +23,7 @@ REAL = {
     "driver_id": DRIVER_IDS,
     "filter_value": TRIP_IDS + TRACKING_IDS,
     "start_date": DATES,
-    "report_time": [REPORT_TIME],
+    "report_time": [f"{REPORT_DATE}T00:00:00", f"{REPORT_DATE}T23:59:59"],
     "link": [os.environ["CONTRACT_LINK"]],
 }
 # Of so many valid values one is sent as generated.

@@ -15,7 +15,7 @@ from scripts.derive import writing
 from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from scripts.reports import build_report
-from tests.contract.fleet import DRIVERS, REPORT_TIME, TRIPS
+from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
 from tests.served import serving
 
 pytestmark = pytest.mark.large
@@ -50,9 +50,9 @@ def live(tmp_path_factory, mongod_uri):
         load_drivers(db, "f1", [Driver().load(driver) for driver in DRIVERS])
         load_trips(db, "f1", [ImportedTrip().load(trip) for trip in TRIPS])
         with writing(db, "f1") as writer:
-            build_report(db, "f1", REPORT_TIME, writer)
+            build_report(db, "f1", REPORT_DATE, writer)
         key = issue_key(db, "f1")
-        link = served.get(f"/report?report_time={REPORT_TIME}", key)[1]["report_link"]
+        link = served.get(f"/report?report_time={REPORT_DATE}T00:00:00", key)[1]["report_link"]
         yield served, key, link.rpartition("/")[2]
 
 

@@ -78,9 +78,7 @@ def hits(log, secrets):
 def links(secret_key, key_id, fleet):
     """Return links as the service makes them."""
     made = Links(Config(secret_key=secret_key))
-    return [
-        made.url("", fleet, f"{MONDAY}T00:00:00", file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")
-    ]
+    return [made.url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")]
 
 
 @pytest.mark.large

@@ -32,7 +32,7 @@ REQUESTS = 2_000
 MINE, THEIRS = "acme", "acme2"
 SETTINGS = {"rate_limit": parse("1000000000 per minute"), "secret_key": "secret", "public_base_url": "http://x"}
 MONDAY, DATES = "2026-03-09", [f"2026-03-{date:02}" for date in range(2, 18)]
-REPORT_TIMES = {MINE: ["2026-03-16T00:00:00"], THEIRS: ["2026-03-16T00:00:00", "2026-03-09T00:00:00"]}
+REPORT_DATES = {MINE: ["2026-03-16"], THEIRS: ["2026-03-16", "2026-03-09"]}
 # Whose ids only one has, and whose both have, with other contents.
 SHARED = [f"d{n}" for n in range(5)]
 DRIVERS = {MINE: [f"d1{n}" for n in range(20)], THEIRS: [f"d1{n}x" for n in range(140)]}
@@ -68,8 +68,8 @@ def load(db, fleet):
     with writing(db, fleet) as writer:
         load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
         load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips_of(fleet)])
-        for report_time in REPORT_TIMES[fleet]:
-            build_report(db, fleet, report_time, writer)
+        for report_date in REPORT_DATES[fleet]:
+            build_report(db, fleet, report_date, writer)
     mark_stale(db, fleet, {Day(driver_id, DATES[3]) for driver_id in (SHARED[0], DRIVERS[fleet][0])})
 
 
@@ -152,13 +152,13 @@ class Asking:
         return "/driver-aggregate/weekly", {**query, "start_date": MONDAY}
 
     def get_report_links(self):
-        return "/report", {"report_time": self.chance.choice(REPORT_TIMES[THEIRS])}
+        return "/report", {"report_time": f"{self.chance.choice(REPORT_DATES[THEIRS])}T00:00:00"}
 
     def get_report_file(self):
         """A link of a fleet's report for the key of another, of the parts of two links, or to what they alone have."""
-        at, file = self.chance.choice(REPORT_TIMES[THEIRS]), self.chance.choice(["csv", "page"])
+        date, file = self.chance.choice(REPORT_DATES[THEIRS]), self.chance.choice(["csv", "page"])
         made = {
-            (fleet, owner): self.links.url("", fleet, at, file, key_id, 2**50).rpartition("/")[2]
+            (fleet, owner): self.links.url("", fleet, date, file, key_id, 2**50).rpartition("/")[2]
             for fleet in (MINE, THEIRS)
             for owner, key_id in self.key_ids.items()
         }

@@ -21,8 +21,8 @@ SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
 SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
 # Small, and written or asked for seldom; keys are looked up by digest, before the fleet is known.
 UNSHARDED = {"keys", "reports", "report_files.files", "writers"}
-AT = "2026-03-16T00:00:00"
-REPORT = f"/report?report_time={AT}"
+DATE = "2026-03-16"
+REPORT = f"/report?report_time={DATE}T00:00:00"
 REQUESTS = {
     "drivers.list_drivers": ["/drivers", "/drivers?page=2&limit=2", "/drivers?page=99"],
     "trips.list_driver_trips": [
@@ -67,7 +67,7 @@ def filters(db, service, load, recorder, command, monkeypatch):
     monkeypatch.setattr(sharing, "MANY", 5)
     trips = [make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k") for day in range(10, 16)]
     load(*trips, make_trip("2026-03-18T07:30", trip_id="new", tracking_id="k"), drivers=[make_driver("d2")])
-    assert command("reports", "build", "--fleet", "f1", "--report-time", AT).exit_code == 0
+    assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
 
     def filters(mask=""):
         recorder.reads.clear()
