@@ -7,14 +7,12 @@ from typing import Any
 import pymongo
 from flask import current_app
 from pymongo import MongoClient
-from pymongo.database import Database
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 from pymongo.monitoring import CommandListener
 
 from app.config import Config, ConfigError
 from app.gate import Gate
-from app.store import Document
-from app.store.indexes import VALIDATORS
+from app.store import Document, Store
 
 # Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
 # with no server to select, pymongo takes up to half a second more.
@@ -67,22 +65,25 @@ def store_gate() -> Gate:
     return gate
 
 
-def with_collections(db: Database[Document]) -> Database[Document]:
-    """Return the database, which holds on to its collections: as attributes they are otherwise made anew each time."""
-    for name in VALIDATORS:
-        setattr(db, name, db[name])
-    return db
+def get_store() -> Store:
+    """Return the store of the running app."""
+    store: Store = current_app.extensions["store"]
+    return store
 
 
-def get_db() -> Database[Document]:
-    """Return the database of the running app."""
-    db: Database[Document] = current_app.extensions["db"]
-    return db
+def check_transactions(client: MongoClient[Document]) -> None:
+    """Raise ConfigError unless the server is a member of a replica set, or a router of a sharded cluster."""
+    hello = client.admin.command("hello")
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+        raise ConfigError(
+            "MongoDB runs as a standalone server, which has no transactions. Start mongod with --replSet NAME and run "
+            "rs.initiate() once: a replica set of one member is enough."
+        )
 
 
 def ping() -> None:
     """Ask the store for a sign of life, of a member that is read. Raises pymongo's errors."""
-    db = get_db()
+    db = get_store().db
     try:
         db.command("ping", read_preference=db.read_preference)
     except AutoReconnect as error:

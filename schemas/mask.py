@@ -90,22 +90,21 @@ def narrowed(whole: Fields, mask: Mask) -> Fields:
     return whole if is_whole else asked
 
 
-def arranger(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
-    """Return what puts a document of the store, a list of such or None into the order asked for.
+def pruner(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
+    """Return a function that prunes a value of a shape, a list of such or None to the fields asked for, in their order.
 
-    What is asked for whole lies in its order already. MongoDB hands on other fields as they lie in the document, or in
-    the index if that holds them all.
+    `whole` has all fields of the shape; a part that is asked for whole is left as it is.
     """
     if asked is whole:
         return lambda value: value
     narrower = {name: below for name, below in asked.items() if below is not None and below is not whole[name]}
-    parts = {name: arranger(below, whole[name] or {}) for name, below in narrower.items()}
+    parts = {name: pruner(below, whole[name] or {}) for name, below in narrower.items()}
 
-    def arrange(value: Any) -> Any:
+    def prune(value: Any) -> Any:
         if isinstance(value, list):
-            return [arrange(item) for item in value]
+            return [prune(item) for item in value]
         if value is None:
             return None
         return {name: parts[name](value[name]) if name in parts else value[name] for name in asked if name in value}
 
-    return arrange
+    return prune

@@ -1,107 +1,106 @@
-"""Documents as they lie in the store: what is served, and what the store needs beside it."""
+"""Documents as they lie in the store: sources, read models, and what the commands keep for the service."""
 
 from marshmallow import Schema, fields
 
 from schemas.driver import Driver
-from schemas.fields import Bytes, Count, Date, Flag, Identifier, Text, Whole
+from schemas.fields import Count, Date, EpochMs, Identifier, Number, Text, Whole
 from schemas.summary import DailySummary
-from schemas.trip import ImportedTrip, TripFocusArea
-
-
-class TravelDates(Schema):
-    """The travel dates that a driver file gave."""
-
-    first_travel_date = Date(required=True, allow_none=True)
-    last_travel_date = Date(required=True, allow_none=True)
-
-
-class Day(Schema):
-    """A driver's UTC date: what a trip belongs to and a daily summary is made for."""
-
-    driver_id = Identifier(required=True)
-    date = Date(required=True)
+from schemas.trip import EventSummary, ImportedTrip
 
 
 class StoredDriver(Driver):
-    """A driver with the fleet and the travel dates as imported; those served take the stored trips in."""
+    """A source document: a driver as imported, with the fleet."""
 
     fleet = Identifier(required=True)
-    imported = fields.Nested(TravelDates, required=True)
 
 
 class StoredTrip(ImportedTrip):
-    """A trip with the fleet and the day that it belongs to, and with its detail form as JSON, unless that is large."""
-
-    focus_area = fields.Nested(TripFocusArea, required=True)
-    fleet = Identifier(required=True)
-    day = fields.Nested(Day, required=True)
-    version = Bytes(required=True)
-    text = Bytes()
-
-
-class StoredDailySummary(Schema):
-    """A daily summary, marked stale while the trips of its day are being written; a new day has no summary yet."""
+    """A source document: a trip as imported, with the fleet."""
 
     fleet = Identifier(required=True)
-    day = fields.Nested(Day, required=True)
-    stale = Flag()
-    summary = fields.Nested(DailySummary)
 
 
-class Counts(Schema):
-    """How many trips there are by date, or part of one: packed arrays of the same length (app.store.buckets)."""
-
-    keys = Bytes(required=True)
-    counts = Bytes(required=True)
-    ends = Bytes(required=True)
-
-
-class Buckets(Counts):
-    """Which trips a driver has, a bucket an item."""
-
-    versions = Bytes(required=True)
-
-
-class ServedSpan(Schema):
-    """What is served of a driver, as JSON. `span` tells what the document holds (app.store.served).
-
-    The driver as such, with the buckets of the trips; a day's summary, with a bucket of trip summaries and their ends;
-    more such buckets of a day; a week's summary. The driver is marked stale while any of these is being written.
-    """
+class _ReadModel(Schema):
+    """A document that follows from the sources. `version` changes with any change of the others."""
 
     fleet = Identifier(required=True)
+    version = Text(required=True)
+
+
+class Bookmarks(Schema):
+    """Where to find the drivers by position: `counts[i]` of them from `driver_ids[i]` up to the next bookmark."""
+
+    driver_ids = fields.List(Identifier(), required=True)
+    counts = fields.List(Count(), required=True)
+
+
+class Fleet(_ReadModel):
+    """How many drivers a fleet has, and bookmarks for paging them. `writes` counts the transactions that wrote to it."""
+
+    driver_count = Count(required=True)
+    bookmarks = fields.Nested(Bookmarks, required=True)
+    writes = Count(required=True)
+
+
+class DriverProfile(_ReadModel):
+    """A driver: the Driver as JSON."""
+
     driver_id = Identifier(required=True)
-    span = Text(required=True)
-    version = Bytes()
-    text = Bytes()
-    stale = Flag()
-    buckets = fields.Nested(Buckets)
-    rows = fields.List(Bytes())
-    ends = Bytes()
+    json = Text(required=True)
 
 
-class ServedDrivers(Schema):
-    """A hundred of a fleet's drivers as JSON, in order, `first` being the id of the first one; or how many there are.
+class DriverDay(_ReadModel):
+    """What a driver drove on a UTC date: the Daily summary, and each trip of the day, by start and trip_id.
 
-    Marked stale while they are being written. `number` counts from 0; at -1 is how many drivers the fleet has.
+    `trips` has their summary form as JSON, `trip_ends` their ends (epoch ms), in the same order.
     """
 
-    fleet = Identifier(required=True)
-    number = Whole(required=True)
-    stale = Flag()
-    count = Count()
-    first = Text()
-    version = Bytes()
-    rows = fields.List(Bytes())
+    driver_id = Identifier(required=True)
+    date = Date(required=True)
+    summary = fields.Nested(DailySummary, required=True)
+    json = Text(required=True)
+    trip_count = Count(required=True)
+    last_trip_end = EpochMs(required=True)
+    trips = fields.List(Text(), required=True)
+    trip_ends = fields.List(EpochMs(), required=True)
 
 
-class ServedTracking(Schema):
-    """How many trips share a tracking id, by date or part of one; marked stale while such trips are being written."""
+class DriverPeriod(_ReadModel):
+    """What a driver drove in a week: the Weekly summary as JSON. `period` is `week`, `start_date` its Monday."""
 
-    fleet = Identifier(required=True)
-    tracking_id = Identifier(required=True)
-    stale = Flag()
-    dates = fields.Nested(Counts, required=True)
+    driver_id = Identifier(required=True)
+    period = Text(required=True)
+    start_date = Date(required=True)
+    json = Text(required=True)
+
+
+class TripTotals(Schema):
+    """What of a trip is summed up in its day."""
+
+    distance_miles = Number(required=True)
+    duration_seconds = Number(required=True)
+    night_driving_seconds = Number(required=True)
+    highway_miles = Number(required=True)
+    event_summary = fields.Nested(EventSummary, required=True)
+
+
+class StoredTripDetail(_ReadModel):
+    """A trip: what it is found by, what its day sums up, and its detail form as JSON in four fragments.
+
+    It has the `_id` of its source. `summary` is the summary form; the other fragments are a field each.
+    """
+
+    trip_id = Identifier(required=True)
+    tracking_id = Identifier(required=True, allow_none=True)
+    driver_id = Identifier(required=True)
+    date = Date(required=True)
+    trip_start_time = EpochMs(required=True)
+    trip_end_time = EpochMs(required=True)
+    totals = fields.Nested(TripTotals, required=True)
+    summary = Text(required=True)
+    focus_area = Text(required=True)
+    trail_path = Text(required=True)
+    events = Text(required=True)
 
 
 class StoredFile(Schema):
@@ -132,12 +131,3 @@ class StoredKey(Schema):
     created_at = Whole(required=True)
     expires_at = Whole(required=True, allow_none=True)
     revoked_at = Whole(required=True, allow_none=True)
-
-
-class Writer(Schema):
-    """Who is writing to a fleet: one at a time. `beat` changes as long as it is alive."""
-
-    fleet = Identifier(required=True)
-    machine = Text(required=True)
-    pid = Whole(required=True)
-    beat = Text(required=True)

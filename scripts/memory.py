@@ -1,11 +1,35 @@
 """A store in memory, for a machine on which no MongoDB runs: mongomock."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self, TypeVar
 
 import mongomock
 from mongomock.collection import BulkOperationBuilder
 from mongomock.gridfs import enable_gridfs_integration
 from pymongo import MongoClient
+
+T = TypeVar("T")
+
+
+class _NoSession:
+    """Stands in for a session: mongomock has no transactions and no snapshots, and takes only a session that is false."""
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def with_transaction(self, write: Callable[[Self], T]) -> T:
+        return write(self)
+
+
+class _MemoryClient(mongomock.MongoClient):  # type: ignore[misc]
+    def start_session(self, **options: Any) -> _NoSession:
+        return _NoSession()
 
 
 class _Builder(BulkOperationBuilder):
@@ -23,5 +47,5 @@ def memory_client() -> MongoClient[dict[str, Any]]:
     mongomock.collection.BulkOperationBuilder = _Builder  # type: ignore[misc]
     # It lets GridFS take mongomock's collections.
     enable_gridfs_integration()  # type: ignore[no-untyped-call]
-    client: MongoClient[dict[str, Any]] = mongomock.MongoClient()
+    client: MongoClient[dict[str, Any]] = _MemoryClient()
     return client

@@ -1,34 +1,25 @@
-"""The store as the writing side sees it: opened, prepared, and written to by one command a fleet at a time."""
+"""The store as commands see it: opened, and prepared with its collections, validators and indexes."""
 
 import contextlib
-import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
-from bson import ObjectId
-from pymongo.database import Database
-from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, PyMongoError, WriteError
+from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
 from app.config import Config
-from app.db import connect
-from app.store import NAMES, Document
+from app.db import check_transactions, connect
+from app.store import COLLECTIONS, IDENTIFIERS, READ_MODELS, SOURCES, Store
 from app.store.indexes import INDEXES, VALIDATORS
-from app.store.served import MALFORMED
 from scripts.embedded import MongodFailed, NoMongod, embedded_mongod
 
-Store = Database[Document]
-
 SELECTION_TIMEOUT_MS = 5000
-# MongoDB's code for a collection that is there already.
+# MongoDB's code for a collection that exists.
 NAMESPACE_EXISTS = 48
-# How long a writer may show no sign of life, each batch being one, before another takes over.
-LEASE_SECONDS = 30
-WAIT_SECONDS = 0.5
-# Documents of each collection that a message names.
+# Invalid documents of each collection that a message names.
 MAX_NAMED = 5
+# What an invalid document leads to.
+SYMPTOMS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
 
 
 def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
@@ -42,10 +33,10 @@ def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
 
 
 @contextlib.contextmanager
-def open_store(config: Config | None = None, *, prepared: bool = True) -> Iterator[Store]:
-    """Open the store that the settings name, ready to be written to unless the user may not make it so.
+def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator[Store]:
+    """Open the store that the settings name; a command that `writes` also prepares its collections.
 
-    Raises what ends a command in one line.
+    Raises click.ClickException, in one line, if there is no MongoDB, or none with transactions to write in.
     """
     config = config or Config.from_environment()
     with contextlib.ExitStack() as stack:
@@ -56,121 +47,53 @@ def open_store(config: Config | None = None, *, prepared: bool = True) -> Iterat
         client = stack.enter_context(
             connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS, readPreference="primary")
         )
-        db = client[config.mongodb_database]
-        if prepared:
-            prepare(db)
-        yield db
+        check_transactions(client)
+        store = Store.of(client[config.mongodb_database])
+        if writes:
+            prepare(store)
+        yield store
 
 
-def prepare(db: Store) -> None:
-    """Make the collections with their validators and indexes, where they are not there yet."""
-    for name, validator in VALIDATORS.items():
+def prepare(store: Store) -> None:
+    """Create the collections that are missing, with their validators and indexes."""
+    for name in COLLECTIONS:
+        validator = VALIDATORS[name]
         try:
-            db.create_collection(name, validator=validator, check_exists=False)
+            store.db.create_collection(name, validator=validator, check_exists=False)
         except OperationFailure as error:
             if error.code != NAMESPACE_EXISTS:
                 raise
-        # A change of the validator locks the collection, so it is made only where there is one.
-        if db[name].options().get("validator") != validator:
-            db.command("collMod", name, validator=validator)
-        db[name].create_indexes(INDEXES[name])
+        # A change of the validator locks the collection, so it is made only where the validator differs.
+        if store.db[name].options().get("validator") != validator:
+            store.db.command("collMod", name, validator=validator)
+        store.db[name].create_indexes(INDEXES[name])
 
 
-def fleets(db: Store, fleet: str | None) -> list[str]:
-    """Return the fleets of which anything is stored, or the one given. Raises click.ClickException where it is none."""
-    collections = ("drivers", "trips", "daily_summaries")
-    known = sorted({name for collection in collections for name in db[collection].distinct("fleet")})
+def fleets(store: Store, fleet: str | None) -> list[str]:
+    """Return the fleets that have data, or the one given. Raises click.ClickException if it has none."""
+    known = sorted({name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet")})
     if fleet is not None and fleet not in known:
         raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
     return known if fleet is None else [fleet]
 
 
-def misfits(db: Store, fleet: str) -> list[str]:
-    """Return the names of some documents of a fleet that the validators would have refused, if there are any."""
+@contextlib.contextmanager
+def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
+    """Name the fleet's invalid documents if one of them makes the block fail. Raises click.ClickException."""
+    try:
+        yield
+    except SYMPTOMS as error:
+        if invalid := invalid_documents(store, fleet):
+            raise click.ClickException(
+                f"The fleet {fleet} has documents that violate their schema; correct or delete them: {'; '.join(invalid)}"
+            ) from error
+        raise
+
+
+def invalid_documents(store: Store, fleet: str) -> list[str]:
+    """Return the names of some documents of a fleet that their validators would refuse."""
     return [
         f"{name} {found}"
-        for name, validator in VALIDATORS.items()
-        for found in db[name].find({"fleet": fleet, "$nor": [validator]}, NAMES).limit(MAX_NAMED)
+        for name in COLLECTIONS
+        for found in store.db[name].find({"fleet": fleet, "$nor": [VALIDATORS[name]]}, IDENTIFIERS).limit(MAX_NAMED)
     ]
-
-
-class Writer:
-    """The right to write to one fleet, to be renewed before each batch.
-
-    What goes wrong because of documents that were put there past the validators ends with a click.ClickException that
-    names them.
-    """
-
-    def __init__(self, db: Store, fleet: str) -> None:
-        self._db, self._fleet, self._writers = db, fleet, db.writers
-        self._held = {"fleet": fleet, **_this_process(), "beat": str(ObjectId())}
-
-    def __enter__(self) -> "Writer":
-        self.acquire()
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        with contextlib.suppress(PyMongoError):
-            self.release()
-        if isinstance(error, (*MALFORMED, WriteError, BulkWriteError)) and (found := misfits(self._db, self._fleet)):
-            raise click.ClickException(
-                f"Documents of the fleet {self._fleet} are out of shape; correct or delete them: {'; '.join(found)}"
-            ) from error
-
-    def acquire(self) -> None:
-        """Wait for whoever writes to the fleet; take over from one that has died."""
-        seen, since = None, time.monotonic()
-        while True:
-            with contextlib.suppress(DuplicateKeyError):
-                self._writers.insert_one(dict(self._held))
-                return
-            holder = self._writers.find_one({"fleet": self._held["fleet"]}, {"_id": 0})
-            if holder is None:
-                continue
-            died = holder["machine"] == self._held["machine"] and not _lives(holder["pid"])
-            if seen is None and not died:
-                click.echo(f"Waiting for process {holder['pid']}, which is writing to this fleet ...", err=True)
-            if holder != seen:
-                seen, since = holder, time.monotonic()
-            if died or time.monotonic() - since > LEASE_SECONDS:
-                if self._replace(holder, self._held):
-                    return
-            else:
-                time.sleep(WAIT_SECONDS)
-
-    def renew(self) -> None:
-        """Show a sign of life. Raises click.ClickException where another writer has taken over."""
-        renewed = {**self._held, "beat": str(ObjectId())}
-        if not self._replace(self._held, renewed):
-            raise click.ClickException(
-                "Another command took over writing to this fleet, since this one had stood still. Run it again, or "
-                "'driver-analytics rollups rebuild'."
-            )
-        self._held = renewed
-
-    def release(self) -> None:
-        """Let the next writer in."""
-        self._writers.delete_one(self._held)
-
-    def _replace(self, held: Document, by: Document) -> bool:
-        return self._writers.replace_one(held, dict(by)).matched_count == 1
-
-
-def _lives(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _this_process() -> Document:
-    # A pid tells a process only within one boot and one namespace of pids.
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        machine = f"{boot} {os.readlink('/proc/self/ns/pid')}"
-    except OSError:
-        machine = str(ObjectId())
-    return {"machine": machine, "pid": os.getpid()}

@@ -7,15 +7,15 @@ from pymongo import ASCENDING, IndexModel
 
 from schemas.derive import validator
 from schemas.stored import (
-    ServedDrivers,
-    ServedSpan,
-    ServedTracking,
-    StoredDailySummary,
+    DriverDay,
+    DriverPeriod,
+    DriverProfile,
+    Fleet,
     StoredDriver,
     StoredKey,
     StoredReport,
     StoredTrip,
-    Writer,
+    StoredTripDetail,
 )
 
 
@@ -27,29 +27,29 @@ INDEXES = {
     "drivers": [
         _index("driver", "fleet", "driver_id", unique=True),
     ],
-    # trip_end_time comes last so that visible trips are counted without reading them.
     "trips": [
         _index("trip", "fleet", "trip_id", unique=True),
-        _index("driver_trips", "fleet", "driver_id", "trip_start_time", "trip_id", "trip_end_time"),
+        _index("driver_trips", "fleet", "driver_id", "trip_start_time"),
+    ],
+    "fleets": [
+        _index("fleet", "fleet", unique=True),
+    ],
+    "driver_profiles": [
+        _index("driver", "fleet", "driver_id", unique=True),
+    ],
+    # The calendar counts a driver's trips without reading a day.
+    "driver_days": [
+        _index("day", "fleet", "driver_id", "date", unique=True),
+        _index("calendar", "fleet", "driver_id", "date", "trip_count", "last_trip_end", "version"),
+    ],
+    "driver_periods": [
+        _index("period", "fleet", "driver_id", "period", "start_date", unique=True),
+    ],
+    # trip_end_time comes last so that visible trips are counted without reading them.
+    "trip_details": [
+        _index("trip", "fleet", "trip_id", unique=True),
         _index("tracking", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time"),
-        _index("day_trips", "fleet", "day", "trip_start_time", "trip_id"),
-    ],
-    "daily_summaries": [
-        _index("day", "fleet", "day", unique=True),
-        _index("stale_days", "fleet", "stale", "day", partialFilterExpression={"stale": True}),
-    ],
-    "served_spans": [
-        _index("span", "fleet", "driver_id", "span", unique=True),
-        _index("stale_drivers", "fleet", "stale", "driver_id", partialFilterExpression={"stale": True}),
-    ],
-    # `first` comes last so that the page of a driver is found without reading any.
-    "served_drivers": [
-        _index("page", "fleet", "number", "first", unique=True),
-        _index("stale_pages", "fleet", "stale", "number", partialFilterExpression={"stale": True}),
-    ],
-    "served_trackings": [
-        _index("tracking", "fleet", "tracking_id", unique=True),
-        _index("stale_trackings", "fleet", "stale", "tracking_id", partialFilterExpression={"stale": True}),
+        _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
     ],
     "reports": [
         _index("report", "fleet", "report_date", unique=True),
@@ -60,7 +60,6 @@ INDEXES = {
         _index("key_id", "key_id", unique=True),
         _index("fleet", "fleet", "created_at", "key_id"),
     ],
-    "writers": [_index("fleet", "fleet", unique=True)],
 }
 
 
@@ -73,11 +72,11 @@ def _guard(schema: Schema) -> dict[str, Any]:
 VALIDATORS = {
     "drivers": _guard(StoredDriver()),
     "trips": _guard(StoredTrip()),
-    "daily_summaries": _guard(StoredDailySummary()),
-    "served_spans": _guard(ServedSpan()),
-    "served_drivers": _guard(ServedDrivers()),
-    "served_trackings": _guard(ServedTracking()),
+    "fleets": _guard(Fleet()),
+    "driver_profiles": _guard(DriverProfile()),
+    "driver_days": _guard(DriverDay()),
+    "driver_periods": _guard(DriverPeriod()),
+    "trip_details": _guard(StoredTripDetail()),
     "reports": _guard(StoredReport()),
     "keys": _guard(StoredKey()),
-    "writers": _guard(Writer()),
 }

@@ -1,0 +1,126 @@
+"""The builders: one for each kind of read model. They read what comes before it, and write nothing."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import orjson
+from pymongo import ASCENDING, DESCENDING
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Store
+from app.store.score import trip_focus_area
+from schemas.driver import Driver
+from schemas.stored import TripTotals
+from schemas.summary import DailySummary, WeeklySummary
+from schemas.trip import TripDetail, TripSummary
+from scripts.materialize import pipelines
+from scripts.materialize.dates import DAYS_A_WEEK, Day, by_dates, dates_from, monday_of, utc_date
+from scripts.materialize.render import to_json, version_of, version_of_texts
+
+DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
+NO_NAMES = dict.fromkeys(DRIVER.fields)
+WEEK = "week"
+BREAKDOWN = "daily_summary_breakdown"
+WEEKLY = WeeklySummary(exclude=(BREAKDOWN,))
+SUMMARY, TOTALS = tuple(TripSummary().fields), tuple(TripTotals().fields)
+PARTS = tuple(name for name in DETAIL.fields if name not in SUMMARY)
+# The identity of a document of each collection, beside the fleet.
+KEYS = {
+    "driver_profiles": ("driver_id",),
+    "driver_days": ("driver_id", "date"),
+    "driver_periods": ("driver_id", "period", "start_date"),
+    "trip_details": ("trip_id",),
+}
+Key = tuple[str, ...]
+
+
+def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
+    """Return the `trip_details` document of a trip (schema ImportedTrip), but for its `_id`.
+
+    A trip without a focus area gets the one that follows from its event summary.
+    """
+    detail = DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": trip_focus_area(trip)})
+    summary = {name: detail[name] for name in SUMMARY}
+    fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in PARTS}}
+    # What the source holds beside the detail form.
+    source = orjson.dumps([trip["tracking_id"], "focus_area" in trip])
+    return {
+        "fleet": fleet,
+        "trip_id": trip["trip_id"],
+        "tracking_id": trip["tracking_id"],
+        "driver_id": trip["driver_id"],
+        "date": utc_date(trip["trip_start_time"]),
+        "trip_start_time": trip["trip_start_time"],
+        "trip_end_time": trip["trip_end_time"],
+        "totals": {name: detail[name] for name in TOTALS},
+        **{name: text.decode() for name, text in fragments.items()},
+        "version": version_of_texts([source, *fragments.values()]),
+    }
+
+
+def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> dict[Key, Document]:
+    """Return the `driver_days` documents of those of the days that have trips, from `trip_details`."""
+    made = {}
+    for drivers, dates in by_dates(days):
+        pipeline = pipelines.driver_days(fleet, drivers, dates)
+        for day in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
+            text = to_json(DAILY, day["summary"])
+            version = version_of(text, day["trips"], day["trip_ends"])
+            made[day["driver_id"], day["date"]] = {"fleet": fleet, **day, "json": text, "version": version}
+    return made
+
+
+def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable[tuple[str, str]]) -> dict[Key, Document]:
+    """Return the `driver_periods` documents of those of the weeks, (driver_id, Monday), that have days.
+
+    From `driver_days`, which must be right. The last week of the calendar has no end, and no document.
+    """
+    made = {}
+    for drivers, mondays in by_dates(Day(*week) for week in weeks):
+        for monday in mondays:
+            try:
+                dates = dates_from(monday, DAYS_A_WEEK)
+            except OverflowError:
+                continue
+            pipeline = pipelines.period_summaries(fleet, drivers, dates)
+            for week in store.driver_days.aggregate(pipeline, session=session, hint="day"):
+                text = to_json(WEEKLY, {**week["summary"], "start_date": dates[0], "end_date": dates[-1]})
+                text = f'{text[:-1]},"{BREAKDOWN}":[{",".join(week["days"])}]}}'
+                key = {"driver_id": week["driver_id"], "period": WEEK, "start_date": monday}
+                made[tuple(key.values())] = {"fleet": fleet, **key, "json": text, "version": version_of(text)}
+    return made
+
+
+def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> dict[Key, Document]:
+    """Return the `driver_profiles` documents of those of the drivers that were imported, or that have trips.
+
+    From `drivers` and `driver_days`. The travel dates are the widest of the imported ones and those of the trips.
+    """
+    ids = list(driver_ids)
+    match = {"fleet": fleet, "driver_id": {"$in": ids}}
+    imported = {driver["driver_id"]: driver for driver in store.drivers.find(match, session=session)}
+    first, last = (
+        {
+            day["_id"]: day["date"]
+            for day in store.driver_days.aggregate(pipelines.travel_dates(fleet, ids, direction), session=session)
+        }
+        for direction in (ASCENDING, DESCENDING)
+    )
+    made = {}
+    for driver_id in ids:
+        if driver_id not in imported and driver_id not in first:
+            continue
+        driver = imported.get(driver_id, NO_NAMES)
+        dates = {
+            "first_travel_date": _widest(min, driver["first_travel_date"], first.get(driver_id)),
+            "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
+        }
+        text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
+        key = {"driver_id": driver_id}
+        made[driver_id,] = {"fleet": fleet, **key, "json": text, "version": version_of(text)}
+    return made
+
+
+def _widest(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:
+    known = [date for date in dates if date is not None]
+    return choose(known) if known else None

@@ -1,0 +1,121 @@
+"""The aggregation pipelines, pure data. All of them total and score through the same stages."""
+
+from typing import Any
+
+from app.store.score import SCORED, Expression, saturated, score_stages
+from schemas.derive import Fields, fields_of
+from schemas.fields import Whole
+from schemas.summary import DailySummary, DrivingSummary
+from schemas.trip import EventSummary
+
+Pipeline = list[dict[str, Any]]
+
+DAILY = fields_of(DailySummary)
+SUMMARY = fields_of(DrivingSummary)
+TOTALS = {name: below for name, below in SUMMARY.items() if name not in SCORED}
+EVENTS = EventSummary().fields
+AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
+
+
+def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+    """Over `trip_details`: the `driver_days` documents of drivers and dates that have trips, without JSON and version.
+
+    Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date, trip_start_time, trip_id).
+    """
+    day = {"driver_id": "$_id.driver_id", "date": "$_id.date"}
+    own = {"trips": "$summary", "trip_ends": "$trip_end_time"}
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
+        {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
+        {
+            "$group": {
+                "_id": {"driver_id": "$driver_id", "date": "$date"},
+                **_sums(trip_count=1, amounts="$totals.", events="$totals.event_summary."),
+                **{name: {"$push": path} for name, path in own.items()},
+                "last_trip_end": {"$max": "$trip_end_time"},
+            }
+        },
+        {"$project": {**_totals(), **dict.fromkeys((*own, "last_trip_end"), 1), "date": "$_id.date"}},
+        *score_stages(),
+        {
+            "$project": {
+                "_id": 0,
+                **day,
+                "summary": _in_order(DAILY),
+                "trip_count": "$trip_count",
+                "last_trip_end": "$last_trip_end",
+                **{name: f"${name}" for name in own},
+            }
+        },
+    ]
+
+
+def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+    """Over `driver_days`: one document a driver who drove on the dates, `{"driver_id", "summary", "days"}`.
+
+    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries, oldest first. Index: (fleet, driver_id, date).
+    """
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
+        {"$sort": {"driver_id": 1, "date": 1}},
+        {"$group": {"_id": "$driver_id", **_sums_of_days(), "days": {"$push": "$json"}}},
+        {"$project": {**_totals(), "days": 1}},
+        *score_stages(),
+        {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order(SUMMARY), "days": "$days"}},
+    ]
+
+
+def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+    """Over `driver_days`: one document a date on which any of the drivers drove, `{"date", "totals"}`.
+
+    The totals are a DrivingSummary without what its score makes. Index: (fleet, driver_id, date).
+    """
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
+        {"$sort": {"driver_id": 1, "date": 1}},
+        {"$group": {"_id": "$date", **_sums_of_days()}},
+        {"$project": _totals()},
+        {"$project": {"_id": 0, "date": "$_id", "totals": _in_order(TOTALS)}},
+    ]
+
+
+def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
+    """Over `driver_days`: one document a driver who drove, `{"_id": driver_id, "date"}`: the first date, or the last.
+
+    `direction` is pymongo's ASCENDING for the first. MongoDB seeks from driver to driver in the index (fleet,
+    driver_id, date), however many days they drove.
+    """
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}}},
+        {"$sort": dict.fromkeys(("fleet", "driver_id", "date"), direction)},
+        {"$group": {"_id": "$driver_id", "date": {"$first": "$date"}}},
+    ]
+
+
+def _sums(*, trip_count: int | str, amounts: str, events: str) -> Expression:
+    return {
+        "trip_count": {"$sum": trip_count},
+        **{name: {"$sum": amounts + name} for name in AMOUNTS},
+        **{name: {"$sum": events + name} for name in EVENTS},
+    }
+
+
+def _sums_of_days() -> Expression:
+    return _sums(trip_count="$summary.trip_count", amounts="$summary.", events="$summary.events_summary.")
+
+
+def _totals() -> Expression:
+    return {
+        "trip_count": 1,
+        **{name: saturated(f"${name}", whole=False) for name in AMOUNTS},
+        "events_summary": {
+            name: saturated(f"${name}", whole=isinstance(field, Whole)) for name, field in EVENTS.items()
+        },
+    }
+
+
+def _in_order(fields: Fields, path: str = "$") -> Expression:
+    # Written out field by field: MongoDB may return a document in another order than it is stored in.
+    return {
+        name: path + name if below is None else _in_order(below, f"{path}{name}.") for name, below in fields.items()
+    }
