@@ -1,7 +1,6 @@
 """Who is asking. Everything under /api/v1 takes a key, but for the endpoints named here."""
 
 from flask import Flask, Request, g, request
-from pymongo.database import Database
 from werkzeug.exceptions import MethodNotAllowed
 
 from app.addresses import client_of
@@ -10,7 +9,7 @@ from app.db import store_gate
 from app.errors import Forbidden, Unauthorized
 from app.limits import count_failure
 from app.links import Link, Links
-from app.store import Document
+from app.store import Store
 from app.store.keys import Key, LiveKeys, get_key_by_id, is_well_formed
 
 LINKED_ENDPOINT = "report.get_report_file"
@@ -22,8 +21,8 @@ SCHEME = "apikey"
 
 def register(app: Flask) -> None:
     """Make `app` find out the fleet, `g.key.fleet`, before anything else is decided."""
-    db = app.extensions["db"]
-    live_keys, links, config = LiveKeys(db), app.extensions["links"], app.extensions["config"]
+    store = app.extensions["store"]
+    live_keys, links, config = LiveKeys(store), app.extensions["links"], app.extensions["config"]
 
     @app.before_request
     def authenticate() -> None:
@@ -32,7 +31,7 @@ def register(app: Flask) -> None:
             # Needs no key and is not counted.
             raise asked.routing_exception
         if asked.endpoint == LINKED_ENDPOINT:
-            g.link = _live_link(links, db, asked)
+            g.link = _live_link(links, store, asked)
         if asked.endpoint in PUBLIC_ENDPOINTS or not is_under_api(asked.path):
             return
         scheme, _, key = asked.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -55,13 +54,13 @@ def _client(asked: Request, config: Config) -> str:
     return client_of(asked.remote_addr or "", asked.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
-def _live_link(links: Links, db: Database[Document], asked: Request) -> Link:
+def _live_link(links: Links, store: Store, asked: Request) -> Link:
     """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
     link = links.read((asked.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
     with store_gate():
-        key = get_key_by_id(db, link.key_id)
+        key = get_key_by_id(store, link.key_id)
     if key is None or key.fleet != link.fleet:
         raise Forbidden
     return link

@@ -17,7 +17,7 @@ from app import gate
 from app.config import API
 from app.logs import get_log
 from app.responses import JSON, json_response, prefers
-from app.store import OutOfShape, UnknownDrivers
+from app.store import InvalidDocument, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 from schemas.query import FILTER_PARAMS, repeat_hint
@@ -174,9 +174,9 @@ def register(app: Flask) -> None:
             message = f"{message}. {REPEAT_HINT}"
         return _respond(NotFound(message))
 
-    @app.errorhandler(OutOfShape)
-    def out_of_shape(error: OutOfShape) -> Response:
-        get_log().error("out of shape", document=str(error))
+    @app.errorhandler(InvalidDocument)
+    def invalid_document(error: InvalidDocument) -> Response:
+        get_log().error("invalid document", document=str(error))
         return _respond(InternalError())
 
     @app.errorhandler(UnknownMethod)

@@ -15,11 +15,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from pymongo import monitoring
-from pymongo.database import Database
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import PyMongoError
 
-from app.store import Document
-from app.store.freshness import get_freshness
+from app.store import Store
+from app.store.trips import get_newest_trip_time
 
 PREFIX = "driver_analytics"
 # Also of what is refused for its method.
@@ -29,8 +28,9 @@ METHODS = ("GET", "HEAD", "OPTIONS")
 OTHER = "other"
 # Seconds. A request takes about a millisecond, and the store may take 2 seconds at the most.
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-# A scrape asks the store for no longer.
-FRESHNESS_SECONDS = 1.0
+# A scrape waits for the store no longer.
+SCRAPE_SECONDS = 1.0
+UP = "Whether the store answered this scrape within a second."
 # Whose rate limits there are.
 LIMITS = ("fleet", "address")
 REFUSALS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
@@ -152,36 +152,22 @@ class StoreListener(monitoring.CommandListener):
 
 
 class StoreCollector(Collector):
-    """How fresh the store is, asked when the metrics are. Where it does not answer in time only that is told."""
+    """Whether the store answers, and when a trip was last added; asked when the metrics are scraped."""
 
-    def __init__(self, db: Database[Document]) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._store = store
 
     def collect(self) -> Iterator[Metric]:
-        """Yield whether the store answers, how much is stale, and since when nothing came."""
+        """Yield the gauges; only whether the store answers if it does not do so in time."""
         try:
-            with pymongo.timeout(FRESHNESS_SECONDS):
-                found = get_freshness(self._db)
-        except PyMongoError as error:
-            # An index that is missing is told by a store that answers.
-            answered, found = isinstance(error, OperationFailure) and not error.timeout, None
-        else:
-            answered = True
-        yield _gauge("store_up", "Whether the store answered this scrape within a second.", float(answered))
-        if found is None:
+            with pymongo.timeout(SCRAPE_SECONDS):
+                newest = get_newest_trip_time(self._store)
+        except PyMongoError:
+            yield _gauge("store_up", UP, 0.0)
             return
-        stale = GaugeMetricFamily(
-            f"{PREFIX}_stale_documents", "Derived documents marked stale, by collection.", labels=("collection",)
-        )
-        for collection, count in found.stale.items():
-            stale.add_metric((collection,), count)
-        yield stale
-        for name, meaning, value in (
-            ("newest_trip_timestamp_seconds", "When a trip was last added to the store.", found.newest_trip_at),
-            ("silent_writer_timestamp_seconds", "Last sign of life of the quietest writer.", found.silent_writer_since),
-        ):
-            if value is not None:
-                yield _gauge(name, meaning, value)
+        yield _gauge("store_up", UP, 1.0)
+        if newest is not None:
+            yield _gauge("newest_trip_timestamp_seconds", "When a trip was last added to the store.", newest)
 
 
 def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:

@@ -10,9 +10,9 @@ from flask import Request, Response, current_app, g, request
 from marshmallow import Schema
 
 from app.db import store_gate
-from app.responses import JSON, MASK_HEADER, Revalidation, json_response, prefers
+from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
 from schemas.derive import fields_of
-from schemas.mask import arranger, masked
+from schemas.mask import masked, pruner
 from schemas.query import Query, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
@@ -56,19 +56,19 @@ class Operation:
     def __call__(self, view: View) -> Callable[..., Response]:
         """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
 
-        Parameters come first, so a broken mask is told of when they are right. A view whose answer may be kept also
-        gets what tells which versions of it the client holds, and returns what it found; another one returns it whole.
-        Other forms are made of the whole answer.
+        Parameters come first, so a broken mask is an error only when they are right. A view whose response may be kept
+        gets the fields to read, and returns a Result: without any field just the version, which decides on 304. Another
+        view returns the whole response. Other forms are made of the whole response.
         """
         whole = fields_of(type(self.answer)) if self.answer else {}
         forms = [(kind, form) for kind, form in self.others.items() if form]
         varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
-        def fetched(*asked: Any) -> Any:
+        def read(*parameters: Any) -> Any:
             if not self.gated:
-                return view(*asked)
+                return view(*parameters)
             with store_gate():
-                return view(*asked)
+                return view(*parameters)
 
         # What is right on a day stays so until it ends, and clients ask the same again.
         @functools.lru_cache(MAX_KNOWN_QUERIES)
@@ -83,18 +83,18 @@ class Operation:
             policy = current_app.extensions["config"].unknown_parameters
             asked = parsed(sent.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
-                plain: Response = fetched(asked)
+                plain: Response = read(asked)
                 return plain
+            find = functools.partial(read, asked)
             for kind, form in forms:
                 if prefers(sent, kind, *TAKES_JSON):
-                    revalidation = Revalidation(sent, g.key.fleet, "", varies, kind)
-                    return revalidation.respond(fetched(asked, whole, revalidation.seen), form.make)
+                    conditional = ConditionalGet(sent, g.key.fleet, "", varies=varies, media_type=kind)
+                    return conditional.respond(find, whole, form.make)
             mask = sent.environ.get(MASK_VARIABLE, "")
             fields = masked(whole, mask)
             if not self.kept:
-                return json_response(arranger(fields, whole)(fetched(asked)))
-            revalidation = Revalidation(sent, g.key.fleet, mask, varies)
-            return revalidation.respond(fetched(asked, fields, revalidation.seen))
+                return json_response(pruner(fields, whole)(read(asked)))
+            return ConditionalGet(sent, g.key.fleet, mask, varies=varies).respond(find, fields)
 
         run.operation = self  # type: ignore[attr-defined]
         return run

@@ -10,7 +10,8 @@ from flask import Request, Response
 from werkzeug.datastructures import Headers
 
 from app.compression import held_tag
-from app.store.served import Found, Seen, version_of
+from app.store import Result
+from schemas.derive import Fields
 from schemas.header import MaskHeaders, header_names
 
 (MASK_HEADER,) = header_names(MaskHeaders())
@@ -61,39 +62,39 @@ def prefers(request: Request, kind: str, *others: str) -> bool:
     return liked.get(kind, 0.0) > 0 and liked[kind] >= next((liked[other] for other in others if other in liked), 0.0)
 
 
-class Revalidation:
-    """The entity tags of a request's answers: they follow from fleet, request, mask, media type and the data's version.
+class ConditionalGet:
+    """The entity tags of a request's responses: they follow from fleet, request, mask, media type and the version read.
 
-    `varies` names the headers of the request that the answer depends on.
+    `varies` names the request headers that the response depends on.
     """
 
-    def __init__(self, request: Request, fleet: str, mask: str, varies: str = MASK_HEADER, kind: str = JSON) -> None:
+    def __init__(
+        self, request: Request, fleet: str, mask: str, *, varies: str = MASK_HEADER, media_type: str = JSON
+    ) -> None:
         environ = request.environ
-        self._asks = "HTTP_IF_NONE_MATCH" in environ
-        self._asked = f"{fleet}\n{environ['PATH_INFO']}\n{kind}\n{mask}\n".encode() + request.query_string
-        self._varies, self._kind = varies, kind
+        self._is_conditional = "HTTP_IF_NONE_MATCH" in environ
+        self._identity = f"{fleet}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
+        self._varies, self._media_type = varies, media_type
 
-    @property
-    def seen(self) -> Seen | None:
-        """What tells whether the client holds the answer of a version; None where it names none."""
-        return self._holds if self._asks else None
+    def respond(
+        self, read: Callable[[Fields], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
+    ) -> Response:
+        """Return the response with these fields of what `read` finds, or an empty 304 where the client has it already.
 
-    def respond(self, found: Found, make: Callable[[Any], Any] | None = None) -> Response:
-        """Return the answer, or an empty 304 where the client holds it; `make` makes it of what JSON would have."""
-        version, body = found.version, b"" if found.content is None else orjson.dumps(found.content)
-        if make is not None and body:
-            body = orjson.dumps(make(orjson.loads(body)))
-        if version is None:
-            version = version_of(body)
-        tag = self._tag(version)
-        held = held_tag(tag) if found.content is None or found.version is None else None
-        headers = {"ETag": f'"{held or tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}
-        if held is None:
-            return JsonResponse(body, HTTPStatus.OK, self._kind, headers)
-        return not_modified(headers)
+        Whether it has is told by the version, which `read` finds without any field. `convert` makes another
+        representation of the JSON value.
+        """
+        # The version of no field at all is that of any fields.
+        if self._is_conditional and (held := held_tag(self._tag(read({}).version))):
+            return not_modified(self._headers(held))
+        version, content = read(fields)
+        body = orjson.dumps(content)
+        if convert is not None:
+            body = orjson.dumps(convert(orjson.loads(body)))
+        return JsonResponse(body, HTTPStatus.OK, self._media_type, self._headers(self._tag(version)))
 
-    def _holds(self, version: bytes) -> bool:
-        return held_tag(self._tag(version)) is not None
+    def _headers(self, tag: str) -> dict[str, str]:
+        return {"ETag": f'"{tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}
 
-    def _tag(self, version: bytes) -> str:
-        return hashlib.blake2b(self._asked + b"\n" + version, digest_size=TAG_BYTES).hexdigest()
+    def _tag(self, version: str) -> str:
+        return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=TAG_BYTES).hexdigest()

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
+from app.store.served import week_span
 
 from app.config import API
 from app.store import Document
-from app.store.served import week_span
 from bench import fleet
 from schemas.derive import fields_of
 from schemas.driver import Driver

@@ -179,18 +179,12 @@ class DriversQuery(_PageQuery):
 
 
 class DriverTripsQuery(_PageQuery):
-    """Of a driver's trips; `start` is the first millisecond of `start_date`."""
+    """Of a driver's trips."""
 
     driver_id = Identifier("Who drove.", example="demo-01", required=True)
     start_date = StartDate(
         "UTC date from which on trips started, `YYYY-MM-DD`: from six months ago up to today.", today_allowed=True
     )
-
-    @post_load
-    def start_of_day(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Put the time in the place of the date."""
-        midnight = datetime.datetime.fromisoformat(data.pop("start_date")).replace(tzinfo=datetime.UTC)
-        return {**data, "start": int(midnight.timestamp()) * 1000}
 
 
 class TripQuery(Query):

@@ -35,7 +35,7 @@ class Bookmarks(Schema):
 
 
 class Fleet(_ReadModel):
-    """How many drivers a fleet has, and bookmarks for paging them. `writes` counts the transactions that wrote to it."""
+    """How many drivers a fleet has, and bookmarks to page them. `writes` counts the transactions that wrote to it."""
 
     driver_count = Count(required=True)
     bookmarks = fields.Nested(Bookmarks, required=True)

@@ -4,7 +4,6 @@ A backup is a folder: of each collection a COLLECTION.bson.gz, its documents as 
 other, and a manifest with how many they are and a digest of each file.
 """
 
-import contextlib
 import datetime
 import gzip
 import hashlib
@@ -12,8 +11,7 @@ import json
 import os
 import shutil
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -23,13 +21,13 @@ from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 
-from app.store import Document
+from app.store import Document, Store
 from app.store.reports import BUCKET
-from scripts.derive import writing
-from scripts.rollups import rebuild_fleet
-from scripts.store import LEASE_SECONDS, Store, Writer, fleets, open_store
+from scripts.rollups import rebuild_with_progress
+from scripts.store import fleets, open_store
 
-# Keys come last: as long as a restored store is not whole, it lets nobody in.
+# Keys come last: as long as a restored store is not whole, it lets nobody in. Reports come before their files, which
+# stay for an hour after a report is replaced.
 COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
 # GridFS makes these when it first writes, and not where it finds files.
 FILE_INDEXES = {
@@ -40,7 +38,6 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 GZIP_LEVEL = 1
 BATCH_BYTES = 16_000_000
-RENEW_SECONDS = LEASE_SECONDS / 6
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
 PRIVATE = 0o700
 
@@ -52,8 +49,9 @@ FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 def backup(folder: Path) -> None:
     """Write drivers, trips, keys and reports into a new FOLDER, which is there once it is whole.
 
-    Commands that write to a fleet wait until it is done. What is served of drivers and trips is not in it: restoring
-    derives that. It holds personal data and, of keys, digests; so it is for its owner's eyes alone.
+    Each document is in it as it was committed at some time during the backup; what an import writes meanwhile may be
+    in it or not. Read models are not in it: restoring builds them. It holds personal data, and digests of keys, so only
+    its owner may read it.
     """
     if folder.exists():
         raise click.ClickException(f"{folder} is there already; name another.")
@@ -61,9 +59,8 @@ def backup(folder: Path) -> None:
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(PRIVATE)
     try:
-        with open_store(prepared=False) as db, contextlib.ExitStack() as stack:
-            writers = [stack.enter_context(Writer(db, fleet)) for fleet in fleets(db, None)]
-            manifest = _write(db, part, _renewing(writers))
+        with open_store(writes=False) as store:
+            manifest = _write(store, part)
         part.rename(folder)
         _sync(folder.parent)
     except BaseException:
@@ -75,26 +72,25 @@ def backup(folder: Path) -> None:
 @click.command()
 @FOLDER
 def restore(folder: Path) -> None:
-    """Load what `backup` wrote to FOLDER into an empty database, and derive all else.
+    """Load what `backup` wrote to FOLDER into an empty database, and build all read models.
 
     FOLDER is checked first. Keys come last, so that a store that was restored in part, after a kill, lets nobody in:
     drop the database then, and run the command again.
     """
     manifest = check(folder)
-    with open_store() as db:
-        if any(db[name].find_one({}, {"_id": 1}) for name in db.list_collection_names()):
+    with open_store() as store:
+        if any(store.db[name].find_one({}, {"_id": 1}) for name in store.db.list_collection_names()):
             raise click.ClickException(
-                f"The database {db.name} is not empty; drop it, or set MONGODB_DATABASE to another."
+                f"The database {store.db.name} is not empty; drop it, or set MONGODB_DATABASE to another."
             )
         for name, (index, unique) in FILE_INDEXES.items():
-            db[name].create_index(index, unique=unique)
+            store.db[name].create_index(index, unique=unique)
         *data, keys = COLLECTIONS
         for name in data:
-            _load(db, name, folder, manifest)
-        for fleet in fleets(db, None):
-            with writing(db, fleet) as writer:
-                rebuild_fleet(db, fleet, writer)
-        _load(db, keys, folder, manifest)
+            _load(store, name, folder, manifest)
+        for fleet in fleets(store, None):
+            rebuild_with_progress(store, fleet)
+        _load(store, keys, folder, manifest)
     click.echo(f"{folder}: {_told(manifest)} restored")
 
 
@@ -113,13 +109,13 @@ def check(folder: Path) -> Document:
     return manifest
 
 
-def _write(db: Store, folder: Path, renew: Callable[[], None]) -> Document:
+def _write(store: Store, folder: Path) -> Document:
     """Write the files, then the manifest, and return that."""
     manifest: Document = {
         "format": FORMAT,
-        "database": db.name,
+        "database": store.db.name,
         "began_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "collections": {name: _dump(db, name, _file(folder, name), renew) for name in COLLECTIONS},
+        "collections": {name: _dump(store, name, _file(folder, name)) for name in COLLECTIONS},
     }
     with (folder / MANIFEST).open("w") as file:
         json.dump(manifest, file, indent=2)
@@ -129,9 +125,9 @@ def _write(db: Store, folder: Path, renew: Callable[[], None]) -> Document:
     return manifest
 
 
-def _dump(db: Store, name: str, path: Path, renew: Callable[[], None]) -> Document:
+def _dump(store: Store, name: str, path: Path) -> Document:
     """Write a collection, and return what the manifest tells of it."""
-    documents: Any = db.get_collection(name, RAW)
+    documents: Any = store.db.get_collection(name, RAW)
     count = 0
     with path.open("xb") as file, _bar(name, documents.estimated_document_count()) as bar:
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as packed:
@@ -139,14 +135,13 @@ def _dump(db: Store, name: str, path: Path, renew: Callable[[], None]) -> Docume
                 packed.write(document.raw)
                 count += 1
                 bar.update(1)
-                renew()
         file.flush()
         os.fsync(file.fileno())
     return {"documents": count, "sha256": _digest(path)}
 
 
-def _load(db: Store, name: str, folder: Path, manifest: Document) -> None:
-    documents: Any = db.get_collection(name, RAW)
+def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
+    documents: Any = store.db.get_collection(name, RAW)
     with gzip.open(_file(folder, name)) as file, _bar(name, manifest["collections"][name]["documents"]) as bar:
         for batch in _batches(decode_file_iter(cast(BinaryIO, file), RAW)):
             documents.insert_many(batch, ordered=False)
@@ -163,20 +158,6 @@ def _batches(documents: Iterator[RawBSONDocument]) -> Iterator[list[RawBSONDocum
             batch, size = [], 0
     if batch:
         yield batch
-
-
-def _renewing(writers: list[Writer]) -> Callable[[], None]:
-    """Return what, called again and again, keeps the right to write to fleets."""
-    renewed_at = time.monotonic()
-
-    def renew() -> None:
-        nonlocal renewed_at
-        if time.monotonic() - renewed_at > RENEW_SECONDS:
-            for writer in writers:
-                writer.renew()
-            renewed_at = time.monotonic()
-
-    return renew
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -7,7 +7,8 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
-from scripts import backup, demo, imports, keys, openapi, reports, rollups, serve
+from scripts import backup, demo, keys, openapi, reports, rollups, serve
+from scripts.ingest import importer
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,7 +23,7 @@ def cli() -> None:
 
 cli.add_command(serve.serve)
 cli.add_command(demo.demo)
-cli.add_command(imports.import_)
+cli.add_command(importer.import_)
 cli.add_command(keys.keys)
 cli.add_command(rollups.rollups)
 cli.add_command(reports.reports)

@@ -1,4 +1,7 @@
-"""The embedded MongoDB: a real `mongod` on loopback, shared by the commands that run at the same time."""
+"""The embedded MongoDB: a real `mongod` on loopback, shared by the commands that run at the same time.
+
+It is a replica set of one member, since only a replica set has transactions.
+"""
 
 import contextlib
 import fcntl
@@ -16,13 +19,21 @@ from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from pymongo import MongoClient
-from pymongo.errors import PyMongoError
+from pymongo.errors import OperationFailure, PyMongoError
 
 # A mongod that recovers from a crash replays its journal first.
 START_SECONDS = 60
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
 RECORD = "mongod.json"
+REPLICA_SET = "driver-analytics"
+# MongoDB's codes for a member without a configuration, and for one whose configuration names another address.
+NOT_INITIATED, NOT_A_MEMBER = 94, 93
+# The transaction of a killed command stays open for so long, and others wait for it. A batch takes a second or so.
+TRANSACTION_SECONDS = 20
+REPLICA_SET_OPTIONS = (
+    "--replSet", REPLICA_SET, "--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"
+)  # fmt: skip
 
 
 class NoMongod(Exception):
@@ -138,12 +149,30 @@ def _uri(port: int) -> str:
 
 
 def _answers(port: int) -> bool:
+    """Return whether a server answers as a primary; makes it one if it has no configuration, or an outdated one."""
     try:
         with MongoClient[dict[str, Any]](_uri(port), timeoutMS=1000) as client:
-            client.admin.command("ping")
+            return make_primary(client, f"127.0.0.1:{port}")
     except PyMongoError:
         return False
-    return True
+
+
+def make_primary(client: MongoClient[dict[str, Any]], address: str) -> bool:
+    """Return whether a server is primary. Configure it as the only member of its replica set if it is not one yet."""
+    if client.admin.command("hello").get("isWritablePrimary"):
+        return True
+    try:
+        client.admin.command("replSetGetStatus")
+    except OperationFailure as error:
+        member = {"_id": 0, "host": address}
+        if error.code == NOT_INITIATED:
+            client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": [member]})
+        elif error.code == NOT_A_MEMBER:
+            # It was started on another port.
+            config = client.admin.command("replSetGetConfig")["config"]
+            changed = {**config, "version": config["version"] + 1, "members": [member]}
+            client.admin.command("replSetReconfig", changed, force=True)
+    return False
 
 
 def _recorded(data_dir: Path) -> _Server | None:
@@ -168,7 +197,7 @@ def _start(data_dir: Path, earlier: _Server | None) -> _Server:
     # Where a server went down under those who use it, they find the next one on the same port.
     port = earlier.port if earlier and _is_free(earlier.port) else _free_port()
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
-    command += ["--nounixsocket", "--logpath", str(log), "--logappend"]
+    command += ["--nounixsocket", "--logpath", str(log), "--logappend", *REPLICA_SET_OPTIONS]
     # In a session of its own: a Ctrl-C at the terminal is for the command, which stops the server afterwards.
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     server = _Server(process.pid, port, process)

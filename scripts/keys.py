@@ -7,9 +7,10 @@ import time
 
 import click
 
+from app.store import Store
 from app.store.keys import digest, make_key, state
 from scripts.options import ID
-from scripts.store import Store, open_store
+from scripts.store import open_store
 
 MS_PER_DAY = 86_400_000
 KEY_ID_LENGTH = 12
@@ -26,14 +27,14 @@ def keys() -> None:
 @click.option("--expires-in-days", type=click.IntRange(1, MAX_DAYS), metavar="N", help="Otherwise it does not expire.")
 def issue(fleet: str, expires_in_days: int | None) -> None:
     """Issue a key and print it, alone, on standard output. It is shown this once: the store keeps only a digest."""
-    with open_store() as db:
-        click.echo(issue_key(db, fleet, expires_in_days))
+    with open_store() as store:
+        click.echo(issue_key(store, fleet, expires_in_days))
 
 
-def issue_key(db: Store, fleet: str, expires_in_days: int | None = None) -> str:
+def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> str:
     """Store a new key for the fleet and return it."""
     key, now = make_key(), int(time.time() * 1000)
-    db["keys"].insert_one(
+    store.keys.insert_one(
         {
             "key_id": _make_key_id(),
             "digest": digest(key),
@@ -55,8 +56,8 @@ def _make_key_id() -> str:
 @click.option("--fleet", type=ID, required=True, help="The fleet whose keys to list.")
 def list_(fleet: str) -> None:
     """List the fleet's keys, oldest first: KEY_ID, state, issued, expires; tab-separated, times in UTC."""
-    with open_store() as db:
-        for key in db["keys"].find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
+    with open_store() as store:
+        for key in store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
             expires = "never" if key["expires_at"] is None else _time(key["expires_at"])
             click.echo("\t".join((key["key_id"], state(key), _time(key["created_at"]), expires)))
 
@@ -65,10 +66,10 @@ def list_(fleet: str) -> None:
 @click.argument("key_id", type=ID)
 def revoke(key_id: str) -> None:
     """Revoke the key with this KEY_ID (see 'keys list'); it is refused within 5 seconds."""
-    with open_store() as db:
+    with open_store() as store:
         now = int(time.time() * 1000)
-        db["keys"].update_one({"key_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": now}})
-        if db["keys"].find_one({"key_id": key_id}) is None:
+        store.keys.update_one({"key_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": now}})
+        if store.keys.find_one({"key_id": key_id}) is None:
             raise click.ClickException(f"There is no key {key_id}; 'driver-analytics keys list --fleet ID' lists them.")
     click.echo(f"{key_id} is revoked.", err=True)
 

@@ -27,8 +27,8 @@ class _NoSession:
         return write(self)
 
 
-class _MemoryClient(mongomock.MongoClient):  # type: ignore[misc]
-    def start_session(self, **options: Any) -> _NoSession:
+class _MemoryClient(mongomock.MongoClient):  # type: ignore[type-arg]
+    def start_session(self, **options: Any) -> _NoSession:  # type: ignore[override]
         return _NoSession()
 
 

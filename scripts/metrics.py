@@ -55,7 +55,7 @@ def serve(app: Flask, listener: socket.socket) -> None:
     """Serve the metrics of all workers, and the store's, from a thread of this one."""
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    registry.register(StoreCollector(app.extensions["db"]))
+    registry.register(StoreCollector(app.extensions["store"]))
     host, port = listener.getsockname()[:2]
     server = make_server(
         host, port, make_wsgi_app(registry), threaded=True, request_handler=_Handler, fd=listener.fileno()

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import click
 from pymongo import MongoClient
+from pymongo.errors import PyMongoError
 
 from app import create_app
 from app.config import Config, ConfigError
-from app.db import service_client
+from app.db import check_transactions, service_client
 from app.links import make_secret
-from app.store import Document
+from app.store import Document, Store
 from scripts.demo import prepare_demo
 from scripts.embedded import NoMongod
 from scripts.metrics import shared_folder
@@ -47,9 +48,12 @@ def serve(demo: bool) -> None:
             # What a worker cannot use is told here, in one line.
             with service_client(config) as probe:
                 create_app(config, probe)
+                # A store that does not answer yet is waited for by the requests.
+                with contextlib.suppress(PyMongoError):
+                    check_transactions(probe)
             if demo:
-                with open_store(config) as db:
-                    greeting += prepare_demo(db, config)
+                with open_store(config) as store:
+                    greeting += prepare_demo(store, config)
         if config.metrics_bind:
             stack.enter_context(shared_folder())
         # gunicorn reads WEB_CONCURRENCY by itself when it is imported, so that comes after our own check.
@@ -69,7 +73,7 @@ def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[Mongo
 
     click.echo(f"Warning: {error} Until then all data lie in memory and are lost at the end.", err=True)
     client = memory_client()
-    return client, greeting + prepare_demo(client[config.mongodb_database], config)
+    return client, greeting + prepare_demo(Store.of(client[config.mongodb_database]), config)
 
 
 def _check_address(bind: str, setting: str) -> None:

@@ -12,15 +12,15 @@ import time_machine
 from click.testing import CliRunner, Result
 from pymongo import MongoClient
 from pymongo.database import Database
+from scripts.derive import writing
+from scripts.imports import load_drivers, load_trips
 
 from app import create_app
 from app.config import Config
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.cli import cli
-from scripts.derive import writing
 from scripts.embedded import NoMongod, embedded_mongod
-from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from scripts.memory import memory_client
 from scripts.store import prepare

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import bson
-
 from scripts.derive import writing
+
 from tests.factories import make_trip
 
 TRIPS = 300

@@ -17,7 +17,9 @@ Documents = Collection[Document]
 T = TypeVar("T")
 
 # The fields that identify a document; each collection has some of them.
-IDENTIFIERS = dict.fromkeys(("fleet", "driver_id", "trip_id", "date", "period", "start_date", "key_id", "report_date"), 1)
+IDENTIFIERS = dict.fromkeys(
+    ("fleet", "driver_id", "trip_id", "date", "period", "start_date", "key_id", "report_date"), 1
+)
 
 
 class UnknownDrivers(LookupError):

@@ -8,9 +8,7 @@ import time
 import zlib
 from typing import NamedTuple
 
-from pymongo.database import Database
-
-from app.store import Document, OutOfShape
+from app.store import Document, InvalidDocument, Store
 from schemas.derive import fields_of, fits
 from schemas.stored import StoredKey
 
@@ -39,8 +37,8 @@ class Key(NamedTuple):
 class LiveKeys:
     """The keys of a store that let in, each known for SECONDS_KNOWN, to whichever thread wants it."""
 
-    def __init__(self, db: Database[Document]) -> None:
-        self._db = db
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._known: dict[str, tuple[float, Key]] = {}
 
     def known(self, key: str) -> Key | None:
@@ -55,7 +53,7 @@ class LiveKeys:
     def ask(self, key: str) -> Key | None:
         """Return the Key as get_key does."""
         now = time.time()
-        if answer := get_key(self._db, key):
+        if answer := get_key(self._store, key):
             # Only what lets in is kept, so that nobody without a key can fill this.
             if len(self._known) >= MAX_KNOWN_KEYS:
                 self._known.clear()
@@ -83,27 +81,27 @@ def is_well_formed(key: str) -> bool:
     return bool(FORM.fullmatch(key)) and key.endswith(_checksum(key[:-CHECKSUM_LENGTH]))
 
 
-def get_key(db: Database[Document], key: str) -> Key | None:
+def get_key(store: Store, key: str) -> Key | None:
     """Return the Key where it was issued and is neither revoked nor expired. Index: (digest).
 
-    One that is not well formed is refused without asking the database. Raises OutOfShape.
+    One that is not well formed is refused without asking the database. Raises InvalidDocument.
     """
     if not is_well_formed(key):
         return None
-    return _live(db, {"digest": digest(key)})
+    return _live(store, {"digest": digest(key)})
 
 
-def get_key_by_id(db: Database[Document], key_id: str) -> Key | None:
+def get_key_by_id(store: Store, key_id: str) -> Key | None:
     """Return the Key where it was issued and is neither revoked nor expired. Index: (key_id)."""
-    return _live(db, {"key_id": key_id})
+    return _live(store, {"key_id": key_id})
 
 
-def _live(db: Database[Document], match: Document) -> Key | None:
-    stored = db["keys"].find_one(match)
+def _live(store: Store, match: Document) -> Key | None:
+    stored = store.keys.find_one(match)
     if stored is None:
         return None
     if not SOUND(stored):
-        raise OutOfShape(db["keys"], match)
+        raise InvalidDocument(store.keys, match)
     if state(stored) != LIVE:
         return None
     return Key(stored["key_id"], stored["fleet"], stored["expires_at"])

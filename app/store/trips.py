@@ -6,12 +6,13 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from bson import ObjectId
 from orjson import Fragment
-from pymongo import ASCENDING
+from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store
 from app.store.drivers import get_profiles
-from app.store.pages import Page, renderer
+from app.store.pages import Page, first, renderer
 from schemas.derive import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
@@ -49,24 +50,26 @@ def find_driver_trips(
     with store.snapshot() as session:
 
         def find_days(projection: Document, where: Document = match, **bounds: int) -> list[Document]:
-            days = store.driver_days.find(where, projection, sort=BY_DATE, batch_size=MAX_DAYS, session=session, **bounds)
+            days = store.driver_days.find(
+                where, projection, sort=BY_DATE, batch_size=MAX_DAYS, session=session, **bounds
+            )
             return list(days)
 
-        days = find_days(CALENDAR)
+        days, visible = find_days(CALENDAR), dict[str, int]()
         if not days:
             get_profiles(store, fleet, [driver_id], session, rendered=False)
         # Of most days all trips are visible; of the others, the trips are counted.
         if unsettled := [day["date"] for day in days if day["last_trip_end"] > ended_by]:
             ends = find_days({"_id": 0, "date": 1, "trip_ends": 1}, {**match, "date": {"$in": unsettled}})
             visible = {day["date"]: sum(end <= ended_by for end in day["trip_ends"]) for day in ends}
-            counts = [visible.get(day["date"], day["trip_count"]) for day in days]
-        else:
-            counts = [day["trip_count"] for day in days]
+        counts = [visible.get(day["date"], int(day["trip_count"])) for day in days]
         before = list(itertools.accumulate(counts, initial=0))
         if "trips" in fields and wanted.skip < before[-1]:
             begin, end = bisect_right(before, wanted.skip) - 1, bisect_left(before, wanted.skip + limit)
             found = find_days({"_id": 0, "trips": 1, "trip_ends": 1}, skip=begin, limit=end - begin)
-            rows = [row for day in found for row, at in zip(day["trips"], day["trip_ends"], strict=True) if at <= ended_by]
+            rows = [
+                row for day in found for row, at in zip(day["trips"], day["trip_ends"], strict=True) if at <= ended_by
+            ]
             rows = rows[wanted.skip - before[begin] :][:limit]
     version = "".join([str(before[-1]), *(day["version"] for day in days)])
     records = list(map(renderer(fields.get("trips"), SUMMARY), rows))
@@ -130,3 +133,11 @@ def _trip_renderer(fields: Fields) -> Callable[[Document], Any]:
         return {name: values[name] for name in fields}
 
     return render
+
+
+def get_newest_trip_time(store: Store) -> float | None:
+    """Return when a trip was last added (epoch seconds), over all fleets, or None if there is none. Index: (_id)."""
+    newest = first(
+        store.trip_details.find({"_id": {"$gte": ObjectId(bytes(12))}}, {"_id": 1}, sort=[("_id", DESCENDING)], limit=1)
+    )
+    return newest["_id"].generation_time.timestamp() if newest else None

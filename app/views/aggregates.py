@@ -4,10 +4,10 @@ from typing import Any
 
 from flask import Blueprint, g
 
-from app.db import get_db
+from app.db import get_store
 from app.operations import Operation
-from app.store.served import Found, Seen
-from app.store.summaries import DAY, WEEK, AskedSummaries, find_aggregates
+from app.store import Result
+from app.store.summaries import DAY, WEEK, find_aggregates
 from schemas.derive import Fields
 from schemas.page import DailyAggregates, WeeklyAggregates
 from schemas.query import DailyQuery, WeeklyQuery
@@ -17,25 +17,27 @@ bp = Blueprint("aggregates", __name__)
 
 @bp.get("/driver-aggregate/daily")
 @Operation(DailyQuery(), DailyAggregates())
-def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
+def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Result:
     """Summarise a day of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. A trip belongs to the UTC date on which it started,
     and counts as soon as it is stored, before it is listed. If any of the drivers is not in the fleet the answer is
     NotFound, and its message names them.
     """
-    asked = AskedSummaries(DAY, query["driver_id"], query["start_date"], fields)
-    return find_aggregates(get_db(), g.key.fleet, asked, seen)
+    return find_aggregates(
+        get_store(), g.key.fleet, DAY, driver_ids=query["driver_id"], start_date=query["start_date"], fields=fields
+    )
 
 
 @bp.get("/driver-aggregate/weekly")
 @Operation(WeeklyQuery(), WeeklyAggregates())
-def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
+def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields) -> Result:
     """Summarise a week of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. The week is seven UTC dates from a Monday on; one in
     progress holds all that is stored so far, trips that are not listed yet included. If any of the drivers is not in
     the fleet the answer is NotFound, and its message names them.
     """
-    asked = AskedSummaries(WEEK, query["driver_id"], query["start_date"], fields)
-    return find_aggregates(get_db(), g.key.fleet, asked, seen)
+    return find_aggregates(
+        get_store(), g.key.fleet, WEEK, driver_ids=query["driver_id"], start_date=query["start_date"], fields=fields
+    )

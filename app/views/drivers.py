@@ -4,10 +4,9 @@ from typing import Any
 
 from flask import Blueprint, g
 
-from app.db import get_db
+from app.db import get_store
 from app.operations import Operation
-from app.store import drivers
-from app.store.served import Found, Seen
+from app.store import Result, drivers
 from schemas.derive import Fields
 from schemas.page import DriverPage
 from schemas.query import DriversQuery
@@ -17,9 +16,9 @@ bp = Blueprint("drivers", __name__)
 
 @bp.get("/drivers")
 @Operation(DriversQuery(), DriverPage())
-def list_drivers(query: dict[str, Any], fields: Fields, seen: Seen | None) -> Found:
+def list_drivers(query: dict[str, Any], fields: Fields) -> Result:
     """List the drivers of the fleet.
 
     Drivers of any status, by `driver_id` in code point order.
     """
-    return drivers.find_drivers(get_db(), g.key.fleet, **query, fields=fields, seen=seen)
+    return drivers.find_page(get_store(), g.key.fleet, **query, fields=fields)

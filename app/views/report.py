@@ -9,7 +9,7 @@ from werkzeug.exceptions import BadRequest
 from werkzeug.http import dump_options_header
 
 from app.compression import held_tag
-from app.db import get_db
+from app.db import get_store
 from app.errors import NotFound
 from app.links import Link, Links
 from app.operations import Operation
@@ -40,7 +40,7 @@ def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
     it. Until the report is built the response is NotFound. The links need no key, and are good for 15 minutes;
     operators may set another time.
     """
-    if get_report(get_db(), g.key.fleet, query["report_date"]) is None:
+    if get_report(get_store(), g.key.fleet, query["report_date"]) is None:
         raise NotFound("Report not ready yet")
     links: Links = current_app.extensions["links"]
     base = current_app.extensions["config"].public_base_url or _address()
@@ -71,7 +71,7 @@ def get_report_file(query: dict[str, Any]) -> Response:
     `-17` are unchanged.
     """
     link: Link = g.link
-    report = get_report(get_db(), link.fleet, link.report_date)
+    report = get_report(get_store(), link.fleet, link.report_date)
     if report is None:
         raise NotFound("There is no such report any more.")
     file, (media, disposition, ending) = report[link.file], MEDIA[link.file]
@@ -80,7 +80,7 @@ def get_report_file(query: dict[str, Any]) -> Response:
     if held:
         return not_modified(headers)
     # With the first part in hand a store that fails is told of as such; later it can but break off.
-    parts = read_file(get_db(), file)
+    parts = read_file(get_store(), file)
     name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_date}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),

@@ -14,7 +14,7 @@ from schemas.stored import TripTotals
 from schemas.summary import DailySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize import pipelines
-from scripts.materialize.dates import DAYS_A_WEEK, Day, by_dates, dates_from, monday_of, utc_date
+from scripts.materialize.dates import DAYS_A_WEEK, Day, by_dates, dates_from, utc_date
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
 DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
@@ -32,6 +32,7 @@ KEYS = {
     "trip_details": ("trip_id",),
 }
 Key = tuple[str, ...]
+Built = dict[Key, Document]
 
 
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
@@ -58,9 +59,9 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
     }
 
 
-def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> dict[Key, Document]:
+def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Built:
     """Return the `driver_days` documents of those of the days that have trips, from `trip_details`."""
-    made = {}
+    made: Built = {}
     for drivers, dates in by_dates(days):
         pipeline = pipelines.driver_days(fleet, drivers, dates)
         for day in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
@@ -70,12 +71,12 @@ def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[D
     return made
 
 
-def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable[tuple[str, str]]) -> dict[Key, Document]:
+def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable[tuple[str, str]]) -> Built:
     """Return the `driver_periods` documents of those of the weeks, (driver_id, Monday), that have days.
 
     From `driver_days`, which must be right. The last week of the calendar has no end, and no document.
     """
-    made = {}
+    made: Built = {}
     for drivers, mondays in by_dates(Day(*week) for week in weeks):
         for monday in mondays:
             try:
@@ -91,7 +92,7 @@ def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable
     return made
 
 
-def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> dict[Key, Document]:
+def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Built:
     """Return the `driver_profiles` documents of those of the drivers that were imported, or that have trips.
 
     From `drivers` and `driver_days`. The travel dates are the widest of the imported ones and those of the trips.
@@ -106,7 +107,7 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
         }
         for direction in (ASCENDING, DESCENDING)
     )
-    made = {}
+    made: Built = {}
     for driver_id in ids:
         if driver_id not in imported and driver_id not in first:
             continue

@@ -22,7 +22,7 @@ EMPTY: Document = {"driver_count": 0, "bookmarks": {"driver_ids": [], "counts": 
 
 
 def lock(store: Store, session: ClientSession, fleet: str) -> None:
-    """Make other transactions that write to the fleet wait for this one: MongoDB lets one at a time change a document."""
+    """Make other transactions that write to the fleet wait: MongoDB lets one at a time change a document."""
     store.fleets.update_one(
         {"fleet": fleet}, {"$inc": {"writes": 1}, "$setOnInsert": EMPTY}, upsert=True, session=session
     )
@@ -61,7 +61,7 @@ def counts_differ(store: Store, session: ClientSession, fleet: str) -> bool:
         if not ids or driver_id < ids[0]:
             return True
         counts[bisect_right(ids, driver_id) - 1] += 1
-    return counts != known["bookmarks"]["counts"] or sum(counts) != known["driver_count"]
+    return (counts, sum(counts)) != (known["bookmarks"]["counts"], known["driver_count"])
 
 
 def count_again(store: Store, session: ClientSession, fleet: str) -> None:
@@ -71,9 +71,7 @@ def count_again(store: Store, session: ClientSession, fleet: str) -> None:
         update_fleet(store, session, fleet, added=_driver_ids(store, session, fleet, ""))
 
 
-def _divided(
-    store: Store, session: ClientSession, fleet: str, driver_id: str, count: int
-) -> list[tuple[str, int]]:
+def _divided(store: Store, session: ClientSession, fleet: str, driver_id: str, count: int) -> list[tuple[str, int]]:
     """Return the blocks that a block of so many drivers is divided into; none of an empty one."""
     if count <= MAX_BLOCK:
         return [(driver_id, count)] if count else []

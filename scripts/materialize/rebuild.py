@@ -86,7 +86,9 @@ def _listed(collection: Documents, fleet: str, date: str | None = None) -> Itera
 
 
 def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Document]) -> None:
-    store.trip_details.bulk_write([DeleteMany({"_id": {"$in": [detail["_id"] for detail in details]}})], session=session)
+    store.trip_details.bulk_write(
+        [DeleteMany({"_id": {"$in": [detail["_id"] for detail in details]}})], session=session
+    )
 
 
 def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:

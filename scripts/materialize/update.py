@@ -39,7 +39,9 @@ def write(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
     return store.transaction(run)
 
 
-def update(store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()) -> None:
+def update(
+    store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
+) -> None:
     """Bring the read models of days, of their drivers and of other drivers in line with the trips and drivers.
 
     The days' `trip_details` and the drivers' source documents must be written.
@@ -72,11 +74,13 @@ def match_of(collection: Documents, fleet: str, key: Key) -> Document:
     return {"fleet": fleet, **dict(zip(KEYS[collection.name], key, strict=True))}
 
 
-def _replace_profiles(store: Store, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]) -> None:
+def _replace_profiles(
+    store: Store, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]
+) -> None:
     """Write the profiles that differ, and the fleet where any does."""
     match = {"fleet": fleet, "driver_id": {"$in": [driver_id for (driver_id,) in keys]}}
     stored = store.driver_profiles.find(match, {"_id": 0, "driver_id": 1, "version": 1}, session=session)
-    known = {(profile["driver_id"],): profile["version"] for profile in stored}
+    known: dict[Key, str] = {(profile["driver_id"],): profile["version"] for profile in stored}
     versions = {key: profile["version"] for key, profile in due.items()}
     if changed := {key for key in keys if versions.get(key) != known.get(key)}:
         _replace(store.driver_profiles, session, fleet, changed, due)

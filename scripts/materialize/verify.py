@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Set
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
-from scripts.materialize.documents import KEYS, Key, make_trip_detail
+from scripts.materialize.documents import KEYS, Built, Key, make_trip_detail
 from scripts.materialize.fleets import counts_differ
 from scripts.materialize.rebuild import DAYS, TRIPS, batches, known_days, orphans, trip_ids_of
 from scripts.materialize.update import stages
@@ -37,7 +37,7 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
 def _wrong_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> Iterator[str]:
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
     sources = store.trips.find(match, session=session)
-    due = {(trip["trip_id"],): {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources}
+    due: Built = {(trip["trip_id"],): {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources}
     yield from _differences(store.trip_details, session, fleet, due.keys(), due, {})
 
 

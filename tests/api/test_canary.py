@@ -1,13 +1,13 @@
 """What a stored document holds beside its declared fields never leaves the service, whatever is asked for."""
 
 import pytest
+from app.store.served import DRIVER
+from scripts.derive import writing
 
 from app.config import API
 from app.store.reports import BUCKET
-from app.store.served import DRIVER
 from schemas.derive import fields_of
 from scripts import sharing
-from scripts.derive import writing
 from scripts.reports import build_report
 from tests.factories import make_driver, make_event, make_trip
 

@@ -9,10 +9,10 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
+from scripts.imports import load_drivers
 
 from app.compression import ENCODINGS, MIN_BYTES, zstd
 from schemas.driver import Driver
-from scripts.imports import load_drivers
 from scripts.keys import issue_key
 from tests.factories import make_driver
 from tests.served import serving

@@ -5,6 +5,8 @@ import time_machine
 from limits import parse
 from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
+from scripts.derive import writing
+from scripts.imports import load_trips
 
 from app.config import API
 from schemas.header import (
@@ -17,8 +19,6 @@ from schemas.header import (
     header_names,
 )
 from schemas.trip import ImportedTrip
-from scripts.derive import writing
-from scripts.imports import load_trips
 from scripts.reports import build_report
 from scripts.store import prepare
 from tests.conftest import NOW, Service

@@ -5,9 +5,9 @@ from limits import parse
 from prometheus_client import CollectorRegistry, generate_latest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
+from scripts.derive import Day, mark_stale, writing
 
 from app.metrics import Metrics, StoreCollector, listeners
-from scripts.derive import Day, mark_stale, writing
 from tests.factories import make_driver, make_trip
 
 BIND = "127.0.0.1:9100"

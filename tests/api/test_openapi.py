@@ -7,6 +7,7 @@ import jsonschema
 import pytest
 from flask import Flask
 from openapi_spec_validator import validate
+from scripts.derive import writing
 
 from app import errors, openapi, openapi_document
 from app.operations import Operation
@@ -15,7 +16,6 @@ from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.page import TripDetailPage
 from schemas.query import NoQuery, ReportQuery
-from scripts.derive import writing
 from scripts.reports import build_report
 from tests.factories import make_driver, make_event, make_trip
 

@@ -5,11 +5,11 @@ import gzip
 import io
 
 import pytest
+from scripts.derive import writing
 
 from app.config import API
 from app.links import Link, Links
 from schemas.report import HEADER
-from scripts.derive import writing
 from scripts.keys import issue_key
 from scripts.reports import build_report
 from tests.factories import epoch_ms, make_driver, make_trip

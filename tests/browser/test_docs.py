@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page
+from scripts.imports import load_drivers, load_trips
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from tests.factories import days_ago, make_driver, make_trip
 from tests.served import serving

@@ -6,10 +6,10 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
+from scripts.derive import writing
 
 from app.store.reports import read_file
 from schemas.report import HEADER, row
-from scripts.derive import writing
 from scripts.report_figures import Gathering
 from scripts.reports import build_report
 from tests.factories import make_driver, make_event_summary, make_trip

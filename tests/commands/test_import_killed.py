@@ -13,9 +13,9 @@ from bson import ObjectId
 from limits import parse
 from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
+from scripts.derive import writing
 
 from scripts import imports, sharing
-from scripts.derive import writing
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.imports import (

@@ -7,9 +7,9 @@ import string
 import pytest
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
+from scripts.imports import load_drivers
 
 from app.store.keys import digest, get_key
-from scripts.imports import load_drivers
 from tests.conftest import Service
 from tests.factories import make_driver
 

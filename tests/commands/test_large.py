@@ -7,10 +7,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-
-from schemas.driver import Driver
 from scripts.derive import writing
 from scripts.imports import load_drivers
+
+from schemas.driver import Driver
 from scripts.keys import issue_key
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.served import COMMAND, serving

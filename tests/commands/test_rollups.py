@@ -7,11 +7,11 @@ import sys
 
 import bson
 import pytest
+from app.store.served import COUNT
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from app.store import pipelines
-from app.store.served import COUNT
 from schemas.summary import DailySummary
 from schemas.trip import ImportedTrip
 from scripts import imports, sharing

@@ -15,9 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from scripts.imports import load_drivers
 
 from schemas.driver import Driver
-from scripts.imports import load_drivers
 from scripts.keys import issue_key
 from tests.factories import make_driver
 from tests.served import COMMAND, START_SECONDS, Served, free_port, serving, until

@@ -8,11 +8,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from scripts.derive import writing
+from scripts.imports import load_drivers, load_trips
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from scripts.reports import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from limits import parse
+from scripts.derive import writing
+from scripts.imports import load_drivers, load_trips
 
 from app.config import API
 from schemas.driver import Driver
 from schemas.error import ErrorBody, Problem
 from schemas.trip import ImportedTrip
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, TODAY, issue_key, make_drivers, make_trips
 from tests.resilience.raw import Connection

@@ -7,6 +7,7 @@ from collections import Counter
 from urllib.parse import quote
 
 import pytest
+from app.store.served import DRIVER
 from flask import request
 from limits import parse
 from pymongo import MongoClient
@@ -15,7 +16,6 @@ from pymongo.errors import ServerSelectionTimeoutError
 from app.config import API, Config
 from app.links import Links
 from app.store.keys import make_key
-from app.store.served import DRIVER
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, issue_key
 from tests.resilience.processes import DATABASE

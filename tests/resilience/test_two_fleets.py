@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 import pytest
 from limits import parse
 from pymongo import MongoClient
+from scripts.derive import Day, mark_stale, writing
+from scripts.imports import load_drivers, load_trips
 
 from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.config import API
@@ -19,8 +21,6 @@ from app.views.docs import FILES
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts import sharing
-from scripts.derive import Day, mark_stale, writing
-from scripts.imports import load_drivers, load_trips
 from scripts.reports import build_report
 from scripts.store import prepare
 from tests.conftest import Service

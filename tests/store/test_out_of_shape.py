@@ -1,10 +1,10 @@
 """Documents that the validators would have refused, put into the store past them."""
 
 import pytest
-
-from schemas.trip import ImportedTrip
 from scripts.derive import writing
 from scripts.imports import load_trips
+
+from schemas.trip import ImportedTrip
 from tests.factories import make_driver, make_trip
 
 DAY = "2026-03-16"

@@ -2,13 +2,13 @@
 
 import pytest
 from pymongo import MongoClient, monitoring
+from scripts.derive import derive_days, mark_stale, stale_days, write_drivers
+from scripts.imports import Day, load_drivers, load_trips
+from scripts.sharing import make_trackings
 
 from app.store import drivers, keys, summaries, trips
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.derive import derive_days, mark_stale, stale_days, write_drivers
-from scripts.imports import Day, load_drivers, load_trips
-from scripts.sharing import make_trackings
 from tests.factories import epoch_ms, make_driver, make_trip
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20

@@ -1,10 +1,10 @@
 """Finding in one command: what pymongo's cursor would find."""
 
 import pytest
+from app.store.reading import find
 from bson import ObjectId
 from pymongo import MongoClient
 
-from app.store.reading import find
 from tests.store.test_plans import Recorder
 
 MEGABYTE = 1_000_000

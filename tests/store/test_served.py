@@ -4,13 +4,13 @@ import itertools
 
 import orjson
 import pytest
-
 from app.store.served import COUNT
+from scripts.verify import verify_fleet
+
 from schemas.driver import Driver
 from schemas.trip import TripDetail, TripSummary
 from scripts.rollups import known_days
 from scripts.store import Writer
-from scripts.verify import verify_fleet
 from tests.factories import epoch_ms, make_driver, make_event, make_trip
 
 SINCE = "start_date=2026-03-01"

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
+from scripts.derive import Day, mark_stale
+from scripts.driver_list import drop_driver_list
 
 from app.auth import LINKED_ENDPOINT
 from app.store.indexes import INDEXES
 from scripts import sharing
 from scripts.backup import FILE_INDEXES
-from scripts.derive import Day, mark_stale
-from scripts.driver_list import drop_driver_list
 from tests.factories import make_driver, make_trip
 from tests.store.test_plans import Recorder
 

@@ -1,10 +1,10 @@
 """Tracking ids that many trips share: how many they are is kept, not counted."""
 
 import pytest
-
 from app.store.buckets import Counts
-from scripts import sharing
 from scripts.verify import make_trackings
+
+from scripts import sharing
 from tests.factories import epoch_ms, make_trip
 
 LISTED = 23

@@ -1,12 +1,12 @@
 """Days whose trips are being written, or were when a command was killed."""
 
 import pytest
+from scripts.derive import Day, derive_days, mark_stale, stale_days, writing
+from scripts.imports import load_trips
 
 from app.store import summaries
 from schemas.trip import ImportedTrip
 from scripts import imports
-from scripts.derive import Day, derive_days, mark_stale, stale_days, writing
-from scripts.imports import load_trips
 from tests.factories import make_trip
 
 DAYS = {Day("d1", "2026-03-10"), Day("d1", "2026-03-11")}

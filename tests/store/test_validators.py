@@ -4,10 +4,10 @@ import copy
 
 import pytest
 from pymongo.errors import WriteError
+from scripts.imports import load_drivers, load_trips
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from tests.factories import make_driver, make_event, make_trip
 

@@ -2,9 +2,9 @@
 
 import pytest
 from pymongo import MongoClient
+from scripts.derive import Day, mark_stale
 
 from scripts import sharing
-from scripts.derive import Day, mark_stale
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.store.test_plans import Recorder
 

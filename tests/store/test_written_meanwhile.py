@@ -5,11 +5,11 @@ from contextlib import suppress
 
 import pytest
 from pymongo import MongoClient
+from scripts.derive import writing
+from scripts.imports import load_trips
 
 from schemas.trip import ImportedTrip
 from scripts import sharing
-from scripts.derive import writing
-from scripts.imports import load_trips
 from tests.commands.test_import_killed import Stop, StopAt
 from tests.conftest import Service
 from tests.factories import make_trip

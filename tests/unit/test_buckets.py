@@ -1,8 +1,8 @@
 """Which trips a driver has, counted without reading them."""
 
 import pytest
-
 from app.store.buckets import Buckets, Counts, bucket_span, utc_date
+
 from tests.factories import epoch_ms
 
 DATES = {"2026-03-10": (3, 1), "2026-03-12": (2,), "2026-03-13": (4,)}

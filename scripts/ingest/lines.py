@@ -19,11 +19,11 @@ from marshmallow import Schema, ValidationError, fields
 # Contract §9.
 MAX_LINE_BYTES = 15_000_000
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
-# What the store keeps beside a line: fleet, day, _id, and a focus area where the line has none.
+# What the store keeps beside a line: fleet and _id.
 OWN_BYTES = 1024
 OVERSIZED_CHARS = 1_000
 # BSON takes less than twice the room of any JSON that is in shape, so that smaller lines need no measuring.
-MEASURED_LINE_BYTES = 4_000_000
+MEASURED_BYTES = 4_000_000
 GZIP_MAGIC = b"\x1f\x8b"
 # A reason names so many faults of a line at the most.
 MAX_FAULTS = 5
@@ -116,9 +116,15 @@ def parse(line: Line, schema: Schema) -> dict[str, Any]:
         document: dict[str, Any] = schema.load(found)
     except ValidationError as error:
         raise Rejected(_reason(error)) from None
-    if len(line.content) > MEASURED_LINE_BYTES and len(bson.encode(document)) + OWN_BYTES > MAX_DOCUMENT_BYTES:
-        raise Rejected(f"Larger than MongoDB's {MAX_DOCUMENT_BYTES} bytes a document.")
+    if len(line.content) > MEASURED_BYTES:
+        check_size(document)
     return document
+
+
+def check_size(document: dict[str, Any]) -> None:
+    """Raise Rejected for a document that MongoDB would not store."""
+    if len(bson.encode(document)) + OWN_BYTES > MAX_DOCUMENT_BYTES:
+        raise Rejected(f"Larger than MongoDB's {MAX_DOCUMENT_BYTES} bytes a document.")
 
 
 def _decode(content: bytes) -> Any:
