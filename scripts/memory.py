@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class _NoSession:
-    """Stands in for a session: mongomock has no transactions and no snapshots, and takes only a session that is false."""
+    """Stands in for a session: mongomock has no transactions or snapshots, and takes only a session that is false."""
 
     def __bool__(self) -> bool:
         return False

@@ -8,15 +8,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from app.store import Document, pipelines
+import orjson
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Store
 from app.store.drivers import BY_ID
 from app.store.score import scored
-from app.store.summaries import DAYS_A_WEEK, find_weekly
-from schemas.derive import fields_of, projection
-from schemas.driver import Driver
+from schemas.derive import fields_of
 from schemas.fields import MAX_INT
-from schemas.summary import GRADES, DrivingSummary, SummaryFocusArea
-from scripts.store import Store
+from schemas.summary import GRADES, SummaryFocusArea
+from scripts.materialize import pipelines
+from scripts.materialize.dates import DAYS_A_WEEK
 
 # Drivers at a time.
 CHUNK = 1_000
@@ -24,8 +26,6 @@ BEST = 10
 LISTED = 500
 SCORE_BINS = 10
 WIDTH = 100 / SCORE_BINS
-SUMMARY = fields_of(DrivingSummary)
-DRIVER = projection(fields_of(Driver))
 
 
 class Row(NamedTuple):
@@ -62,8 +62,8 @@ class Figures:
 class Gathering:
     """Adds up what a report tells, while its rows are read."""
 
-    def __init__(self, db: Store, fleet: str, report_date: str) -> None:
-        self._db, self._fleet = db, fleet
+    def __init__(self, store: Store, session: ClientSession, fleet: str, report_date: str) -> None:
+        self._store, self._session, self._fleet = store, session, fleet
         last = datetime.date.fromisoformat(report_date)
         dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
         self._dates = dates
@@ -78,7 +78,7 @@ class Gathering:
         while drivers := self._drivers(last):
             last = drivers[-1]["driver_id"]
             ids = [driver["driver_id"] for driver in drivers]
-            summaries = find_weekly(self._db, self._fleet, ids, self.figures.dates[0], SUMMARY)
+            summaries = self._summaries(ids)
             rows = [Row(driver, summaries.get(driver["driver_id"])) for driver in drivers]
             self._count(rows)
             self._add_totals(ids)
@@ -86,8 +86,14 @@ class Gathering:
         self._sum_up()
 
     def _drivers(self, after: str) -> list[Document]:
-        match = {"fleet": self._fleet, "driver_id": {"$gt": after}}
-        return list(self._db.drivers.find(match, DRIVER).sort(BY_ID).limit(CHUNK))
+        match, wanted = {"fleet": self._fleet, "driver_id": {"$gt": after}}, {"_id": 0, "json": 1}
+        found = self._store.driver_profiles.find(match, wanted, sort=BY_ID, limit=CHUNK, session=self._session)
+        return [orjson.loads(profile["json"]) for profile in found]
+
+    def _summaries(self, driver_ids: list[str]) -> dict[str, Document]:
+        pipeline = pipelines.period_summaries(self._fleet, driver_ids, self.figures.dates)
+        found = self._store.driver_days.aggregate(pipeline, session=self._session, hint="day")
+        return {week["driver_id"]: week["summary"] for week in found}
 
     def _count(self, rows: Sequence[Row]) -> None:
         figures = self.figures
@@ -108,8 +114,8 @@ class Gathering:
         figures.first += rows[: LISTED - len(figures.first)]
 
     def _add_totals(self, driver_ids: Sequence[str]) -> None:
-        days = [{"driver_id": driver_id, "date": date} for driver_id in driver_ids for date in self._dates]
-        for doc in self._db.daily_summaries.aggregate(pipelines.fleet_totals(self._fleet, days)):
+        pipeline = pipelines.fleet_totals(self._fleet, list(driver_ids), self._dates)
+        for doc in self._store.driver_days.aggregate(pipeline, session=self._session, hint="day"):
             known = self._totals.get(doc["date"])
             self._totals[doc["date"]] = _added(known, doc["totals"]) if known else doc["totals"]
 

@@ -7,21 +7,20 @@ import io
 import re
 import sys
 import time
-import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import click
+from bson import ObjectId
 from gridfs import GridFSBucket
 
-from app.store import Document
+from app.store import Document, Store
 from app.store.reports import BUCKET, FILES
 from schemas.query import TIME
 from schemas.report import HEADER, row
-from scripts.derive import writing
 from scripts.options import DATE, ID
 from scripts.report_figures import Gathering
-from scripts.store import Store, Writer, fleets, open_store
+from scripts.store import fleets, open_store
 
 # For so long after a report was built anew, its earlier files are kept for those who are reading them.
 KEPT_MS = 3_600_000
@@ -57,13 +56,12 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
         raise click.UsageError(f"The days before {date} are not over yet; give a --report-date up to today.")
     if date < FIRST_DATE:
         raise click.UsageError(f"--report-date must be from {FIRST_DATE} on.")
-    with open_store() as db:
-        for name in fleets(db, fleet):
-            if due and db.reports.find_one({"fleet": name, "report_date": date}) is not None:
+    with open_store() as store:
+        for name in fleets(store, fleet):
+            if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
                 click.echo(f"{name}: the report of {date} is there already")
                 continue
-            with writing(db, name) as writer:
-                report = build_report(db, name, date, writer)
+            report = build_report(store, name, date)
             click.echo(f"{name}: report of {date} built, {report['drivers']} drivers")
 
 
@@ -71,8 +69,8 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
 @FLEET
 def list_(fleet: str) -> None:
     """List the fleet's reports, oldest first: date, when built, drivers, bytes of the CSV; tab-separated, in UTC."""
-    with open_store() as db:
-        for report in db.reports.find({"fleet": fleet}).sort("report_date"):
+    with open_store() as store:
+        for report in store.reports.find({"fleet": fleet}).sort("report_date"):
             built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(f"{TIME}Z")
             click.echo("\t".join((report["report_date"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
 
@@ -82,12 +80,12 @@ def list_(fleet: str) -> None:
 @click.option("--report-date", type=DATE, required=True, help="YYYY-MM-DD: the date of the report.")
 def delete(fleet: str, report_date: str) -> None:
     """Delete a report with its files. Links to it find nothing, unless it is built again while they last."""
-    with open_store() as db, Writer(db, fleet):
-        if db.reports.delete_one({"fleet": fleet, "report_date": report_date}).deleted_count == 0:
+    with open_store() as store:
+        if store.reports.delete_one({"fleet": fleet, "report_date": report_date}).deleted_count == 0:
             raise click.ClickException(
                 f"{fleet} has no report of {report_date}; 'driver-analytics reports list --fleet ID' lists them."
             )
-        _remove(db, _file_ids(db, _prefix(fleet, report_date)))
+        _remove(store, _file_ids(store, _prefix(fleet, report_date)))
     click.echo(f"{fleet}: the report of {report_date} is deleted.", err=True)
 
 
@@ -102,7 +100,7 @@ def due_date() -> str:
     return str(date - datetime.timedelta(date.weekday()))
 
 
-def build_report(db: Store, fleet: str, report_date: str, writer: Writer) -> Document:
+def build_report(store: Store, fleet: str, report_date: str) -> Document:
     """Build a report, which is there in one step once both of its files are, and return it (schema StoredReport)."""
     try:
         # Other commands start without what draws.
@@ -112,27 +110,26 @@ def build_report(db: Store, fleet: str, report_date: str, writer: Writer) -> Doc
         raise click.ClickException(
             f"Reports need {error.name}; install 'driver-analytics-api[reports]', or run 'make setup'."
         ) from None
-    _remove_leftovers(db, fleet)
-    gathering = Gathering(db, fleet, report_date)
-    total = db.drivers.count_documents({"fleet": fleet})
+    _remove_leftovers(store, fleet)
     key = {"fleet": fleet, "report_date": report_date}
-    with click.progressbar(length=total, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        file = _store(db, f"{_prefix(fleet, report_date)}csv", _csv(gathering, writer, bar))
-    writer.renew()
-    page = _store(db, f"{_prefix(fleet, report_date)}page", [make_page(gathering.figures)])
+    with store.snapshot() as session:
+        gathering = Gathering(store, session, fleet, report_date)
+        total = (store.fleets.find_one({"fleet": fleet}) or {"driver_count": 0})["driver_count"]
+        with click.progressbar(length=total, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+            file = _store(store, f"{_prefix(fleet, report_date)}csv", _csv(gathering, bar))
+    page = _store(store, f"{_prefix(fleet, report_date)}page", [make_page(gathering.figures)])
     report = {**key, "built_at": _now(), "drivers": gathering.figures.drivers, "csv": file, "page": page}
-    left = db.reports.find_one(key) or {}
+    left = store.reports.find_one(key) or {}
     ids = [left[name]["file_id"] for name in FILES if name in left]
-    db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, {"$set": {"metadata.left_at": _now()}})
-    db.reports.replace_one(key, report, upsert=True)
+    store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, {"$set": {"metadata.left_at": _now()}})
+    store.reports.replace_one(key, report, upsert=True)
     return report
 
 
-def _csv(gathering: Gathering, writer: Writer, bar: Any) -> Iterator[bytes]:
+def _csv(gathering: Gathering, bar: Any) -> Iterator[bytes]:
     """Yield the file's bytes, some rows at a time."""
     yield _lines([HEADER])
     for rows in gathering.rows():
-        writer.renew()
         yield _lines([list(map(_cell, row(*found))) for found in rows])
         bar.update(len(rows))
 
@@ -151,10 +148,10 @@ def _cell(value: Any) -> Any:
     return value
 
 
-def _store(db: Store, name: str, parts: Iterable[bytes]) -> Document:
+def _store(store: Store, name: str, parts: Iterable[bytes]) -> Document:
     """Write a file, and return where it is (schema StoredFile)."""
-    file_id, digest, size = f"{name}{SEPARATOR}{uuid.uuid4().hex}", hashlib.sha256(), 0
-    with GridFSBucket(db, BUCKET).open_upload_stream_with_id(file_id, name) as stream:
+    file_id, digest, size = f"{name}{SEPARATOR}{ObjectId()}", hashlib.sha256(), 0
+    with GridFSBucket(store.db, BUCKET).open_upload_stream_with_id(file_id, name) as stream:
         for part in parts:
             stream.write(part)
             digest.update(part)
@@ -162,26 +159,33 @@ def _store(db: Store, name: str, parts: Iterable[bytes]) -> Document:
     return {"file_id": file_id, "bytes": size, "digest": digest.hexdigest()}
 
 
-def _remove_leftovers(db: Store, fleet: str) -> None:
-    """Remove files that belong to no report: what a killed command left, and what was built anew a while ago."""
-    reports = db.reports.find({"fleet": fleet}, {"_id": 0, "csv": 1, "page": 1})
+def _remove_leftovers(store: Store, fleet: str) -> None:
+    """Remove files that belong to no report: what a killed command left, and what was replaced a while ago."""
+    reports = store.reports.find({"fleet": fleet}, {"_id": 0, "csv": 1, "page": 1})
     used = {report[name]["file_id"] for report in reports for name in FILES}
-    unused = _file_ids(db, _prefix(fleet)) - used
+    # Others may be building a report just now.
+    unused = {file_id for file_id in _file_ids(store, _prefix(fleet)) - used if _age_ms(file_id) > KEPT_MS}
     lately = {"_id": {"$in": list(unused)}, "metadata.left_at": {"$gt": _now() - KEPT_MS}}
-    _remove(db, unused - {file["_id"] for file in db[f"{BUCKET}.files"].find(lately, {"_id": 1})})
+    _remove(store, unused - {file["_id"] for file in store.db[f"{BUCKET}.files"].find(lately, {"_id": 1})})
 
 
-def _file_ids(db: Store, prefix: str) -> set[str]:
+def _age_ms(file_id: str) -> float:
+    return _now() - ObjectId(file_id.rpartition(SEPARATOR)[2]).generation_time.timestamp() * 1000
+
+
+def _file_ids(store: Store, prefix: str) -> set[str]:
     """Return the files whose ids begin with this, halves of files included. Indexes: (_id), (files_id, n)."""
     # What follows the separator is greater than it and less than the next character.
     between = {"$gte": prefix, "$lt": prefix[:-1] + chr(ord(SEPARATOR) + 1)}
-    files = db[f"{BUCKET}.files"].find({"_id": between}, {"_id": 1})
-    return {file["_id"] for file in files}.union(db[f"{BUCKET}.chunks"].distinct("files_id", {"files_id": between}))
+    files = store.db[f"{BUCKET}.files"].find({"_id": between}, {"_id": 1})
+    return {file["_id"] for file in files}.union(
+        store.db[f"{BUCKET}.chunks"].distinct("files_id", {"files_id": between})
+    )
 
 
-def _remove(db: Store, file_ids: set[str]) -> None:
-    db[f"{BUCKET}.files"].delete_many({"_id": {"$in": list(file_ids)}})
-    db[f"{BUCKET}.chunks"].delete_many({"files_id": {"$in": list(file_ids)}})
+def _remove(store: Store, file_ids: set[str]) -> None:
+    store.db[f"{BUCKET}.files"].delete_many({"_id": {"$in": list(file_ids)}})
+    store.db[f"{BUCKET}.chunks"].delete_many({"files_id": {"$in": list(file_ids)}})
 
 
 def _prefix(*words: str) -> str:

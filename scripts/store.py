@@ -85,7 +85,7 @@ def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
     except SYMPTOMS as error:
         if invalid := invalid_documents(store, fleet):
             raise click.ClickException(
-                f"The fleet {fleet} has documents that violate their schema; correct or delete them: {'; '.join(invalid)}"
+                f"Documents of the fleet {fleet} violate their schema; correct or delete them: {'; '.join(invalid)}"
             ) from error
         raise
 

@@ -12,16 +12,17 @@ import time_machine
 from click.testing import CliRunner, Result
 from pymongo import MongoClient
 from pymongo.database import Database
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 
 from app import create_app
 from app.config import Config
+from app.store import Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.cli import cli
 from scripts.embedded import NoMongod, embedded_mongod
 from scripts.keys import issue_key
+from scripts.materialize.drivers import write_drivers
+from scripts.materialize.trips import prepare_trip, write_trips
 from scripts.memory import memory_client
 from scripts.store import prepare
 
@@ -44,7 +45,7 @@ def mongod_uri(tmp_path_factory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def _prepared(mongod_uri) -> Iterator[Database]:
     with MongoClient(mongod_uri) as client:
-        prepare(client["test"])
+        prepare(Store.of(client["test"]))
         yield client["test"]
 
 
@@ -78,10 +79,11 @@ def load(db) -> Callable[..., None]:
     """Load documents in import format: `load(*trips, drivers=[...], fleet=...)`."""
 
     def load(*trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:
-        with writing(db, fleet):
-            load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
-            if trips:
-                load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips])
+        store = Store.of(db)
+        if drivers:
+            write_drivers(store, fleet, [{"fleet": fleet, **Driver().load(driver)} for driver in drivers])
+        if trips:
+            write_trips(store, fleet, [prepare_trip(fleet, ImportedTrip().load(trip)) for trip in trips])
 
     return load
 
@@ -97,7 +99,7 @@ class Service:
     def key(self, fleet: str) -> str:
         """Return a key of the fleet."""
         if fleet not in self._keys:
-            self._keys[fleet] = issue_key(self.db, fleet)
+            self._keys[fleet] = issue_key(Store.of(self.db), fleet)
         return self._keys[fleet]
 
     def get(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pymongo import MongoClient
 
+from app.store import Store
 from scripts.store import prepare
 
 COMMAND = Path(sys.executable).with_name("driver-analytics")
@@ -89,7 +90,7 @@ def serving(mongod_uri, data_dir, name, **settings):
     """Run the service as in production, two workers on a database of its own; yield both."""
     settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, "WEB_CONCURRENCY": "2", **settings}
     with MongoClient(mongod_uri) as client, Served(data_dir, **settings) as served:
-        prepare(client[name])
+        prepare(Store.of(client[name]))
         served.read(1)
         yield served, client[name]
         client.drop_database(name)

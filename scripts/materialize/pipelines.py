@@ -53,7 +53,7 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
 def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
     """Over `driver_days`: one document a driver who drove on the dates, `{"driver_id", "summary", "days"}`.
 
-    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries, oldest first. Index: (fleet, driver_id, date).
+    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries by date. Index: (fleet, driver_id, date).
     """
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},

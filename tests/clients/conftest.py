@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 from pymongo.database import Database
+from scripts.derive import writing
+from scripts.imports import load_drivers, load_trips
 
 from app import openapi_document
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.demo_fleet import make_drivers
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 from scripts.keys import issue_key
 from scripts.reports import build_report, due_date
 from scripts.store import prepare
