@@ -10,9 +10,8 @@ from bson import ObjectId
 from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
 
-from app.store import Document, Result, Store
-from app.store.drivers import get_profiles
-from app.store.pages import Page, first, renderer
+from app.store import Document, Result, Store, UnknownDrivers
+from app.store.pages import Page, Wanted, first, renderer
 from schemas.derive import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
@@ -20,9 +19,9 @@ MS_PER_HOUR = 3_600_000
 SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are stored as a fragment each, beside the summary form.
 PARTS = tuple(name for name in DETAIL if name not in SUMMARY)
-BY_DATE = [("date", ASCENDING)]
+BY_DATE = [("start_date", ASCENDING)]
 # All that the count needs stands in the index.
-CALENDAR = {"_id": 0, "date": 1, "trip_count": 1, "last_trip_end": 1, "version": 1}
+CALENDAR = {"_id": 0, "start_date": 1, "trip_count": 1, "last_trip_end": 1, "version": 1}
 # More than six months have: all come with the first reply.
 MAX_DAYS = 200
 # One trip has a trip_id, and its index holds no times.
@@ -38,42 +37,44 @@ def visible_until(processing_delay_hours: float) -> int:
 
 
 def find_driver_trips(
-    store: Store, fleet: str, driver_id: str, *, start_date: str, ended_by: int, page: int, limit: int, fields: Fields
+    store: Store, fleet: str, driver_id: str, *, start_date: str, ended_by: int, page: int, limit: int, wanted: Wanted
 ) -> Result:
-    """Return the `fields` of a page of a driver's trips, in summary form, oldest first.
+    """Return a page of a driver's trips, in summary form, oldest first.
 
     These are the trips that started on `start_date` or later and had ended by `ended_by` (epoch ms). Counts trips by
-    day, then reads only the days on the page. Index: driver_days (fleet, driver_id, date, ...). Raises UnknownDrivers.
+    day, then reads only the days on the page. Index: driver_periods (fleet, period, driver_id, start_date, ...).
+    Raises UnknownDrivers.
     """
-    wanted, rows = Page(page, limit), list[str]()
-    match = {"fleet": fleet, "driver_id": driver_id, "date": {"$gte": start_date}}
+    asked, rows = Page(page, limit), list[str]()
+    of_driver = {"fleet": fleet, "driver_id": driver_id}
+    match = {**of_driver, "period": "day", "start_date": {"$gte": start_date}}
     with store.snapshot() as session:
 
         def find_days(projection: Document, where: Document = match, **bounds: int) -> list[Document]:
-            days = store.driver_days.find(
+            days = store.driver_periods.find(
                 where, projection, sort=BY_DATE, batch_size=MAX_DAYS, session=session, **bounds
             )
             return list(days)
 
         days, visible = find_days(CALENDAR), dict[str, int]()
-        if not days:
-            get_profiles(store, fleet, [driver_id], session, rendered=False)
+        if not days and not find_days({"_id": 1}, {**of_driver, "period": "all"}):
+            raise UnknownDrivers([driver_id])
         # Of most days all trips are visible; of the others, the trips are counted.
-        if unsettled := [day["date"] for day in days if day["last_trip_end"] > ended_by]:
-            ends = find_days({"_id": 0, "date": 1, "trip_ends": 1}, {**match, "date": {"$in": unsettled}})
-            visible = {day["date"]: sum(end <= ended_by for end in day["trip_ends"]) for day in ends}
-        counts = [visible.get(day["date"], int(day["trip_count"])) for day in days]
+        if unsettled := [day["start_date"] for day in days if day["last_trip_end"] > ended_by]:
+            ends = find_days({"_id": 0, "start_date": 1, "trip_ends": 1}, {**match, "start_date": {"$in": unsettled}})
+            visible = {day["start_date"]: sum(end <= ended_by for end in day["trip_ends"]) for day in ends}
+        counts = [visible.get(day["start_date"], int(day["trip_count"])) for day in days]
         before = list(itertools.accumulate(counts, initial=0))
-        if "trips" in fields and wanted.skip < before[-1]:
-            begin, end = bisect_right(before, wanted.skip) - 1, bisect_left(before, wanted.skip + limit)
+        if wanted.content and "trips" in wanted.fields and asked.skip < before[-1]:
+            begin, end = bisect_right(before, asked.skip) - 1, bisect_left(before, asked.skip + limit)
             found = find_days({"_id": 0, "trips": 1, "trip_ends": 1}, skip=begin, limit=end - begin)
             rows = [
                 row for day in found for row, at in zip(day["trips"], day["trip_ends"], strict=True) if at <= ended_by
             ]
-            rows = rows[wanted.skip - before[begin] :][:limit]
+            rows = rows[asked.skip - before[begin] :][:limit]
     version = "".join([str(before[-1]), *(day["version"] for day in days)])
-    records = list(map(renderer(fields.get("trips"), SUMMARY), rows))
-    return Result(version, wanted.content(fields, before[-1], {"trips": records}))
+    records = list(map(renderer(wanted.fields.get("trips"), SUMMARY), rows))
+    return Result(version, asked.content(wanted.fields, before[-1], {"trips": records}))
 
 
 def find_trips(
@@ -85,30 +86,29 @@ def find_trips(
     ended_by: int,
     page: int,
     limit: int,
-    fields: Fields,
+    wanted: Wanted,
 ) -> Result:
-    """Return the `fields` of a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
+    """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
-    Only trips that had ended by `ended_by` (epoch ms). Reads no fragment that `fields` leaves out. Indexes:
+    Only trips that had ended by `ended_by` (epoch ms). Reads no fragment that a mask leaves out. Indexes:
     trip_details (fleet, trip_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
     """
-    wanted, trip_fields = Page(page, limit), fields.get("trips") or {}
+    asked, fields = Page(page, limit), wanted.fields.get("trips")
     match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
-    projection = {"_id": 0, "version": 1, **dict.fromkeys(_parts(trip_fields), 1)}
+    bounds: dict[str, Any] = {"sort": ORDER[filter_param], "skip": asked.skip, "limit": limit}
+    trips = list[Document]()
     with store.snapshot() as session:
-        trips = list(
-            store.trip_details.find(
-                match, projection, sort=ORDER[filter_param], skip=wanted.skip, limit=limit, session=session
-            )
-        )
+        if fields is not None:
+            projection = {"_id": 0, "version": 1} | wanted.projection(*_parts(fields))
+            trips = list(store.trip_details.find(match, projection, session=session, **bounds))
         # A page that is not full is the last one.
-        if 0 < len(trips) < limit or (page == 1 and not trips):
-            count = wanted.skip + len(trips)
+        if 0 < len(trips) < limit or (page == 1 and fields is not None and not trips):
+            count = asked.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session)
     version = "".join([str(count), *(trip["version"] for trip in trips)])
-    records = list(map(_trip_renderer(trip_fields), trips))
-    return Result(version, wanted.content(fields, count, {"trips": records}))
+    records = list(map(_trip_renderer(fields or {}), trips)) if wanted.content else []
+    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
 
 
 def _parts(fields: Fields) -> Sequence[str]:

@@ -9,9 +9,10 @@ from pymongo import ASCENDING, DeleteMany, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
+from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from scripts.materialize.dates import Day, midnight
-from scripts.materialize.documents import WEEK, make_trip_detail
-from scripts.materialize.fleets import count_again
+from scripts.materialize.documents import make_trip_detail
+from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.update import update, write
 
 T = TypeVar("T")
@@ -19,8 +20,6 @@ T = TypeVar("T")
 TRIPS, DAYS = 100, 500
 # Replies so small that a cursor is not idle for long.
 BATCH_SIZE = 1_000
-# A driver without a day.
-NO_DATE = ""
 
 
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
@@ -38,7 +37,7 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
         touched, drivers = [day for day in days if day.date], {day.driver_id for day in days}
         write(store, fleet, lambda session, days=touched, ids=drivers: update(store, session, fleet, days, ids))  # type: ignore[misc]
         yield len(touched)
-    write(store, fleet, lambda session: count_again(store, session, fleet))
+    write(store, fleet, lambda session: rebuild_list(store, session, fleet))
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -65,26 +64,27 @@ def orphans(store: Store, fleet: str) -> Iterator[Document]:
 
 
 def known_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
-    """Yield, by driver and date, the days from a date on that read models know, and every driver with NO_DATE.
+    """Yield, by driver and date, the days from a date on that read models know, and every driver with ANY_DATE.
 
     A week counts as its Monday.
     """
-    match = {"fleet": fleet}
-    streams = [_listed(collection, match, "date") for collection in (store.trip_details, store.driver_days)]
-    # Of one period, so that the index gives the order.
-    streams.append(_listed(store.driver_periods, {**match, "period": WEEK}, "start_date"))
-    streams += [_listed(collection, match) for collection in (store.drivers, store.driver_profiles)]
+    of_fleet = {"fleet": fleet}
+    periods = [{**of_fleet, "period": name} for name in (DAY.name, WEEK.name, PROFILE)]
+    streams = [
+        _listed(store.drivers, of_fleet, "driver_id"),
+        _listed(store.trip_details, of_fleet, "driver_id", "date"),
+        *(_listed(store.driver_periods, match, "driver_id", "start_date") for match in periods),
+    ]
     for day, _ in itertools.groupby(heapq.merge(*streams)):
-        if day.date == NO_DATE or day.date >= since:
+        if day.date == ANY_DATE or day.date >= since:
             yield day
 
 
-def _listed(collection: Documents, match: Document, date: str | None = None) -> Iterator[Day]:
-    names = ["driver_id", *([date] if date else [])]
+def _listed(collection: Documents, match: Document, driver_id: str, date: str | None = None) -> Iterator[Day]:
+    names = [driver_id, *([date] if date else [])]
     order = [(name, ASCENDING) for name in names]
-    wanted = {"_id": 0, **dict.fromkeys(names, 1)}
-    for found in collection.find(match, wanted, sort=order, batch_size=BATCH_SIZE):
-        yield Day(found["driver_id"], found[date] if date else NO_DATE)
+    for found in collection.find(match, {"_id": 0, **dict.fromkeys(names, 1)}, sort=order, batch_size=BATCH_SIZE):
+        yield Day(found[driver_id], found[date] if date else ANY_DATE)
 
 
 def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Document]) -> None:

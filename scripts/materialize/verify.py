@@ -6,7 +6,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
 from scripts.materialize.documents import KEYS, Built, Key, make_trip_detail
-from scripts.materialize.fleets import counts_differ
+from scripts.materialize.fleet_drivers import list_differs
 from scripts.materialize.rebuild import DAYS, TRIPS, batches, known_days, orphans, trip_ids_of
 from scripts.materialize.update import stages
 
@@ -26,12 +26,12 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
         with store.snapshot() as session:
             differences = [
                 difference
-                for collection, keys, due in stages(store, session, fleet, touched, drivers)
-                for difference in _differences(collection, session, fleet, keys, due)
+                for _, keys, due in stages(store, session, fleet, touched, drivers)
+                for difference in _differences(store.driver_periods, session, fleet, keys, due)
             ]
         yield len(touched), differences
     with store.snapshot() as session:
-        yield 0, ["fleets: the bookmarks differ from the drivers"] if counts_differ(store, session, fleet) else []
+        yield 0, ["fleet_drivers: the list differs from the drivers"] if list_differs(store, session, fleet) else []
 
 
 def _wrong_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> Iterator[str]:
