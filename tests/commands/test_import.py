@@ -142,12 +142,16 @@ def trip_ids(db, **match):
 
 
 def dates_driven(db):
-    return {(day["driver_id"], day["date"]): day["trip_count"] for day in db.driver_days.find({})}
+    return {(day["driver_id"], day["start_date"]): day["trip_count"] for day in days(db)}
+
+
+def days(db):
+    return db.driver_periods.find({"period": "day"})
 
 
 def profiles(db):
     """Return the drivers as they are served."""
-    return {profile["driver_id"]: json.loads(profile["json"]) for profile in db.driver_profiles.find({})}
+    return {profile["driver_id"]: json.loads(profile["json"]) for profile in db.driver_periods.find({"period": "all"})}
 
 
 def travel_dates(db, driver_id="d1"):
@@ -655,7 +659,7 @@ def test_loading_files_twice_changes_nothing(load_file, write_lines, mongod):
     load_file(trips)
     load_file(drivers, "drivers")
     assert everything(mongod) == once
-    assert [len(once[name]) for name in ("drivers", "trips", "driver_profiles", "driver_days")] == [2, 7, 5, 4]
+    assert [len(once[name]) for name in ("drivers", "trips", "driver_periods")] == [2, 7, 5 + 4 + 4]
 
 
 @pytest.fixture(params=["one batch", "a batch a line", "an import a line"])
@@ -677,7 +681,7 @@ def load_lines(request, load_file, write_lines, monkeypatch):
 def test_a_later_line_of_a_trip_replaces_an_earlier_one(load_lines, mongod):
     load_lines(*(make_trip(trip_id="t1", distance_miles=miles) for miles in (1.0, 2.0, 3.0)), make_trip(trip_id="t2"))
     assert [trip["distance_miles"] for trip in mongod.trips.find({"trip_id": "t1"})] == [3.0]
-    assert [day["summary"]["distance_miles"] for day in mongod.driver_days.find({})] == [13.0]
+    assert [day["summary"]["distance_miles"] for day in days(mongod)] == [13.0]
 
 
 def test_a_later_line_of_a_driver_replaces_an_earlier_one_whole(load_lines, mongod):
