@@ -46,17 +46,19 @@ def update_list(store: Store, session: ClientSession, fleet: str, changes: Chang
     for index, block in enumerate(blocks):
         if index not in changes_of:
             if block["position"] != position:
-                writes.append(UpdateOne({"_id": block["_id"]}, {"$set": {"position": position}}))
+                writes.append(UpdateOne({"fleet": fleet, "_id": block["_id"]}, {"$set": {"position": position}}))
             position += block["driver_count"]
             continue
         made = list(_changed(store, session, fleet, block, changes_of[index]))
         if not made:
-            writes.append(DeleteOne({"_id": block["_id"]}))
+            writes.append(DeleteOne({"fleet": fleet, "_id": block["_id"]}))
         for part in made:
-            writes.append(ReplaceOne({"_id": part["_id"]}, {**part, "position": position}, upsert=True))
+            key = {"fleet": fleet, "_id": part["_id"]}
+            writes.append(ReplaceOne(key, {**part, "position": position}, upsert=True))
             position += part["driver_count"]
     store.fleet_drivers.bulk_write(writes, session=session)
-    store.fleet_drivers.update_one({"_id": fleet}, {"$set": {"driver_count": position}}, session=session)
+    total = {"fleet": fleet, "_id": fleet}
+    store.fleet_drivers.update_one(total, {"$set": {"driver_count": position}}, session=session)
 
 
 def rebuild_list(store: Store, session: ClientSession, fleet: str) -> None:
@@ -90,7 +92,8 @@ def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tupl
 
 def _changed(store: Store, session: ClientSession, fleet: str, block: Document, changes: Changes) -> Iterator[Document]:
     """Yield what a block becomes with these changes: none, one or several, without positions."""
-    stored = store.fleet_drivers.find_one({"_id": block["_id"]}, {"drivers": 1}, session=session)
+    match = {"fleet": fleet, "_id": block["_id"]}
+    stored = store.fleet_drivers.find_one(match, {"drivers": 1}, session=session)
     rows = {orjson.loads(row)["driver_id"]: row for row in (stored or {"drivers": []})["drivers"]} | dict(changes)
     left = sorted((driver_id, row) for driver_id, row in rows.items() if row is not None)
     size = BLOCK if len(left) <= BLOCK else NEW_BLOCK
