@@ -4,14 +4,16 @@ import itertools
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bson import ObjectId
 from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
+from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.pages import Page, Wanted, first, renderer
+from app.store.summaries import DAY, PROFILE
 from schemas.derive import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
@@ -22,6 +24,7 @@ PARTS = tuple(name for name in DETAIL if name not in SUMMARY)
 BY_DATE = [("start_date", ASCENDING)]
 # All that the count needs stands in the index.
 CALENDAR = {"_id": 0, "start_date": 1, "trip_count": 1, "last_trip_end": 1, "version": 1}
+ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than six months have: all come with the first reply.
 MAX_DAYS = 200
 # One trip has a trip_id, and its index holds no times.
@@ -46,35 +49,53 @@ def find_driver_trips(
     Raises UnknownDrivers.
     """
     asked, rows = Page(page, limit), list[str]()
-    of_driver = {"fleet": fleet, "driver_id": driver_id}
-    match = {**of_driver, "period": "day", "start_date": {"$gte": start_date}}
     with store.snapshot() as session:
-
-        def find_days(projection: Document, where: Document = match, **bounds: int) -> list[Document]:
-            days = store.driver_periods.find(
-                where, projection, sort=BY_DATE, batch_size=MAX_DAYS, session=session, **bounds
-            )
-            return list(days)
-
-        days, visible = find_days(CALENDAR), dict[str, int]()
-        if not days and not find_days({"_id": 1}, {**of_driver, "period": "all"}):
+        driver = _DriverDays(store, session, {"fleet": fleet, "driver_id": driver_id}, start_date)
+        days = driver.find(CALENDAR)
+        if not days and not driver.exists():
             raise UnknownDrivers([driver_id])
-        # Of most days all trips are visible; of the others, the trips are counted.
-        if unsettled := [day["start_date"] for day in days if day["last_trip_end"] > ended_by]:
-            ends = find_days({"_id": 0, "start_date": 1, "trip_ends": 1}, {**match, "start_date": {"$in": unsettled}})
-            visible = {day["start_date"]: sum(end <= ended_by for end in day["trip_ends"]) for day in ends}
-        counts = [visible.get(day["start_date"], int(day["trip_count"])) for day in days]
+        counts: list[int] = [day["trip_count"] for day in days]
+        # Of most days all trips are visible; of the others they are counted.
+        unsettled = [day["start_date"] for day in days if day["last_trip_end"] > ended_by]
+        ends = {day["start_date"]: day["trip_ends"] for day in driver.find(ENDS, unsettled)} if unsettled else {}
+        for index, day in enumerate(days if unsettled else ()):
+            if day["start_date"] in ends:
+                counts[index] = sum(end <= ended_by for end in ends[day["start_date"]])
         before = list(itertools.accumulate(counts, initial=0))
-        if wanted.content and "trips" in wanted.fields and asked.skip < before[-1]:
-            begin, end = bisect_right(before, asked.skip) - 1, bisect_left(before, asked.skip + limit)
-            found = find_days({"_id": 0, "trips": 1, "trip_ends": 1}, skip=begin, limit=end - begin)
-            rows = [
-                row for day in found for row, at in zip(day["trips"], day["trip_ends"], strict=True) if at <= ended_by
-            ]
-            rows = rows[asked.skip - before[begin] :][:limit]
-    version = "".join([str(before[-1]), *(day["version"] for day in days)])
+        count = before[-1]
+        if wanted.content and "trips" in wanted.fields and asked.skip < count:
+            first_day, past = bisect_right(before, asked.skip) - 1, bisect_left(before, asked.skip + limit)
+            for day in driver.find(TRIPS, skip=first_day, limit=past - first_day):
+                at = ends.get(day["start_date"], ())
+                rows += (
+                    [row for row, end in zip(day["trips"], at, strict=True) if end <= ended_by] if at else day["trips"]
+                )
+            rows = rows[asked.skip - before[first_day] :][:limit]
+    version = "".join([str(count), *(day["version"] for day in days)])
     records = list(map(renderer(wanted.fields.get("trips"), SUMMARY), rows))
-    return Result(version, asked.content(wanted.fields, before[-1], {"trips": records}))
+    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
+
+
+class _DriverDays(NamedTuple):
+    """The days of a driver from a date on, as a session sees them."""
+
+    store: Store
+    session: ClientSession
+    match: Document
+    start_date: str
+
+    def find(
+        self, projection: Document, dates: list[str] | None = None, *, skip: int = 0, limit: int = 0
+    ) -> list[Document]:
+        """Return days, or those of some dates, by date."""
+        match = {**self.match, "period": DAY.name, "start_date": {"$in": dates} if dates else {"$gte": self.start_date}}
+        bounds: dict[str, Any] = {"sort": BY_DATE, "skip": skip, "limit": limit, "batch_size": MAX_DAYS}
+        return list(self.store.driver_periods.find(match, projection, session=self.session, **bounds))
+
+    def exists(self) -> bool:
+        """Return whether there is such a driver."""
+        match = {**self.match, "period": PROFILE}
+        return first(self.store.driver_periods.find(match, {"_id": 1}, limit=1, session=self.session)) is not None
 
 
 def find_trips(

@@ -42,6 +42,10 @@ def update_list(store: Store, session: ClientSession, fleet: str, changes: Chang
     changes_of: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
     for driver_id, text in changes.items():
         changes_of[max(0, bisect_right(firsts, driver_id) - 1)][driver_id] = text
+    match = {"fleet": fleet, "_id": {"$in": [blocks[index]["_id"] for index in changes_of]}}
+    rows_of = {
+        block["_id"]: block["drivers"] for block in store.fleet_drivers.find(match, {"drivers": 1}, session=session)
+    }
     writes, position = list[Write](), 0
     for index, block in enumerate(blocks):
         if index not in changes_of:
@@ -49,7 +53,7 @@ def update_list(store: Store, session: ClientSession, fleet: str, changes: Chang
                 writes.append(UpdateOne({"fleet": fleet, "_id": block["_id"]}, {"$set": {"position": position}}))
             position += block["driver_count"]
             continue
-        made = list(_changed(store, session, fleet, block, changes_of[index]))
+        made = list(_changed(fleet, block["_id"], rows_of.get(block["_id"], []), changes_of[index]))
         if not made:
             writes.append(DeleteOne({"fleet": fleet, "_id": block["_id"]}))
         for part in made:
@@ -90,15 +94,13 @@ def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tupl
         yield profile["driver_id"], profile["json"]
 
 
-def _changed(store: Store, session: ClientSession, fleet: str, block: Document, changes: Changes) -> Iterator[Document]:
-    """Yield what a block becomes with these changes: none, one or several, without positions."""
-    match = {"fleet": fleet, "_id": block["_id"]}
-    stored = store.fleet_drivers.find_one(match, {"drivers": 1}, session=session)
-    rows = {orjson.loads(row)["driver_id"]: row for row in (stored or {"drivers": []})["drivers"]} | dict(changes)
-    left = sorted((driver_id, row) for driver_id, row in rows.items() if row is not None)
+def _changed(fleet: str, _id: ObjectId, rows: list[str], changes: Changes) -> Iterator[Document]:
+    """Yield what a block of these rows becomes with changes: none, one or several, without positions."""
+    drivers = {orjson.loads(row)["driver_id"]: row for row in rows} | dict(changes)
+    left = sorted((driver_id, row) for driver_id, row in drivers.items() if row is not None)
     size = BLOCK if len(left) <= BLOCK else NEW_BLOCK
     for start in range(0, len(left), size):
-        yield _block(ObjectId() if start else block["_id"], fleet, left[start : start + size])
+        yield _block(ObjectId() if start else _id, fleet, left[start : start + size])
 
 
 def _block(_id: ObjectId, fleet: str, drivers: list[tuple[str, str]]) -> Document:
