@@ -51,16 +51,19 @@ def write(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
 
 def update(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
-) -> None:
+) -> int:
     """Bring the read models of days, of their drivers and of other drivers in line with the trips and drivers.
 
-    The days' `trip_details` and the drivers' source documents must be written.
+    The days' `trip_details` and the drivers' source documents must be written. Returns how many of the days have trips.
     """
+    count = 0
     for kind, keys, due in stages(store, session, fleet, days, driver_ids):
         if kind is PROFILE:
             _replace_profiles(store, session, fleet, keys, due)
         else:
             _replace(store, session, fleet, keys, due)
+        count += len(due) if kind is DAY.name else 0
+    return count
 
 
 def stages(
