@@ -26,7 +26,7 @@ BATCH_SIZE = 1_000
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
     """Write the read models of the days from the date `since` on, and of all drivers.
 
-    Each step is a transaction. Yields, after each, how many days it wrote.
+    Each step is a transaction. Yields, after each, how many days with trips it wrote.
     """
     for details in batches(orphans(store, fleet), TRIPS):
         write(store, fleet, partial(_delete_orphans, store, details=details))
@@ -36,8 +36,7 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
         yield 0
     for days in batches(known_days(store, fleet, since), DAYS):
         dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
-        write(store, fleet, partial(update, store, fleet=fleet, days=dated, driver_ids=drivers))
-        yield len(dated)
+        yield write(store, fleet, partial(update, store, fleet=fleet, days=dated, driver_ids=drivers))
     write(store, fleet, partial(rebuild_list, store, fleet=fleet))
 
 
