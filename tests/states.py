@@ -1,16 +1,19 @@
 """Batches of the fleet f1, and the states that the store is in after them."""
 
+import contextlib
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import bson
+from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.materialize.drivers import write_drivers
+from scripts.materialize.fleets import lock
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.materialize.verify import verify_fleet
 
@@ -66,3 +69,11 @@ def empty(db: Database) -> None:
     """Delete all documents of the store."""
     for name in COLLECTIONS:
         db[name].delete_many({})
+
+
+@contextlib.contextmanager
+def locked(db: Database) -> Iterator[ClientSession]:
+    """Hold the fleet locked in a transaction, as one that writes to it does."""
+    with db.client.start_session() as session, session.start_transaction():
+        lock(Store.of(db), session, FLEET)
+        yield session

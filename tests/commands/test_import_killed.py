@@ -9,7 +9,6 @@ from pymongo.monitoring import CommandListener
 
 from app.store import Store
 from schemas.trip import ImportedTrip
-from scripts.materialize.fleets import lock
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import prepare_trip, write_trips
 from tests.factories import make_driver, make_trip
@@ -23,7 +22,17 @@ from tests.imports import (
     wait_killed,
     write_file,
 )
-from tests.states import FLEET, Batch, batches_of, differences, empty, state_of, states_after, write_batches
+from tests.states import (
+    FLEET,
+    Batch,
+    batches_of,
+    differences,
+    empty,
+    locked,
+    state_of,
+    states_after,
+    write_batches,
+)
 
 TRIPS = make_trips(4 * BATCH_LINES)
 DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]
@@ -154,9 +163,8 @@ def test_a_rebuild_that_stops_before_any_command_is_finished_by_the_next_one(mon
 
 @pytest.fixture
 def held(mongod):
-    """A transaction that has locked the fleet f1."""
-    with mongod.client.start_session() as session, session.start_transaction():
-        lock(Store.of(mongod), session, FLEET)
+    """The session of a transaction that has locked the fleet f1."""
+    with locked(mongod) as session:
         yield session
 
 
