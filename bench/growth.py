@@ -77,7 +77,7 @@ def _load(record: dict[str, Any], mongod: Server, name: str, parts: list[tuple[A
         took.append([count, *imported])
     for file in (drivers_file, trips_file):
         file.unlink(missing_ok=True)
-    record[name] = {"key": data.issue_key(name), "imports": took}
+    record[name] = {"key": data.issue_key(name, mongod), "imports": took}
 
 
 def cells(
