@@ -79,6 +79,7 @@ def _measure(plan: Plan, shape: fleet.Shape, folder: str, *, keep: bool) -> tupl
             click.echo("importing ...")
             took = data.import_files(FLEET, drivers, trips, mongod)
             click.echo(f"imported in {took.seconds:.0f} s: {took.cpu:.0f} s CPU, {took.mongod_cpu:.0f} s of mongod")
+            data.index_for_peers(mongod)
             record["key"] = data.issue_key(FLEET, mongod)
         run = stack.enter_context(contextlib.ExitStack())
         started = Run(run, plan, record["key"], shape, base)

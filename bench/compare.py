@@ -1,7 +1,7 @@
 """`python -m bench.compare OTHER`: this checkout's service beside that of another one, on the same files, in turns.
 
-Of the other checkout only the command line and the HTTP API are used; it needs a `.venv` of its own (`make setup`). Each
-has its own `mongod`, and both share a Redis.
+Of the other checkout only the command line and the HTTP API are used; it needs a `.venv` of its own (`make setup`).
+Each has its own `mongod`, and both share a Redis.
 """
 
 import contextlib
@@ -34,6 +34,7 @@ from bench.servers import (
 )
 from scripts.embedded import REPLICA_SET_OPTIONS
 
+CONNECTIONS = 8
 # The requests of a row of bench.rows, with a field mask or none.
 ROWS = {
     "drivers": ("drivers", None),
@@ -59,63 +60,60 @@ class Side(NamedTuple):
     requests: dict[str, list[Request]]
 
 
+class Load(NamedTuple):
+    """What both get: files of drivers and trips, their shape, and the date that they count back from."""
+
+    drivers: Path
+    trips: Path
+    shape: fleet.Shape
+    base: datetime.date
+    keep: bool
+
+
 @click.command()
 @click.argument("other", type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path))
 @click.option("--rounds", default=5, show_default=True, help="Turns that both get in each row.")
 @click.option("--seconds", default=2, show_default=True, help="Length of a turn, in seconds.")
-@click.option("--connections", default=8, show_default=True, help="Connections of wrk.")
 @click.option("--rows", "chosen", multiple=True, type=click.Choice(list(ROWS)), help="Only this row; may be repeated.")
 @click.option("--scale", default=1.0, show_default=True, help="Multiplies the drivers, 200.")
 @click.option("--keep-data", is_flag=True, help="Use what was loaded today, even by other code.")
-@click.option("--other-standalone", is_flag=True, help="Run the other one's mongod by itself, not as a replica set.")
+@click.option("--standalone", is_flag=True, help="Run the other one's mongod by itself, not as a replica set.")
 def main(
-    other: Path,
-    rounds: int,
-    seconds: int,
-    connections: int,
-    chosen: tuple[str, ...],
-    scale: float,
-    keep_data: bool,
-    other_standalone: bool,
+    other: Path, rounds: int, seconds: int, chosen: tuple[str, ...], scale: float, keep_data: bool, standalone: bool
 ) -> None:
     """Measure this checkout's service beside that of another checkout."""
     shape, base = fleet.Shape(drivers=round(200 * scale)), fleet.today()
+    load = Load(*data.make_files("compare", shape, base), shape, base, keep_data)
     exit_on_sigterm()
     try:
-        with contextlib.ExitStack() as stack:
-            files = data.make_files("compare", shape, base)
-            redis = stack.enter_context(redis_server())
-            alone = other_standalone
-            sides = [
-                stack.enter_context(_side(number, checkout, files, shape, base, keep=keep_data, alone=alone and number))
-                for number, checkout in enumerate((ROOT, other))
-            ]
-            _check(*sides)
-            samples = _samples(sides, redis, chosen or tuple(ROWS), rounds, seconds, connections)
+        with (
+            redis_server() as redis,
+            _side("this", ROOT, load, 1, REPLICA_SET_OPTIONS) as one,
+            _side("other", other, load, 2, () if standalone else REPLICA_SET_OPTIONS) as two,
+        ):
+            _check(one, two)
+            samples = _samples((one, two), redis, chosen or tuple(ROWS), rounds, seconds)
     except Failed as error:
         raise click.ClickException(str(error)) from None
-    click.echo(f"this: {ROOT}\nother: {other}{', mongod standalone' if other_standalone else ''}\n")
-    click.echo(_import_table(sides, shape.drivers * shape.days * shape.trips_a_day))
-    click.echo(f"\nMedians of {rounds} rounds of {seconds} s at {connections} connections; ratios are this ÷ other.\n")
+    click.echo(f"this: {ROOT}\nother: {other}{', its mongod standalone' if standalone else ''}\n")
+    click.echo(_import_table((one, two), shape.drivers * shape.days * shape.trips_a_day))
+    click.echo(f"\nMedians of {rounds} rounds of {seconds} s at {CONNECTIONS} connections; ÷ is this ÷ other.\n")
     click.echo(_table(samples))
 
 
 @contextlib.contextmanager
-def _side(
-    number: int, checkout: Path, files: Any, shape: fleet.Shape, base: datetime.date, *, keep: bool, alone: Any
-) -> Iterator[Side]:
+def _side(name: str, checkout: Path, load: Load, number: int, options: Sequence[str]) -> Iterator[Side]:
     """Load the files with a checkout's import, and run its service on them."""
-    name, fits = ("this", "other")[number], {"shape": list(shape), "alone": bool(alone)}
-    server = {"port": MONGOD_PORT + 1 + number, "options": () if alone else REPLICA_SET_OPTIONS}
-    with data.folder(f"compare-{name}", fits, keep=keep, checkout=checkout, **server) as (mongod, record):
+    fits = {"shape": list(load.shape), "options": list(options)}
+    server = {"port": MONGOD_PORT + number, "options": options}
+    with data.folder(f"compare-{name}", fits, keep=load.keep, checkout=checkout, **server) as (mongod, record):
         if "key" not in record:
-            click.echo(f"importing with {checkout} ...")
-            record["imported"] = data.import_files(FLEET, *files, mongod, checkout)
+            click.echo(f"importing with {checkout} ...", err=True)
+            record["imported"] = data.import_files(FLEET, load.drivers, load.trips, mongod, checkout)
             record["key"] = data.issue_key(FLEET, mongod, checkout)
-        env = environment(mongod.port, checkout)
-        words, port = command("serve", checkout=checkout), HTTP_PORT + 20 + number
-        with workers(f"service-{name}", words, port, PING, env, checkout) as service:
-            requests = {row: _requests(service, row, record["key"], shape, base) for row in ROWS}
+        words, env = command("serve", checkout=checkout), environment(mongod.port, checkout)
+        with workers(f"service-{name}", words, HTTP_PORT + 20 + number, PING, env, checkout) as service:
+            requests = {row: _requests(service, row, record["key"], load.shape, load.base) for row in ROWS}
             yield Side(name, mongod, service, data.Imported(*record["imported"]), requests)
 
 
@@ -141,7 +139,7 @@ def _content(answer: Answer) -> Any:
 
 
 def _samples(
-    sides: Sequence[Side], redis: Server, chosen: Sequence[str], rounds: int, seconds: int, connections: int
+    sides: Sequence[Side], redis: Server, chosen: Sequence[str], rounds: int, seconds: int
 ) -> dict[tuple[str, str], list[Sample]]:
     samples: dict[tuple[str, str], list[Sample]] = defaultdict(list)
     for number in range(-1, rounds):
@@ -149,7 +147,7 @@ def _samples(
             for side in rotated(sides, number):
                 file = write_requests(f"compare-{side.name}-{row}", side.requests[row])
                 length = seconds if number >= 0 else WARM_UP_SECONDS
-                sample = measure(side.service, (side.mongod, redis), file, connections, length)
+                sample = measure(side.service, (side.mongod, redis), file, CONNECTIONS, length)
                 if number >= 0:
                     samples[row, side.name].append(sample)
         click.echo(f"round {number + 1} of {rounds} done", err=True)
@@ -161,13 +159,13 @@ def _table(samples: dict[tuple[str, str], list[Sample]]) -> str:
     for row in dict.fromkeys(row for row, _ in samples):
         pairs = list(zip(samples[row, "this"], samples[row, "other"], strict=True))
         cells = []
-        for value in (lambda s: s.cpu_ms, lambda s: s.mongod_ms, lambda s: s.cpu_ms + s.mongod_ms, report.per_second):
-            cells += [_number(median(map(value, side))) for side in zip(*pairs, strict=True)]
-            cells.append(_number(median(value(one) / value(other) if value(other) else 1.0 for one, other in pairs)))
+        for value in (report.cpu, lambda sample: sample.mongod_ms, report.all_cpu, report.per_second):
+            both = [(value(one), value(other)) for one, other in pairs]
+            ratios = [one / other if other else 1.0 for one, other in both]
+            cells += [report.number_of(median(column)) for column in (*zip(*both, strict=True), ratios)]
         lines.append([row, *cells])
-    heads = [
-        f"{what}, {which}" for what in ("CPU ms", "mongod ms", "both", "req/s") for which in ("this", "other", "÷")
-    ]
+    measures = ("CPU ms", "mongod ms", "both", "req/s")
+    heads = [f"{measure}, {which}" for measure in measures for which in ("this", "other", "÷")]
     return report.table(["row", *heads], lines)
 
 
@@ -178,10 +176,6 @@ def _import_table(sides: Sequence[Side], trips: int) -> str:
         for took in [side.imported]
     ]
     return report.table(["import", "trips/s", "CPU ms a trip", "mongod ms a trip"], lines)
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.2f}"
 
 
 if __name__ == "__main__":

@@ -14,12 +14,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+from pymongo import ASCENDING, MongoClient
 
+from app.store import Document
 from bench import fleet
-from bench.servers import DATA, ROOT, Failed, Server, command, environment, mongod
+from bench.servers import DATA, DATABASE, ROOT, Failed, Server, command, environment, mongod, mongodb_uri
 
 SOURCES = ("app", "schemas", "scripts", "bench/fleet.py")
 RECORD = "loaded.json"
+# What a service needs that lists trips from the sources, as the floor and the peers do.
+PEERS_INDEX = [(name, ASCENDING) for name in ("fleet", "driver_id", "trip_start_time", "trip_id", "trip_end_time")]
 
 
 class Imported(NamedTuple):
@@ -46,8 +50,8 @@ def folder(
 ) -> Iterator[tuple[Server, dict[str, Any]]]:
     """Run mongod on the data folder of a name, emptied unless it `fits` and is of today and of the code as it stands.
 
-    Gives mongod, started with the options `server`, and the record of what is loaded, to which the caller adds. With `keep`
-    other code's data will do.
+    Gives mongod, started with the options `server`, and the record of what is loaded, to which the caller adds. With
+    `keep` other code's data will do.
     """
     path, made_by = DATA / name, digest(checkout)
     fits = {"date": str(fleet.today()), **fits}
@@ -104,6 +108,12 @@ def import_files(
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return Imported(time.monotonic() - started, cpu, sum(server.cpu().values()) - mongod_before)
+
+
+def index_for_peers(server: Server) -> None:
+    """Create the index that the floor and the peers need, and the service does not."""
+    with MongoClient[Document](mongodb_uri(server.port)) as client:
+        client[DATABASE].trips.create_index(PEERS_INDEX)
 
 
 def issue_key(name: str, server: Server, checkout: Path = ROOT) -> str:

@@ -141,8 +141,8 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
     if row.startswith("detail"):
         return [detail(fleet.trip_id(number % shape.drivers, *_when(number, shape, base)), row) for number in numbers]
     if row == "daily":
-        days = [monday(base) + datetime.timedelta(day) for day in range(DAYS_A_WEEK)]
-        return [aggregates("daily", _twenty(ids, number), days[number % DAYS_A_WEEK]) for number in numbers]
+        week = [monday(base) + datetime.timedelta(day) for day in range(DAYS_A_WEEK)]
+        return [aggregates("daily", _twenty(ids, number), week[number % DAYS_A_WEEK]) for number in numbers]
     if row == "weekly":
         return [aggregates("weekly", _twenty(ids, number), monday(base)) for number in numbers]
     return [request_of("/healthz", {})]
