@@ -159,7 +159,7 @@ def _table(samples: dict[tuple[str, str], list[Sample]]) -> str:
     for row in dict.fromkeys(row for row, _ in samples):
         pairs = list(zip(samples[row, "this"], samples[row, "other"], strict=True))
         cells = []
-        for value in (report.cpu, lambda sample: sample.mongod_ms, report.all_cpu, report.per_second):
+        for value in (report.cpu, report.mongod_cpu, report.all_cpu, report.per_second):
             both = [(value(one), value(other)) for one, other in pairs]
             ratios = [one / other if other else 1.0 for one, other in both]
             cells += [report.number_of(median(column)) for column in (*zip(*both, strict=True), ratios)]

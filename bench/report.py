@@ -50,6 +50,11 @@ def cpu(sample: Sample) -> float:
     return sample.cpu_ms
 
 
+def mongod_cpu(sample: Sample) -> float:
+    """Return the processor time of mongod, ms a request."""
+    return sample.mongod_ms
+
+
 def all_cpu(sample: Sample) -> float:
     """Return the processor time of a contestant and of mongod, ms a request."""
     return sample.cpu_ms + sample.mongod_ms
