@@ -113,8 +113,8 @@ class Event(Schema):
 class Rows(fields.List[Any]):
     """A long list of one flat shape whose fields are all required.
 
-    Validated a column at a time, which takes a tenth of the time of a schema for each row; only rows that this finds
-    fault with go through their schema, which then says what is wrong.
+    Validated a column at a time, and dumped as they are, which takes a tenth of the time of a schema for each row; only
+    rows that validation finds fault with go through their schema, which then says what is wrong.
     """
 
     def __init__(self, schema: type[Schema], **kwargs: Any) -> None:
@@ -124,6 +124,13 @@ class Rows(fields.List[Any]):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
         rows = self._by_column(value)
         return super()._deserialize(value, attr, data, **kwargs) if rows is None else rows
+
+    def _serialize(self, value: Any, attr: Any, obj: Any, **kwargs: Any) -> list[dict[str, Any]]:
+        # A stored row holds these fields and no others, but its writer chose their order.
+        names = tuple(self._fields)
+        if all(map(names.__eq__, map(tuple, value))):
+            return list(value)
+        return [{name: row[name] for name in names} for row in value]
 
     def _by_column(self, rows: Any) -> list[dict[str, Any]] | None:
         """Return the rows with their fields in order, or None where a row is out of shape."""

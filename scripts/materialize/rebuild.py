@@ -10,7 +10,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
 from scripts.materialize.dates import Day, midnight
-from scripts.materialize.documents import make_trip_detail
+from scripts.materialize.documents import WEEK, make_trip_detail
 from scripts.materialize.fleets import count_again
 from scripts.materialize.update import update, write
 
@@ -69,19 +69,21 @@ def known_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
 
     A week counts as its Monday.
     """
-    dated = ((store.trip_details, "date"), (store.driver_days, "date"), (store.driver_periods, "start_date"))
-    streams = [_listed(collection, fleet, name) for collection, name in dated]
-    streams += [_listed(collection, fleet) for collection in (store.drivers, store.driver_profiles)]
+    match = {"fleet": fleet}
+    streams = [_listed(collection, match, "date") for collection in (store.trip_details, store.driver_days)]
+    # Of one period, so that the index gives the order.
+    streams.append(_listed(store.driver_periods, {**match, "period": WEEK}, "start_date"))
+    streams += [_listed(collection, match) for collection in (store.drivers, store.driver_profiles)]
     for day, _ in itertools.groupby(heapq.merge(*streams)):
         if day.date == NO_DATE or day.date >= since:
             yield day
 
 
-def _listed(collection: Documents, fleet: str, date: str | None = None) -> Iterator[Day]:
+def _listed(collection: Documents, match: Document, date: str | None = None) -> Iterator[Day]:
     names = ["driver_id", *([date] if date else [])]
     order = [(name, ASCENDING) for name in names]
     wanted = {"_id": 0, **dict.fromkeys(names, 1)}
-    for found in collection.find({"fleet": fleet}, wanted, sort=order, batch_size=BATCH_SIZE):
+    for found in collection.find(match, wanted, sort=order, batch_size=BATCH_SIZE):
         yield Day(found["driver_id"], found[date] if date else NO_DATE)
 
 
