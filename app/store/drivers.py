@@ -23,8 +23,9 @@ def find_page(store: Store, fleet: str, *, page: int, limit: int, fields: Fields
     driver_profiles (fleet, driver_id).
     """
     wanted, records = Page(page, limit), list[Any]()
+    projection = {"_id": 0, "driver_count": 1, "version": 1} | ({"bookmarks": 1} if "drivers" in fields else {})
     with store.snapshot() as session:
-        known = first(store.fleets.find({"fleet": fleet}, {"_id": 0}, limit=1, session=session)) or NO_DRIVERS
+        known = first(store.fleets.find({"fleet": fleet}, projection, limit=1, session=session)) or NO_DRIVERS
         count = known["driver_count"]
         if "drivers" in fields and wanted.skip < count:
             start, skip = _seek(known["bookmarks"], wanted.skip)

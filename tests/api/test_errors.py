@@ -125,14 +125,14 @@ def test_a_broken_parameter_is_told_before_a_missing_record(service):
 
 
 def raising(error):
-    def find_drivers(*args, **kwargs):
+    def find_page(*args, **kwargs):
         raise error
 
-    return find_drivers
+    return find_page
 
 
 def test_a_store_that_does_not_answer_is_503_with_retry_after(service, monkeypatch):
-    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(AutoReconnect("connection closed")))
+    monkeypatch.setattr(drivers.drivers, "find_page", raising(AutoReconnect("connection closed")))
     answer = service.get("/drivers")
     assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
     assert int(answer.headers["Retry-After"]) >= 1
@@ -140,7 +140,7 @@ def test_a_store_that_does_not_answer_is_503_with_retry_after(service, monkeypat
 
 @pytest.mark.parametrize("error", [OperationFailure("secret"), KeyError("secret"), RecursionError("secret")])
 def test_a_defect_is_500_without_a_word_of_it(service, monkeypatch, error, log):
-    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(error))
+    monkeypatch.setattr(drivers.drivers, "find_page", raising(error))
     answer = service.get("/drivers")
     assert (answer.status_code, answer.json["error"]) == (500, "InternalError")
     assert "secret" not in answer.text
