@@ -10,9 +10,9 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from scripts.keys import issue_key
 from tests.commands.test_serve import fails, workers
 from tests.served import free_port, serving, until
+from tests.stores import issue_key
 
 ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
 

@@ -15,12 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from scripts.imports import load_drivers
 
-from schemas.driver import Driver
-from scripts.keys import issue_key
 from tests.factories import make_driver
 from tests.served import COMMAND, START_SECONDS, Served, free_port, serving, until
+from tests.stores import issue_key, load
 
 
 def processes_in(folder):
@@ -194,7 +192,7 @@ def ask(served, target, key, method="GET"):
 @pytest.mark.parametrize("target", ["{}", "http://example.com{}"])
 def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
     served, db = live
-    load_drivers(db, "slash", [Driver().load(make_driver("a/b")), Driver().load(make_driver("a"))])
+    load(db, drivers=[make_driver("a/b"), make_driver("a")], fleet="slash")
     key = issue_key(db, "slash")
     today = datetime.datetime.now(datetime.UTC).date()
     answers = [
@@ -216,7 +214,7 @@ def test_a_doubled_or_trailing_slash_is_another_path(live, target):
 def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
     served, db = live
     names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
-    load_drivers(db, "long", [Driver().load(make_driver(name)) for name in names])
+    load(db, drivers=map(make_driver, names), fleet="long")
     yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
     query = "&".join(f"driver_id={urllib.parse.quote(name)}" for name in names)
     answer = ask(served, f"/api/v1/driver-aggregate/daily?start_date={yesterday}&{query}", issue_key(db, "long"))
