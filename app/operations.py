@@ -57,7 +57,7 @@ class Operation:
         """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
 
         Parameters come first, so a broken mask is an error only when they are right. A view whose response may be kept
-        gets the fields to read, and returns a Result: without any field just the version, which decides on 304. Another
+        gets what to read, and returns a Result; its version alone decides whether the client has it already. Another
         view returns the whole response. Other forms are made of the whole response.
         """
         whole = fields_of(type(self.answer)) if self.answer else {}

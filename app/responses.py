@@ -11,6 +11,7 @@ from werkzeug.datastructures import Headers
 
 from app.compression import held_tag
 from app.store import Result
+from app.store.pages import Wanted
 from schemas.derive import Fields
 from schemas.header import MaskHeaders, header_names
 
@@ -77,17 +78,15 @@ class ConditionalGet:
         self._varies, self._media_type = varies, media_type
 
     def respond(
-        self, read: Callable[[Fields], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
+        self, read: Callable[[Wanted], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
     ) -> Response:
         """Return the response with these fields of what `read` finds, or an empty 304 where the client has it already.
 
-        Whether it has is told by the version, which `read` finds without any field. `convert` makes another
-        representation of the JSON value.
+        `convert` makes another representation of the JSON value.
         """
-        # The version of no field at all is that of any fields.
-        if self._is_conditional and (held := held_tag(self._tag(read({}).version))):
+        if self._is_conditional and (held := held_tag(self._tag(read(Wanted(fields, content=False)).version))):
             return not_modified(self._headers(held))
-        version, content = read(fields)
+        version, content = read(Wanted(fields))
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))

@@ -6,10 +6,8 @@
 const SHARD_KEYS = {
   "drivers": {"fleet": 1, "driver_id": 1},
   "trips": {"fleet": 1, "trip_id": 1},
-  "fleets": {"fleet": 1},
-  "driver_profiles": {"fleet": 1, "driver_id": 1},
-  "driver_days": {"fleet": 1, "driver_id": 1},
-  "driver_periods": {"fleet": 1, "driver_id": 1},
+  "fleet_drivers": {"fleet": 1},
+  "driver_periods": {"fleet": 1, "period": 1, "driver_id": 1},
   "trip_details": {"fleet": 1, "trip_id": 1},
   "report_files.chunks": {"files_id": 1, "n": 1}
 };

@@ -1,6 +1,7 @@
 """Documents as they lie in the store: sources, read models, and what the commands keep for the service."""
 
 from marshmallow import Schema, fields
+from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.fields import Count, Date, EpochMs, Identifier, Number, Text, Whole
@@ -27,51 +28,38 @@ class _ReadModel(Schema):
     version = Text(required=True)
 
 
-class Bookmarks(Schema):
-    """Where to find the drivers by position: `counts[i]` of them from `driver_ids[i]` up to the next bookmark."""
+class FleetDrivers(Schema):
+    """A block of a fleet's drivers, in the order of driver_id, after `position` others: the Driver of each as JSON.
 
-    driver_ids = fields.List(Identifier(), required=True)
-    counts = fields.List(Count(), required=True)
-
-
-class Fleet(_ReadModel):
-    """How many drivers a fleet has, and bookmarks to page them. `writes` counts the transactions that wrote to it."""
-
-    driver_count = Count(required=True)
-    bookmarks = fields.Nested(Bookmarks, required=True)
-    writes = Count(required=True)
-
-
-class DriverProfile(_ReadModel):
-    """A driver: the Driver as JSON."""
-
-    driver_id = Identifier(required=True)
-    json = Text(required=True)
-
-
-class DriverDay(_ReadModel):
-    """What a driver drove on a UTC date: the Daily summary, and each trip of the day, by start and trip_id.
-
-    `trips` has their summary form as JSON, `trip_ends` their ends (epoch ms), in the same order.
+    The document at position -1 has instead how many drivers the fleet has, and how many transactions wrote to it.
     """
 
-    driver_id = Identifier(required=True)
-    date = Date(required=True)
-    summary = fields.Nested(DailySummary, required=True)
-    json = Text(required=True)
-    trip_count = Count(required=True)
-    last_trip_end = EpochMs(required=True)
-    trips = fields.List(Text(), required=True)
-    trip_ends = fields.List(EpochMs(), required=True)
+    fleet = Identifier(required=True)
+    position = Whole(required=True)
+    driver_count = Count(required=True)
+    writes = Count()
+    first_driver_id = Identifier()
+    drivers = fields.List(Text())
+    version = Text()
 
 
 class DriverPeriod(_ReadModel):
-    """What a driver drove in a week: the Weekly summary as JSON. `period` is `week`, `start_date` its Monday."""
+    """What is known of a driver in a period: `all`, a `day` or a `week`.
+
+    `start_date` is the first UTC date of the period, and empty for `all`. `json` is what the API shows: the Driver for
+    `all`, else the Daily or Weekly summary. A day has that as `summary` too, and its trips by start and trip_id:
+    `trips` is the summary form of each as JSON, `trip_ends` its end (epoch ms).
+    """
 
     driver_id = Identifier(required=True)
-    period = Text(required=True)
-    start_date = Date(required=True)
+    period = Text(required=True, validate=OneOf(["all", "day", "week"]))
+    start_date = Text(required=True)
     json = Text(required=True)
+    summary = fields.Nested(DailySummary)
+    trip_count = Count()
+    last_trip_end = EpochMs()
+    trips = fields.List(Text())
+    trip_ends = fields.List(EpochMs())
 
 
 class TripTotals(Schema):

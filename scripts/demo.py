@@ -77,7 +77,7 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
 def _is_due(store: Store) -> bool:
     if store.drivers.find_one({"fleet": {"$ne": FLEET}}) is not None:
         return False
-    newest = store.driver_days.find_one({"fleet": FLEET}, {"_id": 0, "date": 1}, sort=[("date", DESCENDING)])
+    newest = store.trip_details.find_one({"fleet": FLEET}, {"_id": 0, "date": 1}, sort=[("date", DESCENDING)])
     # The key comes after the last trip: without one the fleet was never loaded to its end.
     if newest is None or store.keys.find_one({"fleet": FLEET}) is None:
         return True

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import orjson
+from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.drivers import BY_ID
 from app.store.score import scored
+from app.store.summaries import PROFILE
 from schemas.derive import fields_of
 from schemas.fields import MAX_INT
 from schemas.summary import GRADES, SummaryFocusArea
@@ -22,6 +23,7 @@ from scripts.materialize.dates import DAYS_A_WEEK
 
 # Drivers at a time.
 CHUNK = 1_000
+BY_ID = [("driver_id", ASCENDING)]
 BEST = 10
 LISTED = 500
 SCORE_BINS = 10
@@ -86,13 +88,15 @@ class Gathering:
         self._sum_up()
 
     def _drivers(self, after: str) -> list[Document]:
-        match, wanted = {"fleet": self._fleet, "driver_id": {"$gt": after}}, {"_id": 0, "json": 1}
-        found = self._store.driver_profiles.find(match, wanted, sort=BY_ID, limit=CHUNK, session=self._session)
+        match = {"fleet": self._fleet, "period": PROFILE, "driver_id": {"$gt": after}}
+        found = self._store.driver_periods.find(
+            match, {"_id": 0, "json": 1}, sort=BY_ID, limit=CHUNK, session=self._session
+        )
         return [orjson.loads(profile["json"]) for profile in found]
 
     def _summaries(self, driver_ids: list[str]) -> dict[str, Document]:
         pipeline = pipelines.period_summaries(self._fleet, driver_ids, self.figures.dates)
-        found = self._store.driver_days.aggregate(pipeline, session=self._session, hint="day")
+        found = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
         return {week["driver_id"]: week["summary"] for week in found}
 
     def _count(self, rows: Sequence[Row]) -> None:
@@ -115,7 +119,7 @@ class Gathering:
 
     def _add_totals(self, driver_ids: Sequence[str]) -> None:
         pipeline = pipelines.fleet_totals(self._fleet, list(driver_ids), self._dates)
-        for doc in self._store.driver_days.aggregate(pipeline, session=self._session, hint="day"):
+        for doc in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period"):
             known = self._totals.get(doc["date"])
             self._totals[doc["date"]] = _added(known, doc["totals"]) if known else doc["totals"]
 

@@ -114,7 +114,7 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
     key = {"fleet": fleet, "report_date": report_date}
     with store.snapshot() as session:
         gathering = Gathering(store, session, fleet, report_date)
-        total = (store.fleets.find_one({"fleet": fleet}) or {"driver_count": 0})["driver_count"]
+        total = (store.fleet_drivers.find_one({"_id": fleet}) or {"driver_count": 0})["driver_count"]
         with click.progressbar(length=total, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
             file = _store(store, f"{_prefix(fleet, report_date)}csv", _csv(gathering, bar))
     page = _store(store, f"{_prefix(fleet, report_date)}page", [make_page(gathering.figures)])

@@ -40,15 +40,15 @@ def put_canaries(db: Database) -> None:
             db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
 
 
-def contents(db: Database, *names: str) -> dict[str, list[bytes]]:
-    """Return the BSON of the documents of these collections (otherwise: drivers, trips and read models), without `_id`.
+def everything(db: Database) -> dict[str, list[bytes]]:
+    """Return the BSON of all documents of sources and read models, `_id` included; only `writes` is left out."""
+    return _encoded(db, {"writes": 0})
 
-    A fleet's document is without what differs after each write: the number of writes, and the version of the list.
-    """
-    left_out = {"_id": 0, "writes": 0}
-    return {
-        name: sorted(
-            bson.encode(found) for found in db[name].find({}, left_out | ({"version": 0} if name == "fleets" else {}))
-        )
-        for name in names or DATA
-    }
+
+def contents(db: Database) -> dict[str, list[bytes]]:
+    """Return the same without `_id`, which a document that is written again may have another of."""
+    return _encoded(db, {"writes": 0, "_id": 0})
+
+
+def _encoded(db: Database, left_out: dict[str, int]) -> dict[str, list[bytes]]:
+    return {name: sorted(map(bson.encode, db[name].find({}, left_out))) for name in DATA}

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 # The fields that identify a document; each collection has some of them.
 IDENTIFIERS = dict.fromkeys(
-    ("fleet", "driver_id", "trip_id", "date", "period", "start_date", "key_id", "report_date"), 1
+    ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date"), 1
 )
 
 
@@ -53,9 +53,7 @@ class Store:
     drivers: Documents
     trips: Documents
     # Read models: what the API reads.
-    fleets: Documents
-    driver_profiles: Documents
-    driver_days: Documents
+    fleet_drivers: Documents
     driver_periods: Documents
     trip_details: Documents
     # What commands write for the service.
@@ -79,4 +77,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleets", "driver_profiles", "driver_days", "driver_periods", "trip_details")
+READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details")

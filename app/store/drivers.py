@@ -1,60 +1,40 @@
 """Drivers of a fleet."""
 
-import itertools
-from bisect import bisect_right
-from typing import Any
-
 from pymongo import ASCENDING
 
-from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pages import Page, first, renderer
-from schemas.derive import Fields, fields_of
+from app.store import Document, Result, Store
+from app.store.pages import Page, Wanted, renderer
+from schemas.derive import fields_of
 from schemas.driver import Driver
 
 DRIVER = fields_of(Driver)
-BY_ID = [("driver_id", ASCENDING)]
-NO_DRIVERS: Document = {"driver_count": 0, "version": ""}
+# Drivers in a block at the most: a page lies on few blocks.
+BLOCK = 100
+# Where the number of a fleet's drivers is.
+COUNT = -1
+BY_POSITION = [("position", ASCENDING)]
+NO_DRIVERS: Document = {"driver_count": 0}
 
 
-def find_page(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
-    """Return the `fields` of a Driver page, by driver_id in code point order.
+def find_page(store: Store, fleet: str, *, page: int, limit: int, wanted: Wanted) -> Result:
+    """Return a Driver page, by driver_id in code point order.
 
-    The fleet's bookmarks tell where the page begins, so every page costs the same. Indexes: fleets (fleet),
-    driver_profiles (fleet, driver_id).
+    Reads the number of drivers and the blocks that the page lies on in one query. Index: fleet_drivers (fleet,
+    position).
     """
-    wanted, records = Page(page, limit), list[Any]()
-    projection = {"_id": 0, "driver_count": 1, "version": 1} | ({"bookmarks": 1} if "drivers" in fields else {})
+    asked = Page(page, limit)
+    places: list[Document] = [{"position": COUNT}]
+    if "drivers" in wanted.fields:
+        places.append({"position": {"$gt": max(asked.skip - BLOCK, COUNT), "$lt": asked.skip + limit}})
+    projection = {"_id": 0, "position": 1, "version": 1, "driver_count": 1} | wanted.projection("drivers")
     with store.snapshot() as session:
-        known = first(store.fleets.find({"fleet": fleet}, projection, limit=1, session=session)) or NO_DRIVERS
-        count = known["driver_count"]
-        if "drivers" in fields and wanted.skip < count:
-            start, skip = _seek(known["bookmarks"], wanted.skip)
-            match = {"fleet": fleet, "driver_id": {"$gte": start}}
-            profiles = store.driver_profiles.find(
-                match, {"_id": 0, "json": 1}, sort=BY_ID, skip=skip, limit=limit, session=session
-            )
-            render = renderer(fields["drivers"], DRIVER)
-            records = [render(profile["json"]) for profile in profiles]
-    return Result(known["version"], wanted.content(fields, count, {"drivers": records}))
-
-
-def _seek(bookmarks: Document, skip: int) -> tuple[str, int]:
-    """Return the bookmark before the driver at an offset, and how many drivers lie between them."""
-    before = list(itertools.accumulate(bookmarks["counts"], initial=0))
-    index = bisect_right(before, skip) - 1
-    return bookmarks["driver_ids"][index], skip - before[index]
-
-
-def get_profiles(
-    store: Store, fleet: str, driver_ids: list[str], session: Any, *, rendered: bool
-) -> dict[str, Document]:
-    """Return each driver's version and, where `rendered`, JSON, by driver_id.
-
-    Index: driver_profiles (fleet, driver_id). Raises UnknownDrivers.
-    """
-    wanted = {"_id": 0, "driver_id": 1, "version": 1} | ({"json": 1} if rendered else {})
-    match = {"fleet": fleet, "driver_id": {"$in": driver_ids}}
-    found = {profile["driver_id"]: profile for profile in store.driver_profiles.find(match, wanted, session=session)}
-    if unknown := [driver_id for driver_id in driver_ids if driver_id not in found]:
-        raise UnknownDrivers(unknown)
-    return found
+        found = store.fleet_drivers.find(
+            {"fleet": fleet, "$or": places}, projection, sort=BY_POSITION, batch_size=BLOCK, session=session
+        )
+        total, *blocks = list(found) or [NO_DRIVERS]
+    count = total["driver_count"]
+    rows = [row for block in blocks for row in block.get("drivers", ())]
+    first = asked.skip - blocks[0]["position"] if blocks else 0
+    records = list(map(renderer(wanted.fields.get("drivers"), DRIVER), rows[first : first + limit]))
+    version = "".join([str(count), *(block["version"] for block in blocks)])
+    return Result(version, asked.content(wanted.fields, count, {"drivers": records}))

@@ -7,10 +7,8 @@ from pymongo import ASCENDING, IndexModel
 
 from schemas.derive import validator
 from schemas.stored import (
-    DriverDay,
     DriverPeriod,
-    DriverProfile,
-    Fleet,
+    FleetDrivers,
     StoredDriver,
     StoredKey,
     StoredReport,
@@ -31,19 +29,17 @@ INDEXES = {
         _index("trip", "fleet", "trip_id", unique=True),
         _index("driver_trips", "fleet", "driver_id", "trip_start_time"),
     ],
-    "fleets": [
-        _index("fleet", "fleet", unique=True),
-    ],
-    "driver_profiles": [
-        _index("driver", "fleet", "driver_id", unique=True),
-    ],
-    # The calendar counts a driver's trips without reading a day.
-    "driver_days": [
-        _index("day", "fleet", "driver_id", "date", unique=True),
-        _index("calendar", "fleet", "driver_id", "date", "trip_count", "last_trip_end", "version"),
+    "fleet_drivers": [
+        _index("position", "fleet", "position"),
     ],
     "driver_periods": [
-        _index("period", "fleet", "driver_id", "period", "start_date", unique=True),
+        _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
+        # Counts a driver's trips by day without reading a day.
+        _index(
+            "calendar",
+            *("fleet", "period", "driver_id", "start_date", "trip_count", "last_trip_end", "version"),
+            partialFilterExpression={"period": "day"},
+        ),
     ],
     # trip_end_time comes last so that visible trips are counted without reading them.
     "trip_details": [
@@ -65,16 +61,15 @@ INDEXES = {
 
 def _guard(schema: Schema) -> dict[str, Any]:
     rules = validator(schema)
-    rules["properties"]["_id"] = {"bsonType": "objectId"}
+    # Of any type: who writes a source document chooses.
+    rules["properties"]["_id"] = {}
     return {"$jsonSchema": rules}
 
 
 VALIDATORS = {
     "drivers": _guard(StoredDriver()),
     "trips": _guard(StoredTrip()),
-    "fleets": _guard(Fleet()),
-    "driver_profiles": _guard(DriverProfile()),
-    "driver_days": _guard(DriverDay()),
+    "fleet_drivers": _guard(FleetDrivers()),
     "driver_periods": _guard(DriverPeriod()),
     "trip_details": _guard(StoredTripDetail()),
     "reports": _guard(StoredReport()),

@@ -11,6 +11,17 @@ from schemas.derive import Fields
 from schemas.mask import pruner
 
 
+class Wanted(NamedTuple):
+    """What to read for a response: the `fields` of it, or, without `content`, only the version that they have."""
+
+    fields: Fields
+    content: bool = True
+
+    def projection(self, *fragments: str) -> dict[str, int]:
+        """Return the projection of these fragments, which is empty where only the version is wanted."""
+        return dict.fromkeys(fragments, 1) if self.content else {}
+
+
 class Page(NamedTuple):
     """Which page of records to read: number `page` from 1, of up to `limit` records."""
 

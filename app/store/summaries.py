@@ -1,54 +1,67 @@
 """Daily and weekly summaries of drivers."""
 
-import dataclasses
-from typing import Any
+from collections.abc import Callable
+from typing import NamedTuple
 
-from app.store import Document, Documents, Result, Store
-from app.store.drivers import get_profiles
-from app.store.pages import renderer
+from app.store import Document, Result, Store, UnknownDrivers
+from app.store.pages import Wanted, renderer
 from schemas.derive import Fields, fields_of
 from schemas.page import DailyAggregates, WeeklyAggregates
 
-
-@dataclasses.dataclass(frozen=True)
-class Period:
-    """A kind of summary: the collection that holds it, how to match one there, and the fields of a response's row."""
-
-    collection: str
-    kind: Document
-    start: str
-    row: Fields | None
+# The period of a driver's profile, and its start_date.
+PROFILE, ANY_DATE = "all", ""
+# Two for each of 20 drivers, at the most.
+MAX_DOCUMENTS = 100
 
 
-DAY = Period("driver_days", {}, "date", fields_of(DailyAggregates)["data"])
-WEEK = Period("driver_periods", {"period": "week"}, "start_date", fields_of(WeeklyAggregates)["data"])
+class Period(NamedTuple):
+    """A kind of summary: its name in `driver_periods`, and the fields of an element of its response."""
+
+    name: str
+    element: Fields
+
+
+DAY = Period("day", fields_of(DailyAggregates)["data"] or {})
+WEEK = Period("week", fields_of(WeeklyAggregates)["data"] or {})
 
 
 def find_aggregates(
-    store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, fields: Fields
+    store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, wanted: Wanted
 ) -> Result:
-    """Return the `fields` of the aggregates of one day or week: an element a driver, in the order of `driver_ids`.
+    """Return the aggregates of one day or week: an element a driver, in the order of `driver_ids`.
 
-    The element of a driver who did not drive has no `driving_summary`. Indexes: driver_profiles (fleet, driver_id),
-    driver_days (fleet, driver_id, date), driver_periods (fleet, driver_id, period, start_date). Raises UnknownDrivers.
+    The element of a driver who did not drive has no `driving_summary`. Index: driver_periods (fleet, period,
+    driver_id, start_date). Raises UnknownDrivers.
     """
-    row: Fields = fields.get("data") or {}
+    element: Fields = wanted.fields.get("data") or {}
+    # Also tells which drivers there are.
+    starts = {PROFILE: ANY_DATE}
+    if "driving_summary" in element:
+        starts[period.name] = start_date
+    match = {
+        "fleet": fleet,
+        "period": {"$in": list(starts)},
+        "driver_id": {"$in": driver_ids},
+        "start_date": {"$in": list(starts.values())},
+    }
+    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | (wanted.projection("json") if element else {})
     with store.snapshot() as session:
-        profiles = get_profiles(store, fleet, driver_ids, session, rendered="driver_info" in row)
-        collection: Documents = getattr(store, period.collection)
-        match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, **period.kind, period.start: start_date}
-        wanted = {"_id": 0, "driver_id": 1, "version": 1} | ({"json": 1} if "driving_summary" in row else {})
-        summaries = {found["driver_id"]: found for found in collection.find(match, wanted, session=session)}
-    render = _row_renderer(row, period.row or {})
-    pairs = [(profiles[driver_id], summaries.get(driver_id)) for driver_id in driver_ids]
-    version = "".join(profile["version"] + (summary["version"] if summary else "-") for profile, summary in pairs)
-    data = [render(profile, summary) for profile, summary in pairs]
-    return Result(version, dict.fromkeys(fields, data))
+        documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
+    found = {(document["period"], document["driver_id"]): document for document in documents}
+    if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in found]:
+        raise UnknownDrivers(unknown)
+    keys = [(name, driver_id) for driver_id in driver_ids for name in starts]
+    version = "".join(found[key]["version"] if key in found else "-" for key in keys)
+    if not wanted.content:
+        return Result(version, {})
+    render = _renderer(period, element)
+    data = [render(found[PROFILE, driver_id], found.get((period.name, driver_id))) for driver_id in driver_ids]
+    return Result(version, dict.fromkeys(wanted.fields, data))
 
 
-def _row_renderer(row: Fields, whole: Fields) -> Any:
-    """Return a function that makes an element for orjson of a driver's profile and summary, or None for no summary."""
-    renderers = {name: renderer(below, whole[name]) for name, below in row.items()}
+def _renderer(period: Period, element: Fields) -> Callable[[Document, Document | None], Document]:
+    """Return a function that makes an element for orjson of a driver's profile and summary, None without one."""
+    renderers = {name: renderer(below, period.element[name]) for name, below in element.items()}
 
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}

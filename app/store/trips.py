@@ -4,15 +4,16 @@ import itertools
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from bson import ObjectId
 from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
+from pymongo.client_session import ClientSession
 
-from app.store import Document, Result, Store
-from app.store.drivers import get_profiles
-from app.store.pages import Page, first, renderer
+from app.store import Document, Result, Store, UnknownDrivers
+from app.store.pages import Page, Wanted, first, renderer
+from app.store.summaries import DAY, PROFILE
 from schemas.derive import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
@@ -20,9 +21,10 @@ MS_PER_HOUR = 3_600_000
 SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are stored as a fragment each, beside the summary form.
 PARTS = tuple(name for name in DETAIL if name not in SUMMARY)
-BY_DATE = [("date", ASCENDING)]
+BY_DATE = [("start_date", ASCENDING)]
 # All that the count needs stands in the index.
-CALENDAR = {"_id": 0, "date": 1, "trip_count": 1, "last_trip_end": 1, "version": 1}
+CALENDAR = {"_id": 0, "start_date": 1, "trip_count": 1, "last_trip_end": 1, "version": 1}
+ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than six months have: all come with the first reply.
 MAX_DAYS = 200
 # One trip has a trip_id, and its index holds no times.
@@ -38,42 +40,62 @@ def visible_until(processing_delay_hours: float) -> int:
 
 
 def find_driver_trips(
-    store: Store, fleet: str, driver_id: str, *, start_date: str, ended_by: int, page: int, limit: int, fields: Fields
+    store: Store, fleet: str, driver_id: str, *, start_date: str, ended_by: int, page: int, limit: int, wanted: Wanted
 ) -> Result:
-    """Return the `fields` of a page of a driver's trips, in summary form, oldest first.
+    """Return a page of a driver's trips, in summary form, oldest first.
 
     These are the trips that started on `start_date` or later and had ended by `ended_by` (epoch ms). Counts trips by
-    day, then reads only the days on the page. Index: driver_days (fleet, driver_id, date, ...). Raises UnknownDrivers.
+    day, then reads only the days on the page. Index: driver_periods (fleet, period, driver_id, start_date, ...).
+    Raises UnknownDrivers.
     """
-    wanted, rows = Page(page, limit), list[str]()
-    match = {"fleet": fleet, "driver_id": driver_id, "date": {"$gte": start_date}}
+    asked, rows = Page(page, limit), list[str]()
     with store.snapshot() as session:
-
-        def find_days(projection: Document, where: Document = match, **bounds: int) -> list[Document]:
-            days = store.driver_days.find(
-                where, projection, sort=BY_DATE, batch_size=MAX_DAYS, session=session, **bounds
-            )
-            return list(days)
-
-        days, visible = find_days(CALENDAR), dict[str, int]()
-        if not days:
-            get_profiles(store, fleet, [driver_id], session, rendered=False)
-        # Of most days all trips are visible; of the others, the trips are counted.
-        if unsettled := [day["date"] for day in days if day["last_trip_end"] > ended_by]:
-            ends = find_days({"_id": 0, "date": 1, "trip_ends": 1}, {**match, "date": {"$in": unsettled}})
-            visible = {day["date"]: sum(end <= ended_by for end in day["trip_ends"]) for day in ends}
-        counts = [visible.get(day["date"], int(day["trip_count"])) for day in days]
+        driver = _DriverDays(store, session, {"fleet": fleet, "driver_id": driver_id}, start_date)
+        days = driver.find(CALENDAR)
+        if not days and not driver.exists():
+            raise UnknownDrivers([driver_id])
+        counts: list[int] = [day["trip_count"] for day in days]
+        # Of most days all trips are visible; of the others they are counted.
+        unsettled = [day["start_date"] for day in days if day["last_trip_end"] > ended_by]
+        ends = {day["start_date"]: day["trip_ends"] for day in driver.find(ENDS, unsettled)} if unsettled else {}
+        for index, day in enumerate(days if unsettled else ()):
+            if day["start_date"] in ends:
+                counts[index] = sum(end <= ended_by for end in ends[day["start_date"]])
         before = list(itertools.accumulate(counts, initial=0))
-        if "trips" in fields and wanted.skip < before[-1]:
-            begin, end = bisect_right(before, wanted.skip) - 1, bisect_left(before, wanted.skip + limit)
-            found = find_days({"_id": 0, "trips": 1, "trip_ends": 1}, skip=begin, limit=end - begin)
-            rows = [
-                row for day in found for row, at in zip(day["trips"], day["trip_ends"], strict=True) if at <= ended_by
-            ]
-            rows = rows[wanted.skip - before[begin] :][:limit]
-    version = "".join([str(before[-1]), *(day["version"] for day in days)])
-    records = list(map(renderer(fields.get("trips"), SUMMARY), rows))
-    return Result(version, wanted.content(fields, before[-1], {"trips": records}))
+        count = before[-1]
+        if wanted.content and "trips" in wanted.fields and asked.skip < count:
+            first_day, past = bisect_right(before, asked.skip) - 1, bisect_left(before, asked.skip + limit)
+            for day in driver.find(TRIPS, skip=first_day, limit=past - first_day):
+                at = ends.get(day["start_date"], ())
+                rows += (
+                    [row for row, end in zip(day["trips"], at, strict=True) if end <= ended_by] if at else day["trips"]
+                )
+            rows = rows[asked.skip - before[first_day] :][:limit]
+    version = "".join([str(count), *(day["version"] for day in days)])
+    records = list(map(renderer(wanted.fields.get("trips"), SUMMARY), rows))
+    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
+
+
+class _DriverDays(NamedTuple):
+    """The days of a driver from a date on, as a session sees them."""
+
+    store: Store
+    session: ClientSession
+    match: Document
+    start_date: str
+
+    def find(
+        self, projection: Document, dates: list[str] | None = None, *, skip: int = 0, limit: int = 0
+    ) -> list[Document]:
+        """Return days, or those of some dates, by date."""
+        match = {**self.match, "period": DAY.name, "start_date": {"$in": dates} if dates else {"$gte": self.start_date}}
+        bounds: dict[str, Any] = {"sort": BY_DATE, "skip": skip, "limit": limit, "batch_size": MAX_DAYS}
+        return list(self.store.driver_periods.find(match, projection, session=self.session, **bounds))
+
+    def exists(self) -> bool:
+        """Return whether there is such a driver."""
+        match = {**self.match, "period": PROFILE}
+        return first(self.store.driver_periods.find(match, {"_id": 1}, limit=1, session=self.session)) is not None
 
 
 def find_trips(
@@ -85,30 +107,29 @@ def find_trips(
     ended_by: int,
     page: int,
     limit: int,
-    fields: Fields,
+    wanted: Wanted,
 ) -> Result:
-    """Return the `fields` of a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
+    """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
-    Only trips that had ended by `ended_by` (epoch ms). Reads no fragment that `fields` leaves out. Indexes:
+    Only trips that had ended by `ended_by` (epoch ms). Reads no fragment that a mask leaves out. Indexes:
     trip_details (fleet, trip_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
     """
-    wanted, trip_fields = Page(page, limit), fields.get("trips") or {}
+    asked, fields = Page(page, limit), wanted.fields.get("trips")
     match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
-    projection = {"_id": 0, "version": 1, **dict.fromkeys(_parts(trip_fields), 1)}
+    bounds: dict[str, Any] = {"sort": ORDER[filter_param], "skip": asked.skip, "limit": limit}
+    trips = list[Document]()
     with store.snapshot() as session:
-        trips = list(
-            store.trip_details.find(
-                match, projection, sort=ORDER[filter_param], skip=wanted.skip, limit=limit, session=session
-            )
-        )
+        if fields is not None:
+            projection = {"_id": 0, "version": 1} | wanted.projection(*_parts(fields))
+            trips = list(store.trip_details.find(match, projection, session=session, **bounds))
         # A page that is not full is the last one.
-        if 0 < len(trips) < limit or (page == 1 and not trips):
-            count = wanted.skip + len(trips)
+        if 0 < len(trips) < limit or (page == 1 and fields is not None and not trips):
+            count = asked.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session)
     version = "".join([str(count), *(trip["version"] for trip in trips)])
-    records = list(map(_trip_renderer(trip_fields), trips))
-    return Result(version, wanted.content(fields, count, {"trips": records}))
+    records = list(map(_trip_renderer(fields or {}), trips)) if wanted.content else []
+    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
 
 
 def _parts(fields: Fields) -> Sequence[str]:

@@ -7,8 +7,8 @@ from flask import Blueprint, g
 from app.db import get_store
 from app.operations import Operation
 from app.store import Result
+from app.store.pages import Wanted
 from app.store.summaries import DAY, WEEK, find_aggregates
-from schemas.derive import Fields
 from schemas.page import DailyAggregates, WeeklyAggregates
 from schemas.query import DailyQuery, WeeklyQuery
 
@@ -17,7 +17,7 @@ bp = Blueprint("aggregates", __name__)
 
 @bp.get("/driver-aggregate/daily")
 @Operation(DailyQuery(), DailyAggregates())
-def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Result:
+def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     """Summarise a day of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. A trip belongs to the UTC date on which it started,
@@ -25,13 +25,13 @@ def get_daily_driver_aggregate(query: dict[str, Any], fields: Fields) -> Result:
     NotFound, and its message names them.
     """
     return find_aggregates(
-        get_store(), g.key.fleet, DAY, driver_ids=query["driver_id"], start_date=query["start_date"], fields=fields
+        get_store(), g.key.fleet, DAY, driver_ids=query["driver_id"], start_date=query["start_date"], wanted=wanted
     )
 
 
 @bp.get("/driver-aggregate/weekly")
 @Operation(WeeklyQuery(), WeeklyAggregates())
-def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields) -> Result:
+def get_weekly_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     """Summarise a week of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. The week is seven UTC dates from a Monday on; one in
@@ -39,5 +39,5 @@ def get_weekly_driver_aggregate(query: dict[str, Any], fields: Fields) -> Result
     the fleet the answer is NotFound, and its message names them.
     """
     return find_aggregates(
-        get_store(), g.key.fleet, WEEK, driver_ids=query["driver_id"], start_date=query["start_date"], fields=fields
+        get_store(), g.key.fleet, WEEK, driver_ids=query["driver_id"], start_date=query["start_date"], wanted=wanted
     )

@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.db import get_store
 from app.operations import Operation
 from app.store import Result, drivers
-from schemas.derive import Fields
+from app.store.pages import Wanted
 from schemas.page import DriverPage
 from schemas.query import DriversQuery
 
@@ -16,9 +16,9 @@ bp = Blueprint("drivers", __name__)
 
 @bp.get("/drivers")
 @Operation(DriversQuery(), DriverPage())
-def list_drivers(query: dict[str, Any], fields: Fields) -> Result:
+def list_drivers(query: dict[str, Any], wanted: Wanted) -> Result:
     """List the drivers of the fleet.
 
     Drivers of any status, by `driver_id` in code point order.
     """
-    return drivers.find_page(get_store(), g.key.fleet, **query, fields=fields)
+    return drivers.find_page(get_store(), g.key.fleet, **query, wanted=wanted)

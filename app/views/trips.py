@@ -7,7 +7,7 @@ from flask import Blueprint, current_app, g
 from app.db import get_store
 from app.operations import Form, Operation
 from app.store import Result, trips
-from schemas.derive import Fields
+from app.store.pages import Wanted
 from schemas.geojson import GEO_JSON, TripMap, trip_map
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.query import FILTER_PARAMS, DriverTripsQuery, TripQuery
@@ -19,19 +19,19 @@ DETAIL_LIMIT = 5
 
 @bp.get("/driver/<segment:driver_id>/trips")
 @Operation(DriverTripsQuery(), TripSummaryPage())
-def list_driver_trips(query: dict[str, Any], fields: Fields) -> Result:
+def list_driver_trips(query: dict[str, Any], wanted: Wanted) -> Result:
     """List a driver's trips from a date on.
 
     In summary form, oldest first. A trip is listed, and counted, from four hours after its end on; operators may set
     another delay. A driver who is not in the fleet is NotFound.
     """
     until = _visible_until()
-    return trips.find_driver_trips(get_store(), g.key.fleet, **query, ended_by=until, fields=fields)
+    return trips.find_driver_trips(get_store(), g.key.fleet, **query, ended_by=until, wanted=wanted)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
 @Operation(TripQuery(), TripDetailPage(), others={GEO_JSON: Form(TripMap(), trip_map)})
-def list_trips(query: dict[str, Any], fields: Fields) -> Result:
+def list_trips(query: dict[str, Any], wanted: Wanted) -> Result:
     """List trips in full, by an identifier.
 
     With trail and events, oldest first, five a page. Several trips may share a `tracking_id`; where none has the
@@ -41,7 +41,7 @@ def list_trips(query: dict[str, Any], fields: Fields) -> Result:
     alone. It has to be named, and comes unless JSON, or a range such as `*/*` that stands for it, has a higher quality
     value.
     """
-    asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "fields": fields}
+    asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "wanted": wanted}
     return trips.find_trips(get_store(), g.key.fleet, **asked)
 
 

@@ -9,6 +9,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.score import trip_focus_area
+from app.store.summaries import ANY_DATE, PROFILE
 from schemas.driver import Driver
 from schemas.stored import TripTotals
 from schemas.summary import DailySummary, WeeklySummary
@@ -19,15 +20,12 @@ from scripts.materialize.render import to_json, version_of, version_of_texts
 
 DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
 NO_NAMES = dict.fromkeys(DRIVER.fields)
-WEEK = "week"
 BREAKDOWN = "daily_summary_breakdown"
 WEEKLY = WeeklySummary(exclude=(BREAKDOWN,))
 SUMMARY, TOTALS = tuple(TripSummary().fields), tuple(TripTotals().fields)
 PARTS = tuple(name for name in DETAIL.fields if name not in SUMMARY)
 # The identity of a document of each collection, beside the fleet.
 KEYS = {
-    "driver_profiles": ("driver_id",),
-    "driver_days": ("driver_id", "date"),
     "driver_periods": ("driver_id", "period", "start_date"),
     "trip_details": ("trip_id",),
 }
@@ -60,42 +58,48 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
 
 
 def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Built:
-    """Return the `driver_days` documents of those of the days that have trips, from `trip_details`."""
+    """Return the documents of those of the days that have trips, from `trip_details`."""
     made: Built = {}
     for drivers, dates in by_dates(days):
         pipeline = pipelines.driver_days(fleet, drivers, dates)
         for day in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
             text = to_json(DAILY, day["summary"])
             version = version_of(text, day["trips"], day["trip_ends"])
-            made[day["driver_id"], day["date"]] = {"fleet": fleet, **day, "json": text, "version": version}
+            made[day_key(Day(day["driver_id"], day["start_date"]))] = {
+                "fleet": fleet,
+                "period": "day",
+                **day,
+                "json": text,
+                "version": version,
+            }
     return made
 
 
-def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable[tuple[str, str]]) -> Built:
-    """Return the `driver_periods` documents of those of the weeks, (driver_id, Monday), that have days.
+def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable[Day]) -> Built:
+    """Return the documents of those of the weeks that have days, each week given by its Monday.
 
-    From `driver_days`, which must be right. The last week of the calendar has no end, and no document.
+    From the documents of the days, which must be right. The last week of the calendar has no end, and no document.
     """
     made: Built = {}
-    for drivers, mondays in by_dates(Day(*week) for week in weeks):
+    for drivers, mondays in by_dates(weeks):
         for monday in mondays:
             try:
                 dates = dates_from(monday, DAYS_A_WEEK)
             except OverflowError:
                 continue
             pipeline = pipelines.period_summaries(fleet, drivers, dates)
-            for week in store.driver_days.aggregate(pipeline, session=session, hint="day"):
+            for week in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
                 text = to_json(WEEKLY, {**week["summary"], "start_date": dates[0], "end_date": dates[-1]})
                 text = f'{text[:-1]},"{BREAKDOWN}":[{",".join(week["days"])}]}}'
-                key = {"driver_id": week["driver_id"], "period": WEEK, "start_date": monday}
-                made[tuple(key.values())] = {"fleet": fleet, **key, "json": text, "version": version_of(text)}
+                _add(made, fleet, week_key(Day(week["driver_id"], monday)), text)
     return made
 
 
 def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Built:
-    """Return the `driver_profiles` documents of those of the drivers that were imported, or that have trips.
+    """Return the documents of all time of those of the drivers that were imported, or have trips.
 
-    From `drivers` and `driver_days`. The travel dates are the widest of the imported ones and those of the trips.
+    From `drivers` and the documents of the days. The travel dates are the widest of the imported ones and those of the
+    trips.
     """
     ids = list(driver_ids)
     match = {"fleet": fleet, "driver_id": {"$in": ids}}
@@ -103,23 +107,42 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
     first, last = (
         {
             day["_id"]: day["date"]
-            for day in store.driver_days.aggregate(pipelines.travel_dates(fleet, ids, direction), session=session)
+            for day in store.driver_periods.aggregate(pipelines.travel_dates(fleet, ids, direction), session=session)
         }
         for direction in (ASCENDING, DESCENDING)
     )
     made: Built = {}
     for driver_id in ids:
-        if driver_id not in imported and driver_id not in first:
-            continue
-        driver = imported.get(driver_id, NO_NAMES)
-        dates = {
-            "first_travel_date": _widest(min, driver["first_travel_date"], first.get(driver_id)),
-            "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
-        }
-        text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
-        key = {"driver_id": driver_id}
-        made[driver_id,] = {"fleet": fleet, **key, "json": text, "version": version_of(text)}
+        if driver_id in imported or driver_id in first:
+            driver = imported.get(driver_id, NO_NAMES)
+            dates = {
+                "first_travel_date": _widest(min, driver["first_travel_date"], first.get(driver_id)),
+                "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
+            }
+            text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
+            _add(made, fleet, profile_key(driver_id), text)
     return made
+
+
+def day_key(day: Day) -> Key:
+    """Return the key of a day's document."""
+    return day.driver_id, "day", day.date
+
+
+def week_key(week: Day) -> Key:
+    """Return the key of a week's document; the week is given by its Monday."""
+    return week.driver_id, "week", week.date
+
+
+def profile_key(driver_id: str) -> Key:
+    """Return the key of a driver's document of all time."""
+    return driver_id, PROFILE, ANY_DATE
+
+
+def _add(made: Built, fleet: str, key: Key, text: str) -> None:
+    """Add the document with this key and this JSON."""
+    named = dict(zip(KEYS["driver_periods"], key, strict=True))
+    made[key] = {"fleet": fleet, **named, "json": text, "version": version_of(text)}
 
 
 def _widest(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:

@@ -18,11 +18,12 @@ AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highw
 
 
 def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `trip_details`: the `driver_days` documents of drivers and dates that have trips, without JSON and version.
+    """Over `trip_details`: the days of drivers and dates that have trips, as `driver_periods` holds them but for JSON
+    and version.
 
     Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date, trip_start_time, trip_id).
     """
-    day = {"driver_id": "$_id.driver_id", "date": "$_id.date"}
+    day = {"driver_id": "$_id.driver_id", "start_date": "$_id.date"}
     own = {"trips": "$summary", "trip_ends": "$trip_end_time"}
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
@@ -51,13 +52,13 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
 
 
 def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `driver_days`: one document a driver who drove on the dates, `{"driver_id", "summary", "days"}`.
+    """Over `driver_periods`: one document a driver who drove on the dates, `{"driver_id", "summary", "days"}`.
 
-    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries by date. Index: (fleet, driver_id, date).
+    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries by date. Index: (fleet, period, driver_id,
+    start_date).
     """
     return [
-        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
-        {"$sort": {"driver_id": 1, "date": 1}},
+        *_days(fleet, driver_ids, dates),
         {"$group": {"_id": "$driver_id", **_sums_of_days(), "days": {"$push": "$json"}}},
         {"$project": {**_totals(), "days": 1}},
         *score_stages(),
@@ -66,29 +67,35 @@ def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pip
 
 
 def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `driver_days`: one document a date on which any of the drivers drove, `{"date", "totals"}`.
+    """Over `driver_periods`: one document a date on which any of the drivers drove, `{"date", "totals"}`.
 
-    The totals are a DrivingSummary without what its score makes. Index: (fleet, driver_id, date).
+    The totals are a DrivingSummary without what its score makes. Index: (fleet, period, driver_id, start_date).
     """
     return [
-        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
-        {"$sort": {"driver_id": 1, "date": 1}},
-        {"$group": {"_id": "$date", **_sums_of_days()}},
+        *_days(fleet, driver_ids, dates),
+        {"$group": {"_id": "$start_date", **_sums_of_days()}},
         {"$project": _totals()},
         {"$project": {"_id": 0, "date": "$_id", "totals": _in_order(TOTALS)}},
     ]
 
 
 def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
-    """Over `driver_days`: one document a driver who drove, `{"_id": driver_id, "date"}`: the first date, or the last.
+    """Over `driver_periods`: one document a driver who drove, `{"_id": driver_id, "date"}`: the first date or last.
 
-    `direction` is pymongo's ASCENDING for the first. MongoDB seeks from driver to driver in the index (fleet,
-    driver_id, date), however many days they drove.
+    `direction` is pymongo's ASCENDING for the first. MongoDB seeks from driver to driver in the index (fleet, period,
+    driver_id, start_date), however many days they drove.
     """
     return [
-        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}}},
-        {"$sort": dict.fromkeys(("fleet", "driver_id", "date"), direction)},
-        {"$group": {"_id": "$driver_id", "date": {"$first": "$date"}}},
+        {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}}},
+        {"$sort": dict.fromkeys(("fleet", "period", "driver_id", "start_date"), direction)},
+        {"$group": {"_id": "$driver_id", "date": {"$first": "$start_date"}}},
+    ]
+
+
+def _days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+    return [
+        {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
+        {"$sort": {"driver_id": 1, "start_date": 1}},
     ]
 
 

@@ -3,15 +3,17 @@
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
-from pymongo import ASCENDING, DeleteMany, ReplaceOne
+from pymongo import ASCENDING, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
+from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from scripts.materialize.dates import Day, midnight
-from scripts.materialize.documents import WEEK, make_trip_detail
-from scripts.materialize.fleets import count_again
+from scripts.materialize.documents import make_trip_detail
+from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.update import update, write
 
 T = TypeVar("T")
@@ -19,26 +21,23 @@ T = TypeVar("T")
 TRIPS, DAYS = 100, 500
 # Replies so small that a cursor is not idle for long.
 BATCH_SIZE = 1_000
-# A driver without a day.
-NO_DATE = ""
 
 
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
     """Write the read models of the days from the date `since` on, and of all drivers.
 
-    Each step is a transaction. Yields, after each, how many days it wrote.
+    Each step is a transaction. Yields, after each, how many days with trips it wrote.
     """
-    for ids in batches(orphans(store, fleet), TRIPS):
-        write(store, fleet, lambda session, ids=ids: _delete_orphans(store, session, ids))  # type: ignore[misc]
+    for details in batches(orphans(store, fleet), TRIPS):
+        write(store, fleet, partial(_delete_orphans, store, details=details))
         yield 0
     for trip_ids in batches(trip_ids_of(store, fleet, since), TRIPS):
-        write(store, fleet, lambda session, ids=trip_ids: _write_details(store, session, fleet, ids))  # type: ignore[misc]
+        write(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
     for days in batches(known_days(store, fleet, since), DAYS):
-        touched, drivers = [day for day in days if day.date], {day.driver_id for day in days}
-        write(store, fleet, lambda session, days=touched, ids=drivers: update(store, session, fleet, days, ids))  # type: ignore[misc]
-        yield len(touched)
-    write(store, fleet, lambda session: count_again(store, session, fleet))
+        dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
+        yield write(store, fleet, partial(update, store, fleet=fleet, days=dated, driver_ids=drivers))
+    write(store, fleet, partial(rebuild_list, store, fleet=fleet))
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -65,32 +64,31 @@ def orphans(store: Store, fleet: str) -> Iterator[Document]:
 
 
 def known_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
-    """Yield, by driver and date, the days from a date on that read models know, and every driver with NO_DATE.
+    """Yield, by driver and date, the days from a date on that read models know, and every driver with ANY_DATE.
 
     A week counts as its Monday.
     """
-    match = {"fleet": fleet}
-    streams = [_listed(collection, match, "date") for collection in (store.trip_details, store.driver_days)]
-    # Of one period, so that the index gives the order.
-    streams.append(_listed(store.driver_periods, {**match, "period": WEEK}, "start_date"))
-    streams += [_listed(collection, match) for collection in (store.drivers, store.driver_profiles)]
+    of_fleet = {"fleet": fleet}
+    periods = [{**of_fleet, "period": name} for name in (DAY.name, WEEK.name, PROFILE)]
+    streams = [
+        _listed(store.drivers, of_fleet, "driver_id"),
+        _listed(store.trip_details, of_fleet, "driver_id", "date"),
+        *(_listed(store.driver_periods, match, "driver_id", "start_date") for match in periods),
+    ]
     for day, _ in itertools.groupby(heapq.merge(*streams)):
-        if day.date == NO_DATE or day.date >= since:
+        if day.date == ANY_DATE or day.date >= since:
             yield day
 
 
-def _listed(collection: Documents, match: Document, date: str | None = None) -> Iterator[Day]:
-    names = ["driver_id", *([date] if date else [])]
+def _listed(collection: Documents, match: Document, driver_id: str, date: str | None = None) -> Iterator[Day]:
+    names = [driver_id, *([date] if date else [])]
     order = [(name, ASCENDING) for name in names]
-    wanted = {"_id": 0, **dict.fromkeys(names, 1)}
-    for found in collection.find(match, wanted, sort=order, batch_size=BATCH_SIZE):
-        yield Day(found["driver_id"], found[date] if date else NO_DATE)
+    for found in collection.find(match, {"_id": 0, **dict.fromkeys(names, 1)}, sort=order, batch_size=BATCH_SIZE):
+        yield Day(found[driver_id], found[date] if date else ANY_DATE)
 
 
 def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Document]) -> None:
-    store.trip_details.bulk_write(
-        [DeleteMany({"_id": {"$in": [detail["_id"] for detail in details]}})], session=session
-    )
+    store.trip_details.delete_many({"_id": {"$in": [detail["_id"] for detail in details]}}, session=session)
 
 
 def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:

@@ -8,14 +8,24 @@ import click
 from pymongo import DeleteOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Documents, Store
+from app.store import Document, Store
+from app.store.summaries import DAY, PROFILE, WEEK
 from scripts.materialize.dates import Day, monday_of
-from scripts.materialize.documents import KEYS, WEEK, Key, make_days, make_profiles, make_weeks
-from scripts.materialize.fleets import lock, update_fleet
+from scripts.materialize.documents import (
+    KEYS,
+    Key,
+    day_key,
+    make_days,
+    make_profiles,
+    make_weeks,
+    profile_key,
+    week_key,
+)
+from scripts.materialize.fleet_drivers import lock, update_list
 
 T = TypeVar("T")
-# A collection, keys of documents in it, and the documents that are due for these keys.
-Stage = tuple[Documents, Set[Key], Mapping[Key, Document]]
+# A period, keys of its documents in `driver_periods`, and the documents that are due for these keys.
+Stage = tuple[str, Set[Key], Mapping[Key, Document]]
 # After so long a command says why it stands still.
 SILENT_SECONDS = 2.0
 
@@ -41,61 +51,57 @@ def write(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
 
 def update(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
-) -> None:
+) -> int:
     """Bring the read models of days, of their drivers and of other drivers in line with the trips and drivers.
 
-    The days' `trip_details` and the drivers' source documents must be written.
+    The days' `trip_details` and the drivers' source documents must be written. Returns how many of the days have trips.
     """
-    for collection, keys, due in stages(store, session, fleet, days, driver_ids):
-        if collection is store.driver_profiles:
+    count = 0
+    for kind, keys, due in stages(store, session, fleet, days, driver_ids):
+        if kind is PROFILE:
             _replace_profiles(store, session, fleet, keys, due)
         else:
-            _replace(collection, session, fleet, keys, due)
+            _replace(store, session, fleet, keys, due)
+        count += len(due) if kind is DAY.name else 0
+    return count
 
 
 def stages(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
 ) -> Iterator[Stage]:
-    """Yield, collection by collection, the keys that days and drivers have there and the documents due for them.
+    """Yield, period by period, the keys of the documents of days and drivers in `driver_periods`, and those due.
 
     Each stage is built from the one before, so that must be in line when the next is taken.
     """
     days = set(days)
     drivers = {day.driver_id for day in days}.union(driver_ids)
-    weeks = {(day.driver_id, monday_of(day.date)) for day in days}
-    yield store.driver_days, days, make_days(store, session, fleet, days)
-    week_keys = {(driver_id, WEEK, monday) for driver_id, monday in weeks}
-    yield store.driver_periods, week_keys, make_weeks(store, session, fleet, weeks)
-    yield store.driver_profiles, {(driver_id,) for driver_id in drivers}, make_profiles(store, session, fleet, drivers)
-
-
-def match_of(collection: Documents, fleet: str, key: Key) -> Document:
-    """Return the filter that matches the document of a key."""
-    return {"fleet": fleet, **dict(zip(KEYS[collection.name], key, strict=True))}
+    weeks = {Day(day.driver_id, monday_of(day.date)) for day in days}
+    yield DAY.name, set(map(day_key, days)), make_days(store, session, fleet, days)
+    yield WEEK.name, set(map(week_key, weeks)), make_weeks(store, session, fleet, weeks)
+    yield PROFILE, set(map(profile_key, drivers)), make_profiles(store, session, fleet, drivers)
 
 
 def _replace_profiles(
     store: Store, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]
 ) -> None:
-    """Write the profiles that differ, and the fleet where any does."""
-    match = {"fleet": fleet, "driver_id": {"$in": [driver_id for (driver_id,) in keys]}}
-    stored = store.driver_profiles.find(match, {"_id": 0, "driver_id": 1, "version": 1}, session=session)
-    known: dict[Key, str] = {(profile["driver_id"],): profile["version"] for profile in stored}
-    versions = {key: profile["version"] for key, profile in due.items()}
-    if changed := {key for key in keys if versions.get(key) != known.get(key)}:
-        _replace(store.driver_profiles, session, fleet, changed, due)
-        added, removed = ([driver_id for (driver_id,) in ids] for ids in (due.keys() - known, known.keys() - due))
-        update_fleet(store, session, fleet, added=added, removed=removed)
+    """Write the profiles that differ, in the fleet's list too."""
+    driver_ids = [driver_id for driver_id, *_ in keys]
+    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": driver_ids}}
+    stored = store.driver_periods.find(match, {"_id": 0}, session=session)
+    known = {profile_key(profile["driver_id"]): profile for profile in stored}
+    if changed := {key for key in keys if due.get(key) != known.get(key)}:
+        _replace(store, session, fleet, changed, due)
+        texts = {key[0]: due[key]["json"] if key in due else None for key in changed}
+        update_list(store, session, fleet, texts)
 
 
-def _replace(
-    collection: Documents, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]
-) -> None:
+def _replace(store: Store, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]) -> None:
     """Write the documents that are due for the keys; delete those of keys for which none is."""
+    names = KEYS["driver_periods"]
     operations = [
         ReplaceOne(match, due[key], upsert=True) if key in due else DeleteOne(match)
         for key in keys
-        for match in [match_of(collection, fleet, key)]
+        for match in [{"fleet": fleet, **dict(zip(names, key, strict=True))}]
     ]
     if operations:
-        collection.bulk_write(operations, ordered=False, session=session)
+        store.driver_periods.bulk_write(operations, ordered=False, session=session)

@@ -65,7 +65,7 @@ def tainted_service(db, make_service, load):
     for name in READ_MODELS:
         db[name].delete_many({})
     assert sum(rebuild_fleet(Store.of(db), "f1")) == len(DATES)
-    taint(db, "driver_days", "driver_profiles")
+    taint(db, "driver_periods")
     build_report(Store.of(db), "f1", DATE)
     service = make_service(secret_key="secret")
     service.key("f1")

@@ -4,6 +4,7 @@ import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
+from app.store.pages import Wanted
 from schemas.derive import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
 from scripts.materialize.dates import Day
@@ -19,6 +20,7 @@ from tests.stores import load
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
 DAYS = {Day("d1", "2026-03-02"), Day("d2", "2026-03-03")}
+WHOLE_TRIPS = Wanted(fields_of(TripSummaryPage))
 LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
 # What a command is explained without.
 OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
@@ -58,7 +60,7 @@ def recorded(mongod_uri):
 
 
 def driver_trips(store, driver_id="d1", **bounds):
-    asked = {"start_date": "2026-03-04", "ended_by": LATER, "fields": fields_of(TripSummaryPage), **PAGE, **bounds}
+    asked = {"start_date": "2026-03-04", "ended_by": LATER, "wanted": WHOLE_TRIPS, **PAGE, **bounds}
     trips.find_driver_trips(store, "f1", driver_id, **asked)
 
 
@@ -68,13 +70,13 @@ def trips_of_nobody(store):
 
 
 def trips_by(store, name, value, **bounds):
-    asked = {"ended_by": LATER, "fields": fields_of(TripDetailPage), "page": 1, "limit": 5, **bounds}
+    asked = {"ended_by": LATER, "wanted": Wanted(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
     trips.find_trips(store, "f1", name, value, **asked)
 
 
 def aggregates(store, period, shape):
     ids = {"driver_ids": ["d1", "d2"], "start_date": "2026-03-02"}
-    summaries.find_aggregates(store, "f1", period, **ids, fields=fields_of(shape))
+    summaries.find_aggregates(store, "f1", period, **ids, wanted=Wanted(fields_of(shape)))
 
 
 def move_a_trip(store):
@@ -88,21 +90,21 @@ def in_transaction(change):
 # What reads, and the indexes that it reads of each collection.
 READS = {
     "driver page": (
-        lambda store: drivers.find_page(store, "f1", **PAGE, fields=fields_of(DriverPage)),
-        {"fleets": {"fleet"}, "driver_profiles": {"driver"}},
+        lambda store: drivers.find_page(store, "f1", **PAGE, wanted=Wanted(fields_of(DriverPage))),
+        {"fleet_drivers": {"position"}},
     ),
-    "trips of a driver": (driver_trips, {"driver_days": {"calendar", "day"}}),
+    "trips of a driver": (driver_trips, {"driver_periods": {"calendar", "period"}}),
     "trips of a driver of which some have not ended": (
         lambda store: driver_trips(store, ended_by=EARLIER),
-        {"driver_days": {"calendar", "day"}},
+        {"driver_periods": {"calendar", "period"}},
     ),
     "trips of a driver, counted": (
-        lambda store: driver_trips(store, fields={"count": None}),
-        {"driver_days": {"calendar"}},
+        lambda store: driver_trips(store, wanted=Wanted({"count": None})),
+        {"driver_periods": {"calendar"}},
     ),
     "trips of an unknown driver": (
         trips_of_nobody,
-        {"driver_days": {"calendar"}, "driver_profiles": {"driver"}},
+        {"driver_periods": {"calendar", "period"}},
     ),
     "trip by id": (lambda store: trips_by(store, "trip_id", "t1-1"), {"trip_details": {"trip"}}),
     "trips by tracking id": (
@@ -115,11 +117,11 @@ READS = {
     ),
     "daily": (
         lambda store: aggregates(store, summaries.DAY, DailyAggregates),
-        {"driver_profiles": {"driver"}, "driver_days": {"day"}},
+        {"driver_periods": {"period"}},
     ),
     "weekly": (
         lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
-        {"driver_profiles": {"driver"}, "driver_periods": {"period"}},
+        {"driver_periods": {"period"}},
     ),
     "report": (lambda store: reports.get_report(store, "f1", "2026-03-16"), {"reports": {"report"}}),
 }
