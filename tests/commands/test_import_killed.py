@@ -1,0 +1,182 @@
+"""driver-analytics import, stopped at any moment and run again."""
+
+from contextlib import suppress
+
+import pytest
+from pymongo import MongoClient
+from pymongo.errors import BulkWriteError
+from pymongo.monitoring import CommandListener
+
+from app.store import Store
+from schemas.trip import ImportedTrip
+from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.trips import prepare_trip, write_trips
+from tests.factories import make_driver, make_trip
+from tests.imports import (
+    BATCH_LINES,
+    brief_transactions,
+    finish,
+    make_trips,
+    move,
+    start_import,
+    wait_killed,
+    write_file,
+)
+from tests.states import (
+    FLEET,
+    Batch,
+    batches_of,
+    differences,
+    empty,
+    locked,
+    state_of,
+    states_after,
+    write_batches,
+)
+
+TRIPS = make_trips(4 * BATCH_LINES)
+DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]
+BEFORE = batches_of("trips", TRIPS, BATCH_LINES)
+# As an import of two files writes them.
+BATCHES = batches_of("drivers", DRIVERS, BATCH_LINES) + batches_of("trips", move(TRIPS), BATCH_LINES)
+
+
+# The process is killed.
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """The options of the import."""
+    folder = tmp_path_factory.mktemp("import")
+    return "--drivers", write_file(folder / "drivers", DRIVERS), "--trips", write_file(folder / "trips", move(TRIPS))
+
+
+@pytest.fixture
+def states(mongod, mongod_uri):
+    """The states after each whole batch of the import; the store is in the first of them."""
+    write_batches(Store.of(mongod), BEFORE)
+    states = [state_of(mongod), *states_after(mongod, BATCHES)]
+    empty(mongod)
+    write_batches(Store.of(mongod), BEFORE)
+    with brief_transactions(mongod_uri):
+        yield states
+
+
+@pytest.mark.parametrize(
+    ("batches", "command"), [(0, "commitTransaction"), (1, "update"), (2, "delete"), (3, "aggregate"), (4, "find")]
+)
+def test_a_killed_import_leaves_whole_batches_and_the_next_run_finishes_it(
+    mongod_uri, mongod, words, states, batches, command
+):
+    wait_killed(start_import(mongod_uri, mongod.name, *words, kill_before=f"{batches} {command}"))
+    assert state_of(mongod) == states[batches]
+    assert differences(mongod) == []
+    finish(start_import(mongod_uri, mongod.name, *words))
+    assert state_of(mongod) == states[-1]
+
+
+# One batch is stopped before any command.
+
+
+class Stop(BaseException):
+    """The batch ends here."""
+
+
+class StopBefore(CommandListener):
+    """Stops before a command, counted from 0, and before any that follows: the transaction is not even aborted."""
+
+    def __init__(self, command):
+        self.left = command
+
+    def started(self, event):
+        if event.command_name == "endSessions":
+            return
+        if self.left == 0:
+            raise Stop
+        self.left -= 1
+
+    def succeeded(self, event):
+        """Do nothing."""
+
+    failed = succeeded
+
+
+@pytest.fixture
+def stopped(mongod, mongod_uri):
+    """Run a function on the store until it sends a command of some number; return whether it came so far."""
+
+    def stopped(write, command):
+        # The server would end the open transaction of the one before only after 20 seconds.
+        mongod.client.admin.command("killAllSessions", [])
+        with MongoClient(mongod_uri, event_listeners=[StopBefore(command)]) as client, suppress(Stop):
+            write(Store.of(client[mongod.name]))
+            return False
+        return True
+
+    return stopped
+
+
+ALL = [trip["trip_id"] for trip in TRIPS]
+KINDS = {
+    "new drivers": Batch("drivers", [make_driver(f"new{n}") for n in range(3)]),
+    "other travel dates": Batch("drivers", DRIVERS),
+    "new trips": Batch("trips", [make_trip(driver_id=driver_id) for driver_id in ("d1", "new")]),
+    "moved trips": Batch("trips", move(TRIPS)),
+    "deleted trips": Batch("deleted", ALL[::2]),
+    "the last trips": Batch("deleted", ALL),
+}
+
+
+@pytest.mark.parametrize("batch", KINDS.values(), ids=KINDS.keys())
+def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, batch):
+    write_batches(Store.of(mongod), BEFORE)
+    before, commands = state_of(mongod), 0
+    while stopped(lambda store: write_batches(store, [batch]), commands):
+        assert state_of(mongod) == before, commands
+        commands += 1
+    assert commands > 5
+    assert state_of(mongod) != before
+    assert differences(mongod) == []
+
+
+def test_a_batch_with_a_document_that_the_store_refuses_leaves_nothing(mongod):
+    write_batches(Store.of(mongod), BEFORE)
+    before, trips = state_of(mongod), [prepare_trip(FLEET, ImportedTrip().load(trip)) for trip in move(TRIPS)]
+    trips[-1].detail["version"] = 1
+    with pytest.raises(BulkWriteError, match="Document failed validation"):
+        write_trips(Store.of(mongod), FLEET, trips)
+    assert state_of(mongod) == before
+
+
+def test_a_rebuild_that_stops_before_any_command_is_finished_by_the_next_one(mongod, stopped):
+    write_batches(Store.of(mongod), BEFORE)
+    before, commands = state_of(mongod), 0
+    mongod.driver_days.delete_many({"driver_id": {"$in": ["d1", "d2"]}})
+    while stopped(lambda store: list(rebuild_fleet(store, FLEET)), commands):
+        commands += 1
+    assert commands > 20
+    assert state_of(mongod) == before
+
+
+# Others write to the fleet.
+
+
+@pytest.fixture
+def held(mongod):
+    """The session of a transaction that has locked the fleet f1."""
+    with locked(mongod) as session:
+        yield session
+
+
+def test_an_import_waits_for_the_one_that_writes_to_its_fleet(mongod_uri, mongod, tmp_path, held):
+    process = start_import(mongod_uri, mongod.name, "--trips", write_file(tmp_path / "trips", [make_trip()]))
+    assert process.stderr.readline() == "Waiting for another command that writes to the fleet f1 ...\n"
+    assert mongod.trips.count_documents({}) == 0
+    held.abort_transaction()
+    finish(process)
+    assert mongod.trips.count_documents({}) == 1
+
+
+def test_other_fleets_do_not_wait(command, mongod, write_lines, held):
+    path = write_lines("trips.ndjson", make_trip())
+    assert command("import", "--fleet", "f2", "--trips", str(path)).exit_code == 0
