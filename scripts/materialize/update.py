@@ -79,10 +79,9 @@ def _replace_profiles(
 ) -> None:
     """Write the profiles that differ, and the fleet where any does."""
     match = {"fleet": fleet, "driver_id": {"$in": [driver_id for (driver_id,) in keys]}}
-    stored = store.driver_profiles.find(match, {"_id": 0, "driver_id": 1, "version": 1}, session=session)
-    known: dict[Key, str] = {(profile["driver_id"],): profile["version"] for profile in stored}
-    versions = {key: profile["version"] for key, profile in due.items()}
-    if changed := {key for key in keys if versions.get(key) != known.get(key)}:
+    stored = store.driver_profiles.find(match, {"_id": 0}, session=session)
+    known: dict[Key, Document] = {(profile["driver_id"],): profile for profile in stored}
+    if changed := {key for key in keys if due.get(key) != known.get(key)}:
         _replace(store.driver_profiles, session, fleet, changed, due)
         added, removed = ([driver_id for (driver_id,) in ids] for ids in (due.keys() - known, known.keys() - due))
         update_fleet(store, session, fleet, added=added, removed=removed)
