@@ -43,7 +43,7 @@ batches = st.one_of(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(batches, min_size=1, max_size=6))
 def test_read_models_are_those_of_a_rebuild(written):
     db, rebuilt = memory_client()["written"], memory_client()["rebuilt"]
@@ -55,7 +55,7 @@ def test_read_models_are_those_of_a_rebuild(written):
     assert differences(db) == differences(rebuilt) == []
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(batches, min_size=1, max_size=6))
 def test_pages_hold_every_driver_once(written):
     store = Store.of(memory_client()["written"])
