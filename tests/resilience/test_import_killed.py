@@ -17,11 +17,11 @@ from app.store import Store
 from scripts.keys import issue_key
 from tests.conftest import Service
 from tests.factories import make_driver
-from tests.imports import BATCH_LINES, brief_transactions, make_trips, move, start_import, write_file
+from tests.imports import BATCH_LINES, make_trips, move, start_import, write_file
 from tests.resilience.fleet import MONDAY
 from tests.resilience.load import Ask, Client
 from tests.served import until
-from tests.states import FLEET, batches_of, differences, state_of, states_after, write_batches
+from tests.states import FLEET, batches_of, differences, state_of, states_after, transaction_lifetime, write_batches
 
 KILLS, CLIENTS, PAUSE_SECONDS = 20, 3, 0.02
 # Two imports, each of which moves all trips to other days, and some to other drivers and tracking ids.
@@ -150,7 +150,7 @@ def test_responses_are_of_committed_states_while_imports_are_killed(
 ):
     (states, bodies), seed, left = committed, random.randrange(1_000_000), []
     service = make_service(MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
-    with brief_transactions(mongod_uri), service, readers(service, issue_key(Store.of(mongod), FLEET)) as found:
+    with transaction_lifetime(mongod.client, 1), service, readers(service, issue_key(Store.of(mongod), FLEET)) as found:
         for end in runs(mongod, start, states, random.Random(seed)):
             assert state_of(mongod) in (states if end is None else [end]), f"seed {seed}, run {len(left)}"
             assert differences(mongod) == [], f"seed {seed}, run {len(left)}"
