@@ -21,7 +21,7 @@ from scripts.store import naming_invalid_documents, open_store
 
 # A batch, which is one transaction, ends at either: many small lines, or few large ones. Memory stays bounded, and the
 # transaction takes a second or so of the 60 that MongoDB gives it.
-BATCH_LINES = 5_000
+BATCH_LINES = 2_000
 BATCH_BYTES = 16_000_000
 GC_THRESHOLD = 100_000
 

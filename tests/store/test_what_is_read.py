@@ -15,11 +15,12 @@ AGGREGATES = {
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
 }
 PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values()]
-CALENDAR = {"date", "trip_count", "last_trip_end", "version"}
-COUNTED = {"driver_count", "version"}
-FRAGMENTS = {"bookmarks", "json", "trips", "trip_ends", "summary", "focus_area", "trail_path", "events", "totals"}
+BLOCKS = {"position", "version", "driver_count", "drivers"}
+CALENDAR = {"start_date", "trip_count", "last_trip_end", "version"}
+PERIODS = {"period", "driver_id", "version"}
+FRAGMENTS = {"drivers", "json", "trips", "trip_ends", "summary", "focus_area", "trail_path", "events", "totals"}
 PARTS = {"version", "summary", "focus_area", "trail_path", "events"}
-SUMMARIES = {"daily": "driver_days", "weekly": "driver_periods"}
+PERIOD = {"daily": "day", "weekly": "week"}
 
 
 @pytest.fixture
@@ -72,19 +73,10 @@ WHOLE = pytest.mark.parametrize("mask", [None, "", " ", "*", "{*}"])
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (DRIVERS, [("fleets", {*COUNTED, "bookmarks"}), ("driver_profiles", {"json"})]),
-        (f"{TRIPS}&limit=2", [("driver_days", CALENDAR), ("driver_days", {"trips", "trip_ends"})]),
+        (DRIVERS, [("fleet_drivers", BLOCKS)]),
+        (f"{TRIPS}&limit=2", [("driver_periods", CALENDAR), ("driver_periods", {"start_date", "trips"})]),
         (TRIP, [("trip_details", PARTS)]),
-        *(
-            (
-                path,
-                [
-                    ("driver_profiles", {"driver_id", "version", "json"}),
-                    (SUMMARIES[kind], {"driver_id", "version", "json"}),
-                ],
-            )
-            for kind, path in AGGREGATES.items()
-        ),
+        *((path, [("driver_periods", {*PERIODS, "json"})]) for path in AGGREGATES.values()),
     ],
 )
 def test_a_whole_response_is_read_as_rendered_json(read, mask, path, expected):
@@ -121,62 +113,68 @@ def test_a_key_is_looked_up_once_in_three_seconds(service, read, recorder, clock
         ("trips{trail_path{latitude}},count", {"trail_path"}),
         ("trips{events{event_type},trip_id}", {"events", "summary"}),
         ("trips{nope}", set()),
-        ("count,limit", set()),
-        ("{}", set()),
-        ("nope", set()),
     ],
 )
 @pytest.mark.parametrize("path", [TRIP, "/trip/tracking_id/k?page=2"])
 def test_of_a_trip_only_the_fragments_that_a_mask_names_are_read(read, path, mask, fragments):
-    (name, fields), *count = read(path, mask)
-    assert (name, fields) == ("trip_details", {"version", *fragments})
-    assert count == []
+    assert read(path, mask) == [("trip_details", {"version", *fragments})]
 
 
 @pytest.mark.parametrize("mask", ["{}", "count", "count,limit,next_page", "next_page", "nope", "{nope{x},COUNT}"])
-def test_no_list_is_read_where_a_mask_leaves_it_out(read, mask):
-    assert read(TRIPS, mask) == [("driver_days", CALENDAR)]
-    assert read(DRIVERS, mask) == [("fleets", COUNTED)]
+def test_no_list_is_read_where_a_mask_leaves_it_out(read, recorder, mask):
+    assert read(TRIPS, mask) == [("driver_periods", CALENDAR)]
+    assert read(TRIP, mask) == [("trip_details", None)]
+    assert read(DRIVERS, mask) == [("fleet_drivers", BLOCKS)]
+    assert recorder.reads[-1]["filter"]["$or"] == [{"position": -1}]
 
 
 @pytest.mark.parametrize("mask", [None, "*,nope", "trips"])
 def test_a_page_past_the_end_is_not_looked_for(read, mask):
-    assert read(f"{TRIPS}&page=9", mask) == [("driver_days", CALENDAR)]
-    assert read(f"{DRIVERS}?page=9") == [("fleets", {*COUNTED, "bookmarks"})]
+    assert read(f"{TRIPS}&page=9", mask) == [("driver_periods", CALENDAR)]
 
 
 def test_of_a_driver_s_trips_only_the_days_of_the_page_are_read(read, recorder):
     read(f"{TRIPS}&page=3&limit=2")
-    *_, days = [command for command in recorder.reads if command.get("find") == "driver_days"]
-    assert (days["skip"], days["limit"]) == (4, 2)
+    assert (recorder.reads[-1]["skip"], recorder.reads[-1]["limit"]) == (4, 2)
 
 
-def test_trips_that_share_an_id_are_counted_only_where_a_page_is_full(read):
+def test_ends_of_trips_are_read_only_of_days_on_which_some_are_not_visible(read, recorder, clock):
+    clock.move_to("2026-03-15T09:00:00Z")
+    ends, trips = {"start_date", "trip_ends"}, {"start_date", "trips"}
+    assert [fields for _, fields in read(TRIPS)] == [CALENDAR, ends, trips]
+    assert recorder.reads[-2]["filter"]["start_date"] == {"$in": ["2026-03-15"]}
+
+
+def test_trips_that_share_an_id_are_counted_only_where_a_page_is_full_or_empty(read):
     assert [fields for _, fields in read("/trip/tracking_id/k")] == [PARTS, None]
     assert [fields for _, fields in read("/trip/tracking_id/k?page=2")] == [PARTS]
     assert [fields for _, fields in read("/trip/tracking_id/k?page=3")] == [PARTS, None]
     assert [fields for _, fields in read("/trip/tracking_id/nobody")] == [PARTS]
 
 
+def periods(recorder):
+    """Return the periods that the last read asks for."""
+    return recorder.reads[-1]["filter"]["period"]["$in"]
+
+
+@pytest.mark.parametrize("kind", AGGREGATES)
+def test_drivers_and_summaries_are_read_at_once(read, recorder, kind):
+    read(AGGREGATES[kind])
+    assert periods(recorder) == ["all", PERIOD[kind]]
+
+
 @pytest.mark.parametrize("mask", ["data{driver_info}", "data{driver_info{alias}}", "data{driver_info{}}"])
 @pytest.mark.parametrize("kind", AGGREGATES)
-def test_no_summary_is_read_where_none_is_asked_for(read, kind, mask):
-    profile, version = {"driver_id", "version", "json"}, {"driver_id", "version"}
-    assert read(AGGREGATES[kind], mask) == [("driver_profiles", profile), (SUMMARIES[kind], version)]
-
-
-@pytest.mark.parametrize("mask", ["data{driving_summary{trip_count}}", "data{driving_summary}"])
-@pytest.mark.parametrize("kind", AGGREGATES)
-def test_no_driver_is_read_where_only_summaries_are_asked_for(read, kind, mask):
-    version, summary = {"driver_id", "version"}, {"driver_id", "version", "json"}
-    assert read(AGGREGATES[kind], mask) == [("driver_profiles", version), (SUMMARIES[kind], summary)]
+def test_no_summary_is_read_where_none_is_asked_for(read, recorder, kind, mask):
+    assert read(AGGREGATES[kind], mask) == [("driver_periods", {*PERIODS, "json"})]
+    assert periods(recorder) == ["all"]
 
 
 @pytest.mark.parametrize("mask", ["{}", "data{nope}", "nope"])
 @pytest.mark.parametrize("kind", AGGREGATES)
-def test_only_versions_are_read_where_a_mask_names_nothing(read, kind, mask):
-    version = {"driver_id", "version"}
-    assert read(AGGREGATES[kind], mask) == [("driver_profiles", version), (SUMMARIES[kind], version)]
+def test_only_versions_of_drivers_are_read_where_a_mask_names_nothing(read, recorder, kind, mask):
+    assert read(AGGREGATES[kind], mask) == [("driver_periods", PERIODS)]
+    assert periods(recorder) == ["all"]
 
 
 @pytest.mark.parametrize("path", PATHS)
