@@ -164,7 +164,7 @@ def test_who_serves_and_who_backs_up_cannot_write_in_any_way(connect, user, name
 def test_the_service_reads_no_sources(connect):
     db = connect("service")
     read = {name: db[name].find_one for name in COLLECTIONS}
-    assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.chunks"}
+    assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks"}
 
 
 def test_who_backs_up_takes_all_and_who_imports_restores_it(run, server, connect, tmp_path):
