@@ -10,9 +10,9 @@ from pymongo import MongoClient
 from werkzeug.routing import Map, MapAdapter, Rule
 
 from app import auth, compression, errors, headers, limits, logs, metrics, openapi
+from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config, ConfigError
-from app.db import deadline, is_silent, service_client, trial
-from app.gate import Gate
+from app.db import deadline, is_outage, probe, service_client
 from app.links import Links
 from app.paths import EncodedPaths, RestConverter, SegmentConverter
 from app.store import Store
@@ -37,7 +37,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     app = _routed_app()
     app.wsgi_app = EncodedPaths(app.wsgi_app)  # type: ignore[method-assign]
     app.extensions.update(config=config, store=Store.of(client[config.mongodb_database]))
-    app.extensions.update(store_gate=Gate(is_silent, trial), links=Links(config))
+    app.extensions.update(store_breaker=CircuitBreaker(is_outage, probe), links=Links(config))
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     # Hooks run in this order before a request: auth goes before the limits, whose key is the fleet. After it they run
     # in the opposite order: the log comes last.

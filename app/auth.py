@@ -5,7 +5,7 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from app.addresses import client_of
 from app.config import API, Config
-from app.db import store_gate
+from app.db import guard_store
 from app.errors import Forbidden, Unauthorized
 from app.limits import count_failure
 from app.links import Link, Links
@@ -46,7 +46,7 @@ def register(app: Flask) -> None:
 def _live_key(live_keys: LiveKeys, key: str) -> Key | None:
     if (known := live_keys.known(key)) or not is_well_formed(key):
         return known
-    with store_gate():
+    with guard_store():
         return live_keys.ask(key)
 
 
@@ -59,7 +59,7 @@ def _live_link(links: Links, store: Store, asked: Request) -> Link:
     link = links.read((asked.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
-    with store_gate():
+    with guard_store():
         key = get_key_by_id(store, link.key_id)
     if key is None or key.fleet != link.fleet:
         raise Forbidden

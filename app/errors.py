@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
-from app import gate
+from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.logs import get_log
 from app.responses import JSON, json_response, prefers
@@ -201,8 +201,8 @@ def register(app: Flask) -> None:
             return _respond(InternalError())
         return _respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
-    @app.errorhandler(gate.Closed)
-    def store_awaited(error: gate.Closed) -> Response:
+    @app.errorhandler(CircuitOpen)
+    def store_probed(error: CircuitOpen) -> Response:
         return _respond(StoreUnavailable())
 
     @app.errorhandler(PyMongoError)

@@ -19,10 +19,10 @@ from limits.storage import MemoryStorage, MongoDBStorage, RedisStorage, Storage,
 from pymongo import MongoClient
 from redis.exceptions import ConnectionError, NoScriptError, TimeoutError
 
+from app.circuit_breaker import CircuitBreaker
 from app.config import Config, ConfigError
 from app.db import bounded_client
 from app.errors import RateLimitExceeded
-from app.gate import Gate
 from app.logs import get_log
 
 POLICY = "fleet"
@@ -58,12 +58,12 @@ class Limiter:
         self._windows: dict[str, tuple[float, int]] = {}
         self._told_of_failure = -math.inf
         # Each storage raises errors of its own.
-        self._gate = Gate(lambda error: True)
+        self._breaker = CircuitBreaker(lambda error: True)
 
     def count(self, limit: RateLimitItem, *identity: str) -> Standing | None:
         """Count a call, and return where that leaves its caller; None where the storage fails."""
         try:
-            with self._gate:
+            with self._breaker.guard():
                 count, now, closes_at = self._count(limit.key_for(*identity), limit.get_expiry())
         except Exception as error:
             self._tell_of_failure(error)
