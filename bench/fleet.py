@@ -17,6 +17,7 @@ from typing import NamedTuple
 import orjson
 
 from app.store import Document
+from app.store.score import trip_focus_area
 
 DAYS = 60
 # Trails are kept whole for two weeks, and thinned out after.
@@ -61,8 +62,8 @@ def trip_id(driver: int, date: datetime.date, number: int) -> str:
     return f"{driver_id(driver)}-{date:%Y%m%d}-{number}"
 
 
-def drivers(count: int) -> Iterator[Document]:
-    """Yield the lines of a drivers file."""
+def drivers(count: int, first_date: str | None = None, last_date: str | None = None) -> Iterator[Document]:
+    """Yield the lines of a drivers file, all with the same travel dates."""
     for number in range(count):
         first, last = FIRST_NAMES[number % 10], LAST_NAMES[number // 10 % 10]
         yield {
@@ -71,8 +72,8 @@ def drivers(count: int) -> Iterator[Document]:
             "last_name": last,
             "email": f"{first}.{last}.{number}@example.com".lower(),
             "alias": None if number % 3 else f"Van {number}",
-            "first_travel_date": None,
-            "last_travel_date": None,
+            "first_travel_date": first_date,
+            "last_travel_date": last_date,
         }
 
 
@@ -104,7 +105,7 @@ def _trip(
     events = [_event(rng, trail) for _ in range(rng.choice((0, 0, 1, 2, 3, 5)))]
     seen = Counter(event["event_name"] for event in events)
     miles = round(seconds / 3600 * rng.uniform(15, 50), 6)
-    return {
+    made = {
         "trip_id": trip,
         "tracking_id": driver_id(driver) if tracked else None,
         "driver_id": driver_id(driver),
@@ -131,6 +132,7 @@ def _trip(
         "trail_path": trail,
         "events": events,
     }
+    return {**made, "focus_area": trip_focus_area(made)}
 
 
 def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Document]:

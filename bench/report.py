@@ -50,6 +50,11 @@ def cpu(sample: Sample) -> float:
     return sample.cpu_ms
 
 
+def mongod_cpu(sample: Sample) -> float:
+    """Return the processor time of mongod, ms a request."""
+    return sample.mongod_ms
+
+
 def all_cpu(sample: Sample) -> float:
     """Return the processor time of a contestant and of mongod, ms a request."""
     return sample.cpu_ms + sample.mongod_ms
@@ -78,8 +83,8 @@ def limits_table(samples: Samples) -> str:
             missing = any(measured is None for measured, _, _ in known)
             passed = not missing and all((measured or 0) * sign <= bound * sign for measured, bound, sign in known)
             verdict = "not measured" if missing else "pass" if passed else "**fail**"
-            cells = [cell for measured, bound, _ in held for cell in (_number(bound), _number(measured))]
-            cells.insert(2, _number(ratio(samples, row, connections, "text floor", cpu)))
+            cells = [cell for measured, bound, _ in held for cell in (number_of(bound), number_of(measured))]
+            cells.insert(2, number_of(ratio(samples, row, connections, "text floor", cpu)))
             lines.append([row, connections, *cells, verdict])
     head = ["row", "connections", "CPU ÷ floor, at most", "measured", "÷ text floor", "req/s ÷ fastapi, at least"]
     return table([*head, "measured", "req/s ÷ naive, at least", "measured", ""], lines)
@@ -109,9 +114,9 @@ def full_table(samples: Samples, row: str) -> str:
                     [
                         connections,
                         contestant,
-                        *map(_number, times),
+                        *map(number_of, times),
                         f"{middle.bytes:.0f}",
-                        *map(_number, (own, both, *rates)),
+                        *map(number_of, (own, both, *rates)),
                     ]
                 )
     head = ["connections", "contestant", "req/s", "p50 ms", "p99 ms", "CPU ms", "mongod ms", "redis ms", "bytes"]
@@ -160,7 +165,8 @@ def table(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in (aligned[0], rule, *aligned[1:]))
 
 
-def _number(value: float | None) -> str:
+def number_of(value: float | None) -> str:
+    """Return a number in three digits or so."""
     if value is None:
         return "–"
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"

@@ -1,4 +1,4 @@
-"""What is asked for: each row's requests, and the one query of the store that its answer cannot do without."""
+"""Each row's requests, and the one query of the store that its response cannot do without."""
 
 import datetime
 from collections.abc import Callable
@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import orjson
-from app.store.served import week_span
 
 from app.config import API
 from app.store import Document
@@ -25,9 +24,11 @@ DAYS_A_WEEK = 7
 DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
 SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
 DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
-ROWS = {"_id": 0, "version": 1, "rows": 1}
-SPAN = {"_id": 0, "driver_id": 1, "span": 1, "stale": 1, "version": 1, "text": 1}
-LISTED = {"_id": 0, "number": 1, "stale": 1, "count": 1, "first": 1, "version": 1, "rows": 1}
+MASKED = {"_id": 0, "trip_id": 1, "distance_miles": 1}
+DAY = {"_id": 0, "driver_id": 1, "date": 1, "summary": 1}
+JSON = {"_id": 0, "json": 1}
+SUMMARY_JSON = {**JSON, "driver_id": 1, "version": 1}
+FRAGMENTS = ("summary", "focus_area", "trail_path", "events")
 
 
 class Query(NamedTuple):
@@ -48,7 +49,7 @@ class Request(NamedTuple):
     headers: dict[str, str]
 
 
-# A row's essential query: of the documents that the answer is about.
+# A row's essential query: of the documents that the response is about.
 QUERIES: dict[str, Callable[..., Query]] = {
     "drivers": lambda first, **_: Query(
         "drivers", {"fleet": FLEET, "driver_id": {"$gte": first}}, DRIVER, [("driver_id", 1)], PAGE
@@ -61,54 +62,50 @@ QUERIES: dict[str, Callable[..., Query]] = {
         PAGE,
     ),
     "detail": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, DETAIL, limit=1),
-    "detail, masked": lambda trip, **_: Query(
-        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "trip_id": 1, "distance_miles": 1}, limit=1
-    ),
+    "detail, masked": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, MASKED, limit=1),
     "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
     "daily": lambda drivers, date, **_: Query(
-        "daily_summaries",
-        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers]}},
-        {"_id": 0, "day": 1, "summary": 1},
-        limit=AGGREGATED,
+        "driver_days", {"fleet": FLEET, "driver_id": {"$in": drivers}, "date": date}, DAY, limit=AGGREGATED
     ),
     "weekly": lambda drivers, dates, **_: Query(
-        "daily_summaries",
-        {"fleet": FLEET, "day": {"$in": [{"driver_id": driver, "date": date} for driver in drivers for date in dates]}},
-        {"_id": 0, "day": 1, "summary": 1},
+        "driver_days",
+        {"fleet": FLEET, "driver_id": {"$in": drivers}, "date": {"$in": dates}},
+        DAY,
         limit=AGGREGATED * DAYS_A_WEEK,
     ),
     "healthz": lambda **_: Query(None, {}),
 }
-# The same of the text that the service keeps of them; to be kept in step with app/store.
+# The service's own main query, of a read model. It may make another one, for a count or for the drivers' profiles.
 TEXT_QUERIES: dict[str, Callable[..., Query]] = {
-    "drivers": lambda page, **_: Query(
-        "served_drivers", {"fleet": FLEET, "number": {"$in": [-1, page]}}, LISTED, [("number", 1)], 2
+    "drivers": lambda first, **_: Query(
+        "driver_profiles", {"fleet": FLEET, "driver_id": {"$gte": first}}, JSON, [("driver_id", 1)], PAGE
     ),
-    "trips": lambda driver, spans, **_: Query(
-        "served_spans",
-        {"fleet": FLEET, "driver_id": driver, "span": {"$gte": spans[0], "$lte": spans[-1]}},
-        ROWS,
-        [("span", 1)],
-        len(spans),
+    "trips": lambda driver, date, days, **_: Query(
+        "driver_days",
+        {"fleet": FLEET, "driver_id": driver, "date": {"$gte": date}},
+        {"_id": 0, "trips": 1, "trip_ends": 1},
+        [("date", 1)],
+        days,
     ),
-    "detail": lambda trip, **_: Query(
-        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "version": 1, "text": 1}, limit=1
+    "detail": lambda trip, **_: _detail(trip, *FRAGMENTS),
+    "detail, masked": lambda trip, **_: _detail(trip, "summary"),
+    "detail, unchanged": lambda trip, **_: _detail(trip),
+    "daily": lambda drivers, date, **_: Query(
+        "driver_days", {"fleet": FLEET, "driver_id": {"$in": drivers}, "date": date}, SUMMARY_JSON, limit=AGGREGATED
     ),
-    "detail, masked": lambda trip, **_: Query(
-        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "trip_id": 1, "distance_miles": 1}, limit=1
+    "weekly": lambda drivers, date, **_: Query(
+        "driver_periods",
+        {"fleet": FLEET, "driver_id": {"$in": drivers}, "period": "week", "start_date": date},
+        SUMMARY_JSON,
+        limit=AGGREGATED,
     ),
-    "detail, unchanged": lambda trip, **_: Query(
-        "trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 0, "version": 1}, limit=1
-    ),
-    "daily": lambda drivers, date, **_: _spans(drivers, date),
-    "weekly": lambda drivers, date, **_: _spans(drivers, week_span(date)),
     "healthz": lambda **_: Query(None, {}),
 }
 
 
-def _spans(drivers: list[str], span: str) -> Query:
-    wanted = {"fleet": FLEET, "driver_id": {"$in": drivers}, "span": {"$in": ["", span]}}
-    return Query("served_spans", wanted, SPAN, limit=2 * AGGREGATED)
+def _detail(trip: str, *fragments: str) -> Query:
+    wanted = {"_id": 0, "version": 1, **dict.fromkeys(fragments, 1)}
+    return Query("trip_details", {"fleet": FLEET, "trip_id": trip}, wanted, limit=1)
 
 
 TITLES = {
@@ -130,23 +127,22 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
     if row == "drivers":
         pages = max(1, shape.drivers // PAGE)
         return [
-            request_of("/drivers", {"limit": PAGE, "page": page + 1}, page=page, first=ids[page * PAGE])
-            for page in range(pages)
+            request_of("/drivers", {"limit": PAGE, "page": page + 1}, first=ids[page * PAGE]) for page in range(pages)
         ]
     if row == "trips":
         date = base - datetime.timedelta(shape.days)
         times = {"start": epoch_ms(date), "until": epoch_ms(base)}
-        spans = [str(date + datetime.timedelta(day)) for day in range(-(-PAGE // shape.trips_a_day))]
+        days = -(-PAGE // shape.trips_a_day)
         query = {"start_date": date, "limit": PAGE}
         return [
-            request_of(f"/driver/{one}/trips", query, driver=one, date=str(date), spans=spans, **times)
+            request_of(f"/driver/{one}/trips", query, driver=one, date=str(date), days=days, **times)
             for one in ids[:REQUESTS]
         ]
     if row.startswith("detail"):
         return [detail(fleet.trip_id(number % shape.drivers, *_when(number, shape, base)), row) for number in numbers]
     if row == "daily":
-        days = [monday(base) + datetime.timedelta(day) for day in range(DAYS_A_WEEK)]
-        return [aggregates("daily", _twenty(ids, number), days[number % DAYS_A_WEEK]) for number in numbers]
+        week = [monday(base) + datetime.timedelta(day) for day in range(DAYS_A_WEEK)]
+        return [aggregates("daily", _twenty(ids, number), week[number % DAYS_A_WEEK]) for number in numbers]
     if row == "weekly":
         return [aggregates("weekly", _twenty(ids, number), monday(base)) for number in numbers]
     return [request_of("/healthz", {})]

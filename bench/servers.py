@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 import click
@@ -17,7 +17,7 @@ import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.embedded import find_mongod
+from scripts.embedded import REPLICA_SET_OPTIONS, find_mongod, make_primary
 from scripts.server import THREADS
 
 ROOT = Path(__file__).parent.parent
@@ -91,6 +91,7 @@ def running(
     port: int,
     answers: Callable[[], bool],
     env: Mapping[str, str] | None = None,
+    checkout: Path = ROOT,
 ) -> Iterator[Server]:
     """Run a server until the block is left; it is ready once it `answers`. Raises Failed."""
     DATA.mkdir(exist_ok=True)
@@ -98,7 +99,7 @@ def running(
         raise Failed(f"Port {port}, which {name} is to have, is taken; is another benchmark running?")
     with log_path(name).open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
+            command, cwd=checkout, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
         )
     server = Server(name, process, port)
     try:
@@ -126,13 +127,12 @@ def _is_taken(port: int) -> bool:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def _mongod_answers() -> bool:
+def _is_primary(port: int) -> bool:
     try:
-        with MongoClient[dict[str, object]](mongodb_uri(), timeoutMS=500) as client:
-            client.admin.command("ping")
+        with MongoClient[dict[str, Any]](mongodb_uri(port), timeoutMS=1000) as client:
+            return make_primary(client, f"{HOST}:{port}")
     except PyMongoError:
         return False
-    return True
 
 
 def _redis_answers() -> bool:
@@ -153,37 +153,38 @@ def _http_answers(port: int, path: str) -> Callable[[], bool]:
     return answers
 
 
-def mongodb_uri() -> str:
-    """Return the URI of the benchmark's MongoDB."""
-    return f"mongodb://{HOST}:{MONGOD_PORT}/?directConnection=true"
+def mongodb_uri(port: int) -> str:
+    """Return the URI of the `mongod` on a port."""
+    return f"mongodb://{HOST}:{port}/?directConnection=true"
 
 
-def environment() -> dict[str, str]:
+def environment(mongod_port: int, checkout: Path = ROOT) -> dict[str, str]:
     """Return the settings of the service and of its commands."""
     return {
-        "MONGODB_URI": mongodb_uri(),
+        "MONGODB_URI": mongodb_uri(mongod_port),
         "MONGODB_DATABASE": DATABASE,
         "RATELIMIT_STORAGE_URI": f"redis://{HOST}:{REDIS_PORT}",
         "RATE_LIMIT": RATE_LIMIT,
         "WEB_CONCURRENCY": str(WORKERS),
         # A worker that is replaced takes its processor time with it.
         "MAX_REQUESTS": "0",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": str(checkout),
         "DATA_DIR": str(DATA),
     }
 
 
-def command(*words: str | Path) -> list[str | Path]:
-    """Return a command of the project's own command line."""
-    return [Path(sys.executable).with_name("driver-analytics"), *words]
+def command(*words: str | Path, checkout: Path = ROOT) -> list[str | Path]:
+    """Return a command of a checkout's own command line."""
+    folder = Path(sys.executable).parent if checkout == ROOT else checkout / ".venv" / "bin"
+    return [folder / "driver-analytics", *words]
 
 
 @contextlib.contextmanager
-def mongod(folder: Path) -> Iterator[Server]:
-    """Run `mongod` on a data folder."""
+def mongod(folder: Path, port: int = MONGOD_PORT, options: Sequence[str] = REPLICA_SET_OPTIONS) -> Iterator[Server]:
+    """Run `mongod` on a data folder: a replica set of one member, or by itself if the `options` name no set."""
     folder.mkdir(parents=True, exist_ok=True)
-    words = [find_mongod(), "--dbpath", str(folder), "--bind_ip", HOST, "--port", str(MONGOD_PORT), "--nounixsocket"]
-    with running("mongod", words, MONGOD_PORT, _mongod_answers) as server:
+    words = [find_mongod(), "--dbpath", str(folder), "--bind_ip", HOST, "--port", str(port), "--nounixsocket", *options]
+    with running(f"mongod-{port}", words, port, lambda: _is_primary(port)) as server:
         yield server
 
 
@@ -223,11 +224,20 @@ def contestant(name: str, **env: str) -> Iterator[Server]:
     """Run a contestant."""
     words, path = COMMANDS[name]
     port = HTTP_PORT + list(COMMANDS).index(name)
-    env = {**environment(), "BIND": f"{HOST}:{port}", **env}
     if EVE in Path(words[0]).parents or PEERS in Path(words[0]).parents:
         env["PYTHONPATH"] = ""
-    options = ["--bind", env["BIND"]] if Path(words[0]).name == "gunicorn" else []
-    with running(name, [*words, *options], port, _http_answers(port, path), env) as server:
+    options = ["--bind", f"{HOST}:{port}"] if Path(words[0]).name == "gunicorn" else []
+    with workers(name, [*words, *options], port, path, {**environment(MONGOD_PORT), **env}) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def workers(
+    name: str, words: Sequence[str | Path], port: int, path: str, env: Mapping[str, str], checkout: Path = ROOT
+) -> Iterator[Server]:
+    """Run an HTTP server, which is up once it responds at the path and all of its workers are there."""
+    env = {**env, "BIND": f"{HOST}:{port}"}
+    with running(name, words, port, _http_answers(port, path), env, checkout) as server:
         # The first worker may answer before the second one is there.
         while len(server.pids()) <= WORKERS:
             time.sleep(POLL_SECONDS)

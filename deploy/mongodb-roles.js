@@ -3,9 +3,9 @@
 //
 //   mongosh 'mongodb://admin@db1,db2,db3/admin?replicaSet=rs0' deploy/mongodb-roles.js
 //
-// driver_analytics_service    serves: reads, and writes nothing
+// driver_analytics_service    serves: reads the read models, keys and reports, not the sources, and writes nothing
 // driver_analytics_importer   runs all other commands: keys, import, rollups, reports, demo, restore
-// driver_analytics_backup     runs the command backup: reads, and has the other commands wait meanwhile
+// driver_analytics_backup     runs the command backup: reads everything, and writes nothing
 // driver_analytics_counters   is a role alone: counts calls in the database driver_analytics_limits. Without
 //                             RATELIMIT_STORAGE_URI the service needs it too:
 //                             db.grantRolesToUser("driver_analytics_service", ["driver_analytics_counters"])

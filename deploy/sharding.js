@@ -6,10 +6,9 @@
 const SHARD_KEYS = {
   "drivers": {"fleet": 1, "driver_id": 1},
   "trips": {"fleet": 1, "trip_id": 1},
-  "daily_summaries": {"fleet": 1, "day": 1},
-  "served_spans": {"fleet": 1, "driver_id": 1},
-  "served_drivers": {"fleet": 1, "number": 1},
-  "served_trackings": {"fleet": 1, "tracking_id": 1},
+  "fleet_drivers": {"fleet": 1},
+  "driver_periods": {"fleet": 1, "period": 1, "driver_id": 1},
+  "trip_details": {"fleet": 1, "trip_id": 1},
   "report_files.chunks": {"files_id": 1, "n": 1}
 };
 

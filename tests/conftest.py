@@ -1,5 +1,6 @@
 """The fixtures that tests share: the two stores, the service on either, and a clock that stands still."""
 
+import functools
 import gzip
 import json
 import os
@@ -16,15 +17,12 @@ from pymongo.database import Database
 from app import create_app
 from app.config import Config
 from app.store import Store
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
 from scripts.cli import cli
 from scripts.embedded import NoMongod, embedded_mongod
 from scripts.keys import issue_key
-from scripts.materialize.drivers import write_drivers
-from scripts.materialize.trips import prepare_trip, write_trips
 from scripts.memory import memory_client
 from scripts.store import prepare
+from tests import stores
 
 # A Wednesday.
 NOW = "2026-03-18T12:00:00Z"
@@ -75,31 +73,29 @@ def clock() -> Iterator[Any]:
 
 
 @pytest.fixture
+def store(db) -> Store:
+    """The store in that database."""
+    return Store.of(db)
+
+
+@pytest.fixture
 def load(db) -> Callable[..., None]:
     """Load documents in import format: `load(*trips, drivers=[...], fleet=...)`."""
-
-    def load(*trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:
-        store = Store.of(db)
-        if drivers:
-            write_drivers(store, fleet, [{"fleet": fleet, **Driver().load(driver)} for driver in drivers])
-        if trips:
-            write_trips(store, fleet, [prepare_trip(fleet, ImportedTrip().load(trip)) for trip in trips])
-
-    return load
+    return functools.partial(stores.load, db)
 
 
 class Service:
     """The service, asked with the key of fleet `f1` unless told otherwise."""
 
     def __init__(self, db: Database, **settings: Any) -> None:
-        self.db = db
+        self.db, self.store = db, Store.of(db)
         self.app = create_app(Config(mongodb_database=db.name, **settings), db.client)
         self._keys: dict[str, str] = {}
 
     def key(self, fleet: str) -> str:
         """Return a key of the fleet."""
         if fleet not in self._keys:
-            self._keys[fleet] = issue_key(Store.of(self.db), fleet)
+            self._keys[fleet] = issue_key(self.store, fleet)
         return self._keys[fleet]
 
     def get(

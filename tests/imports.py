@@ -1,38 +1,60 @@
-"""Imports as processes of their own, to be killed: what they load, and what they leave in the store."""
+"""Imports as processes of their own, which may be killed, and what they load.
 
+Run as a module it is the command line with small batches; with KILL_BEFORE it kills itself.
+"""
+
+import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
-import bson
-from scripts.derive import writing
+from pymongo import MongoClient, monitoring
 
+from scripts.cli import main
+from scripts.ingest import importer
 from tests.factories import make_trip
+from tests.states import FLEET
 
-TRIPS = 300
-# Twenty batches to be killed in.
-SMALL_BATCHES = "from scripts import cli, imports; imports.BATCH_LINES = 15; cli.main()"
-DEADLINE_SECONDS = 60
-COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "served_trackings", "writers")
+BATCH_LINES = 15
+DEADLINE_SECONDS = 120
+MS_PER_DAY = 86_400_000
+ROOT = Path(__file__).parent.parent
 
 
-def make_trips(count):
-    """Return trips of 20 drivers with two tracking ids, spread over 9 days."""
-    return [
-        make_trip(
-            f"2026-03-{10 + n % 9}T08:00", f"d{n % 20}", trip_id=f"t{n}", tracking_id=f"k{n % 2}", distance_miles=n / 7
-        )
+class KillBefore(monitoring.CommandListener):
+    """Kills this process after so many transactions, before the first command of a name in the next one."""
+
+    def __init__(self, transactions, command):
+        self.left, self.command = int(transactions), command
+
+    def started(self, event):
+        if self.left == 0 and event.command_name == self.command and "autocommit" in event.command:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def succeeded(self, event):
+        self.left -= event.command_name == "commitTransaction"
+
+    def failed(self, event):
+        """Do nothing."""
+
+
+def make_trips(count, first_date="2026-03-09"):
+    """Return trips of 20 drivers over 9 days, with two tracking ids."""
+    trips = (
+        make_trip(f"{first_date}T08:00", f"d{n % 20}", trip_id=f"t{n}", tracking_id=f"k{n % 2}", distance_miles=n / 7)
         for n in range(count)
-    ]
+    )
+    return [shift(trip, days=n % 9) for n, trip in enumerate(trips)]
 
 
-def moved(trips):
+def move(trips):
     """Return the trips on other days and, every third one, of other drivers and with another tracking id."""
     return [
         {
-            **trip,
-            **_times_of(trip, days=n % 5),
+            **shift(trip, days=n % 5),
             "driver_id": f"d{(n if n % 3 else n + 7) % 25}",
             "tracking_id": f"k{n % 3}",
         }
@@ -40,68 +62,52 @@ def moved(trips):
     ]
 
 
-def _times_of(trip, days):
-    return {name: trip[name] + days * 86_400_000 for name in ("trip_start_time", "trip_end_time")}
+def shift(trip, days):
+    """Return a trip so many days later."""
+    return {**trip, **{name: trip[name] + days * MS_PER_DAY for name in ("trip_start_time", "trip_end_time")}}
 
 
-def write_moving(folder, count=TRIPS):
-    """Write two files, and return their paths: trips, and where each of them moves to."""
-    trips = make_trips(count)
-    for name, lines in (("first", trips), ("second", moved(trips))):
-        (folder / name).write_bytes(b"\n".join(json.dumps(line).encode() for line in lines))
-    return folder / "first", folder / "second"
+def write_file(path, lines):
+    """Write an NDJSON file, and return its path."""
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
 
 
-def start_import(uri, database, *words):
-    """Start a real import into the fleet f1, in small batches."""
-    environ = {**os.environ, "MONGODB_URI": uri, "MONGODB_DATABASE": database}
-    command = [sys.executable, "-c", SMALL_BATCHES, "import", "--fleet", "f1", *map(str, words)]
-    return subprocess.Popen(command, env=environ, stderr=subprocess.PIPE, text=True)
+def start_import(uri, database, *words, kill_before=""):
+    """Start a real import in small batches; with the arguments of KillBefore, it kills itself."""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "MONGODB_URI": uri, "MONGODB_DATABASE": database}
+    environ["KILL_BEFORE"] = kill_before
+    command = [sys.executable, "-m", "tests.imports", "import", "--fleet", FLEET, *map(str, words)]
+    return subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
 def finish(process):
-    """Let the import come to its end, which must be a good one."""
-    _, said = process.communicate(timeout=DEADLINE_SECONDS)
-    assert process.returncode == 0, said
+    """Wait for an import, which must succeed."""
+    _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == 0, errors
 
 
-def stored(db):
-    """Return what lies in the store, as bytes, but for each document's _id."""
-    return {name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0})) for name in COLLECTIONS}
+def wait_killed(process):
+    """Wait for an import that is killed."""
+    _, errors = process.communicate(timeout=DEADLINE_SECONDS)
+    assert process.returncode == -signal.SIGKILL, errors
 
 
-def answers(service):
-    """Return what the service answers of all that these imports write, whole and masked, or the status."""
-    some = "&".join(f"driver_id=d{n}" for n in range(5))
-    paths = [
-        "/drivers",
-        "/drivers?page=2&limit=3",
-        *(f"/driver/d{n}/trips?start_date=2026-03-01" for n in (0, 1, 7)),
-        *(f"/trip/tracking_id/k{n}" for n in range(3)),
-        *(
-            f"/driver-aggregate/{kind}?start_date=2026-03-{day}&{some}"
-            for kind in ("daily", "weekly")
-            for day in ("09", 16)
-        ),
-        *(f"/driver-aggregate/daily?start_date=2026-03-{day}&driver_id=d7" for day in (10, 17)),
-    ]
-    masks = [{}, {"X-Fields": "*,drivers{driver_id,last_travel_date},data{driver_info{first_travel_date,driver_id}}"}]
-    found = {(path, *mask): service.get(path, headers=mask) for path in paths for mask in masks}
-    return {asked: answer.data if answer.status_code == 200 else answer.status_code for asked, answer in found.items()}
+@contextlib.contextmanager
+def brief_transactions(uri):
+    """Let the server end the transaction of a killed process after a second, rather than 20."""
+    with MongoClient(uri) as client:
+        name = "transactionLifetimeLimitSeconds"
+        earlier = client.admin.command("getParameter", **{name: 1})[name]
+        client.admin.command("setParameter", **{name: 1})
+        try:
+            yield
+        finally:
+            client.admin.command("setParameter", **{name: earlier})
 
 
-def assert_served_as_repaired(db, service):
-    """Assert that what is served of a store that a killed import left is what is once that is repaired."""
-    before = answers(service)
-    with writing(db, "f1"):
-        pass
-    for asked, after in answers(service).items():
-        assert before[asked] == after, f"{asked}: {before[asked]} before, {after} after"
-
-
-def restore(db, state):
-    """Bring the store back to what `stored` returned."""
-    for name, documents in state.items():
-        db[name].delete_many({})
-        if documents:
-            db[name].insert_many(map(bson.decode, documents))
+if __name__ == "__main__":
+    importer.BATCH_LINES = BATCH_LINES
+    if words := os.environ["KILL_BEFORE"].split():
+        monitoring.register(KillBefore(*words))
+    main()

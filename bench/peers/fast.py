@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query
 from pydantic import BaseModel
 from pymongo import AsyncMongoClient
-from shared import DAYS_A_WEEK, daily, digest, epoch_ms, is_live, pipeline, weekly
+from shared import DAYS_A_WEEK, daily, digest, epoch_ms, is_live, pipeline, rows_of, weekly
 
 DELAY_MS = 4 * 3_600_000
 DETAIL_LIMIT = 5
@@ -138,12 +138,12 @@ class WeeklySummary(DrivingSummary):
 
 class DailyAggregate(BaseModel):
     driver_info: Driver
-    driving_summary: DailySummary | None
+    driving_summary: DailySummary | None = None
 
 
 class WeeklyAggregate(BaseModel):
     driver_info: Driver
-    driving_summary: WeeklySummary | None
+    driving_summary: WeeklySummary | None = None
 
 
 class DailyAggregates(BaseModel):
@@ -226,16 +226,15 @@ async def aggregates(fleet, start, driver_ids, days, summarise):
         raise HTTPException(404)
     cursor = await app.state.db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
     summaries = summarise(await cursor.to_list(), start)
-    rows = [{"driver_info": known[one], "driving_summary": summaries.get(one)} for one in dict.fromkeys(driver_ids)]
-    return {"data": rows}
+    return {"data": rows_of(known, summaries, driver_ids)}
 
 
-@app.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates)
+@app.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates, response_model_exclude_unset=True)
 async def daily_aggregate(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
     return await aggregates(fleet, start_date, driver_id, 1, lambda rows, start: daily(rows))
 
 
-@app.get("/api/v1/driver-aggregate/weekly", response_model=WeeklyAggregates)
+@app.get("/api/v1/driver-aggregate/weekly", response_model=WeeklyAggregates, response_model_exclude_unset=True)
 async def weekly_aggregate(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
     return await aggregates(fleet, start_date, driver_id, DAYS_A_WEEK, weekly)
 

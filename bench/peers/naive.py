@@ -7,7 +7,7 @@ import time
 from flask import Flask, abort, g, jsonify, request
 from marshmallow import Schema, fields, validate
 from pymongo import MongoClient
-from shared import DAYS_A_WEEK, daily, digest, epoch_ms, is_live, pipeline, weekly
+from shared import DAYS_A_WEEK, daily, digest, epoch_ms, is_live, pipeline, rows_of, weekly
 
 DELAY_MS = 4 * 3_600_000
 DETAIL_LIMIT = 5
@@ -191,8 +191,7 @@ def aggregates(schema, days, summarise):
     if len(known) < len(set(driver_ids)):
         abort(404)
     found = summarise(db.trips.aggregate(pipeline(g.fleet, driver_ids, start, days)), start)
-    rows = [{"driver_info": known[one], "driving_summary": found.get(one)} for one in dict.fromkeys(driver_ids)]
-    return jsonify({"data": schema.dump(rows, many=True)})
+    return jsonify({"data": schema.dump(rows_of(known, found, driver_ids), many=True)})
 
 
 @app.get("/api/v1/driver-aggregate/daily")

@@ -22,6 +22,8 @@ BEHAVIOURS = (
     ("is_hard_brake", "hard_brake_count", 100, "distance_miles", 20, 20),
     ("is_acceleration", "rapid_acceleration_count", 100, "distance_miles", 20, 15),
 )
+# A trip's UTC date.
+DATE = {"$dateToString": {"date": {"$toDate": "$trip_start_time"}, "format": "%Y-%m-%d"}}
 GRADES = (("excellent", 85), ("good", 70), ("fair", 50), ("poor", 0))
 
 
@@ -49,13 +51,21 @@ def pipeline(fleet, driver_ids, start, days):
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "trip_start_time": times}},
         {
             "$group": {
-                "_id": "$day",
+                "_id": {"driver_id": "$driver_id", "date": DATE},
                 "trip_count": {"$sum": 1},
                 **{name: {"$sum": f"${name}"} for name in AMOUNTS},
                 **{name: {"$sum": f"$event_summary.{name}"} for name in EVENTS},
             }
         },
         {"$sort": {"_id": 1}},
+    ]
+
+
+def rows_of(drivers, summaries, driver_ids):
+    """Return the rows of an aggregate: a driver who did not drive has no summary."""
+    return [
+        {"driver_info": drivers[one], **({"driving_summary": summaries[one]} if one in summaries else {})}
+        for one in dict.fromkeys(driver_ids)
     ]
 
 

@@ -37,48 +37,56 @@ def update_list(store: Store, session: ClientSession, fleet: str, changes: Chang
     """Put changed drivers into the list of their fleet, and take others out."""
     wanted = {"position": 1, "driver_count": 1, "first_driver_id": 1}
     match = {"fleet": fleet, "position": {"$gt": COUNT}}
-    blocks = list(store.fleet_drivers.find(match, wanted, sort=BY_POSITION, session=session)) or [{"_id": ObjectId()}]
-    firsts = [block.get("first_driver_id", "") for block in blocks]
+    blocks = list(store.fleet_drivers.find(match, wanted, sort=BY_POSITION, session=session))
+    blocks = blocks or [{"_id": ObjectId(), "position": 0, "driver_count": 0, "first_driver_id": ""}]
+    firsts = [block["first_driver_id"] for block in blocks]
     changes_of: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
     for driver_id, text in changes.items():
         changes_of[max(0, bisect_right(firsts, driver_id) - 1)][driver_id] = text
+    match = {"fleet": fleet, "_id": {"$in": [blocks[index]["_id"] for index in changes_of]}}
+    rows_of = {
+        block["_id"]: block["drivers"] for block in store.fleet_drivers.find(match, {"drivers": 1}, session=session)
+    }
     writes, position = list[Write](), 0
     for index, block in enumerate(blocks):
         if index not in changes_of:
             if block["position"] != position:
-                writes.append(UpdateOne({"_id": block["_id"]}, {"$set": {"position": position}}))
+                writes.append(UpdateOne({"fleet": fleet, "_id": block["_id"]}, {"$set": {"position": position}}))
             position += block["driver_count"]
             continue
-        made = list(_changed(store, session, fleet, block, changes_of[index]))
+        made = list(_changed(fleet, block["_id"], rows_of.get(block["_id"], []), changes_of[index]))
         if not made:
-            writes.append(DeleteOne({"_id": block["_id"]}))
+            writes.append(DeleteOne({"fleet": fleet, "_id": block["_id"]}))
         for part in made:
-            writes.append(ReplaceOne({"_id": part["_id"]}, {**part, "position": position}, upsert=True))
+            key = {"fleet": fleet, "_id": part["_id"]}
+            writes.append(ReplaceOne(key, {**part, "position": position}, upsert=True))
             position += part["driver_count"]
-    store.fleet_drivers.bulk_write(writes, session=session)
-    store.fleet_drivers.update_one({"_id": fleet}, {"$set": {"driver_count": position}}, session=session)
+    if writes:
+        store.fleet_drivers.bulk_write(writes, session=session)
+    total = {"fleet": fleet, "_id": fleet}
+    store.fleet_drivers.update_one(total, {"$set": {"driver_count": position}}, session=session)
 
 
 def rebuild_list(store: Store, session: ClientSession, fleet: str) -> None:
     """Write the whole list again from the drivers' profiles, if it differs from them."""
     if list_differs(store, session, fleet):
-        store.fleet_drivers.delete_many({"fleet": fleet, "position": {"$gt": COUNT}}, session=session)
+        store.fleet_drivers.delete_many({"fleet": fleet, "_id": {"$ne": fleet}}, session=session)
         update_list(store, session, fleet, dict(_profiles(store, session, fleet)))
 
 
 def list_differs(store: Store, session: ClientSession, fleet: str) -> bool:
     """Return whether the list is not that of the profiles."""
-    position, rows = 0, list[str]()
+    profiles, position = list(_profiles(store, session, fleet)), 0
     total = {"driver_count": 0}
     for block in store.fleet_drivers.find({"fleet": fleet}, sort=BY_POSITION, session=session):
-        if block["position"] == COUNT:
+        if block["_id"] == fleet:
             total = block
             continue
-        due = _block(block["_id"], fleet, [(orjson.loads(row)["driver_id"], row) for row in block["drivers"]])
-        if block != {**due, "position": position}:
+        drivers = profiles[position : position + block["driver_count"]]
+        if not drivers or block != {**_block(block["_id"], fleet, drivers), "position": position}:
             return True
-        rows, position = rows + block["drivers"], position + len(block["drivers"])
-    return total["driver_count"] != position or rows != [text for _, text in _profiles(store, session, fleet)]
+        position += len(drivers)
+    return not total["driver_count"] == position == len(profiles)
 
 
 def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tuple[str, str]]:
@@ -88,14 +96,13 @@ def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tupl
         yield profile["driver_id"], profile["json"]
 
 
-def _changed(store: Store, session: ClientSession, fleet: str, block: Document, changes: Changes) -> Iterator[Document]:
-    """Yield what a block becomes with these changes: none, one or several, without positions."""
-    stored = store.fleet_drivers.find_one({"_id": block["_id"]}, {"drivers": 1}, session=session)
-    rows = {orjson.loads(row)["driver_id"]: row for row in (stored or {"drivers": []})["drivers"]} | dict(changes)
-    left = sorted((driver_id, row) for driver_id, row in rows.items() if row is not None)
+def _changed(fleet: str, _id: ObjectId, rows: list[str], changes: Changes) -> Iterator[Document]:
+    """Yield what a block of these rows becomes with changes: none, one or several, without positions."""
+    drivers = {orjson.loads(row)["driver_id"]: row for row in rows} | dict(changes)
+    left = sorted((driver_id, row) for driver_id, row in drivers.items() if row is not None)
     size = BLOCK if len(left) <= BLOCK else NEW_BLOCK
     for start in range(0, len(left), size):
-        yield _block(ObjectId() if start else block["_id"], fleet, left[start : start + size])
+        yield _block(ObjectId() if start else _id, fleet, left[start : start + size])
 
 
 def _block(_id: ObjectId, fleet: str, drivers: list[tuple[str, str]]) -> Document:
@@ -104,7 +111,7 @@ def _block(_id: ObjectId, fleet: str, drivers: list[tuple[str, str]]) -> Documen
         "_id": _id,
         "fleet": fleet,
         "driver_count": len(rows),
-        "first_driver_id": drivers[0][0] if drivers else "",
+        "first_driver_id": drivers[0][0],
         "drivers": rows,
         "version": version_of(rows),
     }

@@ -3,9 +3,10 @@
 import heapq
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
-from pymongo import ASCENDING, DeleteMany, ReplaceOne
+from pymongo import ASCENDING, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
@@ -25,19 +26,18 @@ BATCH_SIZE = 1_000
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
     """Write the read models of the days from the date `since` on, and of all drivers.
 
-    Each step is a transaction. Yields, after each, how many days it wrote.
+    Each step is a transaction. Yields, after each, how many days with trips it wrote.
     """
-    for ids in batches(orphans(store, fleet), TRIPS):
-        write(store, fleet, lambda session, ids=ids: _delete_orphans(store, session, ids))  # type: ignore[misc]
+    for details in batches(orphans(store, fleet), TRIPS):
+        write(store, fleet, partial(_delete_orphans, store, details=details))
         yield 0
     for trip_ids in batches(trip_ids_of(store, fleet, since), TRIPS):
-        write(store, fleet, lambda session, ids=trip_ids: _write_details(store, session, fleet, ids))  # type: ignore[misc]
+        write(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
     for days in batches(known_days(store, fleet, since), DAYS):
-        touched, drivers = [day for day in days if day.date], {day.driver_id for day in days}
-        write(store, fleet, lambda session, days=touched, ids=drivers: update(store, session, fleet, days, ids))  # type: ignore[misc]
-        yield len(touched)
-    write(store, fleet, lambda session: rebuild_list(store, session, fleet))
+        dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
+        yield write(store, fleet, partial(update, store, fleet=fleet, days=dated, driver_ids=drivers))
+    write(store, fleet, partial(rebuild_list, store, fleet=fleet))
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -88,9 +88,7 @@ def _listed(collection: Documents, match: Document, driver_id: str, date: str | 
 
 
 def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Document]) -> None:
-    store.trip_details.bulk_write(
-        [DeleteMany({"_id": {"$in": [detail["_id"] for detail in details]}})], session=session
-    )
+    store.trip_details.delete_many({"_id": {"$in": [detail["_id"] for detail in details]}}, session=session)
 
 
 def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:

@@ -51,16 +51,19 @@ def write(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
 
 def update(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
-) -> None:
+) -> int:
     """Bring the read models of days, of their drivers and of other drivers in line with the trips and drivers.
 
-    The days' `trip_details` and the drivers' source documents must be written.
+    The days' `trip_details` and the drivers' source documents must be written. Returns how many of the days have trips.
     """
+    count = 0
     for kind, keys, due in stages(store, session, fleet, days, driver_ids):
         if kind is PROFILE:
             _replace_profiles(store, session, fleet, keys, due)
         else:
             _replace(store, session, fleet, keys, due)
+        count += len(due) if kind is DAY.name else 0
+    return count
 
 
 def stages(
@@ -84,10 +87,9 @@ def _replace_profiles(
     """Write the profiles that differ, in the fleet's list too."""
     driver_ids = [driver_id for driver_id, *_ in keys]
     match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": driver_ids}}
-    stored = store.driver_periods.find(match, {"_id": 0, "driver_id": 1, "version": 1}, session=session)
-    known = {profile_key(profile["driver_id"]): profile["version"] for profile in stored}
-    versions = {key: profile["version"] for key, profile in due.items()}
-    if changed := {key for key in keys if versions.get(key) != known.get(key)}:
+    stored = store.driver_periods.find(match, {"_id": 0}, session=session)
+    known = {profile_key(profile["driver_id"]): profile for profile in stored}
+    if changed := {key for key in keys if due.get(key) != known.get(key)}:
         _replace(store, session, fleet, changed, due)
         texts = {key[0]: due[key]["json"] if key in due else None for key in changed}
         update_list(store, session, fleet, texts)

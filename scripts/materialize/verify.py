@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Set
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
+from app.store.summaries import DAY
 from scripts.materialize.documents import KEYS, Built, Key, make_trip_detail
 from scripts.materialize.fleet_drivers import list_differs
 from scripts.materialize.rebuild import DAYS, TRIPS, batches, known_days, orphans, trip_ids_of
@@ -12,9 +13,10 @@ from scripts.materialize.update import stages
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
-    """Compare all read models of a fleet. Yields, after each step, how many days it compared, and a line a difference.
+    """Compare all read models of a fleet.
 
-    What is written meanwhile is no difference: each step sees one committed state.
+    Yields, after each step, how many days with trips it compared, and a line a difference. What is written meanwhile is
+    no difference: each step sees one committed state.
     """
     for details in batches(orphans(store, fleet), TRIPS):
         yield 0, [f"trip_details {detail['trip_id']}: should not be there" for detail in details]
@@ -23,13 +25,12 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
             yield 0, list(_wrong_details(store, session, fleet, trip_ids))
     for days in batches(known_days(store, fleet), DAYS):
         touched, drivers = [day for day in days if day.date], {day.driver_id for day in days}
+        count, differences = 0, list[str]()
         with store.snapshot() as session:
-            differences = [
-                difference
-                for _, keys, due in stages(store, session, fleet, touched, drivers)
-                for difference in _differences(store.driver_periods, session, fleet, keys, due)
-            ]
-        yield len(touched), differences
+            for kind, keys, due in stages(store, session, fleet, touched, drivers):
+                differences += _differences(store.driver_periods, session, fleet, keys, due)
+                count += len(due) if kind is DAY.name else 0
+        yield count, differences
     with store.snapshot() as session:
         yield 0, ["fleet_drivers: the list differs from the drivers"] if list_differs(store, session, fleet) else []
 

@@ -50,7 +50,7 @@ def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(service, header):
 
 
 def test_an_expired_key_is_refused(service, clock):
-    key = issue_key(service.db, "f1", expires_in_days=1)
+    key = issue_key(service.store, "f1", expires_in_days=1)
     clock.shift(86_400 - 0.001)
     assert refused(service, f"APIKEY {key}").status_code == 200
     clock.shift(0.001)
@@ -58,7 +58,7 @@ def test_an_expired_key_is_refused(service, clock):
 
 
 def test_a_revoked_key_is_refused_and_the_fleets_other_key_is_not(service):
-    old, new = issue_key(service.db, "f1"), issue_key(service.db, "f1")
+    old, new = issue_key(service.store, "f1"), issue_key(service.store, "f1")
     service.db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
     assert [refused(service, f"APIKEY {key}").status_code for key in (old, new)] == [401, 200]
 

@@ -1,13 +1,12 @@
 """What a stored document holds beside its declared fields never leaves the service, whatever is asked for."""
 
 import pytest
-from app.store.served import DRIVER
-from scripts.derive import writing
 
 from app.config import API
+from app.store import READ_MODELS, SOURCES, Store
 from app.store.reports import BUCKET
 from schemas.derive import fields_of
-from scripts import sharing
+from scripts.materialize.rebuild import rebuild_fleet
 from scripts.reports import build_report
 from tests.factories import make_driver, make_event, make_trip
 
@@ -30,11 +29,11 @@ KINDS = ["*/*", "application/geo+json"]
 
 
 def tainted(value):
-    """Return a document with the canary in it at every depth, but in what is looked up as a whole."""
+    """Return a document with the canary in it at every depth."""
     if isinstance(value, list):
         return [tainted(item) for item in value]
     if isinstance(value, dict):
-        return {name: part if name == "day" else tainted(part) for name, part in value.items()} | {FIELD: VALUE}
+        return {name: tainted(part) for name, part in value.items()} | {FIELD: VALUE}
     return value
 
 
@@ -44,36 +43,17 @@ def taint(db, *names):
             db[name].replace_one({"_id": doc["_id"]}, tainted(doc), bypass_document_validation=True)
 
 
-def leave(db):
-    pass
-
-
-def leave_stale(db):
-    """Leave the store as a command that was killed at once would."""
-    marked = {"daily_summaries": {}, "served_spans": {"span": DRIVER}, "served_trackings": {}, "served_drivers": {}}
-    for name, match in marked.items():
-        db[name].update_many(match, {"$set": {"stale": True}}, bypass_document_validation=True)
-
-
-def leave_no_text(db):
-    """Leave trips as they were imported before there were texts."""
-    for doc in db.trips.find():
-        kept = {name: value for name, value in doc.items() if name not in ("text", "version")}
-        db.trips.replace_one({"_id": doc["_id"]}, kept, bypass_document_validation=True)
-
-
-@pytest.fixture(params=[leave, leave_stale, leave_no_text])
-def db(mongod, request, monkeypatch):
-    """A database of a real server, of which the test says when it is full."""
-    monkeypatch.setattr(sharing, "MANY", 5)
+@pytest.fixture
+def db(mongod):
+    """A database of a real server."""
     yield mongod
     mongod[f"{BUCKET}.files"].drop()
     mongod[f"{BUCKET}.chunks"].drop()
 
 
 @pytest.fixture
-def tainted_service(db, make_service, load, request):
-    """The service on documents each of which holds the canary, in one of the states that they may be in."""
+def tainted_service(db, make_service, load):
+    """The service on documents each of which holds the canary. Read models were built from such documents."""
     trips = [
         make_trip(
             f"{date}T08:00", trip_id=f"t{date}", tracking_id="k", events=[make_event(1), make_event(1, **SPEEDING)]
@@ -81,13 +61,15 @@ def tainted_service(db, make_service, load, request):
         for date in DATES
     ]
     load(*trips, drivers=[make_driver("d1"), make_driver("d2")])
-    taint(db, "drivers", "trips", "daily_summaries")
-    with writing(db, "f1") as writer:
-        build_report(db, "f1", DATE, writer)
+    taint(db, *SOURCES)
+    for name in READ_MODELS:
+        db[name].delete_many({})
+    assert sum(rebuild_fleet(Store.of(db), "f1")) == len(DATES)
+    taint(db, "driver_periods")
+    build_report(Store.of(db), "f1", DATE)
     service = make_service(secret_key="secret")
     service.key("f1")
     taint(db, *db.list_collection_names())
-    request.node.callspec.params["db"](db)
     return service
 
 
@@ -120,9 +102,7 @@ def test_no_file_of_a_report_holds_what_was_not_declared(tainted_service):
 
 
 def test_every_collection_that_is_read_holds_the_canary(tainted_service, db):
-    counts = {
-        name: db[name].count_documents({FIELD: VALUE}) for name in db.list_collection_names() if name != "writers"
-    }
+    counts = {name: db[name].count_documents({FIELD: VALUE}) for name in db.list_collection_names()}
     assert all(counts.values()), counts
 
 

@@ -9,13 +9,13 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
-from scripts.imports import load_drivers
 
 from app.compression import ENCODINGS, MIN_BYTES, zstd
-from schemas.driver import Driver
+from app.store import Store
 from scripts.keys import issue_key
 from tests.factories import make_driver
 from tests.served import serving
+from tests.stores import load
 
 DECODERS = {None: bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 DOCUMENT = "/openapi.json"
@@ -144,8 +144,11 @@ def test_whoever_holds_something_else_is_sent_it(service, held):
 def live(mongod_uri, tmp_path):
     """Run the service, with a page of drivers: its URL, and the headers to send."""
     with serving(mongod_uri, tmp_path, "compression") as (served, db):
-        load_drivers(db, "f1", [Driver().load(make_driver(f"d{number}")) for number in range(100)])
-        yield f"http://{served.bind}/api/v1/drivers?limit=100", {"Authorization": f"APIKEY {issue_key(db, 'f1')}"}
+        load(db, drivers=[make_driver(f"d{number}") for number in range(100)])
+        yield (
+            f"http://{served.bind}/api/v1/drivers?limit=100",
+            {"Authorization": f"APIKEY {issue_key(Store.of(db), 'f1')}"},
+        )
 
 
 def test_over_the_wire_each_encoding_arrives_whole_on_a_connection_that_goes_on(live):

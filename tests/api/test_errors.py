@@ -125,10 +125,10 @@ def test_a_broken_parameter_is_told_before_a_missing_record(service):
 
 
 def raising(error):
-    def find_drivers(*args, **kwargs):
+    def find_page(*args, **kwargs):
         raise error
 
-    return find_drivers
+    return find_page
 
 
 def test_a_store_that_does_not_answer_is_503_with_retry_after(service, monkeypatch):

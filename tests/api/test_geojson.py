@@ -239,16 +239,6 @@ def test_a_trip_that_ended_less_than_four_hours_ago_is_not_on_the_map_yet(servic
     assert len(features(ask(service, headers={"If-None-Match": empty.headers["ETag"]}))) == 1
 
 
-@pytest.mark.parametrize("lost", [["text"], ["text", "version"]])
-def test_trips_that_were_imported_before_there_was_text_are_mapped_too(service, load, db, lost):
-    load(make_trip(trip_id="t1", events=[make_event(START)]))
-    before = ask(service).data
-    db.trips.update_many({}, {"$unset": dict.fromkeys(lost, "")}, bypass_document_validation=True)
-    after = ask(service)
-    assert after.data == before
-    assert ask(service, headers={"If-None-Match": after.headers["ETag"]}).status_code == 304
-
-
 @pytest.mark.parametrize("path", [path for path in OF_RECORDS if "filter_param" not in path])
 def test_other_endpoints_answer_json_as_ever(service, load, path):
     load(example_trip())

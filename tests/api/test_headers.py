@@ -5,10 +5,9 @@ import time_machine
 from limits import parse
 from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
-from scripts.derive import writing
-from scripts.imports import load_trips
 
 from app.config import API
+from app.store import Store
 from schemas.header import (
     AnswerHeaders,
     ChallengeHeaders,
@@ -18,11 +17,11 @@ from schemas.header import (
     TagHeaders,
     header_names,
 )
-from schemas.trip import ImportedTrip
 from scripts.reports import build_report
 from scripts.store import prepare
 from tests.conftest import NOW, Service
 from tests.factories import make_trip
+from tests.stores import load
 
 ORIGIN = "https://app.example.com"
 DATE = "2026-03-16"
@@ -98,10 +97,9 @@ def answers(mongod_uri):
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     found = {}
     with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False):
-        prepare(db := client["headers"])
-        with writing(db, "f1") as writer:
-            load_trips(db, "f1", [ImportedTrip().load(make_trip(trip_id="t1"))])
-            build_report(db, "f1", DATE, writer)
+        prepare(store := Store.of(db := client["headers"]))
+        load(db, make_trip(trip_id="t1"))
+        build_report(store, "f1", DATE)
         for origins in ((), (ORIGIN,)):
             for kind, (_, get, _) in ANSWERS.items():
                 service = Service(db, secret_key="secret", cors_origins=origins, **limits)

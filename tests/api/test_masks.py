@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from schemas.driver import Driver
 from schemas.summary import DailySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
-from scripts.memory import memory_client
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
-from tests.store.test_reads import with_canaries
+from tests.stores import put_canaries
 
 HIDDEN = ("tracking_id", "trail_path", "events")
 START = 1_773_129_600_000  # 2026-03-10T08:00
@@ -446,7 +445,7 @@ def test_a_huge_mask_is_answered_as_a_small_one_is(loaded, patient, name):
     assert (answer.status_code, answer.data) == (200, small.data)
 
 
-UNDECLARED = ["tracking_id", "day", "fleet", "_id", "imported", "stale", "summary", "canary", "nope", "trail_path"]
+UNDECLARED = ["tracking_id", "version", "fleet", "_id", "json", "totals", "summary", "canary", "nope", "trail_path"]
 DECLARED = ["data", "driver_info", "driver_id", "driving_summary", "daily_summary_breakdown", "date", "events_summary"]
 DECLARED += ["drivers", "trips", "events", "event_data", "event_summary", "focus_area", "count", "next_page", "*"]
 PLACES = ["{}", "drivers{{{}}}", "trips{{{}}}", "trips{{events{{{}}}}}", "data{{{}}}", "data{{driving_summary{{{}}}}}"]
@@ -471,11 +470,7 @@ def is_part_of(found, whole):
 @pytest.fixture
 def canaries(db, loaded):
     """A store whose documents all hold fields that are not declared, put there past the validators."""
-    options = {} if isinstance(db.client, type(memory_client())) else {"bypass_document_validation": True}
-    for name in ("drivers", "trips", "daily_summaries"):
-        for document in list(db[name].find()):
-            keys = {key: document[key] for key in ("_id", "fleet", "day") if key in document}
-            db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
+    put_canaries(db)
     return loaded
 
 

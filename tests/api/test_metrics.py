@@ -5,9 +5,9 @@ from limits import parse
 from prometheus_client import CollectorRegistry, generate_latest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
-from scripts.derive import Day, mark_stale, writing
 
 from app.metrics import Metrics, StoreCollector, listeners
+from app.store import Store
 from tests.factories import make_driver, make_trip
 
 BIND = "127.0.0.1:9100"
@@ -118,24 +118,13 @@ def test_operations_of_the_store_are_timed_by_command_and_outcome(timed):
 
 def freshness(db):
     registry = CollectorRegistry()
-    registry.register(StoreCollector(db))
+    registry.register(StoreCollector(Store.of(db)))
     return lambda name, **labels: registry.get_sample_value(f"driver_analytics_{name}", labels)
 
 
-def test_an_empty_store_is_up_and_fresh(db):
+def test_an_empty_store_is_up(db):
     told = freshness(db)
-    assert told("store_up") == 1
-    assert told("stale_documents", collection="daily_summaries") == 0
-    assert (told("newest_trip_timestamp_seconds"), told("silent_writer_timestamp_seconds")) == (None, None)
-
-
-def test_what_a_killed_command_left_stale_is_counted_over_all_fleets(db, load):
-    told = freshness(db)
-    for fleet in ("f1", "f2"):
-        load(make_trip(), fleet=fleet)
-        mark_stale(db, fleet, {Day("d1", "2026-03-10"), Day("d2", "2026-03-10")})
-    collections = ("daily_summaries", "served_spans", "served_drivers", "served_trackings")
-    assert [told("stale_documents", collection=name) for name in collections] == [4, 4, 2, 0]
+    assert (told("store_up"), told("newest_trip_timestamp_seconds")) == (1, None)
 
 
 def test_the_newest_trip_tells_when_it_came(db, clock, load):
@@ -145,25 +134,7 @@ def test_the_newest_trip_tells_when_it_came(db, clock, load):
     assert freshness(db)("newest_trip_timestamp_seconds") == 1_773_835_200 + 3600
 
 
-def test_a_writer_tells_when_it_last_was_alive(db, clock):
-    with writing(db, "f1") as writer:
-        clock.shift(60)
-        writer.renew()
-        clock.shift(60)
-        assert freshness(db)("silent_writer_timestamp_seconds") == 1_773_835_200 + 60
-    assert freshness(db)("silent_writer_timestamp_seconds") is None
-
-
 def test_a_store_that_does_not_answer_is_down_and_nothing_else_is_told_of_it():
     with MongoClient("mongodb://127.0.0.1:1", timeoutMS=100) as client:
         told = freshness(client["test"])
-        assert told("store_up") == 0
-        assert told("stale_documents", collection="daily_summaries") is None
-
-
-def test_a_store_without_the_indexes_is_up_and_not_told_of(mongod):
-    with MongoClient(*mongod.client.address) as client:
-        client["bare"]["daily_summaries"].insert_one({"stale": True})
-        told = freshness(client["bare"])
-        assert (told("store_up"), told("stale_documents", collection="daily_summaries")) == (1, None)
-        client.drop_database("bare")
+        assert (told("store_up"), told("newest_trip_timestamp_seconds")) == (0, None)

@@ -7,7 +7,6 @@ import jsonschema
 import pytest
 from flask import Flask
 from openapi_spec_validator import validate
-from scripts.derive import writing
 
 from app import errors, openapi, openapi_document
 from app.operations import Operation
@@ -179,11 +178,10 @@ def test_examples_fit_their_own_schemas():
 
 
 @pytest.fixture
-def example_fleet(service, load, db):
+def example_fleet(service, load, store):
     """The fleet that the examples speak of."""
     load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
-    with writing(db, "f1") as writer:
-        build_report(db, "f1", example(ReportQuery())["report_time"][:10], writer)
+    build_report(store, "f1", example(ReportQuery())["report_time"][:10])
     return service
 
 

@@ -5,7 +5,6 @@ import gzip
 import io
 
 import pytest
-from scripts.derive import writing
 
 from app.config import API
 from app.links import Link, Links
@@ -27,14 +26,9 @@ def service(make_service):
 
 
 @pytest.fixture
-def build(db):
+def build(store):
     """Build a report of a fleet."""
-
-    def build(fleet="f1"):
-        with writing(db, fleet) as writer:
-            return build_report(db, fleet, DATE, writer)
-
-    return build
+    return lambda fleet="f1": build_report(store, fleet, DATE)
 
 
 @pytest.fixture
@@ -234,7 +228,7 @@ def test_a_link_of_a_revoked_key_is_refused(service, ready, db):
 
 
 def test_a_link_of_a_key_that_expired_is_refused(service, ready, db, clock):
-    key = issue_key(db, "f1", expires_in_days=1)
+    key = issue_key(service.store, "f1", expires_in_days=1)
     link = link_of(service, headers={"Authorization": f"APIKEY {key}"})
     db["keys"].update_many({"expires_at": {"$ne": None}}, {"$set": {"expires_at": epoch_ms("2026-03-18T12:05")}})
     assert service.get(link, fleet=None).status_code == 200

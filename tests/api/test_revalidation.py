@@ -150,10 +150,3 @@ def test_errors_have_no_tag(service, fleet, path):
     more = "&" if "?" in path else "?"
     answer = ask_again(service, f"{path}{more}nope=1", "*")
     assert (answer.status_code, answer.headers["Cache-Control"], answer.headers.get("ETag")) == (400, "private", None)
-
-
-@EVERY
-def test_what_is_being_written_is_revalidated_by_its_content(db, service, fleet, path):
-    db.served_spans.update_many({"span": ""}, {"$set": {"stale": True}})
-    db.served_drivers.update_many({}, {"$set": {"stale": True}})
-    assert ask_again(service, path, tag(service, path)).status_code == 304

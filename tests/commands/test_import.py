@@ -10,8 +10,9 @@ import os
 import bson
 import pytest
 
-from scripts import imports
+from scripts.ingest import importer
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.stores import DATA, contents, everything
 
 MAX_INT, MIN_INT = 2**63 - 1, -(2**63)
 TRIP_FIELDS = [
@@ -86,14 +87,6 @@ LEAVES = [(path, value) for path, value in leaves(WHOLE) if not path.startswith(
 OBJECTS = ["event_summary", "focus_area", "trail_path.1", "events.3", "events.3.event_data"]
 
 
-def stored(db):
-    """Return every document of the store but for its _id, as bytes, in an order of their own."""
-    return {
-        name: sorted(bson.encode(document) for document in db[name].find({}, {"_id": 0}))
-        for name in ("drivers", "trips", "daily_summaries", "writers")
-    }
-
-
 @pytest.fixture
 def load_file(command, mongod):
     """Import one file: `load_file(path)`, `load_file(path, "drivers", fleet="f2", status=1)`."""
@@ -149,15 +142,20 @@ def trip_ids(db, **match):
 
 
 def dates_driven(db):
-    return {(doc["day"]["driver_id"], doc["day"]["date"]): doc["summary"]["trip_count"] for doc in summaries(db)}
+    return {(day["driver_id"], day["start_date"]): day["trip_count"] for day in days(db)}
 
 
-def summaries(db):
-    return list(db.daily_summaries.find({}, {"_id": 0}))
+def days(db):
+    return db.driver_periods.find({"period": "day"})
+
+
+def profiles(db):
+    """Return the drivers as they are served."""
+    return {profile["driver_id"]: json.loads(profile["json"]) for profile in db.driver_periods.find({"period": "all"})}
 
 
 def travel_dates(db, driver_id="d1"):
-    driver = db.drivers.find_one({"driver_id": driver_id})
+    driver = profiles(db)[driver_id]
     return driver["first_travel_date"], driver["last_travel_date"]
 
 
@@ -246,7 +244,7 @@ def test_fields_in_any_order_are_stored_and_served_in_the_contracts_order(servic
 def test_optional_fields_of_a_driver_that_are_absent_are_null(load_file, write_lines, mongod):
     load_file(write_lines("drivers.ndjson", {"alias": "Al", "driver_id": "d1"}), "drivers")
     expected = make_driver("d1", alias="Al")
-    driver = mongod.drivers.find_one({}, {"_id": 0, "fleet": 0, "imported": 0})
+    driver = mongod.drivers.find_one({}, {"_id": 0, "fleet": 0})
     assert list(driver.items()) == list(expected.items())
 
 
@@ -259,17 +257,23 @@ def test_integers_stay_integers_and_floats_stay_floats(load_file, write_lines, m
     assert repr(trip["trail_path"]) == repr(points)
 
 
+def focus_area(db):
+    """Return the focus area with which the one trip is served."""
+    return json.loads(db.trip_details.find_one({})["focus_area"])
+
+
 def test_a_trip_without_focus_area_gets_it_from_its_event_summary(load_file, write_lines, mongod):
     summary = make_event_summary(phone_use_time_seconds=135, hard_brake_count=1, overspeeding_time_seconds=179)
     trip = make_trip(duration_seconds=1800, distance_miles=10.0, event_summary=summary)
     load_file(write_lines("trips.ndjson", trip))
-    assert mongod.trips.find_one({})["focus_area"] == {**FOCUS, "is_phone_use": True, "is_hard_brake": True}
+    assert focus_area(mongod) == {**FOCUS, "is_phone_use": True, "is_hard_brake": True}
+    assert "focus_area" not in mongod.trips.find_one({})
 
 
 def test_a_focus_area_that_is_given_stands(load_file, write_lines, mongod):
     given = {**FOCUS, "is_hard_brake": True}
     load_file(write_lines("trips.ndjson", make_trip(focus_area=given)))
-    assert mongod.trips.find_one({})["focus_area"] == given
+    assert focus_area(mongod) == mongod.trips.find_one({})["focus_area"] == given
 
 
 AT_THE_BOUNDS = [
@@ -297,9 +301,7 @@ def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mon
     load_file(path)
     for line in path.read_text().splitlines():
         trip = json.loads(line)
-        found = mongod.trips.find_one(
-            {"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0, "day": 0, "version": 0, "text": 0}
-        )
+        found = mongod.trips.find_one({"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0})
         assert {name: repr(value) for name, value in found.items()} == {n: repr(v) for n, v in trip.items()}
 
 
@@ -653,11 +655,11 @@ def test_loading_files_twice_changes_nothing(load_file, write_lines, mongod):
     trips = write_lines("trips.ndjson.gz", *trips, {**trips[0], "driver_id": "d5"})
     load_file(drivers, "drivers")
     load_file(trips)
-    once = stored(mongod)
+    once = everything(mongod)
     load_file(trips)
     load_file(drivers, "drivers")
-    assert stored(mongod) == once
-    assert [len(once[name]) for name in ("drivers", "trips", "daily_summaries", "writers")] == [5, 7, 4, 0]
+    assert everything(mongod) == once
+    assert [len(once[name]) for name in ("drivers", "trips", "driver_periods")] == [2, 7, 5 + 4 + 4]
 
 
 @pytest.fixture(params=["one batch", "a batch a line", "an import a line"])
@@ -672,21 +674,22 @@ def load_lines(request, load_file, write_lines, monkeypatch):
             load_file(write_lines("lines.ndjson", *documents), kind)
 
     if request.param == "a batch a line":
-        monkeypatch.setattr(imports, "BATCH_LINES", 1)
+        monkeypatch.setattr(importer, "BATCH_LINES", 1)
     return load_lines
 
 
 def test_a_later_line_of_a_trip_replaces_an_earlier_one(load_lines, mongod):
     load_lines(*(make_trip(trip_id="t1", distance_miles=miles) for miles in (1.0, 2.0, 3.0)), make_trip(trip_id="t2"))
     assert [trip["distance_miles"] for trip in mongod.trips.find({"trip_id": "t1"})] == [3.0]
-    assert [doc["summary"]["distance_miles"] for doc in summaries(mongod)] == [13.0]
+    assert [day["summary"]["distance_miles"] for day in days(mongod)] == [13.0]
 
 
 def test_a_later_line_of_a_driver_replaces_an_earlier_one_whole(load_lines, mongod):
     first = make_driver("d1", first_name="Ada", alias="A", first_travel_date="2026-01-01")
     load_lines(first, make_driver("d1", first_name="Eve", last_travel_date="2026-02-02"), kind="drivers")
     expected = make_driver("d1", first_name="Eve", last_travel_date="2026-02-02")
-    assert list(mongod.drivers.find({}, {"_id": 0, "fleet": 0, "imported": 0})) == [expected]
+    assert list(mongod.drivers.find({}, {"_id": 0, "fleet": 0})) == [expected]
+    assert profiles(mongod) == {"d1": expected}
 
 
 def test_a_trip_that_moves_to_another_day_makes_both_days_right(load_lines, mongod):
@@ -698,14 +701,36 @@ def test_a_trip_that_moves_to_another_day_makes_both_days_right(load_lines, mong
 def test_a_trip_that_moves_to_another_driver_leaves_none_behind(load_lines, mongod):
     load_lines(make_trip(driver_id="d1", trip_id="t1"), make_trip(driver_id="d2", trip_id="t1"))
     assert dates_driven(mongod) == {("d2", "2026-03-10"): 1}
-    assert travel_dates(mongod, "d1") == (None, None)
+    expected = make_driver("d2", first_travel_date="2026-03-10", last_travel_date="2026-03-10")
+    assert profiles(mongod) == {"d2": expected}
 
 
-def test_the_driver_of_a_line_that_was_replaced_exists_too(load_lines, mongod):
+def test_a_driver_who_was_imported_stays_when_the_last_trip_goes(load_file, load_lines, write_lines, mongod):
+    load_file(write_lines("drivers.ndjson", make_driver("d1", alias="A")), "drivers")
     load_lines(make_trip(driver_id="d1", trip_id="t1"), make_trip(driver_id="d2", trip_id="t1"))
-    drivers = {driver["driver_id"]: driver for driver in mongod.drivers.find({}, {"_id": 0, "fleet": 0, "imported": 0})}
-    assert drivers["d1"] == make_driver("d1")
-    assert drivers["d2"] == make_driver("d2", first_travel_date="2026-03-10", last_travel_date="2026-03-10")
+    assert profiles(mongod)["d1"] == make_driver("d1", alias="A")
+
+
+MOVES = {
+    "another day": {"start": "2026-03-11T08:00"},
+    "another week": {"start": "2026-03-17T08:00"},
+    "another driver": {"driver_id": "d2"},
+    "another driver and week": {"start": "2026-03-17T08:00", "driver_id": "new"},
+    "another tracking id": {"tracking_id": "k2"},
+    "another distance": {"distance_miles": 99.5},
+}
+
+
+@pytest.mark.parametrize("moved", MOVES.values(), ids=MOVES)
+def test_after_a_move_the_store_holds_what_the_last_lines_alone_make(load_lines, mongod, moved):
+    others = [make_trip(f"2026-03-{day}T09:00", f"d{n}") for day in (10, 11, 17) for n in (1, 2)]
+    last = make_trip(**{"start": "2026-03-10T08:00", "trip_id": "moves", "tracking_id": "k1", **moved})
+    load_lines(make_trip("2026-03-10T08:00", trip_id="moves", tracking_id="k1"), *others, last)
+    found = contents(mongod)
+    for name in DATA:
+        mongod[name].delete_many({})
+    load_lines(*others, last)
+    assert contents(mongod) == found
 
 
 def test_travel_dates_shrink_when_a_trip_moves_away(load_lines, mongod):
@@ -761,23 +786,23 @@ def test_a_trip_belongs_to_the_utc_date_of_its_start(load_file, write_lines, mon
 def test_fleets_with_the_same_ids_do_not_touch_each_other(load_file, write_lines, mongod):
     load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Ada")), "drivers")
     load_file(write_lines("trips.ndjson", make_trip("2026-03-10T08:00", trip_id="t1", distance_miles=1.0)))
-    first = stored(mongod)
+    first = everything(mongod)
     load_file(write_lines("trips.ndjson", make_trip("2026-04-10T08:00", "d1", trip_id="t1")), fleet="f2")
     load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Eve")), "drivers", fleet="f2")
-    mine = {name: [doc for doc in found if bson.decode(doc)["fleet"] == "f1"] for name, found in stored(mongod).items()}
-    assert mine == first
+    after = everything(mongod)
+    assert {name: [doc for doc in after[name] if bson.decode(doc)["fleet"] == "f1"] for name in after} == first
     assert trip_ids(mongod, fleet="f2") == ["t1"]
 
 
 def test_many_batches_are_all_loaded(load_file, write_lines, mongod, monkeypatch):
-    monkeypatch.setattr(imports, "BATCH_LINES", 7)
+    monkeypatch.setattr(importer, "BATCH_LINES", 7)
     result = load_file(write_lines("trips.ndjson", *(make_trip(driver_id=f"d{n % 5}") for n in range(50))))
     assert result.stdout == "trips.ndjson: 50 loaded, 0 rejected\n"
     assert dates_driven(mongod) == {(f"d{n}", "2026-03-10"): 10 for n in range(5)}
 
 
 def test_a_batch_ends_at_its_bytes_too(load_file, write_lines, mongod, monkeypatch):
-    monkeypatch.setattr(imports, "BATCH_BYTES", 1)
+    monkeypatch.setattr(importer, "BATCH_BYTES", 1)
     load_file(write_lines("trips.ndjson", *(make_trip(trip_id=f"t{n}") for n in range(3))))
     assert trip_ids(mongod) == ["t0", "t1", "t2"]
 

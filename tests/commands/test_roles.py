@@ -12,12 +12,14 @@ from click.testing import CliRunner
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
+from app.store import READ_MODELS
 from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from scripts.cli import cli
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
 from tests.resilience.processes import Mongod
+from tests.served import until
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
 
@@ -34,7 +36,11 @@ class Secured(Mongod):
     """A `mongod` that asks who one is, and whose administrator is root."""
 
     def __init__(self, folder):
-        super().__init__(folder, "--auth")
+        # Members of a replica set that asks who one is share a key.
+        key = folder / "key"
+        key.write_text("c2VjcmV0")
+        key.chmod(0o600)
+        super().__init__(folder, "--auth", "--replSet", "rs0", "--keyFile", key)
 
     def uri_of(self, user):
         return f"mongodb://{user}:{user}@{self.address}/?directConnection=true"
@@ -65,6 +71,8 @@ def server(request, tmp_path_factory):
     with Secured(tmp_path_factory.mktemp("secured")) as server:
         # Whoever comes first, from the same machine, makes the first user.
         with MongoClient(server.uri) as client:
+            client.admin.command("replSetInitiate", {"_id": "rs0", "members": [{"_id": 0, "host": server.address}]})
+            until(lambda: server.is_primary)
             client.admin.command("createUser", "root", pwd="root", roles=["root"])
         request.param(server)
         with MongoClient(server.uri_of("root")) as client:
@@ -153,8 +161,13 @@ def test_every_collection_is_there(connect):
 @pytest.mark.parametrize("name", COLLECTIONS)
 @pytest.mark.parametrize("user", ["service", "backup"])
 def test_who_serves_and_who_backs_up_cannot_write_in_any_way(connect, user, name):
-    if (user, name) != ("backup", "writers"):
-        assert allowed(writes(connect(user)[name])) == []
+    assert allowed(writes(connect(user)[name])) == []
+
+
+def test_the_service_reads_no_sources(connect):
+    db = connect("service")
+    read = {name: db[name].find_one for name in COLLECTIONS}
+    assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.chunks"}
 
 
 def test_who_backs_up_takes_all_and_who_imports_restores_it(run, server, connect, tmp_path):

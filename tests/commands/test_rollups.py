@@ -1,24 +1,23 @@
-"""driver-analytics rollups: what follows from the trips, made again from the trips."""
+"""driver-analytics rollups: what follows from drivers and trips, built again or compared."""
 
 import collections
 import itertools
 import math
 import sys
 
-import bson
+import orjson
 import pytest
-from app.store.served import COUNT
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from app.store import pipelines
-from schemas.summary import DailySummary
-from schemas.trip import ImportedTrip
-from scripts import imports, sharing
+from app.store import READ_MODELS
+from schemas.summary import DailySummary, WeeklySummary
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
+from tests.stores import DATA, contents, load
 
 DAY_MS = 86_400_000
-COLLECTIONS = ("drivers", "trips", "daily_summaries", "served_spans", "served_drivers", "served_trackings", "writers")
+DATES = ("2026-03-10", "2026-03-11", "2026-03-12")
+BYPASS = {"bypass_document_validation": True}
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 COUNTS = ("phone_use_count", "rapid_acceleration_count", "hard_brake_count", "overspeeding_count")
 TIMES = ("phone_use_time_seconds", "overspeeding_time_seconds")
@@ -27,17 +26,10 @@ EDGE = 1e-9
 
 
 @pytest.fixture
-def loaded(command, mongod, write_lines, monkeypatch):
-    """Two fleets with trips on three days, three of which share a tracking id; f1 also has a driver without any."""
-    monkeypatch.setattr(sharing, "MANY", 2)
+def loaded(command, mongod, write_lines):
+    """Two fleets with trips of three drivers on three days; each also has a driver without any."""
     trips = [
-        make_trip(
-            f"2026-03-{day}T{hour}:00",
-            f"d{hour}",
-            trip_id=f"{day} {hour}",
-            tracking_id=f"k{day + hour}",
-            distance_miles=hour / 3,
-        )
+        make_trip(f"2026-03-{day}T{hour}:00", f"d{hour}", trip_id=f"{day} {hour}", distance_miles=hour / 3)
         for day in (10, 11, 12)
         for hour in (13, 14, 15)
     ]
@@ -46,12 +38,12 @@ def loaded(command, mongod, write_lines, monkeypatch):
     words += ["--trips", str(write_lines("trips.ndjson", *trips))]
     for fleet in ("f1", "f2"):
         assert command("import", "--fleet", fleet, *words).exit_code == 0
-    return stored(mongod)
+    return contents(mongod)
 
 
 @pytest.fixture
 def rebuild(command):
-    """Rebuild, and return what was said."""
+    """Rebuild, and return what was printed."""
 
     def rebuild(*options):
         result = command("rollups", "rebuild", *options)
@@ -61,89 +53,81 @@ def rebuild(command):
     return rebuild
 
 
-def stored(db):
-    """Return what lies in the store, as bytes but for the order in which a document's own fields lie."""
-    return {
-        name: sorted(bson.encode(dict(sorted(document.items()))) for document in db[name].find({}, {"_id": 0}))
-        for name in COLLECTIONS
-    }
+@pytest.fixture
+def verify(command):
+    """Compare, and return the exit status and what was printed."""
+
+    def verify(*options):
+        result = command("rollups", "verify", *options)
+        return result.exit_code, result.stdout.splitlines()
+
+    return verify
 
 
 def dates(db, fleet):
-    return sorted({doc["day"]["date"] for doc in db.daily_summaries.find({"fleet": fleet})})
+    return sorted({day["start_date"] for day in db.driver_periods.find({"fleet": fleet, "period": "day"})})
 
 
-def test_a_rebuild_restores_summaries_that_were_lost(loaded, rebuild, mongod):
-    mongod.daily_summaries.delete_many({})
+def lose(db, **match):
+    for name in READ_MODELS:
+        db[name].delete_many(match)
+
+
+def test_a_rebuild_makes_all_read_models_from_drivers_and_trips_alone(loaded, rebuild, mongod):
+    lose(mongod)
     assert rebuild() == "f1: 9 days rebuilt\nf2: 9 days rebuilt\n"
-    assert stored(mongod) == loaded
+    assert contents(mongod) == loaded
 
 
 def test_a_rebuild_of_what_is_right_changes_nothing(loaded, rebuild, mongod):
     rebuild()
-    assert stored(mongod) == loaded
+    assert contents(mongod) == loaded
 
 
-def test_a_rebuild_restores_summaries_that_went_wrong(loaded, rebuild, mongod):
-    mongod.daily_summaries.update_many({}, {"$set": {"summary.trip_count": 99, "summary.fm_grade": "poor"}})
-    rebuild()
-    assert stored(mongod) == loaded
+def test_a_rebuild_removes_what_follows_from_trips_that_are_gone(loaded, rebuild, mongod):
+    mongod.trips.delete_many({"fleet": "f1", "trip_id": {"$regex": "^11 "}})
+    assert rebuild("--fleet", "f1") == "f1: 6 days rebuilt\n"
+    assert mongod.trip_details.count_documents({"fleet": "f1"}) == 6
+    assert (dates(mongod, "f1"), dates(mongod, "f2")) == (["2026-03-10", "2026-03-12"], [*DATES])
 
 
-def test_a_rebuild_clears_days_left_stale(loaded, rebuild, mongod):
-    mongod.daily_summaries.update_many({"day.date": "2026-03-11"}, {"$set": {"stale": True}, "$unset": {"summary": ""}})
-    rebuild()
-    assert stored(mongod) == loaded
-
-
-def test_a_rebuild_removes_summaries_of_days_without_trips(loaded, rebuild, mongod):
-    mongod.trips.delete_many({"fleet": "f1", "day.date": "2026-03-11"})
-    assert rebuild("--fleet", "f1") == "f1: 9 days rebuilt\n"
-    assert dates(mongod, "f1") == ["2026-03-10", "2026-03-12"]
-    assert dates(mongod, "f2") == ["2026-03-10", "2026-03-11", "2026-03-12"]
-
-
-def test_a_rebuild_repairs_travel_dates(loaded, rebuild, mongod):
-    wrong = {"first_travel_date": "2020-01-01", "last_travel_date": None}
-    mongod.drivers.update_many({}, {"$set": wrong})
-    rebuild()
-    assert stored(mongod) == loaded
-
-
-def test_a_rebuild_makes_drivers_that_were_lost(loaded, rebuild, mongod):
-    mongod.drivers.delete_one({"fleet": "f1", "driver_id": "d14"})
-    rebuild()
-    assert stored(mongod) == loaded
-
-
-def test_travel_dates_of_a_driver_whose_trips_are_gone_are_those_of_the_file(loaded, rebuild, mongod):
+def test_of_drivers_whose_trips_are_gone_only_those_imported_stay(loaded, rebuild, mongod):
     mongod.trips.delete_many({"driver_id": {"$in": ["d13", "d14"]}})
-    mongod.daily_summaries.delete_many({})
     rebuild()
-    drivers = {doc["driver_id"]: doc for doc in mongod.drivers.find({"fleet": "f1"})}
-    found = [(drivers[name]["first_travel_date"], drivers[name]["last_travel_date"]) for name in ("d13", "d14", "d15")]
-    assert found == [("2026-01-01", None), (None, None), ("2026-03-10", "2026-03-12")]
+    profiles = [orjson.loads(row) for row in mongod.fleet_drivers.find_one({"fleet": "f1", "position": 0})["drivers"]]
+    found = [(profile["driver_id"], profile["first_travel_date"], profile["last_travel_date"]) for profile in profiles]
+    assert found == [("d13", "2026-01-01", None), ("d15", "2026-03-10", "2026-03-12"), ("idle", None, None)]
+
+
+def test_a_fleet_that_lost_all_its_sources_has_no_read_model_left(loaded, rebuild, verify, mongod):
+    for name in ("drivers", "trips"):
+        mongod[name].delete_many({"fleet": "f1"})
+    assert verify("--fleet", "f1")[0] == 1
+    rebuild("--fleet", "f1")
+    left = {name: mongod[name].count_documents({"fleet": "f1", "position": {"$ne": -1}}) for name in DATA}
+    assert left == dict.fromkeys(DATA, 0)
+    assert verify("--fleet", "f1")[0] == 0
 
 
 def test_one_fleet_is_rebuilt_alone(loaded, rebuild, mongod):
-    mongod.daily_summaries.delete_many({})
+    lose(mongod)
     assert rebuild("--fleet", "f2") == "f2: 9 days rebuilt\n"
-    assert (dates(mongod, "f1"), len(dates(mongod, "f2"))) == ([], 3)
+    assert (dates(mongod, "f1"), dates(mongod, "f2")) == ([], [*DATES])
 
 
 @pytest.mark.parametrize(
     ("since", "count"), [("2026-03-10", 9), ("2026-03-11", 6), ("2026-03-12", 3), ("2026-03-13", 0)]
 )
 def test_days_are_rebuilt_from_a_date_on(loaded, rebuild, mongod, since, count):
-    mongod.daily_summaries.delete_many({})
+    lose(mongod)
     assert rebuild("--fleet", "f1", "--since", since) == f"f1: {count} days rebuilt\n"
-    assert dates(mongod, "f1") == [date for date in ("2026-03-10", "2026-03-11", "2026-03-12") if date >= since]
+    assert dates(mongod, "f1") == [date for date in DATES if date >= since]
 
 
-def test_days_before_the_date_keep_their_summaries(loaded, rebuild, mongod):
-    mongod.daily_summaries.delete_many({"day.date": "2026-03-12"})
+def test_days_before_the_date_stay_as_they_are(loaded, rebuild, mongod):
+    mongod.driver_periods.delete_many({"start_date": "2026-03-12"})
     rebuild("--since", "2026-03-12")
-    assert stored(mongod) == loaded
+    assert contents(mongod) == loaded
 
 
 def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
@@ -157,188 +141,166 @@ def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command, name):
     assert result.stderr == "Error: Nothing is stored for the fleet nope.\n"
 
 
-@pytest.mark.parametrize("since", ["yesterday", "20260310", "2026-02-30", "2026-03-10T00:00", "", "2026-13-01"])
+@pytest.mark.parametrize(
+    "since", ["yesterday", "20260310", "2026-02-30", "2026-03-10T00:00", "", "2026-13-01", "2026-3-1", "٢٠٢٦-03-01"]
+)
 def test_a_date_that_is_none_is_a_usage_error(command, since):
     result = command("rollups", "rebuild", "--since", since)
     assert (result.exit_code, result.stdout) == (2, "")
     assert "--since" in result.stderr
 
 
-def test_many_days_are_rebuilt_in_chunks(loaded, rebuild, mongod, monkeypatch):
-    monkeypatch.setattr("scripts.rollups.CHUNK", 2)
-    mongod.daily_summaries.delete_many({})
-    rebuild()
-    assert stored(mongod) == loaded
+@pytest.fixture
+def small_steps(monkeypatch):
+    """Read and write a few trips and days at a time."""
+    for module in ("rebuild", "verify"):
+        monkeypatch.setattr(f"scripts.materialize.{module}.TRIPS", 2)
+        monkeypatch.setattr(f"scripts.materialize.{module}.DAYS", 2)
+    monkeypatch.setattr("scripts.materialize.rebuild.BATCH_SIZE", 2)
+
+
+def test_a_rebuild_goes_on_step_by_step(loaded, rebuild, small_steps, mongod):
+    lose(mongod, fleet="f1")
+    mongod.trip_details.update_many({"fleet": "f2"}, [{"$set": {"trip_id": {"$concat": ["gone ", "$trip_id"]}}}])
+    assert rebuild() == "f1: 9 days rebuilt\nf2: 9 days rebuilt\n"
+    assert contents(mongod) == loaded
 
 
 # Compared with what they follow from.
 
-
-@pytest.fixture
-def verify(command):
-    """Compare, and return the exit status and what was said."""
-
-    def verify(*options):
-        result = command("rollups", "verify", *options)
-        return result.exit_code, result.stdout.splitlines()
-
-    return verify
-
-
-F1_RIGHT, F2_RIGHT = "f1: 4 drivers, 9 days: all right", "f2: 4 drivers, 9 days: all right"
-TRIP, DAY = {"trip_id": "10 13"}, {"driver_id": "d13", "date": "2026-03-10"}
-SPAN = {"driver_id": "d13", "span": "2026-03-10"}
-WEEK = {"driver_id": "d13", "span": "P7D/2026-03-09"}
-SUMMARY_DIFFERS = "driver d13, 2026-03-10: the daily summary differs from the trips"
-WEEK_DIFFERS = "driver d13, what is served of P7D/2026-03-09: differs"
-# What goes wrong: the collection, the documents, their update or None where they are lost, and what is said of it.
-WRONG = {
-    "a daily summary": (
-        "daily_summaries",
-        {"day": DAY},
-        {"$set": {"summary.trip_count": 2}},
-        SUMMARY_DIFFERS,
-        WEEK_DIFFERS,
-    ),
-    "a daily summary that is missing": ("daily_summaries", {"day": DAY}, None, SUMMARY_DIFFERS, WEEK_DIFFERS),
-    "a daily summary left stale": ("daily_summaries", {"day": DAY}, {"$set": {"stale": True}}, SUMMARY_DIFFERS),
-    "a day's text": (
-        "served_spans",
-        SPAN,
-        {"$set": {"text": b"{}"}},
-        "driver d13, what is served of 2026-03-10: differs",
-    ),
-    "a day's trips": (
-        "served_spans",
-        SPAN,
-        {"$set": {"rows": [b"{}"]}},
-        "driver d13, what is served of 2026-03-10: differs",
-    ),
-    "a day that is missing": ("served_spans", SPAN, None, "driver d13, what is served of 2026-03-10: is missing"),
-    "a week's text": ("served_spans", WEEK, {"$set": {"text": b"{}"}}, WEEK_DIFFERS),
-    "a week that is missing": ("served_spans", WEEK, None, "driver d13, what is served of P7D/2026-03-09: is missing"),
-    "a week that should be another": (
-        "served_spans",
-        WEEK,
-        {"$set": {"span": "P7D/2026-03-16"}},
-        "driver d13, what is served of P7D/2026-03-09: is missing",
-        "driver d13, what is served of P7D/2026-03-16: should not be there",
-    ),
-    "a day of a driver who is not known": (
-        "served_spans",
-        SPAN,
-        {"$set": {"driver_id": "nobody"}},
-        "driver d13, what is served of 2026-03-10: is missing",
-        "driver nobody, what is served: should not be there",
-    ),
-    "a driver's text": (
-        "served_spans",
-        {"driver_id": "idle"},
-        {"$set": {"text": b"{}"}},
-        "driver idle, what is served of the driver: differs",
-    ),
-    "a driver's buckets": (
-        "served_spans",
-        {"driver_id": "d13", "span": ""},
-        {"$unset": {"buckets": ""}},
-        "driver d13, what is served of the driver: differs",
-    ),
-    "a driver who is not served": (
-        "served_spans",
-        {"driver_id": "idle"},
-        None,
-        "driver idle, what is served of the driver: is missing",
-    ),
-    "a trip's text": ("trips", TRIP, {"$set": {"text": b"{}"}}, "trip 10 13: its text differs from the trip"),
-    "a trip's version": ("trips", TRIP, {"$set": {"version": b"1"}}, "trip 10 13: its text differs from the trip"),
-    "a trip without text": ("trips", TRIP, {"$unset": {"text": ""}}, "trip 10 13: its text differs from the trip"),
-    "how many trips share a tracking id": (
-        "served_trackings",
-        {"tracking_id": "k25"},
-        {"$set": {"dates.counts": b""}},
-        "tracking id k25: the count differs",
-    ),
-    "a tracking id that is not counted": ("served_trackings", {}, None, "tracking id k25: the count differs"),
-    "a tracking id that should not be counted": (
-        "served_trackings",
-        {},
-        {"$set": {"tracking_id": "k24"}},
-        "tracking id k24: the count differs",
-        "tracking id k25: the count differs",
-    ),
-    "a page": ("served_drivers", {"number": 0}, {"$set": {"rows": [b"{}"]}}, "driver list: page 0 differs"),
-    "a page that is missing": ("served_drivers", {"number": 0}, None, "driver list: page 0 differs"),
-    "a page that should be another": (
-        "served_drivers",
-        {"number": 0},
-        {"$set": {"number": 1}},
-        "driver list: page 0 differs",
-        "driver list: page 1 should not be there",
-    ),
-    "the count": ("served_drivers", {"number": COUNT}, {"$set": {"count": 3}}, "driver list: the count differs"),
-    "the count that is missing": ("served_drivers", {"number": COUNT}, None, "driver list: the count differs"),
-}
+F1_RIGHT, F2_RIGHT = "f1: 9 days compared: no differences", "f2: 9 days compared: no differences"
+REPAIRS = "'driver-analytics rollups rebuild' repairs them"
+TRIP, DRIVER = {"trip_id": "10 13"}, {"driver_id": "d13"}
+DAY = {**DRIVER, "period": "day", "start_date": "2026-03-10"}
+WEEK = {**DRIVER, "period": "week", "start_date": "2026-03-09"}
+PROFILE = {**DRIVER, "period": "all"}
+LIST = {"position": 0}
+OF_TRIP, OF_DAY = "trip_details 10 13: ", "driver_periods d13 day 2026-03-10: "
+OF_WEEK, OF_PROFILE = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 all : "
+OF_LIST = "fleet_drivers: the list differs from the drivers"
+# What differs: the collection, the document, and a change of it with the differences that are named.
+CHANGES = [
+    ("trip_details", TRIP, {"summary": "{}"}, [OF_TRIP]),
+    ("trip_details", TRIP, {"focus_area": "{}"}, [OF_TRIP]),
+    ("trip_details", TRIP, {"trail_path": "[]"}, [OF_TRIP]),
+    ("trip_details", TRIP, {"events": "[{}]"}, [OF_TRIP]),
+    ("trip_details", TRIP, {"tracking_id": "other"}, [OF_TRIP]),
+    ("trip_details", TRIP, {"trip_end_time": 1}, [OF_TRIP]),
+    ("trip_details", TRIP, {"version": "0"}, [OF_TRIP]),
+    ("driver_periods", DAY, {"json": "{}"}, [OF_DAY]),
+    ("driver_periods", DAY, {"summary.trip_count": 2}, [OF_DAY]),
+    ("driver_periods", DAY, {"trip_count": 2}, [OF_DAY]),
+    ("driver_periods", DAY, {"trips": ["{}"]}, [OF_DAY]),
+    ("driver_periods", DAY, {"trip_ends": [1]}, [OF_DAY]),
+    ("driver_periods", DAY, {"last_trip_end": 1}, [OF_DAY]),
+    ("driver_periods", DAY, {"version": "0"}, [OF_DAY]),
+    ("driver_periods", WEEK, {"json": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"version": "0"}, [OF_WEEK]),
+    ("driver_periods", PROFILE, {"json": "{}"}, [OF_PROFILE, OF_LIST]),
+    ("driver_periods", PROFILE, {"version": "0"}, [OF_PROFILE]),
+    ("fleet_drivers", LIST, {"drivers": ["{}"]}, [OF_LIST]),
+    ("fleet_drivers", LIST, {"version": "0"}, [OF_LIST]),
+    ("fleet_drivers", LIST, {"first_driver_id": "a"}, [OF_LIST]),
+    ("fleet_drivers", LIST, {"position": 1}, [OF_LIST]),
+    ("fleet_drivers", {"position": -1}, {"driver_count": 3}, [OF_LIST]),
+]
+MISSING = [
+    ("trip_details", TRIP, [OF_TRIP]),
+    ("driver_periods", DAY, [OF_DAY]),
+    ("driver_periods", WEEK, [OF_WEEK]),
+    ("driver_periods", PROFILE, [OF_PROFILE, OF_LIST]),
+    ("fleet_drivers", LIST, [OF_LIST]),
+    ("fleet_drivers", {"position": -1}, [OF_LIST]),
+]
+# A copy of a document, changed so that there should be none.
+SUPERFLUOUS = [
+    ("trip_details", TRIP, {"trip_id": "new"}, ["trip_details new: "]),
+    ("trip_details", TRIP, {"trip_id": "new", "driver_id": "new"}, ["trip_details new: "]),
+    ("driver_periods", DAY, {"start_date": "2026-03-13"}, ["driver_periods d13 day 2026-03-13: "]),
+    ("driver_periods", DAY, {"driver_id": "new"}, ["driver_periods new day 2026-03-10: "]),
+    ("driver_periods", WEEK, {"start_date": "2026-03-16"}, ["driver_periods d13 week 2026-03-16: "]),
+    ("driver_periods", WEEK, {"driver_id": "new"}, ["driver_periods new week 2026-03-09: "]),
+    ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new all : "]),
+    ("fleet_drivers", LIST, {"position": 4}, [OF_LIST]),
+]
 
 
-def test_what_was_imported_is_all_right(loaded, verify):
+def assert_repaired(verify, rebuild, db, loaded):
+    rebuild()
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+    assert contents(db) == loaded
+
+
+def test_what_was_imported_is_right(loaded, verify):
     assert verify() == (0, [F1_RIGHT, F2_RIGHT])
 
 
 def test_one_fleet_is_compared_alone(loaded, verify, mongod):
-    mongod.daily_summaries.delete_many({"fleet": "f1"})
+    lose(mongod, fleet="f1")
     assert verify("--fleet", "f2") == (0, [F2_RIGHT])
 
 
-@pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
-def test_what_is_wrong_is_named_and_a_rebuild_mends_it(loaded, verify, rebuild, mongod, wrong):
-    collection, documents, update, *told = wrong
-    if update:
-        mongod[collection].update_one({"fleet": "f1", **documents}, update, bypass_document_validation=True)
-    else:
-        mongod[collection].delete_one({"fleet": "f1", **documents})
-    mends = f"{len(told)} differences; 'driver-analytics rollups rebuild' mends them"
-    said = [*(f"f1: {line}" for line in told), f"f1: 4 drivers, 9 days: {mends}", F2_RIGHT]
-    assert verify() == (1, said)
-    rebuild()
-    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
-    assert stored(mongod) == loaded
+@pytest.mark.parametrize(("collection", "match", "change", "named"), CHANGES, ids=str)
+def test_what_differs_is_named_and_repaired(loaded, verify, rebuild, mongod, collection, match, change, named):
+    mongod[collection].update_one({"fleet": "f1", **match}, {"$set": change}, **BYPASS)
+    status, lines = verify()
+    assert (status, lines[-1]) == (1, F2_RIGHT)
+    assert {f"f1: {name}" if name == OF_LIST else f"f1: {name}differs" for name in named} <= {*lines}
+    assert_repaired(verify, rebuild, mongod, loaded)
 
 
-def test_travel_dates_that_are_wrong_are_named_and_a_rebuild_mends_them(loaded, verify, rebuild, mongod):
-    mongod.drivers.update_one({"fleet": "f1", "driver_id": "d14"}, {"$set": {"last_travel_date": "2026-03-13"}})
-    status, said = verify()
-    assert (status, said[0]) == (1, "f1: driver d14: travel dates differ from those of the trips")
-    rebuild()
-    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+@pytest.mark.parametrize(("collection", "match", "named"), MISSING, ids=str)
+def test_what_is_missing_is_named_and_repaired(loaded, verify, rebuild, mongod, collection, match, named):
+    assert mongod[collection].delete_one({"fleet": "f1", **match}).deleted_count == 1
+    status, lines = verify()
+    assert (status, lines[-1]) == (1, F2_RIGHT)
+    assert {f"f1: {name}" if name == OF_LIST else f"f1: {name}is missing" for name in named} <= {*lines}
+    assert_repaired(verify, rebuild, mongod, loaded)
+
+
+@pytest.mark.parametrize(("collection", "match", "change", "named"), SUPERFLUOUS, ids=str)
+def test_what_should_not_be_there_is_named_and_removed(
+    loaded, verify, rebuild, mongod, collection, match, change, named
+):
+    copy = mongod[collection].find_one({"fleet": "f1", **match}, {"_id": 0})
+    mongod[collection].insert_one({**copy, **change})
+    status, lines = verify()
+    assert (status, lines[-1]) == (1, F2_RIGHT)
+    assert {f"f1: {name}" if name == OF_LIST else f"f1: {name}should not be there" for name in named} <= {*lines}
+    assert_repaired(verify, rebuild, mongod, loaded)
+
+
+def test_the_number_of_differences_and_the_remedy_are_told(loaded, verify, mongod):
+    mongod.driver_periods.update_many({"fleet": "f1", **DRIVER, "period": "day"}, {"$set": {"version": "0"}})
+    assert verify("--fleet", "f1")[1][3:] == [f"f1: 9 days compared: 3 differences; {REPAIRS}"]
 
 
 def test_many_differences_are_summed_up(loaded, verify, mongod):
-    mongod.served_spans.delete_many({"fleet": "f1"})
-    mongod.trips.update_many({"fleet": "f1"}, {"$set": {"text": b"{}"}})
-    status, said = verify("--fleet", "f1")
-    assert (status, len(said)) == (1, 22)
-    assert said[20].startswith("f1: and 5 more")
-    assert said[21].startswith("f1: 4 drivers, 9 days: 25 differences; ")
+    mongod.driver_periods.update_many({"fleet": "f1"}, {"$set": {"version": "0"}})
+    mongod.trip_details.update_many({"fleet": "f1"}, {"$set": {"version": "0"}})
+    status, lines = verify("--fleet", "f1")
+    assert (status, len(lines)) == (1, 22)
+    assert lines[20:] == ["f1: and 5 more", f"f1: 9 days compared: 25 differences; {REPAIRS}"]
 
 
-def test_days_are_compared_in_chunks(loaded, verify, mongod, monkeypatch):
-    monkeypatch.setattr("scripts.rollups.CHUNK", 2)
+def test_days_are_compared_step_by_step(loaded, verify, small_steps, mongod):
     assert verify() == (0, [F1_RIGHT, F2_RIGHT])
-    mongod.served_spans.delete_one({"fleet": "f2", **WEEK})
-    assert verify()[1][1] == "f2: driver d13, what is served of P7D/2026-03-09: is missing"
+    mongod.driver_periods.delete_one({"fleet": "f2", **DAY})
+    assert f"f2: {OF_DAY}is missing" in verify()[1]
 
 
 def test_an_empty_store_has_nothing_to_compare(mongod, verify):
     assert verify() == (0, [])
 
 
-def test_pages_of_drivers_with_one_missing_are_made_anew(command, write_lines, verify, rebuild, mongod):
+def test_a_list_of_several_blocks_is_compared_and_built_again(command, write_lines, verify, rebuild, mongod):
     drivers = write_lines("drivers.ndjson", *(make_driver(f"d{number:03}") for number in range(250)))
     command("import", "--fleet", "f1", "--drivers", str(drivers))
-    mongod.served_drivers.delete_one({"number": 1})
-    assert verify()[1][0] == "f1: driver list: page 1 differs"
+    mongod.fleet_drivers.delete_one({"position": {"$gt": 0}})
+    assert verify()[1][0] == f"f1: {OF_LIST}"
     rebuild()
-    assert verify() == (0, ["f1: 250 drivers, 0 days: all right"])
+    assert verify() == (0, ["f1: 0 days compared: no differences"])
+    assert mongod.fleet_drivers.find_one({"_id": "f1"})["driver_count"] == 250
 
 
 # Whatever the trips.
@@ -400,7 +362,7 @@ def test_totals_past_what_a_document_may_hold_stay_at_its_bounds(command, mongod
     trips = [make_trip(**dict.fromkeys(AMOUNTS, 1.7e308), event_summary=most) for _ in range(3)]
     result = command("import", "--fleet", "f1", "--trips", str(write_lines("trips.ndjson", *trips)))
     assert result.exit_code == 0
-    summary = mongod.daily_summaries.find_one({})["summary"]
+    summary = mongod.driver_periods.find_one({"period": "day"})["summary"]
     assert [summary[name] for name in AMOUNTS] == [sys.float_info.max] * 4
     assert [summary["events_summary"][name] for name in COUNTS] == [2**63 - 1] * 4
     assert [summary["events_summary"][name] for name in TIMES] == [sys.float_info.max] * 2
@@ -435,12 +397,12 @@ def same_day(*more):
     [make_trip(trip_id="t1"), make_trip(trip_id="t1", driver_id="d2"), make_trip("2026-03-12T00:00", "d3")], [1, 2]
 )
 def test_summaries_equal_an_aggregation_over_the_trips_and_the_contract_in_plain_python(mongod, trips, cuts):
-    for name in ("drivers", "trips", "daily_summaries"):
+    for name in DATA:
         mongod[name].delete_many({})
     edges = sorted({0, *cuts, len(trips)})
     for first, last in itertools.pairwise(edges):
         if batch := trips[first:last]:
-            imports.load_trips(mongod, "f1", [ImportedTrip().load(trip) for trip in batch])
+            load(mongod, *batch)
     by_day = collections.defaultdict(list)
     for trip in {trip["trip_id"]: trip for trip in trips}.values():
         by_day[trip["driver_id"], trip["trip_start_time"] // DAY_MS].append(trip)
@@ -448,22 +410,21 @@ def test_summaries_equal_an_aggregation_over_the_trips_and_the_contract_in_plain
 
 
 def assert_stored(db, by_day):
-    """Check that the store holds a summary for exactly these days, each the one that its trips ask for."""
-    found = list(db.daily_summaries.find({}, {"_id": 0, "fleet": 0}))
-    direct = list(db.trips.aggregate(pipelines.daily_summaries("f1", [doc["day"] for doc in found])))
-    order = DailySummary().fields
-    assert sorted(map(bson.encode, direct)) == sorted(
-        bson.encode({"day": doc["day"], "summary": doc["summary"]}) for doc in found
-    )
-    assert len(found) == len(by_day)
-    assert {tuple(sorted(doc)) for doc in found} == {("day", "summary")}
-    for doc in found:
-        day = doc["day"]["driver_id"], epoch_ms(doc["day"]["date"]) // DAY_MS
-        assert list(doc["summary"]) == list(order)
-        assert doc["summary"]["date"] == doc["day"]["date"]
-        assert_follows(doc["summary"], by_day[day])
-
-
-@pytest.mark.parametrize("since", ["2026-3-1", "٢٠٢٦-03-01", "20260301", "soon"])
-def test_a_since_that_is_no_date_is_refused(command, since):
-    assert command("rollups", "rebuild", "--since", since).exit_code == 2
+    """Check that the store holds exactly these days and their weeks, each as its trips and the contract ask for."""
+    days = {
+        (day["driver_id"], epoch_ms(f"{day['start_date']}T00:00") // DAY_MS): day
+        for day in db.driver_periods.find({"period": "day"})
+    }
+    assert days.keys() == by_day.keys()
+    for key, day in days.items():
+        assert list(day["summary"]) == list(DailySummary().fields)
+        assert day["json"] == orjson.dumps(day["summary"]).decode()
+        assert day["summary"]["date"] == day["start_date"]
+        assert_follows(day["summary"], by_day[key])
+    driven = {driver_id: [key for key in sorted(by_day) if key[0] == driver_id] for driver_id, _ in by_day}
+    weeks = {week["driver_id"]: orjson.loads(week["json"]) for week in db.driver_periods.find({"period": "week"})}
+    assert weeks.keys() == driven.keys()
+    for driver_id, week in weeks.items():
+        assert list(week) == list(WeeklySummary().fields)
+        assert week["daily_summary_breakdown"] == [orjson.loads(days[key]["json"]) for key in driven[driver_id]]
+        assert_follows(week, [trip for key in driven[driver_id] for trip in by_day[key]])

@@ -1,19 +1,29 @@
-"""Every query of the service carries the fleet and runs on an index that gives its order."""
+"""Every query carries the fleet and runs on the index that is meant for it, which gives its order."""
 
 import pytest
 from pymongo import MongoClient, monitoring
-from scripts.derive import derive_days, mark_stale, stale_days, write_drivers
-from scripts.imports import Day, load_drivers, load_trips
-from scripts.sharing import make_trackings
 
-from app.store import drivers, keys, summaries, trips
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
+from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
+from app.store.pages import Wanted
+from schemas.derive import fields_of
+from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from scripts.materialize.dates import Day
+from scripts.materialize.documents import make_profiles
+from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.trips import delete_trips
+from scripts.materialize.update import update, write
+from scripts.materialize.verify import verify_fleet
+from scripts.store import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
+from tests.stores import load
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
 DAYS = {Day("d1", "2026-03-02"), Day("d2", "2026-03-03")}
+WHOLE_TRIPS = Wanted(fields_of(TripSummaryPage))
+LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
+# What a command is explained without.
+OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
 
 
 class Recorder(monitoring.CommandListener):
@@ -37,55 +47,101 @@ def recorded(mongod_uri):
     """A store with enough in it for the planner to have a choice, and the commands sent to it."""
     recorder = Recorder()
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        from scripts.store import prepare
-
-        db = client["plans"]
-        prepare(db)
+        prepare(store := Store.of(client["plans"]))
         for fleet in FLEETS:
-            load_drivers(db, fleet, [Driver().load(make_driver(f"d{n}")) for n in range(DRIVERS)])
             lines = [
                 make_trip(f"2026-03-{date + 1:02}T08:{n:02}", f"d{n}", trip_id=f"t{n}-{date}", tracking_id=f"k{n % 2}")
                 for n in range(DRIVERS)
                 for date in range(DATES)
             ]
-            load_trips(db, fleet, [ImportedTrip().load(line) for line in lines])
-        yield db, recorder
+            load(store.db, *lines, drivers=[make_driver(f"d{n}") for n in range(DRIVERS)], fleet=fleet)
+        yield store, recorder
         client.drop_database("plans")
 
 
-def while_stale(db, read):
-    mark_stale(db, "f1", DAYS)
-    read()
-    derive_days(db, "f1", DAYS)
+def driver_trips(store, driver_id="d1", **bounds):
+    asked = {"start_date": "2026-03-04", "ended_by": LATER, "wanted": WHOLE_TRIPS, **PAGE, **bounds}
+    trips.find_driver_trips(store, "f1", driver_id, **asked)
 
 
+def trips_of_nobody(store):
+    with pytest.raises(UnknownDrivers):
+        driver_trips(store, "nobody")
+
+
+def trips_by(store, name, value, **bounds):
+    asked = {"ended_by": LATER, "wanted": Wanted(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
+    trips.find_trips(store, "f1", name, value, **asked)
+
+
+def aggregates(store, period, shape):
+    ids = {"driver_ids": ["d1", "d2"], "start_date": "2026-03-02"}
+    summaries.find_aggregates(store, "f1", period, **ids, wanted=Wanted(fields_of(shape)))
+
+
+def move_a_trip(store):
+    load(store.db, make_trip("2026-03-05T08:00", "d1", trip_id="moves"), make_trip(trip_id="t1-1", driver_id="d2"))
+
+
+def in_transaction(change):
+    return lambda store: write(store, "f1", lambda session: change(store, session))
+
+
+# What reads, and the indexes that it reads of each collection.
 READS = {
-    "driver page": lambda db: drivers.find_drivers(db, "f1", **PAGE),
-    "drivers by id": lambda db: drivers.find_by_id(db, "f1", ["d1", "d2"]),
-    "driver page while stale": lambda db: while_stale(db, lambda: drivers.find_drivers(db, "f1", **PAGE)),
-    "trip page": lambda db: trips.find_driver_trips(db, "f1", "d1", start=0, ended_by=2**60, **PAGE),
-    "trip by id": lambda db: trips.find_trips(db, "f1", "trip_id", "t1-1", ended_by=2**60, page=1, limit=5),
-    "trips by tracking id": lambda db: trips.find_trips(db, "f1", "tracking_id", "k1", ended_by=2**60, **PAGE),
-    "trips of which some have not ended": lambda db: trips.find_trips(
-        db, "f1", "tracking_id", "k1", ended_by=epoch_ms("2026-03-10T00:00"), **PAGE
+    "driver page": (
+        lambda store: drivers.find_page(store, "f1", **PAGE, wanted=Wanted(fields_of(DriverPage))),
+        {"fleet_drivers": {"position"}},
     ),
-    "all tracking ids": lambda db: list(make_trackings(db, "f1")),
-    "daily": lambda db: summaries.find_daily(db, "f1", ["d1", "d2"], "2026-03-02"),
-    "daily while stale": lambda db: while_stale(db, lambda: summaries.find_daily(db, "f1", ["d1"], "2026-03-02")),
-    "weekly": lambda db: summaries.find_weekly(db, "f1", ["d2", "d1"], "2026-03-02"),
-    "rollup": lambda db: derive_days(db, "f1", DAYS),
-    "travel dates": lambda db: write_drivers(db, "f1", {"d1": None, "d2": None}),
-    "repair": lambda db: (mark_stale(db, "f1", DAYS), stale_days(db, "f1"), derive_days(db, "f1", DAYS)),
-    "import": lambda db: load_trips(db, "f1", [ImportedTrip().load(make_trip(trip_id="t1-1"))]),
+    "trips of a driver": (driver_trips, {"driver_periods": {"calendar", "period"}}),
+    "trips of a driver of which some have not ended": (
+        lambda store: driver_trips(store, ended_by=EARLIER),
+        {"driver_periods": {"calendar", "period"}},
+    ),
+    "trips of a driver, counted": (
+        lambda store: driver_trips(store, wanted=Wanted({"count": None})),
+        {"driver_periods": {"calendar"}},
+    ),
+    "trips of an unknown driver": (
+        trips_of_nobody,
+        {"driver_periods": {"calendar", "period"}},
+    ),
+    "trip by id": (lambda store: trips_by(store, "trip_id", "t1-1"), {"trip_details": {"trip"}}),
+    "trips by tracking id": (
+        lambda store: trips_by(store, "tracking_id", "k1", **PAGE),
+        {"trip_details": {"tracking"}},
+    ),
+    "trips by tracking id of which some have not ended": (
+        lambda store: trips_by(store, "tracking_id", "k1", ended_by=EARLIER, **PAGE),
+        {"trip_details": {"tracking"}},
+    ),
+    "daily": (
+        lambda store: aggregates(store, summaries.DAY, DailyAggregates),
+        {"driver_periods": {"period"}},
+    ),
+    "weekly": (
+        lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
+        {"driver_periods": {"period"}},
+    ),
+    "report": (lambda store: reports.get_report(store, "f1", "2026-03-16"), {"reports": {"report"}}),
+}
+WRITES = {
+    "import of trips": move_a_trip,
+    "import of drivers": lambda store: load(store.db, drivers=[make_driver("d1", alias="A")]),
+    "deletion of trips": lambda store: delete_trips(store, "f1", ["moves"]),
+    "update": in_transaction(lambda store, session: update(store, session, "f1", DAYS, ["d3"])),
+    "rebuild": lambda store: list(rebuild_fleet(store, "f1")),
+    "rebuild since a date": lambda store: list(rebuild_fleet(store, "f1", "2026-03-10")),
+    "verify": lambda store: list(verify_fleet(store, "f1")),
 }
 
 
 def stages(plan):
-    """Yield every stage of the plan that was chosen."""
+    """Yield every stage of the plan that was chosen, with the name of its index."""
     if isinstance(plan, dict):
         if "stage" in plan:
-            yield plan["stage"]
-        yield from (key for key in plan if key == "$sort")
+            yield plan["stage"], plan.get("indexName")
+        yield from ((key, None) for key in plan if key == "$sort")
         for key, inner in plan.items():
             if key not in ("rejectedPlans", "command"):
                 yield from stages(inner)
@@ -94,61 +150,76 @@ def stages(plan):
             yield from stages(inner)
 
 
+def explain(store, command):
+    """Return the stages of a command's plan, each once, and the names of the indexes."""
+    plain = {key: value for key, value in command.items() if not key.startswith("$") and key not in OF_SESSIONS}
+    found = list(stages(store.db.command("explain", plain, verbosity="queryPlanner")))
+    return {stage for stage, _ in found}, {index for _, index in found if index}
+
+
 def carries_fleet(command):
     filters = [command.get("filter"), command.get("query")]
     filters += [stage["$match"] for stage in command.get("pipeline", []) if "$match" in stage][:1]
     return any(found and found.get("fleet") == "f1" for found in filters)
 
 
-@pytest.mark.parametrize("name", READS)
-def test_a_query_runs_on_an_index_in_its_order_and_within_its_fleet(recorded, name):
-    db, recorder = recorded
+def sent(recorded, read):
+    """Return the commands that a read sends."""
+    store, recorder = recorded
     recorder.reads.clear()
-    READS[name](db)
-    sent = list(recorder.reads)
-    assert sent
-    for command in sent:
+    read(store)
+    return list(recorder.reads)
+
+
+@pytest.mark.parametrize("name", READS)
+def test_a_read_runs_on_the_indexes_that_are_meant_for_it(recorded, name):
+    read, expected = READS[name]
+    indexes = {}
+    for command in sent(recorded, read):
+        collection = next(iter(command.values()))
+        indexes[collection] = indexes.get(collection, set()) | explain(recorded[0], command)[1]
+    assert indexes == expected
+
+
+@pytest.mark.parametrize("name", {**READS, **WRITES})
+def test_a_query_runs_on_an_index_in_its_order_and_within_its_fleet(recorded, name):
+    commands = sent(recorded, WRITES.get(name) or READS[name][0])
+    assert commands
+    for command in commands:
         assert carries_fleet(command), command
-        plain = {key: value for key, value in command.items() if not key.startswith("$") and key != "lsid"}
-        found = set(stages(db.command("explain", plain, verbosity="queryPlanner")))
-        assert "IXSCAN" in found or "DISTINCT_SCAN" in found or "COUNT_SCAN" in found, (found, command)
+        found, indexes = explain(recorded[0], command)
+        assert indexes, command
         assert not found & {"COLLSCAN", "SORT", "$sort"}, (found, command)
 
 
-def test_a_key_is_looked_up_on_an_index(recorded):
-    db, recorder = recorded
-    recorder.reads.clear()
-    keys.get_key(db, keys.make_key())
-    (command,) = recorder.reads
-    plan = db.command("explain", {"find": "keys", "filter": command["filter"]}, verbosity="queryPlanner")
-    assert set(stages(plan["queryPlanner"]["winningPlan"])) == {"FETCH", "IXSCAN"}
+@pytest.mark.parametrize("bounds", [{}, {"ended_by": EARLIER}, {"page": 99}])
+def test_a_driver_s_trips_are_counted_without_reading_a_day(recorded, bounds):
+    calendar, *_ = sent(recorded, lambda store: driver_trips(store, **bounds))
+    stages, indexes = explain(recorded[0], calendar)
+    assert ("FETCH" in stages, indexes) == (False, {"calendar"})
 
 
-def test_a_malformed_key_asks_the_database_nothing(recorded):
-    db, recorder = recorded
-    recorder.reads.clear()
-    key = keys.make_key()
-    for junk in (key[:-1] + ("0" if key[-1] != "0" else "1"), key[:-1], "", "da_", key + "0", "x" * 10_000):
-        assert keys.get_key(db, junk) is None
-    assert recorder.reads == []
+def test_trips_that_share_a_tracking_id_are_counted_without_reading_any(recorded):
+    *_, count = sent(recorded, lambda store: trips_by(store, "tracking_id", "k1", **PAGE))
+    assert "pipeline" in count
+    assert "FETCH" not in explain(recorded[0], count)[0]
 
 
 def test_travel_dates_are_sought_not_scanned(recorded):
-    db, recorder = recorded
-    recorder.reads.clear()
-    write_drivers(db, "f1", {f"d{n}": None for n in range(DRIVERS)})
-    for command in (read for read in recorder.reads if "pipeline" in read):
-        plain = {key: command[key] for key in ("aggregate", "pipeline", "cursor")}
-        assert "DISTINCT_SCAN" in set(stages(db.command("explain", plain, verbosity="queryPlanner")))
+    ids = [f"d{n}" for n in range(DRIVERS)]
+    commands = sent(recorded, in_transaction(lambda store, session: make_profiles(store, session, "f1", ids)))
+    pipelines = [command for command in commands if "pipeline" in command]
+    assert len(pipelines) == 2
+    for command in pipelines:
+        assert "DISTINCT_SCAN" in explain(recorded[0], command)[0]
 
 
-@pytest.mark.parametrize("name", ["trips of which some have not ended", "all tracking ids"])
-def test_trips_are_counted_without_reading_any(recorded, name):
-    db, recorder = recorded
-    recorder.reads.clear()
-    READS[name](db)
-    counting = [read for read in recorder.reads if "pipeline" in read]
-    assert counting
-    for command in counting:
-        plain = {key: command[key] for key in ("aggregate", "pipeline", "cursor")}
-        assert "FETCH" not in set(stages(db.command("explain", plain, verbosity="queryPlanner")))
+def test_a_key_is_looked_up_on_an_index(recorded):
+    (command,) = sent(recorded, lambda store: keys.get_key(store, keys.make_key()))
+    assert explain(recorded[0], command) == ({"LIMIT", "FETCH", "IXSCAN"}, {"digest"})
+
+
+def test_a_malformed_key_asks_the_database_nothing(recorded):
+    key = keys.make_key()
+    for junk in (key[:-1] + ("0" if key[-1] != "0" else "1"), key[:-1], "", "da_", key + "0", "x" * 10_000):
+        assert sent(recorded, lambda store, junk=junk: keys.get_key(store, junk)) == []

@@ -4,11 +4,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 from pymongo import MongoClient
 
+from app.store import COLLECTIONS, Store
 from app.store.indexes import INDEXES, VALIDATORS
 from scripts.store import prepare
 
 
 def test_every_collection_has_its_validator_and_indexes_fleet_first(mongod):
+    assert {*INDEXES} == {*VALIDATORS} == {*COLLECTIONS}
     for name, indexes in INDEXES.items():
         found = mongod[name].index_information()
         assert set(found) == {"_id_", *(index.document["name"] for index in indexes)}
@@ -19,12 +21,12 @@ def test_every_collection_has_its_validator_and_indexes_fleet_first(mongod):
 
 def test_a_validator_of_an_earlier_version_is_replaced(mongod):
     mongod.command("collMod", "trips", validator={})
-    prepare(mongod)
+    prepare(Store.of(mongod))
     assert mongod.trips.options()["validator"] == VALIDATORS["trips"]
 
 
 def test_several_commands_may_make_a_new_store_at_once(mongod_uri):
     with MongoClient(mongod_uri) as client, ThreadPoolExecutor(4) as pool:
         for name in ("race1", "race2", "race3"):
-            list(pool.map(prepare, [client[name]] * 4))
+            list(pool.map(prepare, [Store.of(client[name])] * 4))
             client.drop_database(name)

@@ -5,17 +5,8 @@ import json
 import pytest
 
 from schemas.page import DailyAggregates, DriverPage, Health, TripDetailPage, TripSummaryPage, WeeklyAggregates
-from scripts.memory import memory_client
 from tests.factories import make_driver, make_event, make_trip
-
-CANARY = {"canary": "tweet"}
-
-
-def with_canaries(found):
-    """Return the document with a canary in every object of it."""
-    if isinstance(found, dict):
-        return {**{name: with_canaries(value) for name, value in found.items()}, **CANARY}
-    return [with_canaries(item) for item in found] if isinstance(found, list) else found
+from tests.stores import put_canaries
 
 
 @pytest.fixture
@@ -25,11 +16,7 @@ def canaries(db, service, load):
         make_trip("2026-03-09T08:00", trip_id="t1", tracking_id="k", events=[make_event(1_773_100_000_000)]),
         drivers=[make_driver("d1", email="a@example.com")],
     )
-    options = {} if isinstance(db.client, type(memory_client())) else {"bypass_document_validation": True}
-    for name in ("drivers", "trips", "daily_summaries"):
-        for document in list(db[name].find()):
-            keys = {key: document[key] for key in ("_id", "fleet", "day", "imported") if key in document}
-            db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
+    put_canaries(db)
     return service
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
-from scripts.derive import Day, mark_stale
-from scripts.driver_list import drop_driver_list
 
 from app.auth import LINKED_ENDPOINT
+from app.store import READ_MODELS
 from app.store.indexes import INDEXES
-from scripts import sharing
 from scripts.backup import FILE_INDEXES
 from tests.factories import make_driver, make_trip
 from tests.store.test_plans import Recorder
@@ -20,7 +18,7 @@ from tests.store.test_plans import Recorder
 SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
 SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
 # Small, and written or asked for seldom; keys are looked up by digest, before the fleet is known.
-UNSHARDED = {"keys", "reports", "report_files.files", "writers"}
+UNSHARDED = {"keys", "reports", "report_files.files"}
 DATE = "2026-03-16"
 REPORT = f"/report?report_time={DATE}T00:00:00"
 REQUESTS = {
@@ -55,16 +53,9 @@ def db(mongod, mongod_uri, recorder):
         yield client[mongod.name]
 
 
-def mark_all_stale(db):
-    mark_stale(db, "f1", {Day("d1", f"2026-03-{day}") for day in range(10, 16)})
-    db.served_trackings.update_many({}, {"$set": {"stale": True}})
-    drop_driver_list(db, "f1")
-
-
 @pytest.fixture
-def filters(db, service, load, recorder, command, monkeypatch):
+def filters(db, service, load, recorder, command):
     """Return what every endpoint asks of sharded collections, with a mask or none, as (collection, filter)."""
-    monkeypatch.setattr(sharing, "MANY", 5)
     trips = [make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k") for day in range(10, 16)]
     load(*trips, make_trip("2026-03-18T07:30", trip_id="new", tracking_id="k"), drivers=[make_driver("d2")])
     assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
@@ -82,13 +73,10 @@ def filters(db, service, load, recorder, command, monkeypatch):
 
 
 def filters_of(command):
-    """Yield the filters of a command of the collections that are sharded, those within its pipeline included."""
+    """Yield the filter of a command that reads a sharded collection."""
     name, collection = next(iter(command.items()))
-    pipeline = command.get("pipeline", [])
     if collection in SHARD_KEYS:
-        yield collection, command["filter"] if name == "find" else pipeline[0]["$match"]
-    for union in (stage["$unionWith"] for stage in pipeline if "$unionWith" in stage):
-        yield union["coll"], union["pipeline"][0]["$match"]
+        yield collection, command["filter"] if name == "find" else command["pipeline"][0]["$match"]
 
 
 def is_pinned(value):
@@ -122,31 +110,20 @@ def test_a_shard_key_begins_an_index_and_every_unique_one():
             [([field for field, _ in FILE_INDEXES[name][0]], FILE_INDEXES[name][1])] if name in FILE_INDEXES else []
         )
         begun = [unique for fields, unique in found if fields[: len(key)] == [*key]]
-        assert begun.count(True) == [unique for _, unique in found].count(True) >= 1
+        assert begun
+        assert begun.count(True) == [unique for _, unique in found].count(True)
 
 
 @pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("stale", [False, True])
-def test_every_read_has_the_prefix_of_the_shard_key(db, filters, mask, stale):
-    if stale:
-        mark_all_stale(db)
+def test_every_read_has_the_prefix_of_the_shard_key(filters, mask):
     found = filters(mask)
-    assert {collection for collection, _ in found} >= {"trips", "served_spans", "served_drivers", "report_files.chunks"}
+    assert {collection for collection, _ in found} == {*READ_MODELS, "report_files.chunks"}
     for collection, match in found:
         first = next(iter(SHARD_KEYS[collection]))
         assert is_pinned(match.get(first)), (collection, match)
         assert first != "fleet" or match["fleet"] == "f1"
 
 
-def test_whole_answers_come_from_one_shard_but_for_trips_that_share_a_tracking_id(filters):
-    assert spread(filters()) == {("trips", "tracking_id")}
-
-
-def test_masks_ask_the_shards_of_a_fleet_for_trips_by_driver_and_for_pages_of_drivers(filters):
-    assert spread(filters(MASKS[1])) == {("trips", "tracking_id"), ("trips", "driver_id"), ("drivers",)}
-
-
-def test_what_is_stale_asks_the_shards_of_a_fleet_for_trips_by_day_as_well(db, filters):
-    mark_all_stale(db)
-    found = {("trips", "tracking_id"), ("trips", "driver_id"), ("trips", "day"), ("drivers",)}
-    assert spread(filters()) | spread(filters(MASKS[1])) == found
+@pytest.mark.parametrize("mask", MASKS)
+def test_only_trips_of_a_tracking_id_ask_more_than_one_shard_of_a_fleet(filters, mask):
+    assert spread(filters(mask)) == {("trip_details", "tracking_id")}

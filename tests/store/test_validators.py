@@ -1,22 +1,27 @@
-"""The store refuses documents out of shape, whoever writes them."""
+"""The store refuses invalid documents, whoever writes them."""
 
 import copy
 
 import pytest
 from pymongo.errors import WriteError
-from scripts.imports import load_drivers, load_trips
 
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
+from app.store import Store
+from app.store.indexes import VALIDATORS
+from schemas.trip import TripFocusArea
 from scripts.keys import issue_key
+from scripts.reports import build_report
 from tests.factories import make_driver, make_event, make_trip
+from tests.stores import load
 
 
 @pytest.fixture
 def stored(mongod):
-    load_drivers(mongod, "f1", [Driver().load(make_driver("d1"))])
-    load_trips(mongod, "f1", [ImportedTrip().load(make_trip(events=[make_event(1_773_100_000_000)]))])
-    issue_key(mongod, "f1")
+    """A database with a document in every collection."""
+    focus_area = dict.fromkeys(TripFocusArea().fields, False)
+    trip = make_trip(focus_area=focus_area, events=[make_event(1_773_100_000_000)])
+    load(mongod, trip, drivers=[make_driver("d1")])
+    issue_key(Store.of(mongod), "f1")
+    build_report(Store.of(mongod), "f1", "2026-03-16")
     return mongod
 
 
@@ -34,7 +39,7 @@ def put(document, path, value):
     return changed
 
 
-OUT_OF_SHAPE = [
+INVALID = [
     ("trips", "distance_miles", "10"),
     ("trips", "distance_miles", -1),
     ("trips", "trip_start_time", 1.5),
@@ -50,24 +55,44 @@ OUT_OF_SHAPE = [
     ("trips", "trail_path.1.course", ...),
     ("trips", "events.0.event_name", "HARD_BREAK"),
     ("trips", "events.0.event_data.canary", 1),
-    ("trips", "day.date", "2026-3-10"),
+    ("trips", "version", "0123456789abcdef"),
     ("drivers", "email", 5),
     ("drivers", "first_travel_date", "soon"),
     ("drivers", "alias", ...),
-    ("daily_summaries", "summary.fm_score", 101),
-    ("daily_summaries", "summary.fm_grade", None),
-    ("daily_summaries", "summary.canary", 1),
+    ("drivers", "version", "0123456789abcdef"),
+    ("fleet_drivers", "position", "first"),
+    ("fleet_drivers", "driver_count", ...),
+    ("fleet_drivers", "drivers", [1]),
+    ("driver_periods", "period", "year"),
+    ("driver_periods", "driver_id", "x" * 129),
+    ("driver_periods", "start_date", 20260309),
+    ("driver_periods", "json", ...),
+    ("driver_periods", "version", ...),
+    ("driver_periods", "summary.fm_score", 101),
+    ("driver_periods", "summary.fm_grade", None),
+    ("driver_periods", "summary.canary", 1),
+    ("driver_periods", "trips", [{}]),
+    ("trip_details", "totals.event_summary.hard_brake_count", -1),
+    ("trip_details", "trail_path", []),
+    ("trip_details", "canary", 1),
+    ("reports", "drivers", -1),
+    ("reports", "csv.digest", ...),
     ("keys", "digest", ...),
     ("keys", "key", "da_secret"),
 ]
 
 
-@pytest.mark.parametrize(("collection", "path", "value"), OUT_OF_SHAPE)
-def test_a_document_out_of_shape_is_refused(stored, collection, path, value):
-    document = stored[collection].find_one()
+def test_every_collection_has_a_document_that_is_made_invalid():
+    assert {collection for collection, _, _ in INVALID} == VALIDATORS.keys()
+
+
+@pytest.mark.parametrize(("collection", "path", "value"), INVALID)
+def test_an_invalid_document_is_refused(stored, collection, path, value):
+    # Of the periods, a day has the most fields.
+    document = stored[collection].find_one({"period": "day"} if collection == "driver_periods" else {})
     with pytest.raises(WriteError, match="Document failed validation"):
         stored[collection].replace_one({"_id": document["_id"]}, put(document, path, value))
-    assert stored[collection].find_one() == document
+    assert stored[collection].find_one({"_id": document["_id"]}) == document
 
 
 @pytest.mark.parametrize("value", [0, 2**40, 0.5])

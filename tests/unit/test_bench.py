@@ -1,12 +1,14 @@
 """The pure parts of the benchmark: its made-up fleet, its requests, its tables."""
 
 import datetime
+import gzip
 import itertools
+import json
 
 import pytest
 
 from app.config import API
-from bench import fleet, report, rows, run
+from bench import data, fleet, growth, report, rows, run
 from bench.load import Sample
 from schemas.trip import ImportedTrip
 
@@ -16,6 +18,14 @@ TODAY = datetime.date(2026, 3, 10)
 
 def made():
     return list(fleet.trips(SHAPE, TODAY))
+
+
+def date_of(trip):
+    return datetime.datetime.fromtimestamp(trip["trip_start_time"] / 1000, datetime.UTC).date().isoformat()
+
+
+def read(file):
+    return [json.loads(line) for line in gzip.decompress(file.read_bytes()).splitlines()]
 
 
 def sample(per_second=100.0, cpu_ms=1.0, mongod_ms=0.5, busiest=0.5):
@@ -103,6 +113,33 @@ def test_a_worker_with_most_of_the_load_is_told_of():
     )
     assert said.startswith("service, 8 connections")
     assert said.endswith("in 1 of 2 turns (drivers)")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "size", "more_at_most", "verdict"),
+    [
+        ("drivers", 100, {}, "fail"),
+        ("drivers", 1000, {1000: 2.0}, "pass"),
+        (growth.UNLIMITED, 100, {}, "–"),
+    ],
+)
+def test_a_size_that_costs_half_as_much_again_is_within_a_limit_of_two(endpoint, size, more_at_most, verdict):
+    samples = {(endpoint, 1): [sample(cpu_ms=1)], (endpoint, size): [sample(cpu_ms=1.5)]}
+    row = growth.cost_table(samples, more_at_most).splitlines()[-1]
+    assert verdict in row.rpartition(" | ")[2]
+
+
+def test_endpoints_of_a_table_may_have_different_sizes():
+    sizes = [("drivers", 1), ("drivers", 1000), ("trips", 1), ("trips", 100)]
+    rows_of_table = growth.cost_table({size: [sample()] for size in sizes}, {}).splitlines()[2:]
+    assert [row.count("–") for row in rows_of_table] == [1, 1]
+
+
+def test_the_travel_dates_of_the_drivers_are_those_of_their_trips(tmp_path, monkeypatch):
+    monkeypatch.setattr(data, "DATA", tmp_path)
+    drivers, _ = data.make_files("test", SHAPE, TODAY)
+    (dates,) = {(one["first_travel_date"], one["last_travel_date"]) for one in read(drivers)}
+    assert dates == (date_of(made()[0]), date_of(made()[-1]))
 
 
 def test_figures_replace_those_of_an_earlier_run(tmp_path):

@@ -64,43 +64,43 @@ def test_a_key_that_is_not_well_formed_is_refused_without_asking_the_database():
     assert keys.get_key(None, KEY[:-1] + "!") is None
 
 
-def test_a_key_that_was_never_issued_is_refused(db):
-    assert keys.get_key(db, KEY) is None
+def test_a_key_that_was_never_issued_is_refused(store):
+    assert keys.get_key(store, KEY) is None
 
 
-def test_an_issued_key_tells_its_fleet(db):
-    key = issue_key(db, "f1")
-    stored = db["keys"].find_one()
-    assert keys.get_key(db, key) == keys.Key(stored["key_id"], "f1")
+def test_an_issued_key_tells_its_fleet(store):
+    key = issue_key(store, "f1")
+    stored = store.keys.find_one()
+    assert keys.get_key(store, key) == keys.Key(stored["key_id"], "f1")
 
 
-def test_a_revoked_key_is_refused(db):
-    key = issue_key(db, "f1")
-    db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
-    assert keys.get_key(db, key) is None
+def test_a_revoked_key_is_refused(store):
+    key = issue_key(store, "f1")
+    store.keys.update_one({}, {"$set": {"revoked_at": 1}})
+    assert keys.get_key(store, key) is None
 
 
-def test_a_key_is_refused_from_the_millisecond_of_its_expiry_on(db, clock):
-    key = issue_key(db, "f1", expires_in_days=1)
+def test_a_key_is_refused_from_the_millisecond_of_its_expiry_on(store, clock):
+    key = issue_key(store, "f1", expires_in_days=1)
     clock.shift(86_399.999)
-    assert keys.get_key(db, key)
+    assert keys.get_key(store, key)
     clock.shift(0.001)
-    assert keys.get_key(db, key) is None
+    assert keys.get_key(store, key) is None
 
 
 @pytest.fixture
-def live(db, clock):
-    return keys.LiveKeys(db)
+def live(store, clock):
+    return keys.LiveKeys(store)
 
 
 def lets_in(live, key):
     return live.known(key) or live.ask(key)
 
 
-def test_a_revoked_key_that_was_known_is_refused_within_three_seconds(db, live, clock):
-    key = issue_key(db, "f1")
+def test_a_revoked_key_that_was_known_is_refused_within_three_seconds(store, live, clock):
+    key = issue_key(store, "f1")
     assert lets_in(live, key)
-    db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
+    store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     clock.shift(2.999)
     assert lets_in(live, key)
     clock.shift(0.001)
@@ -108,39 +108,39 @@ def test_a_revoked_key_that_was_known_is_refused_within_three_seconds(db, live, 
 
 
 @pytest.mark.parametrize("seconds", [-1, -86_400])
-def test_a_clock_set_back_makes_no_key_known_for_longer(db, live, clock, seconds):
-    key = issue_key(db, "f1")
+def test_a_clock_set_back_makes_no_key_known_for_longer(store, live, clock, seconds):
+    key = issue_key(store, "f1")
     assert lets_in(live, key)
-    db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
+    store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     clock.shift(seconds)
     assert lets_in(live, key) is None
 
 
-def test_a_known_key_is_refused_from_the_millisecond_of_its_expiry_on(db, live, clock):
-    key = issue_key(db, "f1", expires_in_days=1)
+def test_a_known_key_is_refused_from_the_millisecond_of_its_expiry_on(store, live, clock):
+    key = issue_key(store, "f1", expires_in_days=1)
     clock.shift(86_399)
     assert lets_in(live, key)
     clock.shift(1)
     assert lets_in(live, key) is None
 
 
-def test_what_does_not_let_in_is_not_kept(db, live):
-    revoked = issue_key(db, "f1")
-    db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
+def test_what_does_not_let_in_is_not_kept(store, live):
+    revoked = issue_key(store, "f1")
+    store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     assert {lets_in(live, key) for key in (revoked, KEY, "junk", "")} == {None}
     assert not live._known
 
 
-def test_a_key_issued_after_it_was_refused_lets_in_at_once(db, live, monkeypatch):
+def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypatch):
     monkeypatch.setattr("scripts.keys.make_key", lambda: KEY)
     assert lets_in(live, KEY) is None
-    issue_key(db, "f1")
+    issue_key(store, "f1")
     assert lets_in(live, KEY).fleet == "f1"
 
 
-def test_the_keys_that_are_known_are_bounded_and_none_is_kept_itself(db, live, monkeypatch):
+def test_the_keys_that_are_known_are_bounded_and_none_is_kept_itself(store, live, monkeypatch):
     monkeypatch.setattr(keys, "MAX_KNOWN_KEYS", 2)
-    issued = [issue_key(db, "f1") for _ in range(5)]
+    issued = [issue_key(store, "f1") for _ in range(5)]
     assert all(lets_in(live, key) for key in issued)
     assert len(live._known) <= 2
     assert not any(key in str(live._known) for key in issued)

@@ -1,4 +1,4 @@
-"""scripts/lines.py: lines of a file, and what they hold."""
+"""scripts/ingest/lines.py: lines of a file, and what they hold."""
 
 import gzip
 import json
@@ -8,11 +8,11 @@ import click
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from scripts.lines import Input, Line, Rejected, Rejects, parse
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts import lines
+from scripts.ingest import lines
+from scripts.ingest.lines import Input, Line, Rejected, Rejects, parse
 from tests.factories import make_driver, make_event, make_point, make_trip
 
 SCHEMAS = (Driver(), ImportedTrip())

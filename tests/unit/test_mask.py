@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.derive import RawFields, fields_of
-from schemas.mask import MaskError, ParseError, arranger, masked, narrowed, parse
+from schemas.mask import MaskError, ParseError, masked, narrowed, parse, pruner
 from schemas.page import DailyAggregates, TripDetailPage
 
 PAGE = fields_of(TripDetailPage)
@@ -206,34 +206,50 @@ def test_a_huge_mask_that_is_right_is_served_as_a_small_one_is(name):
 WHOLE = {"a": None, "b": {"c": None, "d": None}, "e": None}
 
 
-def arranged(asked, value, whole=WHOLE):
-    """Return the fields of the value, and of what lies in it, in order."""
-    return str(arranger(asked, whole)(value))
+def pruned(asked, value, whole=WHOLE):
+    """Return what pruning leaves of the value, as text: order counts."""
+    return str(pruner(asked, whole)(value))
+
+
+def test_what_is_not_asked_for_is_left_out():
+    found = {"a": 1, "b": {"c": 2, "d": 3}, "e": 4}
+    assert pruned({"b": {"c": None}, "e": None}, found) == "{'b': {'c': 2}, 'e': 4}"
+    assert pruned({}, found) == pruned({}, {}) == "{}"
+
+
+def test_of_a_list_every_element_is_pruned():
+    assert (
+        pruned({"b": {"c": None}}, [{"a": 1, "b": [{"c": 2, "d": 3}]}, {"b": []}]) == "[{'b': [{'c': 2}]}, {'b': []}]"
+    )
 
 
 def test_what_is_asked_for_whole_is_left_as_it_lies():
     found = {"b": {"d": 1, "c": 2}, "a": 3}
-    assert arranged(WHOLE, found) == str(found)
-    assert arranged({"a": None, "b": WHOLE["b"]}, found) == "{'a': 3, 'b': {'d': 1, 'c': 2}}"
+    assert pruned(WHOLE, found) == str(found)
+    assert pruned({"a": None, "b": WHOLE["b"]}, found) == "{'a': 3, 'b': {'d': 1, 'c': 2}}"
 
 
 def test_fields_are_put_into_the_order_asked():
-    assert arranged({"e": None, "a": None}, {"a": 1, "e": 2}) == "{'e': 2, 'a': 1}"
+    assert pruned({"e": None, "a": None}, {"a": 1, "e": 2}) == "{'e': 2, 'a': 1}"
 
 
 def test_fields_below_are_put_into_the_order_asked():
     asked = {"a": None, "b": {"d": None, "c": None}}
-    assert arranged(asked, {"a": 1, "b": {"c": 2, "d": 3}}) == "{'a': 1, 'b': {'d': 3, 'c': 2}}"
-    assert arranged(asked, {"a": 1, "b": [{"c": 2, "d": 3}, {"c": 4, "d": 5}]}) == (
+    assert pruned(asked, {"a": 1, "b": {"c": 2, "d": 3}}) == "{'a': 1, 'b': {'d': 3, 'c': 2}}"
+    assert pruned(asked, {"a": 1, "b": [{"c": 2, "d": 3}, {"c": 4, "d": 5}]}) == (
         "{'a': 1, 'b': [{'d': 3, 'c': 2}, {'d': 5, 'c': 4}]}"
     )
 
 
 def test_null_and_empty_parts_stay_so():
     asked = {"b": {"d": None, "c": None}}
-    assert [arranged(asked, {"b": part}) for part in (None, [], {})] == ["{'b': None}", "{'b': []}", "{'b': {}}"]
+    assert [pruned(asked, {"b": part}) for part in (None, [], {})] == ["{'b': None}", "{'b': []}", "{'b': {}}"]
 
 
 def test_fields_that_a_raw_object_lacks_are_not_made_up():
     whole = {"raw": RawFields({"x": None, "y": None})}
-    assert arranged({"raw": {"y": None, "x": None}}, {"raw": {"x": 1}}, whole) == "{'raw': {'x': 1}}"
+    assert pruned({"raw": {"y": None, "x": None}}, {"raw": {"x": 1}}, whole) == "{'raw': {'x': 1}}"
+
+
+def test_a_field_that_a_value_lacks_is_left_out():
+    assert pruned({"e": None, "b": {"c": None}, "a": None}, {"a": 1}) == "{'a': 1}"

@@ -8,8 +8,10 @@ import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
 from app.metrics import Metrics, StoreCollector
+from app.store import Store
 from scripts.memory import memory_client
 from tests.factories import make_trip
+from tests.stores import load
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
@@ -21,13 +23,14 @@ OF_ALL = {"job", "instance", "le"}
 
 @pytest.fixture(scope="module")
 def families():
-    """The kind and the labels of every metric, with a trip and a writer to tell of."""
+    """The kind and the labels of every metric, with a trip to tell of."""
     db = memory_client()["test"]
-    db.trips.insert_one(make_trip())
-    db.writers.insert_one({"beat": str(db.trips.find_one()["_id"])})
+    load(db, make_trip())
     own = [found for found in vars(Metrics()).values() if isinstance(found, MetricWrapperBase)]
     counted = {told.name: (told.type, {*found._labelnames}) for found in own for told in found.describe()}
-    return counted | {told.name: (told.type, {*told.samples[0].labels}) for told in StoreCollector(db).collect()}
+    return counted | {
+        told.name: (told.type, {*told.samples[0].labels}) for told in StoreCollector(Store.of(db)).collect()
+    }
 
 
 @pytest.fixture(scope="module")

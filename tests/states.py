@@ -1,0 +1,79 @@
+"""Batches of the fleet f1, and the states that the store is in after them."""
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import bson
+from pymongo.client_session import ClientSession
+from pymongo.database import Database
+
+from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.materialize.drivers import write_drivers
+from scripts.materialize.fleets import lock
+from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
+from scripts.materialize.verify import verify_fleet
+
+FLEET = "f1"
+# What differs between two stores of the same content: ids, and what depends on the order of the writes.
+IGNORED = {name: {"_id": 0} for name in (*SOURCES, *READ_MODELS)}
+IGNORED["fleets"] |= {"version": 0, "writes": 0, "bookmarks": 0}
+State = dict[str, list[bytes]]
+
+
+class Batch(NamedTuple):
+    """What one transaction writes: lines of `drivers` or `trips`, or the ids of trips that are `deleted`."""
+
+    kind: str
+    content: list[Any]
+
+
+def write_batches(store: Store, batches: Iterable[Batch]) -> None:
+    """Write batches one after the other."""
+    for kind, content in batches:
+        if kind == "drivers":
+            write_drivers(store, FLEET, [{"fleet": FLEET, **Driver().load(line)} for line in content])
+        elif kind == "trips":
+            write_trips(store, FLEET, [prepare_trip(FLEET, ImportedTrip().load(line)) for line in content])
+        else:
+            delete_trips(store, FLEET, content)
+
+
+def batches_of(kind: str, lines: Iterable[Any], size: int) -> list[Batch]:
+    """Return the batches that an import of these lines writes."""
+    iterator = iter(lines)
+    return [Batch(kind, batch) for batch in iter(lambda: list(itertools.islice(iterator, size)), [])]
+
+
+def state_of(db: Database) -> State:
+    """Return what the store holds, collection by collection."""
+    return {name: sorted(map(bson.encode, db[name].find({}, ignored))) for name, ignored in IGNORED.items()}
+
+
+def states_after(db: Database, batches: Iterable[Batch]) -> Iterator[State]:
+    """Write batches, and yield the state after each."""
+    for batch in batches:
+        write_batches(Store.of(db), [batch])
+        yield state_of(db)
+
+
+def differences(db: Database) -> list[str]:
+    """Return what `rollups verify` finds."""
+    return [line for _, lines in verify_fleet(Store.of(db), FLEET) for line in lines]
+
+
+def empty(db: Database) -> None:
+    """Delete all documents of the store."""
+    for name in COLLECTIONS:
+        db[name].delete_many({})
+
+
+@contextlib.contextmanager
+def locked(db: Database) -> Iterator[ClientSession]:
+    """Hold the fleet locked in a transaction, as one that writes to it does."""
+    with db.client.start_session() as session, session.start_transaction():
+        lock(Store.of(db), session, FLEET)
+        yield session

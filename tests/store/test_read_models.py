@@ -1,0 +1,116 @@
+"""What is served is what follows from the sources, whatever they hold."""
+
+import json
+
+import orjson
+import pytest
+
+from schemas.driver import Driver
+from schemas.trip import TripDetail, TripSummary
+from scripts.materialize.verify import verify_fleet
+from tests.factories import epoch_ms, make_driver, make_event, make_trip
+from tests.stores import load
+
+VISIBLE_UNTIL = epoch_ms("2026-03-18T08:00")
+NUMBERS = (0, 5, 5.0, 1e-7, 1e22, 2**63 - 1)
+
+
+def make_trips():
+    """Yield trips: a day with many of them, numbers, times and names of every kind, and some that are not visible."""
+    for n in range(60):
+        start = f"2026-03-12T{n // 6:02}:{n % 6 * 10:02}"
+        yield make_trip(start, trip_id=f"many-{n % 7}-{n}", distance_miles=n / 7, tracking_id="many")
+    for n, number in enumerate(NUMBERS):
+        yield make_trip(f"2026-03-1{n}T07:00", "ü/2", trip_id=f'n{n} ü\\"', highway_miles=number, tracking_id="shared")
+    for n in range(5):
+        end = epoch_ms("2026-03-18T07:58") + n * 60_000
+        yield make_trip(f"2026-03-{13 + n}T09:00", trip_id=f"late{n}", trip_end_time=end, tracking_id="shared")
+    yield make_trip("2026-03-18T09:00", trip_id="today", insurance_period=2, tracking_id="many")
+    yield make_trip("2026-03-17T10:00", trip_id="e", events=[make_event(epoch_ms("2026-03-17T10:01"))], trail_path=[])
+
+
+TRIPS = list(make_trips())
+DRIVERS = [make_driver("idle"), make_driver("ü/2", alias='=1 "ü"')]
+
+
+@pytest.fixture
+def fleet(service, load):
+    """The service, with that fleet."""
+    load(*TRIPS, drivers=DRIVERS)
+    return service
+
+
+def visible(**values):
+    """Return the visible trips with these values, oldest first."""
+    found = [trip for trip in TRIPS if values.items() <= trip.items() and trip["trip_end_time"] <= VISIBLE_UNTIL]
+    return sorted(found, key=lambda trip: (trip["trip_start_time"], trip["trip_id"]))
+
+
+def pages(service, path, limit, name):
+    """Return the lists of the pages of a path, up to an empty one, and the counts that they give."""
+    found = [service.get(f"{path}page={page}").json for page in range(1, 100 // limit + 2)]
+    return [page[name] for page in found], {page["count"] for page in found}
+
+
+def sliced(records, limit):
+    return [records[first : first + limit] for first in range(0, (100 // limit + 1) * limit, limit)]
+
+
+@pytest.mark.parametrize("limit", [3, 100])
+@pytest.mark.parametrize("date", ["01", "14"])
+@pytest.mark.parametrize("driver_id", ["d1", "ü/2", "idle"])
+def test_pages_of_a_driver_s_trips_are_slices_of_them_all(fleet, driver_id, date, limit):
+    start = epoch_ms(f"2026-03-{date}T00:00")
+    expected = [trip for trip in visible(driver_id=driver_id) if trip["trip_start_time"] >= start]
+    path = f"/driver/{driver_id.replace('/', '%2F')}/trips?start_date=2026-03-{date}&limit={limit}&"
+    found, counts = pages(fleet, path, limit, "trips")
+    assert json.dumps(found) == json.dumps(sliced([TripSummary().dump(trip) for trip in expected], limit))
+    assert counts == {len(expected)}
+
+
+@pytest.mark.parametrize("tracking_id", ["many", "shared", "nothing"])
+def test_pages_of_trips_that_share_an_id_are_slices_of_them_all(fleet, tracking_id):
+    expected = [trip["trip_id"] for trip in visible(tracking_id=tracking_id)]
+    found, counts = pages(fleet, f"/trip/tracking_id/{tracking_id}?", 5, "trips")
+    assert [[trip["trip_id"] for trip in page] for page in found] == sliced(expected, 5)
+    assert counts == {len(expected)}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 100])
+def test_pages_of_drivers_are_slices_of_them_all(fleet, limit):
+    found, counts = pages(fleet, f"/drivers?limit={limit}&", limit, "drivers")
+    assert [[driver["driver_id"] for driver in page] for page in found] == sliced(["d1", "idle", "ü/2"], limit)
+    assert counts == {3}
+
+
+def test_a_trip_s_fragments_are_what_the_schemas_dump(fleet):
+    whole = TripDetail()
+    for trip in fleet.db.trips.find({}):
+        detail = fleet.db.trip_details.find_one({"_id": trip["_id"]})
+        dumped = whole.dump({**trip, "focus_area": orjson.loads(detail["focus_area"])})
+        assert detail["summary"] == orjson.dumps(TripSummary().dump(trip)).decode()
+        for name in ("focus_area", "trail_path", "events"):
+            assert detail[name] == orjson.dumps(dumped[name]).decode()
+
+
+def test_a_profile_is_what_the_schema_dumps(fleet):
+    (profile,) = fleet.db.driver_periods.find({"period": "all", "driver_id": "ü/2"})
+    dates = {"first_travel_date": "2026-03-10", "last_travel_date": "2026-03-15"}
+    assert profile["json"] == orjson.dumps(Driver().dump({**DRIVERS[1], **dates})).decode()
+
+
+def test_sources_hold_what_was_imported_and_the_fleet_alone(fleet):
+    for name, key, imported in (("trips", "trip_id", TRIPS), ("drivers", "driver_id", DRIVERS)):
+        stored = {found[key]: found for found in fleet.db[name].find({}, {"_id": 0})}
+        assert stored == {line[key]: {"fleet": "f1", **line} for line in imported}
+
+
+def test_what_is_loaded_verifies(fleet):
+    assert list(verify_fleet(fleet.store, "f1"))[-1] == (0, [])
+    assert [difference for _, found in verify_fleet(fleet.store, "f1") for difference in found] == []
+
+
+def test_a_driver_is_there_as_long_as_imported_or_with_trips(fleet):
+    load(fleet.db, *({**trip, "driver_id": "idle"} for trip in TRIPS if trip["driver_id"] != "idle"))
+    assert [driver["driver_id"] for driver in fleet.get("/drivers").json["drivers"]] == ["idle", "ü/2"]
+    assert fleet.get("/driver/d1/trips?start_date=2026-03-01").status_code == 404

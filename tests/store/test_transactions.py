@@ -1,0 +1,234 @@
+"""Commands that write to a fleet at the same time: the store ends up as after some serial order of their batches."""
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from graphlib import TopologicalSorter
+
+import orjson
+import pytest
+from pymongo import MongoClient
+from pymongo.monitoring import CommandListener
+
+from app.store import Store
+from tests.factories import make_driver, make_trip
+from tests.imports import BATCH_LINES, finish, make_trips, shift, start_import, write_file
+from tests.states import Batch, batches_of, differences, empty, locked, state_of, write_batches
+
+MARCH = "2026-03-{:02}T08:00".format
+
+
+def trip(trip_id, driver_id, date, **fields):
+    """Return a line of a trips file, of a date in March."""
+    return make_trip(MARCH(date), driver_id, trip_id=trip_id, **fields)
+
+
+@pytest.fixture
+def connect(mongod, mongod_uri):
+    """Write batches with a client of its own: `connect(batches, listeners)`."""
+
+    def write(batches, *listeners):
+        with MongoClient(mongod_uri, event_listeners=listeners) as client:
+            write_batches(Store.of(client[mongod.name]), batches)
+
+    return write
+
+
+# Two batches, one of which begins while the other is written.
+
+
+class Before(CommandListener):
+    """Calls a function before a command, counted from 0."""
+
+    def __init__(self, command, function):
+        self.left, self.function = command, function
+
+    def started(self, event):
+        self.left -= 1
+        if self.left == -1:
+            self.function()
+
+    def succeeded(self, event):
+        """Do nothing."""
+
+    failed = succeeded
+
+
+class Conflict(CommandListener):
+    """Tells when a command fails: it met another transaction."""
+
+    def __init__(self):
+        self.met = threading.Event()
+
+    def started(self, event):
+        """Do nothing."""
+
+    succeeded = started
+
+    def failed(self, event):
+        self.met.set()
+
+
+@pytest.fixture
+def overlap(connect):
+    """Write a batch, and another one from before a command of the first; return whether the first came so far."""
+
+    def overlap(first, second, command):
+        conflict, began = Conflict(), []
+
+        def write_second():
+            connect([second], conflict)
+            conflict.met.set()
+
+        def begin():
+            began.append(pool.submit(write_second))
+            conflict.met.wait()
+
+        with ThreadPoolExecutor() as pool:
+            connect([first], Before(command, begin))
+        return [future.result() for future in began] == [None]
+
+    return overlap
+
+
+BASE = [
+    Batch("drivers", [make_driver("d1", first_name="Ada")]),
+    Batch("trips", [trip("a", "d1", 9), trip("b", "d1", 12), trip("c", "d2", 12)]),
+]
+TO_D3 = Batch("trips", [trip("b", "d3", 12), trip("n", "d3", 13)])
+PAIRS = {
+    "the same trip to two drivers": (BASE, TO_D3, Batch("trips", [trip("b", "d2", 11), trip("c", "d3", 12)])),
+    "the same new driver": (BASE, TO_D3, Batch("drivers", [make_driver("d3"), make_driver("d2", alias="B")])),
+    "added and deleted": (BASE, Batch("trips", [trip("n", "d2", 12)]), Batch("deleted", ["c", "b"])),
+    "the first of a fleet": ([], BASE[0], TO_D3),
+}
+
+
+@pytest.mark.parametrize(("base", "first", "second"), PAIRS.values(), ids=PAIRS.keys())
+def test_a_batch_that_begins_while_another_is_written_comes_before_or_after_it(
+    mongod, connect, overlap, base, first, second
+):
+    def begin():
+        empty(mongod)
+        connect(base)
+
+    states, commands = [], 0
+    for order in ([first, second], [second, first]):
+        begin()
+        connect(order)
+        states.append(state_of(mongod))
+    begin()
+    while overlap(first, second, commands):
+        assert state_of(mongod) in states, commands
+        assert differences(mongod) == []
+        begin()
+        commands += 1
+    assert commands > 8
+
+
+def test_travel_dates_are_right_when_the_last_day_goes_while_an_earlier_day_comes(mongod, connect, overlap):
+    base = [Batch("trips", [trip("first", "d1", 2), trip("last", "d1", 16)])]
+    # Alone, the second changes nothing in the profile of d1, so that the two write different documents.
+    last_goes, earlier_comes = Batch("trips", [trip("last", "d2", 16)]), Batch("trips", [trip("n", "d1", 9)])
+    for command in range(15):
+        empty(mongod)
+        connect(base)
+        assert overlap(last_goes, earlier_comes, command)
+        profile = orjson.loads(mongod.driver_profiles.find_one({"driver_id": "d1"})["json"])
+        assert (profile["first_travel_date"], profile["last_travel_date"]) == ("2026-03-02", "2026-03-09")
+
+
+# Several imports.
+
+
+def orders(imports):
+    """Yield every order of the batches of several imports, in which those of each import keep theirs."""
+    if not any(imports):
+        yield []
+    for n, (first, *rest) in ((n, batches) for n, batches in enumerate(imports) if batches):
+        yield from ([first, *order] for order in orders([*imports[:n], rest, *imports[n + 1 :]]))
+
+
+def write_together(connect, imports):
+    """Write several imports, each in a thread."""
+    start = threading.Barrier(len(imports))
+    with ThreadPoolExecutor(len(imports)) as pool:
+        for _ in pool.map(lambda batches: (start.wait(), connect(batches)), imports):
+            """Raise what it raised."""
+
+
+SMALL = [
+    [Batch("trips", [trip("a", "d2", 10), trip("b", "d2", 12)]), Batch("trips", [trip("c", "d4", 12)])],
+    [Batch("trips", [trip("c", "d5", 12), trip("b", "d1", 13), trip("n", "d4", 9)])],
+    [Batch("deleted", ["b", "c"])],
+]
+
+
+def test_imports_and_deletions_at_the_same_time_end_like_one_of_their_orders(mongod, connect):
+    ends = []
+    for order in orders(SMALL):
+        empty(mongod)
+        connect([*BASE, *order])
+        ends.append(state_of(mongod))
+    for _ in range(10):
+        empty(mongod)
+        connect(BASE)
+        write_together(connect, SMALL)
+        assert state_of(mongod) in ends
+        assert differences(mongod) == []
+
+
+def make_imports(count):
+    """Return the lines of imports of the same trips, each in another order, on other days and of other drivers."""
+    lines, imports = make_trips(4 * BATCH_LINES), []
+    for n in range(count):
+        own = [
+            {**shift(line, days=(i + n) % 3), "driver_id": f"d{(i + n * i) % 7}", "insurance_period": n + 1}
+            for i, line in enumerate(lines)
+        ]
+        imports.append(random.Random(n).sample(own, len(own)))
+    return imports
+
+
+def serial_order(db, imports):
+    """Return an order of the imports' batches that ends with the stored trips. Raises graphlib.CycleError."""
+    graph, batch_of = TopologicalSorter(), {}
+    for n, lines in enumerate(imports):
+        batch_of |= {(n, line["trip_id"]): (n, i // BATCH_LINES) for i, line in enumerate(lines)}
+        for batch in range(1, len(lines) // BATCH_LINES):
+            graph.add((n, batch), (n, batch - 1))
+    for found in db.trips.find():
+        last = found["insurance_period"] - 1
+        earlier = [batch_of[n, found["trip_id"]] for n in range(len(imports)) if n != last]
+        graph.add(batch_of[last, found["trip_id"]], *earlier)
+    return [batches_of("trips", imports[n], BATCH_LINES)[batch] for n, batch in graph.static_order()]
+
+
+def assert_serial(db, connect, imports):
+    """Assert that the store is as after some serial order of the imports' batches."""
+    ended, order = state_of(db), serial_order(db, imports)
+    assert differences(db) == []
+    empty(db)
+    connect(order)
+    assert state_of(db) == ended
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_imports_at_the_same_time_end_like_a_serial_order(mongod, connect, count):
+    imports = make_imports(count)
+    for _ in range(3):
+        empty(mongod)
+        write_together(connect, [batches_of("trips", lines, BATCH_LINES) for lines in imports])
+        assert_serial(mongod, connect, imports)
+
+
+def test_processes_that_import_at_the_same_time_end_like_a_serial_order(mongod, mongod_uri, connect, tmp_path):
+    imports = make_imports(3)
+    files = [write_file(tmp_path / str(n), lines) for n, lines in enumerate(imports)]
+    with locked(mongod) as session:
+        processes = [start_import(mongod_uri, mongod.name, "--trips", path) for path in files]
+        assert all("Waiting" in process.stderr.readline() for process in processes)
+        session.abort_transaction()
+        for process in processes:
+            finish(process)
+    assert_serial(mongod, connect, imports)

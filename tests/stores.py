@@ -1,0 +1,54 @@
+"""What tests put into a store, and what they find in it."""
+
+from typing import Any
+
+import bson
+from pymongo.database import Database
+
+from app.store import COLLECTIONS, Store
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.materialize.drivers import write_drivers
+from scripts.materialize.trips import prepare_trip, write_trips
+from scripts.memory import memory_client
+
+DATA = tuple(name for name in COLLECTIONS if name not in ("keys", "reports"))
+
+
+def load(db: Database, *trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:
+    """Load documents in import format: the drivers in one transaction, then the trips in another one."""
+    store = Store.of(db)
+    if drivers:
+        write_drivers(store, fleet, [{"fleet": fleet, **Driver().load(driver)} for driver in drivers])
+    if trips:
+        write_trips(store, fleet, [prepare_trip(fleet, ImportedTrip().load(trip)) for trip in trips])
+
+
+def with_canaries(found: Any) -> Any:
+    """Return a document with a canary in every object of it."""
+    if isinstance(found, dict):
+        return {**{name: with_canaries(value) for name, value in found.items()}, "canary": "tweet"}
+    return [with_canaries(item) for item in found] if isinstance(found, list) else found
+
+
+def put_canaries(db: Database) -> None:
+    """Put a canary into every object of the sources and read models, past the validators."""
+    options = {} if isinstance(db.client, type(memory_client())) else {"bypass_document_validation": True}
+    for name in DATA:
+        for document in list(db[name].find()):
+            keys = {key: document[key] for key in ("_id", "fleet")}
+            db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
+
+
+def everything(db: Database) -> dict[str, list[bytes]]:
+    """Return the BSON of all documents of sources and read models, `_id` included; only `writes` is left out."""
+    return _encoded(db, {"writes": 0})
+
+
+def contents(db: Database) -> dict[str, list[bytes]]:
+    """Return the same without `_id`, which a document that is written again may have another of."""
+    return _encoded(db, {"writes": 0, "_id": 0})
+
+
+def _encoded(db: Database, left_out: dict[str, int]) -> dict[str, list[bytes]]:
+    return {name: sorted(map(bson.encode, db[name].find({}, left_out))) for name in DATA}
