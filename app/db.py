@@ -1,8 +1,8 @@
 """The connection to MongoDB."""
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pymongo
 from flask import current_app
@@ -13,6 +13,9 @@ from pymongo.monitoring import CommandListener
 from app.config import Config, ConfigError
 from app.circuit_breaker import CircuitBreaker
 from app.store import Document, Store
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
 # with no server to select, pymongo takes up to half a second more.
@@ -44,9 +47,15 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
     return bounded_client(config.mongodb_uri, readPreference=config.read_preference, event_listeners=listeners)
 
 
-def deadline() -> contextlib.AbstractContextManager[Any]:
-    """Return what bounds all that is asked of the store within it."""
-    return pymongo.timeout(TIMEOUT_SECONDS)
+class Deadline:
+    """WSGI middleware: bounds all that a request asks of the store before its response begins."""
+
+    def __init__(self, app: "WSGIApplication") -> None:
+        self.app = app
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        with pymongo.timeout(TIMEOUT_SECONDS):
+            return self.app(environ, start_response)
 
 
 def is_outage(error: BaseException) -> bool:

@@ -93,39 +93,37 @@ class Limiter:
 
 
 def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
-    """Count every authenticated call of `app`, whatever becomes of it, and tell the client where it stands."""
+    """Make what counts the requests of `app`. Raises ConfigError."""
     try:
-        limiter = app.extensions["rate_limiter"] = _limiter(config, client)
+        app.extensions["rate_limiter"] = _limiter(config, client)
     except ConfigError:
         raise
     except Exception:
         # Each storage raises errors of its own, some of them with the URI.
         raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: no storage can be opened with it.") from None
 
-    amount = str(config.rate_limit.amount)
-    policy = f'"{POLICY}";q={amount};w={config.rate_limit.get_expiry()}'
 
-    @app.before_request
-    def count() -> None:
-        if "key" not in g:
-            return
-        standing = g.standing = limiter.count(config.rate_limit, POLICY, g.key.fleet)
-        if standing and not standing.within:
-            raise _exceeded(standing, "the fleet's limit of {}")
+def count() -> None:
+    """Count the request of a fleet, whatever becomes of it. Raises RateLimitExceeded past the limit."""
+    if "key" not in g:
+        return
+    limiter: Limiter = current_app.extensions["rate_limiter"]
+    standing = g.standing = limiter.count(current_app.extensions["config"].rate_limit, POLICY, g.key.fleet)
+    if standing and not standing.within:
+        raise _exceeded(standing, "the fleet's limit of {}")
 
-    @app.after_request
-    def tell(response: Response) -> Response:
-        standing: Standing | None = g.get("standing")
-        if standing is None:
-            return response
-        remaining = standing.remaining
-        add = response.headers.add
-        add("X-RateLimit-Limit", amount)
-        add("X-RateLimit-Remaining", str(remaining))
-        add("X-RateLimit-Reset", str(standing.reset_at))
-        add("RateLimit-Policy", policy)
-        add("RateLimit", f'"{POLICY}";r={remaining};t={standing.wait_seconds}')
-        return response
+
+def tell(response: Response) -> None:
+    """Add the headers that tell the client where it stands."""
+    standing: Standing | None = g.get("standing")
+    if standing is None:
+        return
+    limit, remaining, add = standing.limit, standing.remaining, response.headers.add
+    add("X-RateLimit-Limit", str(limit.amount))
+    add("X-RateLimit-Remaining", str(remaining))
+    add("X-RateLimit-Reset", str(standing.reset_at))
+    add("RateLimit-Policy", f'"{POLICY}";q={limit.amount};w={limit.get_expiry()}')
+    add("RateLimit", f'"{POLICY}";r={remaining};t={standing.wait_seconds}')
 
 
 def count_failure(address: str) -> None:

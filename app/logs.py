@@ -130,36 +130,37 @@ def settings() -> dict[str, Any]:
 
 
 def register(app: Flask, level: str) -> None:
-    """Log a line for every answer of `app`, at INFO. It names the route, not the path, which may hold anything."""
-    told = logging.getLevelNamesMapping()[level]
+    """Make the log of `app`, at a level of `logging`."""
     # What the store logs, which knows no application.
     library = logging.getLogger(__package__)
     library.handlers, library.propagate = [JsonHandler()], False
-    log = app.extensions["log"] = make_logger(told)
+    app.extensions["log"] = make_logger(logging.getLevelNamesMapping()[level])
 
-    @app.before_request
-    def start() -> None:
-        g.started = time.perf_counter()
 
-    @app.after_request
-    def tell(response: Response) -> Response:
-        if told <= logging.INFO:
-            own, asked = g._get_current_object(), request._get_current_object()  # type: ignore[attr-defined]
-            key = own.get("key") or own.get("link")
-            event = {
-                "timestamp": f"{datetime.datetime.now(datetime.UTC).replace(tzinfo=None).isoformat()}Z",
-                "level": "info",
-                "event": "request",
-                "method": asked.method,
-                "route": asked.url_rule and asked.url_rule.rule,
-                "status": response.status_code,
-                "duration_ms": round((time.perf_counter() - own.started) * 1000, 1),
-                "bytes": response.content_length,
-                "fleet": key and key.fleet,
-                "key_id": key and key.key_id,
-                "client": own.get("client"),
-                "request_id": own.request_id,
-            }
-            # By itself: what structlog does for events of any kind takes as long as all of the other hooks.
-            _write(render(log, "info", event))
-        return response
+def start() -> None:
+    """Note when the request began."""
+    g.started = time.perf_counter()
+
+
+def tell(response: Response) -> None:
+    """Log a line for a response, at INFO. It names the route, not the path, which may hold anything."""
+    if logging.getLevelNamesMapping()[current_app.extensions["config"].log_level] > logging.INFO:
+        return
+    key = g.get("key") or g.get("link")
+    event = {
+        "timestamp": f"{datetime.datetime.now(datetime.UTC).replace(tzinfo=None).isoformat()}Z",
+        "level": "info",
+        "event": "request",
+        "method": request.method,
+        "route": request.url_rule and request.url_rule.rule,
+        "status": response.status_code,
+        "duration_ms": round((time.perf_counter() - g.started) * 1000, 1),
+        "bytes": response.content_length,
+        "fleet": key and key.fleet,
+        "key_id": key and key.key_id,
+        "client": g.get("client"),
+        "request_id": g.request_id,
+    }
+    log = current_app.extensions["log"]
+    # By itself: what structlog does for events of any kind takes as long as all of the other hooks.
+    _write(render(log, "info", event))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from flask import Request, Response, current_app, g, request
+from flask import Response, current_app, g, request
 from marshmallow import Schema
 
 from app.db import guard_store
@@ -79,22 +79,21 @@ class Operation:
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
-            sent: Request = request._get_current_object()  # type: ignore[attr-defined]
             policy = current_app.extensions["config"].unknown_parameters
-            asked = parsed(sent.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
+            asked = parsed(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
                 plain: Response = read(asked)
                 return plain
             find = functools.partial(read, asked)
             for kind, form in forms:
-                if prefers(sent, kind, *TAKES_JSON):
-                    conditional = ConditionalGet(sent, g.key.fleet, "", varies=varies, media_type=kind)
+                if prefers(request, kind, *TAKES_JSON):
+                    conditional = ConditionalGet(request, g.key.fleet, "", varies=varies, media_type=kind)
                     return conditional.respond(find, whole, form.make)
-            mask = sent.environ.get(MASK_VARIABLE, "")
+            mask = request.environ.get(MASK_VARIABLE, "")
             fields = masked(whole, mask)
             if not self.kept:
                 return json_response(pruner(fields, whole)(read(asked)))
-            return ConditionalGet(sent, g.key.fleet, mask, varies=varies).respond(find, fields)
+            return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
 
         run.operation = self  # type: ignore[attr-defined]
         return run
