@@ -39,15 +39,17 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
-    app.extensions.update(config=config, store=store, live_keys=LiveKeys(store), links=Links(config))
-    app.extensions.update(store_breaker=CircuitBreaker(is_outage, probe), openapi=openapi_document(config.public_base_url))
+    app.extensions.update(config=config, store=store, store_breaker=CircuitBreaker(is_outage, probe))
+    app.extensions.update(live_keys=LiveKeys(store), links=Links(config))
+    app.extensions["openapi"] = openapi_document(config.public_base_url)
     logs.register(app, config.log_level)
     if not config.secret_key:
         app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
-    limits.register(app, config, client)
     errors.register(app)
     app.before_request(_before_request)
     app.after_request(_after_request)
+    # Flask-Limiter's own hook, which counts, comes after authentication, which tells the fleet.
+    limits.register(app, config)
     app.wsgi_app = EncodedPaths(Deadline(app.wsgi_app))  # type: ignore[method-assign]
     return app
 
@@ -56,8 +58,6 @@ def _before_request() -> None:
     logs.start()
     headers.identify()
     auth.authenticate()
-    # Authentication tells the fleet, by which requests are counted.
-    limits.count()
 
 
 def _after_request(response: Response) -> Response:

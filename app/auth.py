@@ -35,7 +35,7 @@ def authenticate() -> None:
     found = _live_key(key.strip()) if scheme.lower() == SCHEME else None
     if found is None:
         g.client = _client()
-        count_failure(g.client)
+        count_failure()
         raise Unauthorized
     g.key = found
 

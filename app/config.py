@@ -15,14 +15,15 @@ from schemas.query import UnknownParameters
 
 API = "/api/v1"
 MAX_PORT = 65_535
-# Storages that all workers and hosts share; `memory` is for one process.
-COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb", "mongodb+srv", "memory")
+# Where one process counts requests for itself. A Redis counts for all workers and hosts.
+MEMORY = "memory://"
+COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "memory")
 READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest")
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
-# MongoDB takes 63 bytes, and the database of the counters has a suffix.
-DATABASE = re.compile(r"[A-Za-z0-9_-]{1,56}")
+# MongoDB takes 63 bytes.
+DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 
 class ConfigError(Exception):
@@ -120,7 +121,7 @@ def _counters_uri(text: str) -> str:
 
 def _database(text: str) -> str:
     if not DATABASE.fullmatch(text):
-        raise ValueError("1 to 56 letters, digits, _ or -")
+        raise ValueError("1 to 63 letters, digits, _ or -")
     return text
 
 

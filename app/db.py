@@ -10,8 +10,8 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 from pymongo.monitoring import CommandListener
 
-from app.config import Config, ConfigError
 from app.circuit_breaker import CircuitBreaker
+from app.config import Config, ConfigError
 from app.store import Document, Store
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def probe() -> contextlib.AbstractContextManager[Any]:
 
 
 def guard_store() -> contextlib.AbstractContextManager[None]:
-    """Return the context of each use of the store: the running app's circuit breaker. Entering it raises CircuitOpen."""
+    """Return the running app's circuit breaker for one use of the store. Entering it raises CircuitOpen."""
     breaker: CircuitBreaker = current_app.extensions["store_breaker"]
     return breaker.guard()
 

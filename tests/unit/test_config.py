@@ -76,7 +76,7 @@ def test_a_setting_is_read(name, text, value):
             ("CORS_ORIGINS", text)
             for text in ("*", "example.com", "https://a.example/", "https://a/b", "ftp://a", "null")
         ),
-        *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x")),
+        *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x", "mongodb://x")),
         *(("UNKNOWN_PARAMETERS", text) for text in ("Ignore", "allow", "true")),
         *(("LOG_LEVEL", text) for text in ("LOUD", "CRITICAL!", "20", "trace")),
     ],
@@ -108,7 +108,7 @@ def test_the_message_about_a_uri_does_not_hold_its_password(name):
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["a b", "a/b", "a.b", "x" * 57, "$x"])
+@pytest.mark.parametrize("text", ["a b", "a/b", "a.b", "x" * 64, "$x"])
 def test_a_database_name_that_mongodb_does_not_take_is_refused(text):
     with pytest.raises(ConfigError, match="MONGODB_DATABASE"):
         READ({"MONGODB_DATABASE": text})
