@@ -152,11 +152,6 @@ class Config:
     bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on", _bind)
     metrics_bind: str = _setting("", "address and port to serve metrics for Prometheus on; none where empty", _address)
     web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))
-    max_requests: int = _setting(
-        "100000",
-        "requests, give or take a quarter and 1,000, after which a worker is replaced; 0 for never",
-        _whole(0, 10**9),
-    )
     rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
     auth_failure_limit: RateLimitItem = _setting(
         "60 per minute", "calls without a valid key from one client address", _rate
@@ -183,6 +178,11 @@ class Config:
         _one_of(*get_args(UnknownParameters)),
     )
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", _level)
+
+    @property
+    def workers(self) -> int:
+        """Return the number of worker processes that WEB_CONCURRENCY stands for."""
+        return self.web_concurrency or max(2, os.cpu_count() or 1)
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> "Config":

@@ -8,6 +8,7 @@ from pymongo.database import Database
 from app.store import COLLECTIONS, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
+from scripts import keys
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import prepare_trip, write_trips
 from scripts.memory import memory_client
@@ -22,6 +23,11 @@ def load(db: Database, *trips: dict[str, Any], drivers: Any = (), fleet: str = "
         write_drivers(store, fleet, [{"fleet": fleet, **Driver().load(driver)} for driver in drivers])
     if trips:
         write_trips(store, fleet, [prepare_trip(fleet, ImportedTrip().load(trip)) for trip in trips])
+
+
+def issue_key(db: Database, fleet: str = "f1") -> str:
+    """Return a new key of the fleet."""
+    return keys.issue_key(Store.of(db), fleet)
 
 
 def with_canaries(found: Any) -> Any:

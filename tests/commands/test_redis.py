@@ -8,9 +8,9 @@ import httpx
 import pytest
 import redis
 
-from scripts.keys import issue_key
 from tests.resilience.processes import Redis
 from tests.served import serving, until
+from tests.stores import issue_key
 
 LIMIT, PERIOD_SECONDS = 60, 3600
 # More than the limit, whatever passed uncounted.

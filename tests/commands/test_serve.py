@@ -15,12 +15,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from scripts.imports import load_drivers
 
-from schemas.driver import Driver
-from scripts.keys import issue_key
 from tests.factories import make_driver
-from tests.served import COMMAND, START_SECONDS, Served, free_port, serving, until
+from tests.served import COMMAND, GUNICORN, START_SECONDS, Served, serving, until
+from tests.stores import issue_key, load
 
 
 def processes_in(folder):
@@ -173,6 +171,15 @@ def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warn
     assert re.match(r"Warning: No usable mongod: MONGOD=/bin/false .*MONGODB_URI.* in memory", served.errors)
 
 
+def test_gunicorn_serves_wsgi_by_itself(tmp_path, mongod_uri):
+    settings = {"MONGODB_URI": mongod_uri, "WEB_CONCURRENCY": "2"}
+    with Served(tmp_path, words=(GUNICORN, "wsgi:app"), **settings) as served:
+        until(served.answers)
+        assert served.get("/healthz") == (200, {"status": "ok"})
+        until(lambda: len(workers(served)) == 2)
+    assert [json.loads(line)["event"] for line in served.errors.splitlines()].count("request") >= 2
+
+
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri):
     """The service as in production, and its database."""
@@ -194,7 +201,7 @@ def ask(served, target, key, method="GET"):
 @pytest.mark.parametrize("target", ["{}", "http://example.com{}"])
 def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
     served, db = live
-    load_drivers(db, "slash", [Driver().load(make_driver("a/b")), Driver().load(make_driver("a"))])
+    load(db, drivers=[make_driver("a/b"), make_driver("a")], fleet="slash")
     key = issue_key(db, "slash")
     today = datetime.datetime.now(datetime.UTC).date()
     answers = [
@@ -216,7 +223,7 @@ def test_a_doubled_or_trailing_slash_is_another_path(live, target):
 def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
     served, db = live
     names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
-    load_drivers(db, "long", [Driver().load(make_driver(name)) for name in names])
+    load(db, drivers=map(make_driver, names), fleet="long")
     yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
     query = "&".join(f"driver_id={urllib.parse.quote(name)}" for name in names)
     answer = ask(served, f"/api/v1/driver-aggregate/daily?start_date={yesterday}&{query}", issue_key(db, "long"))
@@ -263,17 +270,25 @@ def workers(served):
     return [int(found) for found in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def test_no_request_is_lost_while_the_workers_are_made_anew(live):
+def replace_workers(served, pid, number):
+    """Send a signal, wait until it has put new workers in the place of some, and return those that ended."""
+    until(lambda: len(workers(served)) == 2)
+    before = {*workers(served)}
+    os.kill(pid, number)
+    until(lambda: len(workers(served)) == 2 and before - {*workers(served)} and served.answers())
+    return before - {*workers(served)}
+
+
+def test_sighup_replaces_all_workers(live):
     served, _ = live
-    before = workers(served)
-    served.process.send_signal(signal.SIGHUP)
-    until(lambda: served.get("/healthz")[0] == 200 and not {*before} & {*workers(served)})
+    assert len(replace_workers(served, served.process.pid, signal.SIGHUP)) == 2
     assert {served.get("/healthz")[0] for _ in range(20)} == {200}
 
 
-def test_a_worker_that_died_is_replaced_where_it_listened(live):
+def test_a_worker_that_died_is_replaced(live):
     served, _ = live
-    os.kill(workers(served)[0], signal.SIGKILL)
+    worker = workers(served)[0]
+    assert replace_workers(served, worker, signal.SIGKILL) == {worker}
     assert {served.get("/healthz")[0] for _ in range(20)} == {200}
 
 
@@ -292,15 +307,6 @@ def test_a_taken_port_is_told_in_one_line(tmp_path):
         other.listen()
         bind = f"127.0.0.1:{other.getsockname()[1]}"
         assert re.match(rf"Error: Cannot serve on {bind}: Address already in use\. .*BIND", fails(tmp_path, BIND=bind))
-
-
-def test_of_two_that_start_at_the_same_instant_one_serves(tmp_path):
-    bind = f"127.0.0.1:{free_port()}"
-    nowhere = {"MONGODB_URI": "mongodb://127.0.0.1:1", "BIND": bind}
-    with Served(tmp_path / "one", **nowhere) as one, Served(tmp_path / "two", **nowhere) as other:
-        until(lambda: one.process.poll() or other.process.poll())
-        (loser,) = (served for served in (one, other) if served.process.poll())
-    assert "Address already in use" in loser.errors
 
 
 def test_a_data_dir_that_cannot_be_written_is_told_in_one_line(tmp_path):
