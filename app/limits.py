@@ -22,7 +22,7 @@ from redis.retry import Retry
 
 from app import errors
 from app.circuit_breaker import CircuitBreaker, CircuitOpen
-from app.config import MEMORY, Config, ConfigError
+from app.config import Config, ConfigError
 
 POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
@@ -99,7 +99,7 @@ def count_failure() -> None:
 
 def tell(response: Response) -> None:
     """Add the headers that tell a fleet what it has left; none if the request was not counted."""
-    status = g.rate_limit_status = None if _has_no_fleet() else _get_status()
+    status = None if _has_no_fleet() else get_status()
     if status is not None:
         amount, period, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
         add = response.headers.add
@@ -108,6 +108,14 @@ def tell(response: Response) -> None:
         add("X-RateLimit-Reset", str(status.reset_at))
         add("RateLimit-Policy", f'"{POLICY}";q={amount};w={period}')
         add("RateLimit", f'"{POLICY}";r={remaining};t={status.retry_after_seconds}')
+
+
+def get_status() -> RateLimitStatus | None:
+    """Return what is left of the limit that the request was counted for; None if it was not counted."""
+    if "rate_limit_status" not in g:
+        g.rate_limit_status = _read_status()
+    status: RateLimitStatus | None = g.rate_limit_status
+    return status
 
 
 def _get_fleet() -> str:
@@ -125,17 +133,15 @@ def _get_client() -> str:
 
 
 def _storage(config: Config) -> dict[str, Any]:
-    uri = config.ratelimit_storage_uri or MEMORY
-    if not uri.startswith("redis"):
-        return {"storage_uri": uri}
+    if not config.counts_in_redis:
+        return {"storage_uri": "memory://"}
     # An idle connection may have been closed; by default redis-py would wait seconds between its attempts.
     options = {"retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,))}
     timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
-    return {"storage_uri": GUARDED + uri, "storage_options": options | timeouts}
+    return {"storage_uri": GUARDED + config.ratelimit_storage_uri, "storage_options": options | timeouts}
 
 
-def _get_status() -> RateLimitStatus | None:
-    """Return what is left of the limit that the request was counted for; None if it was not counted."""
+def _read_status() -> RateLimitStatus | None:
     limiter: Limiter = current_app.extensions["rate_limiter"]
     current = limiter.current_limit
     if current is None:
@@ -152,13 +158,11 @@ def _get_status() -> RateLimitStatus | None:
 
 
 def _refuse(error: LimitBreached) -> Response:
-    status, limit = _get_status(), error.limit.limit
+    status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
     whose = "the limit of {} for calls without a valid key" if _has_no_fleet() else "the fleet's limit of {}"
     return errors.respond(
-        errors.RateLimitExceeded(
-            f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)}
-        )
+        errors.RateLimitExceeded(f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)})
     )
 
 

@@ -7,8 +7,8 @@ from pymongo import MongoClient
 from pymongo.errors import NetworkTimeout
 
 from app import create_app
-from app.config import Config
 from app.circuit_breaker import CircuitOpen
+from app.config import Config
 from app.store.keys import make_key
 from schemas.page import Unhealthy
 

@@ -43,7 +43,7 @@ def test_a_setting_says_what_it_means_and_its_default_can_be_read(field):
         ("BIND", "0.0.0.0:80", "0.0.0.0:80"),
         ("METRICS_BIND", "10.0.0.1:9100", "10.0.0.1:9100"),
         ("WEB_CONCURRENCY", "0", 0),
-        ("WEB_CONCURRENCY", "256", 256),
+        ("WEB_CONCURRENCY", "1", 1),
         ("RATE_LIMIT", "10 per second", parse("10/second")),
         ("RATE_LIMIT", "100/hour", parse("100/hour")),
         ("AUTH_FAILURE_LIMIT", "1 per day", parse("1/day")),
@@ -90,6 +90,18 @@ def test_a_setting_that_cannot_be_used_is_named(name, text):
 def test_a_uri_that_names_no_server_is_named(uri):
     with pytest.raises(ConfigError, match=r"^MONGODB_URI\b"):
         connect(uri)
+
+
+def test_several_workers_need_a_redis():
+    redis = {"RATELIMIT_STORAGE_URI": "redis://localhost"}
+    assert READ({"WEB_CONCURRENCY": "256", **redis}).workers == 256
+    with pytest.raises(ConfigError, match="WEB_CONCURRENCY=256 needs RATELIMIT_STORAGE_URI"):
+        READ({"WEB_CONCURRENCY": "256"})
+
+
+def test_unless_set_there_is_one_worker_or_with_a_redis_two_at_the_least():
+    assert READ({}).workers == 1
+    assert READ({"RATELIMIT_STORAGE_URI": "redis://localhost"}).workers >= 2
 
 
 def test_other_variables_are_left_alone():
