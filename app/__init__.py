@@ -8,9 +8,9 @@ from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
 
 from app import auth, compression, errors, headers, limits, logs, openapi
+from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config, ConfigError
-from app.db import Deadline, is_silent, service_client, trial
-from app.gate import Gate
+from app.db import Deadline, is_outage, probe, service_client
 from app.links import Links
 from app.paths import EncodedPaths, RestConverter, SegmentConverter
 from app.store import Store
@@ -39,15 +39,17 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
             raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
-    app.extensions.update(config=config, store=store, live_keys=LiveKeys(store), links=Links(config))
-    app.extensions.update(store_gate=Gate(is_silent, trial), openapi=openapi_document(config.public_base_url))
+    app.extensions.update(config=config, store=store, store_breaker=CircuitBreaker(is_outage, probe))
+    app.extensions.update(live_keys=LiveKeys(store), links=Links(config))
+    app.extensions["openapi"] = openapi_document(config.public_base_url)
     logs.register(app, config.log_level)
     if not config.secret_key:
         app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
-    limits.register(app, config, client)
     errors.register(app)
     app.before_request(_before_request)
     app.after_request(_after_request)
+    # Flask-Limiter's own hook, which counts, comes after authentication, which tells the fleet.
+    limits.register(app, config)
     app.wsgi_app = EncodedPaths(Deadline(app.wsgi_app))  # type: ignore[method-assign]
     return app
 
@@ -56,8 +58,6 @@ def _before_request() -> None:
     logs.start()
     headers.identify()
     auth.authenticate()
-    # Authentication tells the fleet, by which requests are counted.
-    limits.count()
 
 
 def _after_request(response: Response) -> Response:

@@ -5,7 +5,7 @@ from werkzeug.exceptions import MethodNotAllowed
 
 from app.addresses import client_of
 from app.config import API, Config
-from app.db import get_store, store_gate
+from app.db import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
 from app.limits import count_failure
 from app.links import Link, Links
@@ -35,7 +35,7 @@ def authenticate() -> None:
     found = _live_key(key.strip()) if scheme.lower() == SCHEME else None
     if found is None:
         g.client = _client()
-        count_failure(g.client)
+        count_failure()
         raise Unauthorized
     g.key = found
 
@@ -44,7 +44,7 @@ def _live_key(key: str) -> Key | None:
     live_keys: LiveKeys = current_app.extensions["live_keys"]
     if (known := live_keys.known(key)) or not is_well_formed(key):
         return known
-    with store_gate():
+    with guard_store():
         return live_keys.ask(key)
 
 
@@ -59,7 +59,7 @@ def _live_link() -> Link:
     link = links.read((request.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
-    with store_gate():
+    with guard_store():
         key = get_key_by_id(get_store(), link.key_id)
     if key is None or key.fleet != link.fleet:
         raise Forbidden

@@ -10,8 +10,8 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 from pymongo.monitoring import CommandListener
 
+from app.circuit_breaker import CircuitBreaker
 from app.config import Config, ConfigError
-from app.gate import Gate
 from app.store import Document, Store
 
 if TYPE_CHECKING:
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 # Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
 # with no server to select, pymongo takes up to half a second more.
 TIMEOUT_SECONDS = 1.2
-# Of the one that tries whether the store answers again, which may have waited for a thread before, for as long as
+# Of the request that probes whether the store responds again. It may have waited for a thread before, for as long as
 # others took to give up.
-TRIAL_SECONDS = 0.4
+PROBE_SECONDS = 0.4
 
 
 def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
@@ -58,20 +58,20 @@ class Deadline:
             return self.app(environ, start_response)
 
 
-def is_silent(error: BaseException) -> bool:
-    """Return whether an error means that the store does not answer; one that tells of a slow operation is an answer."""
+def is_outage(error: BaseException) -> bool:
+    """Return whether an error means that the store does not respond; the report of a slow operation is a response."""
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
 
 
-def trial() -> contextlib.AbstractContextManager[Any]:
-    """Return what bounds the same where the store did not answer lately."""
-    return pymongo.timeout(TRIAL_SECONDS)
+def probe() -> contextlib.AbstractContextManager[Any]:
+    """Return the shorter timeout of a request that probes whether the store responds again."""
+    return pymongo.timeout(PROBE_SECONDS)
 
 
-def store_gate() -> Gate:
-    """Return the gate of the running app before its store."""
-    gate: Gate = current_app.extensions["store_gate"]
-    return gate
+def guard_store() -> contextlib.AbstractContextManager[None]:
+    """Return the running app's circuit breaker for one use of the store. Entering it raises CircuitOpen."""
+    breaker: CircuitBreaker = current_app.extensions["store_breaker"]
+    return breaker.guard()
 
 
 def get_store() -> Store:

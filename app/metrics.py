@@ -89,7 +89,7 @@ class Metrics:
         if "key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels("fleet").inc()
-            elif g.get("standing") is None:
+            elif g.rate_limit_status is None:
                 self.uncounted.inc()
         elif status in REFUSALS:
             self.failures.inc()

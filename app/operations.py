@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from flask import Response, current_app, g, request
 from marshmallow import Schema
 
-from app.db import store_gate
+from app.db import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import masked, pruner
@@ -38,9 +38,9 @@ class Form(NamedTuple):
 class Operation:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
-    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `gated` whether the store
-    has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside JSON,
-    or where it has no `answer` instead: None is a file, which the view returns by itself. `details` are what the
+    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `needs_store` whether the
+    store has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside
+    JSON, or where it has no `answer` instead: None is a file, which the view returns by itself. `details` are what the
     document says of it after the view's docstring.
     """
 
@@ -48,7 +48,7 @@ class Operation:
     answer: Schema | None = None
     masks: bool = True
     kept: bool = True
-    gated: bool = True
+    needs_store: bool = True
     unavailable: Schema | None = None
     others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
     details: str = ""
@@ -65,9 +65,9 @@ class Operation:
         varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
         def read(*parameters: Any) -> Any:
-            if not self.gated:
+            if not self.needs_store:
                 return view(*parameters)
-            with store_gate():
+            with guard_store():
                 return view(*parameters)
 
         # What is right on a day stays so until it ends, and clients ask the same again.

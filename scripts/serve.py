@@ -15,7 +15,7 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from app import create_app
-from app.config import Config, ConfigError
+from app.config import Config
 from app.db import check_transactions, service_client
 from app.links import make_secret
 from app.store import Document, Store
@@ -37,7 +37,6 @@ def serve(demo: bool) -> None:
     _check_address(config.bind, "BIND")
     if config.metrics_bind:
         _check_address(config.metrics_bind, "METRICS_BIND")
-    _check_counters(config)
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {_shown(config.bind)}"]
         try:
@@ -114,12 +113,6 @@ def _check_path(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
         probe.connect(str(path))
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-
-
-def _check_counters(config: Config) -> None:
-    uri = config.ratelimit_storage_uri
-    if uri.startswith("memory:") and config.workers > 1:
-        raise ConfigError(f"RATELIMIT_STORAGE_URI={uri} counts in one process; set WEB_CONCURRENCY=1, or use Redis.")
 
 
 def _shown(bind: str) -> str:

@@ -96,11 +96,12 @@ class Served:
 
 @contextlib.contextmanager
 def serving(mongod_uri, data_dir, name, **settings):
-    """Run the service as in production, two workers on a database of its own; yield both."""
-    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, "WEB_CONCURRENCY": "2", **settings}
+    """Run the service on a database of its own; yield both. With a Redis to count in it has two workers."""
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, **settings}
+    if "RATELIMIT_STORAGE_URI" in settings:
+        settings["WEB_CONCURRENCY"] = "2"
     with MongoClient(mongod_uri) as client, Served(data_dir, **settings) as served:
         prepare(Store.of(client[name]))
         served.read(1)
         yield served, client[name]
         client.drop_database(name)
-        client.drop_database(f"{name}_limits")

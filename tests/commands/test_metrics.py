@@ -17,17 +17,18 @@ ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
 
 
 @contextlib.contextmanager
-def measured(mongod_uri, folder):
+def measured(mongod_uri, redis_server, folder):
     """Run the service with two workers; yield it, its database and where its metrics are."""
     bind = f"127.0.0.1:{free_port()}"
-    settings = {"METRICS_BIND": bind, "LOG_LEVEL": "WARNING", "TMPDIR": str(folder)}
+    settings = {"METRICS_BIND": bind, "RATELIMIT_STORAGE_URI": redis_server.uri, "LOG_LEVEL": "WARNING"}
+    settings["TMPDIR"] = str(folder)
     with serving(mongod_uri, folder / "data", "measured", **settings) as (served, db):
         yield served, db, bind
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory, mongod_uri):
-    with measured(mongod_uri, tmp_path_factory.mktemp("measured")) as found:
+def live(tmp_path_factory, mongod_uri, redis_server):
+    with measured(mongod_uri, redis_server, tmp_path_factory.mktemp("measured")) as found:
         yield found
 
 
@@ -84,8 +85,8 @@ def test_what_workers_counted_outlives_them(live):
     assert scrape(bind, "http_requests_total", **ROUTE) == before + 20
 
 
-def test_the_files_of_the_workers_go_with_the_service(mongod_uri, tmp_path):
-    with measured(mongod_uri, tmp_path) as (served, _, _):
+def test_the_files_of_the_workers_go_with_the_service(mongod_uri, redis_server, tmp_path):
+    with measured(mongod_uri, redis_server, tmp_path) as (served, _, _):
         ask(served, 1)
         (folder,) = tmp_path.glob("driver-analytics-metrics-*")
         assert list(folder.iterdir())
