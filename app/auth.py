@@ -1,15 +1,14 @@
 """Who is asking. Everything under /api/v1 takes a key, but for the endpoints named here."""
 
-from flask import Flask, Request, g, request
+from flask import current_app, g, request
 from werkzeug.exceptions import MethodNotAllowed
 
 from app.addresses import client_of
 from app.config import API, Config
-from app.db import store_gate
+from app.db import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
 from app.limits import count_failure
 from app.links import Link, Links
-from app.store import Store
 from app.store.keys import Key, LiveKeys, get_key_by_id, is_well_formed
 
 LINKED_ENDPOINT = "report.get_report_file"
@@ -19,48 +18,49 @@ PUBLIC_ENDPOINTS = frozenset(
 SCHEME = "apikey"
 
 
-def register(app: Flask) -> None:
-    """Make `app` find out the fleet, `g.key.fleet`, before anything else is decided."""
-    store = app.extensions["store"]
-    live_keys, links, config = LiveKeys(store), app.extensions["links"], app.extensions["config"]
+def authenticate() -> None:
+    """Find out the fleet of the request, `g.key.fleet`, or the report that its link leads to, `g.link`.
 
-    @app.before_request
-    def authenticate() -> None:
-        asked = request._get_current_object()  # type: ignore[attr-defined]
-        if isinstance(asked.routing_exception, MethodNotAllowed):
-            # Needs no key and is not counted.
-            raise asked.routing_exception
-        if asked.endpoint == LINKED_ENDPOINT:
-            g.link = _live_link(links, store, asked)
-        if asked.endpoint in PUBLIC_ENDPOINTS or not is_under_api(asked.path):
-            return
-        scheme, _, key = asked.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-        found = _live_key(live_keys, key.strip()) if scheme.lower() == SCHEME else None
-        if found is None:
-            g.client = _client(asked, config)
-            count_failure(g.client)
-            raise Unauthorized
-        g.key = found
+    Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded for a client that failed too often.
+    """
+    if isinstance(request.routing_exception, MethodNotAllowed):
+        # Needs no key and is not counted.
+        raise request.routing_exception
+    endpoint = request.endpoint
+    if endpoint == LINKED_ENDPOINT:
+        g.link = _live_link()
+    if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
+        return
+    scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
+    found = _live_key(key.strip()) if scheme.lower() == SCHEME else None
+    if found is None:
+        g.client = _client()
+        count_failure()
+        raise Unauthorized
+    g.key = found
 
 
-def _live_key(live_keys: LiveKeys, key: str) -> Key | None:
+def _live_key(key: str) -> Key | None:
+    live_keys: LiveKeys = current_app.extensions["live_keys"]
     if (known := live_keys.known(key)) or not is_well_formed(key):
         return known
-    with store_gate():
+    with guard_store():
         return live_keys.ask(key)
 
 
-def _client(asked: Request, config: Config) -> str:
-    return client_of(asked.remote_addr or "", asked.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
+def _client() -> str:
+    config: Config = current_app.extensions["config"]
+    return client_of(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
-def _live_link(links: Links, store: Store, asked: Request) -> Link:
+def _live_link() -> Link:
     """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
-    link = links.read((asked.view_args or {}).get("link", ""))
+    links: Links = current_app.extensions["links"]
+    link = links.read((request.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
-    with store_gate():
-        key = get_key_by_id(store, link.key_id)
+    with guard_store():
+        key = get_key_by_id(get_store(), link.key_id)
     if key is None or key.fleet != link.fleet:
         raise Forbidden
     return link

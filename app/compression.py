@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Response, request
 from isal import isal_zlib
 from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header
@@ -36,39 +36,35 @@ STREAMS: dict[str, Callable[[], Any]] = {
 }
 
 
-def register(app: Flask) -> None:
-    """Compress the answers of `app`, and give a compressed one with an ETag a tag of its own."""
-
-    @app.after_request
-    def compress(response: Response) -> Response:
-        headers = response.headers
-        # As a dict, since Werkzeug raises and catches an error for each that is not there.
-        named, held = dict(iter(headers)), response.status_code == HTTPStatus.NOT_MODIFIED
-        if not held and not named.get("Content-Type", "").startswith(COMPRESSED):
-            return response
-        if "Vary" in named:
-            headers["Vary"] = f"{named['Vary']}, Accept-Encoding"
-        else:
-            headers.add("Vary", "Accept-Encoding")
-        accepted = request.environ.get("HTTP_ACCEPT_ENCODING")
-        if not accepted or held or "Content-Encoding" in named:
-            return response
-        encoding, smallest = _choice(accepted)
-        if encoding is None:
-            return response
-        if response.is_streamed:
-            response.response = _compressed(response.response, STREAMS[encoding]())
-            headers.pop("Content-Length", None)
-        else:
-            body = response.get_data()
-            if len(body) < smallest:
-                return response
-            response.set_data(ENCODINGS[encoding](body))
-        headers["Content-Encoding"] = encoding
-        tag, weak = response.get_etag()
-        if tag is not None:
-            response.set_etag(_tag(tag, encoding), bool(weak))
-        return response
+def compress(response: Response) -> None:
+    """Compress a response as the request accepts it, and give a compressed one with an ETag a tag of its own."""
+    headers = response.headers
+    # As a dict, since Werkzeug raises and catches an error for each that is not there.
+    named, held = dict(iter(headers)), response.status_code == HTTPStatus.NOT_MODIFIED
+    if not held and not named.get("Content-Type", "").startswith(COMPRESSED):
+        return
+    if "Vary" in named:
+        headers["Vary"] = f"{named['Vary']}, Accept-Encoding"
+    else:
+        headers.add("Vary", "Accept-Encoding")
+    accepted = request.environ.get("HTTP_ACCEPT_ENCODING")
+    if not accepted or held or "Content-Encoding" in named:
+        return
+    encoding, smallest = _choice(accepted)
+    if encoding is None:
+        return
+    if response.is_streamed:
+        response.response = _compressed(response.response, STREAMS[encoding]())
+        headers.pop("Content-Length", None)
+    else:
+        body = response.get_data()
+        if len(body) < smallest:
+            return
+        response.set_data(ENCODINGS[encoding](body))
+    headers["Content-Encoding"] = encoding
+    tag, weak = response.get_etag()
+    if tag is not None:
+        response.set_etag(_tag(tag, encoding), bool(weak))
 
 
 def _compressed(parts: Iterable[Any], compressor: Any) -> Iterator[bytes]:

@@ -15,14 +15,14 @@ from schemas.query import UnknownParameters
 
 API = "/api/v1"
 MAX_PORT = 65_535
-# Storages that all workers and hosts share; `memory` is for one process.
-COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "mongodb", "mongodb+srv", "memory")
+# All workers and hosts share a Redis; `memory` is for one process.
+COUNTER_SCHEMES = ("redis", "rediss", "redis+unix", "redis+sentinel", "memory")
 READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPreferred", "nearest")
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
-# MongoDB takes 63 bytes, and the database of the counters has a suffix.
-DATABASE = re.compile(r"[A-Za-z0-9_-]{1,56}")
+# MongoDB takes 63 bytes.
+DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 
 class ConfigError(Exception):
@@ -120,7 +120,7 @@ def _counters_uri(text: str) -> str:
 
 def _database(text: str) -> str:
     if not DATABASE.fullmatch(text):
-        raise ValueError("1 to 56 letters, digits, _ or -")
+        raise ValueError("1 to 63 letters, digits, _ or -")
     return text
 
 
@@ -150,11 +150,10 @@ class Config:
     data_dir: str = _setting(".data", "folder of the embedded MongoDB and the demonstration key")
     bind: str = _setting("127.0.0.1:8000", "address and port, or unix:PATH, to serve on", _bind)
     metrics_bind: str = _setting("", "address and port to serve metrics for Prometheus on; none where empty", _address)
-    web_concurrency: int = _setting("0", "worker processes; 0 takes one per core, two at the least", _whole(0, 256))
-    max_requests: int = _setting(
-        "100000",
-        "requests, give or take a quarter and 1,000, after which a worker is replaced; 0 for never",
-        _whole(0, 10**9),
+    web_concurrency: int = _setting(
+        "0",
+        "worker processes; 0 takes one, or with a Redis one per core, two at the least; several need a Redis",
+        _whole(0, 256),
     )
     rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated calls of one fleet", _rate)
     auth_failure_limit: RateLimitItem = _setting(
@@ -164,7 +163,10 @@ class Config:
         "", "addresses and networks, separated by commas, whose X-Forwarded-For is believed", _networks
     )
     ratelimit_storage_uri: str = _setting(
-        "", "where calls are counted, such as redis://localhost:6379; the MongoDB in use where empty", _counters_uri
+        "",
+        "the Redis that all workers and hosts count requests in, such as redis://localhost:6379; the memory of the one "
+        "worker where empty",
+        _counters_uri,
     )
     processing_delay_hours: float = _setting("4", "hours after its end from which on a trip is served", _hours)
     public_base_url: str = _setting(
@@ -183,6 +185,16 @@ class Config:
     )
     log_level: str = _setting("INFO", "DEBUG, INFO, WARNING or ERROR", _level)
 
+    @property
+    def counts_in_redis(self) -> bool:
+        """Return whether requests are counted in a Redis, and not in the memory of a process."""
+        return self.ratelimit_storage_uri.startswith("redis")
+
+    @property
+    def workers(self) -> int:
+        """Return the number of worker processes that WEB_CONCURRENCY stands for."""
+        return self.web_concurrency or (max(2, os.cpu_count() or 1) if self.counts_in_redis else 1)
+
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] = os.environ) -> "Config":
         """Read every setting that is set and not empty. Raises ConfigError for one that cannot be used."""
@@ -196,4 +208,10 @@ class Config:
                     # A URI may hold a password.
                     given = name if name.endswith("_URI") else f"{name}={text}"
                     raise ConfigError(f"{given} cannot be used: it takes {error}.") from None
-        return cls(**values)
+        config = cls(**values)
+        if config.workers > 1 and not config.counts_in_redis:
+            raise ConfigError(
+                f"WEB_CONCURRENCY={config.workers} needs RATELIMIT_STORAGE_URI=redis://HOST:PORT: without a Redis each "
+                "process counts requests in its own memory, and the rate limit does not hold."
+            )
+        return config

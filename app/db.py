@@ -1,8 +1,8 @@
 """The connection to MongoDB."""
 
 import contextlib
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pymongo
 from flask import current_app
@@ -10,16 +10,19 @@ from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 from pymongo.monitoring import CommandListener
 
+from app.circuit_breaker import CircuitBreaker
 from app.config import Config, ConfigError
-from app.gate import Gate
 from app.store import Document, Store
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
 # with no server to select, pymongo takes up to half a second more.
 TIMEOUT_SECONDS = 1.2
-# Of the one that tries whether the store answers again, which may have waited for a thread before, for as long as
+# Of the request that probes whether the store responds again. It may have waited for a thread before, for as long as
 # others took to give up.
-TRIAL_SECONDS = 0.4
+PROBE_SECONDS = 0.4
 
 
 def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
@@ -44,25 +47,31 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
     return bounded_client(config.mongodb_uri, readPreference=config.read_preference, event_listeners=listeners)
 
 
-def deadline() -> contextlib.AbstractContextManager[Any]:
-    """Return what bounds all that is asked of the store within it."""
-    return pymongo.timeout(TIMEOUT_SECONDS)
+class Deadline:
+    """WSGI middleware: bounds all that a request asks of the store before its response begins."""
+
+    def __init__(self, app: "WSGIApplication") -> None:
+        self.app = app
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        with pymongo.timeout(TIMEOUT_SECONDS):
+            return self.app(environ, start_response)
 
 
-def is_silent(error: BaseException) -> bool:
-    """Return whether an error means that the store does not answer; one that tells of a slow operation is an answer."""
+def is_outage(error: BaseException) -> bool:
+    """Return whether an error means that the store does not respond; the report of a slow operation is a response."""
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
 
 
-def trial() -> contextlib.AbstractContextManager[Any]:
-    """Return what bounds the same where the store did not answer lately."""
-    return pymongo.timeout(TRIAL_SECONDS)
+def probe() -> contextlib.AbstractContextManager[Any]:
+    """Return the shorter timeout of a request that probes whether the store responds again."""
+    return pymongo.timeout(PROBE_SECONDS)
 
 
-def store_gate() -> Gate:
-    """Return the gate of the running app before its store."""
-    gate: Gate = current_app.extensions["store_gate"]
-    return gate
+def guard_store() -> contextlib.AbstractContextManager[None]:
+    """Return the running app's circuit breaker for one use of the store. Entering it raises CircuitOpen."""
+    breaker: CircuitBreaker = current_app.extensions["store_breaker"]
+    return breaker.guard()
 
 
 def get_store() -> Store:

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
 from werkzeug.exceptions import NotFound as UnknownPath
 
-from app import gate
+from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.logs import get_log
 from app.responses import JSON, json_response, prefers
@@ -140,7 +140,8 @@ def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     return dumped
 
 
-def _respond(error: BaseExtApiException) -> Response:
+def respond(error: BaseExtApiException) -> Response:
+    """Return the response to the current request that tells of an error."""
     # Asked for by name: the `*/*` of most clients means plain JSON.
     if prefers(request, PROBLEM_JSON, JSON):
         response = json_response(problem(error, g.request_id), error.status, PROBLEM_JSON)
@@ -153,18 +154,18 @@ def _respond(error: BaseExtApiException) -> Response:
 
 def register(app: Flask) -> None:
     """Answer every error of `app` with the one body; one handler a family."""
-    app.register_error_handler(BaseExtApiException, _respond)
+    app.register_error_handler(BaseExtApiException, respond)
 
     @app.errorhandler(marshmallow.ValidationError)
     def invalid(error: marshmallow.ValidationError) -> Response:
         errors = error.messages_dict
         # An unknown parameter may have any name: in a message it stands as in a URL, without line breaks and markup.
-        return _respond(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
+        return respond(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
 
     @app.errorhandler(mask.MaskError)
     def unusable_mask(error: mask.MaskError) -> Response:
         kind = ParseError if isinstance(error, mask.ParseError) else MaskError
-        return _respond(kind(str(error)))
+        return respond(kind(str(error)))
 
     @app.errorhandler(UnknownDrivers)
     def unknown_drivers(error: UnknownDrivers) -> Response:
@@ -172,19 +173,19 @@ def register(app: Flask) -> None:
         # A path takes one driver, a query several.
         if not request.view_args and any("," in driver_id for driver_id in error.driver_ids):
             message = f"{message}. {REPEAT_HINT}"
-        return _respond(NotFound(message))
+        return respond(NotFound(message))
 
     @app.errorhandler(InvalidDocument)
     def invalid_document(error: InvalidDocument) -> Response:
         get_log().error("invalid document", document=str(error))
-        return _respond(InternalError())
+        return respond(InternalError())
 
     @app.errorhandler(UnknownMethod)
     def unknown_method(error: UnknownMethod) -> Response:
         allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
         if request.method == "OPTIONS":
             return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
-        return _respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
+        return respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
 
     @app.errorhandler(UnknownPath)
     def unknown_path(error: UnknownPath) -> Response:
@@ -193,27 +194,27 @@ def register(app: Flask) -> None:
             message = f"{message} {SLASH_HINT}"
         elif request.path.startswith(f"{API}/trip/"):
             message = f"{message} {TRIP_HINT}"
-        return _respond(NotFound(message))
+        return respond(NotFound(message))
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> Response:
         if error.code is None or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return _respond(InternalError())
-        return _respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
+            return respond(InternalError())
+        return respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
-    @app.errorhandler(gate.Closed)
-    def store_awaited(error: gate.Closed) -> Response:
-        return _respond(StoreUnavailable())
+    @app.errorhandler(CircuitOpen)
+    def store_probed(error: CircuitOpen) -> Response:
+        return respond(StoreUnavailable())
 
     @app.errorhandler(PyMongoError)
     def store_failed(error: PyMongoError) -> Response:
         failing_over = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
         if failing_over or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
             get_log().warning("the store does not answer", error=f"{type(error).__name__}: {error}")
-            return _respond(StoreUnavailable())
+            return respond(StoreUnavailable())
         return defect(error)
 
     @app.errorhandler(Exception)
     def defect(error: Exception) -> Response:
         get_log().error("defect", exc_info=error)
-        return _respond(InternalError())
+        return respond(InternalError())

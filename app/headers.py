@@ -1,10 +1,9 @@
 """Headers that every answer carries."""
 
-import itertools
 import re
 import secrets
 
-from flask import Flask, Response, g, request
+from flask import Response, current_app, g, request
 
 from app.config import Config
 from schemas.header import (
@@ -30,28 +29,23 @@ CORS_ANSWER_HEADERS = ", ".join(
 )
 
 
-def register(app: Flask, config: Config) -> None:
-    """Give every request of `app` an id, and every answer its headers."""
+def identify() -> None:
+    """Give the request an id, `g.request_id`: the client's own, or one that is made up."""
+    sent = request.environ.get("HTTP_X_REQUEST_ID", "")
+    g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else secrets.token_hex(16)
 
-    # No two are the same: random for each process, then counted, which asks the system for nothing.
-    process, numbers = secrets.token_hex(8), itertools.count(secrets.randbits(60))
 
-    @app.before_request
-    def identify() -> None:
-        sent = request.environ.get("HTTP_X_REQUEST_ID", "")
-        g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else f"{process}{next(numbers):016x}"
-
-    @app.after_request
-    def complete(response: Response) -> Response:
-        headers = response.headers
-        # As a dict, since Werkzeug raises and catches an error for each that is not there.
-        if "Cache-Control" not in dict(iter(headers)):
-            headers.add("Cache-Control", "no-store" if request.endpoint == LINKS_ENDPOINT else "private")
-        headers.add("X-Request-ID", g.request_id)
-        headers.add("X-Content-Type-Options", "nosniff")
-        if config.cors_origins:
-            _allow_origin(config, response)
-        return response
+def complete(response: Response) -> None:
+    """Add the headers that every response carries."""
+    headers = response.headers
+    # As a dict, since Werkzeug raises and catches an error for each that is not there.
+    if "Cache-Control" not in dict(iter(headers)):
+        headers.add("Cache-Control", "no-store" if request.endpoint == LINKS_ENDPOINT else "private")
+    headers.add("X-Request-ID", g.request_id)
+    headers.add("X-Content-Type-Options", "nosniff")
+    config: Config = current_app.extensions["config"]
+    if config.cors_origins:
+        _allow_origin(config, response)
 
 
 def _allow_origin(config: Config, response: Response) -> None:

@@ -1,216 +1,177 @@
-"""The rate limit: calls of a fleet, counted in a storage that all workers and hosts share.
+"""The rate limits: requests of a fleet, and failed authentications of a client address, counted by Flask-Limiter.
 
-The windows are fixed: one opens with a fleet's first call and closes a period later. That is exact within a window;
-across the edge of two windows up to twice the limit can pass within one period. A call costs one operation of the
-storage, and one more where a worker does not know yet when the window closes. With the storage down the service goes
-on, uncounted, and the log says so; while the storage hangs one thread at a time waits for it.
+The windows are fixed: one opens with the first request and closes a period later. A limit is exact within a window;
+across the edge of two windows up to twice as many requests can pass within one period. Redis is the storage that
+workers and hosts share; without it the one worker counts in its memory. While Redis fails, requests are served
+uncounted, and the log says so once a minute.
 """
 
-import functools
+import logging
 import math
-import threading
 import time
 from typing import Any, NamedTuple
 
-import pymongo
 from flask import Flask, Response, current_app, g
+from flask_limiter import ApplicationLimit, Limiter
+from flask_limiter import RateLimitExceeded as LimitBreached
 from limits import RateLimitItem
-from limits.storage import MemoryStorage, MongoDBStorage, RedisStorage, Storage, storage_from_string
-from pymongo import MongoClient
-from redis.exceptions import ConnectionError, NoScriptError, TimeoutError
+from limits.storage import RedisSentinelStorage, RedisStorage
+from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError, TimeoutError
+from redis.retry import Retry
 
+from app import errors
+from app.circuit_breaker import CircuitBreaker, CircuitOpen
 from app.config import Config, ConfigError
-from app.db import bounded_client
-from app.errors import RateLimitExceeded
-from app.gate import Gate
-from app.logs import get_log
 
 POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
-# Redis is as near as the store, and a call waits for it before anything else.
+# Redis is as near as the store, and a request waits for it before anything else.
 REDIS_TIMEOUT_SECONDS = 0.5
-# Counters in MongoDB leave time for the answer.
-MONGODB_TIMEOUT_SECONDS = 0.5
-# limits asks Redis for whole seconds, which Redis rounds.
-REDIS_ROUNDING_SECONDS = 0.5
-# A window takes 300 bytes; addresses have one too, and a client may come from very many.
-MAX_KNOWN_WINDOWS = 10_000
+# Redis tells how long a window stays open in whole seconds, which it rounds to the nearest.
+ROUNDING_SECONDS = 0.5
+# The Redis storages of `limits` behind a circuit breaker have its schemes with this before them.
+GUARDED = "guarded+"
 
 
-class Standing(NamedTuple):
-    """Where a fleet or an address stands after a call: whether that was within the limit, and how many are left.
+class RateLimitStatus(NamedTuple):
+    """What a caller has left of a limit.
 
-    The window has surely closed at `reset_at` (epoch seconds), `wait_seconds` (at least 1) after the call.
+    The window has surely closed at `reset_at` (epoch seconds), which is `retry_after_seconds` (at least 1) from now.
     """
 
     limit: RateLimitItem
-    within: bool
     remaining: int
     reset_at: int
-    wait_seconds: int
+    retry_after_seconds: int
 
 
-class Limiter:
-    """Counts calls in a storage. `rounding` is by how many seconds the storage may tell a window's end too early."""
+class GuardedRedis(RedisStorage):
+    """Redis behind a circuit breaker: while it does not respond, one request at a time waits for it."""
 
-    def __init__(self, storage: Storage, rounding: float = 0.0) -> None:
-        self.storage, self._rounding = storage, rounding
-        self._windows: dict[str, tuple[float, int]] = {}
-        self._told_of_failure = -math.inf
-        # Each storage raises errors of its own.
-        self._gate = Gate(lambda error: True)
+    STORAGE_SCHEME = [f"{GUARDED}redis", f"{GUARDED}rediss", f"{GUARDED}redis+unix"]
 
-    def count(self, limit: RateLimitItem, *identity: str) -> Standing | None:
-        """Count a call, and return where that leaves its caller; None where the storage fails."""
-        try:
-            with self._gate:
-                count, now, closes_at = self._count(limit.key_for(*identity), limit.get_expiry())
-        except Exception as error:
-            self._tell_of_failure(error)
-            return None
-        # A window that is open closes within its period.
-        left, wait = limit.amount - count, min(math.floor(closes_at - now) + 1, limit.get_expiry())
-        return Standing(limit, left >= 0, max(0, left), int(closes_at) + 1, max(1, wait))
+    def __init__(self, uri: str, **options: Any) -> None:
+        super().__init__(uri.removeprefix(GUARDED), **options)
+        self._breaker = CircuitBreaker(lambda error: isinstance(error, ConnectionError | TimeoutError))
 
-    def _count(self, key: str, period: int) -> tuple[int, float, float]:
-        count, now = self.storage.incr(key, period), time.time()
-        closes_at, counted = self._windows.get(key, (0.0, 0))
-        if count == 1:
-            closes_at = now + period
-        elif closes_at <= now or count < counted:
-            # Another worker opened this window: counts only grow within one.
-            closes_at = self.storage.get_expiry(key) + self._rounding
-        if len(self._windows) >= MAX_KNOWN_WINDOWS:
-            self._windows.clear()
-        self._windows[key] = closes_at, count
-        return count, now, closes_at
-
-    def _tell_of_failure(self, error: Exception) -> None:
-        """Say in the log, once a minute and worker, that calls are not counted."""
-        if (now := time.monotonic()) - self._told_of_failure >= SECONDS_BETWEEN_WARNINGS:
-            self._told_of_failure = now
-            get_log().warning("the rate limit's storage fails, serving uncounted", error=str(error))
+    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
+        """Count, and return the count. Raises CircuitOpen, or redis-py's errors."""
+        with self._breaker.guard():
+            return super().incr(key, expiry, amount)
 
 
-def register(app: Flask, config: Config, client: MongoClient[Any]) -> None:
-    """Count every authenticated call of `app`, whatever becomes of it, and tell the client where it stands."""
+class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
+    """The same for the Redis that Sentinel names."""
+
+    STORAGE_SCHEME = [f"{GUARDED}redis+sentinel"]
+
+
+def register(app: Flask, config: Config) -> None:
+    """Count the requests of `app`; the hook that authenticates has to be registered before. Raises ConfigError."""
+    limiter = Limiter(
+        _get_fleet,
+        application_limits=[ApplicationLimit(str(config.rate_limit), scope=POLICY, exempt_when=_has_no_fleet)],
+        # Flask-Limiter skips requests without an identifier. By default that is the endpoint, which unknown paths lack.
+        request_identifier=lambda: "request",
+        swallow_errors=True,
+        **_storage(config),
+    )
+    limiter.logger.addFilter(_is_first_in_a_minute)
     try:
-        limiter = app.extensions["rate_limiter"] = _limiter(config, client)
-    except ConfigError:
-        raise
+        limiter.init_app(app)
     except Exception:
         # Each storage raises errors of its own, some of them with the URI.
         raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: no storage can be opened with it.") from None
+    app.register_error_handler(LimitBreached, _refuse)
 
-    amount = str(config.rate_limit.amount)
-    policy = f'"{POLICY}";q={amount};w={config.rate_limit.get_expiry()}'
-
-    @app.before_request
+    @limiter.shared_limit(str(config.auth_failure_limit), "authentication-failure", key_func=_get_client)
     def count() -> None:
-        if "key" not in g:
-            return
-        standing = g.standing = limiter.count(config.rate_limit, POLICY, g.key.fleet)
-        if standing and not standing.within:
-            raise _exceeded(standing, "the fleet's limit of {}")
+        """Do nothing: calling it counts."""
 
-    @app.after_request
-    def tell(response: Response) -> Response:
-        standing: Standing | None = g.get("standing")
-        if standing is None:
-            return response
-        remaining = standing.remaining
+    app.extensions.update(rate_limiter=limiter, count_failure=count)
+
+
+def count_failure() -> None:
+    """Count a request without a valid key from the client `g.client`. Raises Flask-Limiter's RateLimitExceeded."""
+    current_app.extensions["count_failure"]()
+
+
+def tell(response: Response) -> None:
+    """Add the headers that tell a fleet what it has left; none if the request was not counted."""
+    status = None if _has_no_fleet() else get_status()
+    if status is not None:
+        amount, period, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
         add = response.headers.add
-        add("X-RateLimit-Limit", amount)
+        add("X-RateLimit-Limit", str(amount))
         add("X-RateLimit-Remaining", str(remaining))
-        add("X-RateLimit-Reset", str(standing.reset_at))
-        add("RateLimit-Policy", policy)
-        add("RateLimit", f'"{POLICY}";r={remaining};t={standing.wait_seconds}')
-        return response
+        add("X-RateLimit-Reset", str(status.reset_at))
+        add("RateLimit-Policy", f'"{POLICY}";q={amount};w={period}')
+        add("RateLimit", f'"{POLICY}";r={remaining};t={status.retry_after_seconds}')
 
 
-def count_failure(address: str) -> None:
-    """Count a call without a valid key from a client address. Raises RateLimitExceeded past the limit."""
+def get_status() -> RateLimitStatus | None:
+    """Return what is left of the limit that the request was counted for; None if it was not counted."""
+    if "rate_limit_status" not in g:
+        g.rate_limit_status = _read_status()
+    status: RateLimitStatus | None = g.rate_limit_status
+    return status
+
+
+def _get_fleet() -> str:
+    fleet: str = g.key.fleet
+    return fleet
+
+
+def _has_no_fleet() -> bool:
+    return "key" not in g
+
+
+def _get_client() -> str:
+    # Flask-Limiter skips an empty key: that of a client of a Unix socket, where no proxy names the client.
+    return g.client or "unknown"
+
+
+def _storage(config: Config) -> dict[str, Any]:
+    if not config.counts_in_redis:
+        return {"storage_uri": "memory://"}
+    # An idle connection may have been closed; by default redis-py would wait seconds between its attempts.
+    options = {"retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,))}
+    timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
+    return {"storage_uri": GUARDED + config.ratelimit_storage_uri, "storage_options": options | timeouts}
+
+
+def _read_status() -> RateLimitStatus | None:
     limiter: Limiter = current_app.extensions["rate_limiter"]
-    limit: RateLimitItem = current_app.extensions["config"].auth_failure_limit
-    standing = limiter.count(limit, "authentication-failure", address)
-    if standing and not standing.within:
-        raise _exceeded(standing, "the limit of {} for calls without a valid key")
+    current = limiter.current_limit
+    if current is None:
+        return None
+    try:
+        closes_at, remaining = current.window
+    except limiter.storage.base_exceptions:
+        limiter.logger.exception("Failed to read the rate limit")
+        return None
+    closes_at, now = closes_at + ROUNDING_SECONDS, time.time()
+    # A window that is open closes within its period.
+    seconds = min(max(1, math.ceil(closes_at - now)), current.limit.get_expiry())
+    return RateLimitStatus(current.limit, 0 if current.breached else remaining, math.ceil(closes_at), seconds)
 
 
-def _exceeded(standing: Standing, limit: str) -> RateLimitExceeded:
-    return RateLimitExceeded(
-        f"Over {limit.format(standing.limit)}; see Retry-After.", headers={"Retry-After": str(standing.wait_seconds)}
+def _refuse(error: LimitBreached) -> Response:
+    status, limit = get_status(), error.limit.limit
+    seconds = status.retry_after_seconds if status else limit.get_expiry()
+    whose = "the limit of {} for calls without a valid key" if _has_no_fleet() else "the fleet's limit of {}"
+    return errors.respond(
+        errors.RateLimitExceeded(f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)})
     )
 
 
-class _ThreadRedisStorage(RedisStorage):
-    """Counters in Redis, over one connection a thread.
-
-    What redis-py does to find a connection and run a script costs more than Redis takes.
-    """
-
-    STORAGE_SCHEME = ["thread-redis"]
-
-    def initialize_storage(self, uri: str) -> None:
-        super().initialize_storage(uri)
-        self._of_thread = threading.local()
-        self._command = functools.lru_cache(MAX_KNOWN_WINDOWS)(self._packed_command)
-
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Count, and return the count. Raises redis-py's errors."""
-        try:
-            connection: Any = self._of_thread.connection
-        except AttributeError:
-            connection = self._of_thread.connection = self.storage.connection_pool.get_connection()
-        try:
-            connection.send_packed_command(self._command(key, expiry, amount), check_health=False)
-            return int(connection.read_response())
-        except NoScriptError:
-            pass
-        except TimeoutError:
-            connection.disconnect()
-            raise
-        except ConnectionError:
-            # Redis was started anew, or closed what it held for idle.
-            connection.disconnect()
-        return super().incr(key, expiry, amount)
-
-    def _packed_command(self, key: str, expiry: int, amount: int) -> list[bytes]:
-        pack = self._of_thread.connection.pack_command
-        words = ("EVALSHA", self.lua_incr_expire.sha, 1, self.prefixed_key(key), expiry, amount)
-        packed: list[bytes] = pack(*words)
-        return packed
-
-
-class _ClientStorage(MongoDBStorage):
-    """Counters in MongoDB through a client that is open already; whoever opened it closes it."""
-
-    STORAGE_SCHEME = ["mongodb-client"]
-
-    def _init_mongo_client(self, uri: str | None, **options: Any) -> MongoClient[Any]:
-        client: MongoClient[Any] = options["client"]
-        return client
-
-    def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Count, and return the count. Raises pymongo's errors."""
-        with pymongo.timeout(MONGODB_TIMEOUT_SECONDS):
-            return super().incr(key, expiry, amount)
-
-    def __del__(self) -> None:
-        pass
-
-
-def _limiter(config: Config, client: MongoClient[Any]) -> Limiter:
-    uri = config.ratelimit_storage_uri
-    if uri.startswith("redis"):
-        timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
-        storage: Any = storage_from_string if "sentinel" in uri.partition(":")[0] else _ThreadRedisStorage
-        return Limiter(storage(uri, **timeouts), REDIS_ROUNDING_SECONDS)
-    # A store in memory lives in one process, and so may the counters.
-    if uri.startswith("memory") or not (uri or config.mongodb_uri):
-        return Limiter(MemoryStorage())
-    if uri:
-        client = bounded_client(uri, "RATELIMIT_STORAGE_URI")
-    # A database of its own, so that the service needs no right to write to the data.
-    options: dict[str, Any] = {"client": client}
-    return Limiter(_ClientStorage("", f"{config.mongodb_database}_limits", **options))
+def _is_first_in_a_minute(record: logging.LogRecord) -> bool:
+    """Return whether to log a failure of the limiter: one a minute, which names what is wrong."""
+    if record.exc_info and isinstance(record.exc_info[1], CircuitOpen):
+        return False
+    known, now = current_app.extensions, time.monotonic()
+    if now - known.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_WARNINGS:
+        return False
+    known["limiter_failed_at"] = now
+    return True

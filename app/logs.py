@@ -1,8 +1,8 @@
 """The log: a JSON object a line on standard error, for each request and whatever goes wrong, without keys and links."""
 
 import contextlib
-import datetime
 import logging
+import logging.config
 import os
 import re
 import time
@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 import structlog
 from flask import Flask, Response, current_app, g, has_app_context, request
+from structlog.stdlib import ProcessorFormatter
 
 from app.config import API
 from app.store.keys import PREFIX
@@ -19,8 +20,6 @@ from app.store.keys import PREFIX
 STANDARD_ERROR = 2
 # What lets in: keys, and report links, also without their path; they begin with a list as base64 has it.
 SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|WyJ[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*")
-# How gunicorn tells of a request that it does not understand: where from, what is wrong, and how it reads.
-REFUSED = "Invalid request from ip="
 REDACTED = r"\1\2[redacted]"
 # One of these is in every text that the pattern finds something in, and is found much sooner.
 MARKS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
@@ -42,28 +41,28 @@ def name_request(logger: Any, method: str, event: Event) -> Event:
     return event
 
 
-def render(logger: Any, method: str, event: Event) -> bytes:
-    """Return the line of an event: JSON, with what looks like a key or a report link blotted out."""
+def render(logger: Any, method: str, event: Event) -> str:
+    """Return the line of an event: JSON, in which keys and report links are redacted."""
     try:
         line = orjson.dumps(event, default=str)
     except TypeError:
         # A client may send what is no UTF-8.
         line = orjson.dumps({name: _utf8(str(value)) for name, value in event.items()})
     if any(mark in line for mark in MARKS):
-        line = orjson.dumps(_blotted(orjson.loads(line)))
-    return line
+        line = orjson.dumps(_redacted(orjson.loads(line)))
+    return line.decode()
 
 
 def _ordered(logger: Any, method: str, event: Event) -> Event:
     return {**{name: event.pop(name) for name in FIRST}, **event}
 
 
-def _blotted(told: Any) -> Any:
-    if isinstance(told, dict):
-        return {_blotted(name): _blotted(value) for name, value in told.items()}
-    if isinstance(told, list):
-        return [_blotted(value) for value in told]
-    return SECRETS.sub(REDACTED, told) if isinstance(told, str) else told
+def _redacted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_redacted(name): _redacted(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_redacted(inner) for inner in value]
+    return SECRETS.sub(REDACTED, value) if isinstance(value, str) else value
 
 
 def _utf8(text: str) -> str:
@@ -80,10 +79,10 @@ PROCESSORS = (
 )
 
 
-def _write(line: bytes) -> None:
+def _write(line: str) -> None:
     # In one piece, so that threads need no lock between them. Nobody may be there to read it any more.
     with contextlib.suppress(OSError):
-        os.write(STANDARD_ERROR, line + b"\n")
+        os.write(STANDARD_ERROR, f"{line}\n".encode())
 
 
 class _StandardError:
@@ -97,69 +96,56 @@ def make_logger(level: int) -> Any:
 
 
 class JsonHandler(logging.Handler):
-    """Writes what libraries log, in the same form."""
+    """Writes what libraries log through `logging` as structlog renders it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._logger = make_logger(logging.NOTSET)
+        processors = (ProcessorFormatter.remove_processors_meta, *PROCESSORS)
+        named = (structlog.stdlib.add_logger_name,)
+        self.setFormatter(ProcessorFormatter(processors=processors, foreign_pre_chain=named))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
         try:
-            # Levels in between are those below them.
-            level = max(logging.DEBUG, record.levelno // 10 * 10)
-            about = {"exc_info": record.exc_info} if record.exc_info else {}
-            message = record.getMessage()
-            if message.startswith(REFUSED):
-                # What follows was sent, in whichever spelling.
-                message = ": ".join(message.split(": ", 2)[:2])
-            self._logger.log(min(level, logging.CRITICAL), "%s", message, logger=record.name, **about)
+            _write(self.format(record))
         except Exception:
             self.handleError(record)
 
 
 def settings() -> dict[str, Any]:
-    """Return the logging configuration (logging.config.dictConfig) of gunicorn, and of what it runs."""
+    """Return the configuration (of logging.config.dictConfig) of what libraries log, gunicorn included."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
         "handlers": {"stderr": {"()": JsonHandler}},
         "root": {"level": "WARNING", "handlers": ["stderr"]},
-        "loggers": {"gunicorn.error": {"level": "WARNING", "handlers": ["stderr"], "propagate": False}},
+        # Its warnings quote requests that are no HTTP, which may hold a key in a spelling that nothing recognises.
+        "loggers": {"gunicorn.error": {"level": "ERROR", "handlers": ["stderr"], "propagate": False}},
     }
 
 
 def register(app: Flask, level: str) -> None:
-    """Log a line for every answer of `app`, at INFO. It names the route, not the path, which may hold anything."""
-    told = logging.getLevelNamesMapping()[level]
-    # What the store logs, which knows no application.
-    library = logging.getLogger(__package__)
-    library.handlers, library.propagate = [JsonHandler()], False
-    log = app.extensions["log"] = make_logger(told)
+    """Make the log of `app`, at a level of `logging`, and send there what libraries log in this process."""
+    logging.config.dictConfig(settings())
+    app.extensions["log"] = make_logger(logging.getLevelNamesMapping()[level])
 
-    @app.before_request
-    def start() -> None:
-        g.started = time.perf_counter()
 
-    @app.after_request
-    def tell(response: Response) -> Response:
-        if told <= logging.INFO:
-            own, asked = g._get_current_object(), request._get_current_object()  # type: ignore[attr-defined]
-            key = own.get("key") or own.get("link")
-            event = {
-                "timestamp": f"{datetime.datetime.now(datetime.UTC).replace(tzinfo=None).isoformat()}Z",
-                "level": "info",
-                "event": "request",
-                "method": asked.method,
-                "route": asked.url_rule and asked.url_rule.rule,
-                "status": response.status_code,
-                "duration_ms": round((time.perf_counter() - own.started) * 1000, 1),
-                "bytes": response.content_length,
-                "fleet": key and key.fleet,
-                "key_id": key and key.key_id,
-                "client": own.get("client"),
-                "request_id": own.request_id,
-            }
-            # By itself: what structlog does for events of any kind takes as long as all of the other hooks.
-            _write(render(log, "info", event))
-        return response
+def start() -> None:
+    """Note when the request began."""
+    g.started = time.perf_counter()
+
+
+def tell(response: Response) -> None:
+    """Log a line for a response, at INFO. It names the route, not the path, which may hold anything."""
+    key = g.get("key") or g.get("link")
+    get_log().info(
+        "request",
+        method=request.method,
+        route=request.url_rule and request.url_rule.rule,
+        status=response.status_code,
+        duration_ms=round((time.perf_counter() - g.started) * 1000, 1),
+        bytes=response.content_length,
+        fleet=key and key.fleet,
+        key_id=key and key.key_id,
+        client=g.get("client"),
+    )

@@ -5,12 +5,11 @@ which there may be any number: those stand in the log.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http import HTTPStatus
-from typing import NamedTuple
 
 import pymongo
-from flask import Flask, Response, g, request
+from flask import Response, g, request
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -77,53 +76,25 @@ class Metrics:
             registry=registry,
             buckets=BUCKETS,
         )
+        for limit in LIMITS:
+            self.refusals.labels(limit)
 
-
-def listeners(metrics: Metrics | None) -> list[monitoring.CommandListener]:
-    """Return what a client of the store is to tell of its commands; with no metrics nothing, which costs nothing."""
-    return [StoreListener(metrics)] if metrics else []
-
-
-def register(app: Flask, metrics: Metrics | None) -> None:
-    """Count and time the requests of `app`, where there are metrics; the log's hooks have to be there."""
-    if metrics is None:
-        return
-    app.extensions["metrics"] = metrics
-    observers: dict[tuple[str, str, int], _Observers] = {}
-    refused = {limit: metrics.refusals.labels(limit).inc for limit in LIMITS}
-
-    @app.after_request
-    def count(response: Response) -> Response:
-        own, asked = g._get_current_object(), request._get_current_object()  # type: ignore[attr-defined]
-        rule, method, status = asked.url_rule, asked.method, response.status_code
-        key = rule.rule if rule else UNKNOWN_ROUTE, method if method in METHODS else OTHER, status
-        try:
-            add_one, observe = observers[key]
-        except KeyError:
-            add_one, observe = observers[key] = _observers(metrics, *key)
-        add_one()
+    def observe(self, response: Response) -> None:
+        """Count and time the request of a response."""
+        rule, method, status = request.url_rule, request.method, response.status_code
+        route = rule.rule if rule else UNKNOWN_ROUTE
+        self.requests.labels(route, method if method in METHODS else OTHER, status).inc()
         # As the log has it.
-        observe(time.perf_counter() - own.started)
-        if "key" in own:
+        self.request_seconds.labels(route).observe(time.perf_counter() - g.started)
+        if "key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
-                refused["fleet"]()
-            elif own.get("standing") is None:
-                metrics.uncounted.inc()
+                self.refusals.labels("fleet").inc()
+            elif g.rate_limit_status is None:
+                self.uncounted.inc()
         elif status in REFUSALS:
-            metrics.failures.inc()
+            self.failures.inc()
             if status == HTTPStatus.TOO_MANY_REQUESTS:
-                refused["address"]()
-        return response
-
-
-class _Observers(NamedTuple):
-    add_one: Callable[[], None]
-    observe: Callable[[float], None]
-
-
-def _observers(metrics: Metrics, route: str, method: str, status: int) -> _Observers:
-    counter = metrics.requests.labels(route, method, str(status))
-    return _Observers(counter.inc, metrics.request_seconds.labels(route).observe)
+                self.refusals.labels("address").inc()
 
 
 class StoreListener(monitoring.CommandListener):
@@ -131,19 +102,13 @@ class StoreListener(monitoring.CommandListener):
 
     def __init__(self, metrics: Metrics) -> None:
         self._seconds = metrics.store_seconds
-        self._succeeded: dict[str, Callable[[float], None]] = {}
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
         """Do nothing: the end tells how long it took."""
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
         """Time a command that was answered."""
-        name = event.command_name
-        try:
-            observe = self._succeeded[name]
-        except KeyError:
-            observe = self._succeeded[name] = self._seconds.labels(name, "ok").observe
-        observe(event.duration_micros / 1e6)
+        self._seconds.labels(event.command_name, "ok").observe(event.duration_micros / 1e6)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
         """Time a command that was not, or with an error: MongoDB's name of it, or the driver's."""

@@ -239,7 +239,7 @@ def _responses(rule: Rule, operation: Operation) -> dict[HTTPStatus, Any]:
         return found | {status: _response_name(status) for status in (*unchanged, *KEY_NEEDED)}
     if linked:
         found[HTTPStatus.NOT_MODIFIED] = _not_modified(AnswerHeaders(), TagHeaders())
-    asks_store = operation.gated or operation.unavailable
+    asks_store = operation.needs_store or operation.unavailable
     unneeded = set() if asks_store else {HTTPStatus.SERVICE_UNAVAILABLE}
     for status in sorted({*NO_KEY_NEEDED, *(LINK_NEEDED if linked else ())} - unneeded):
         kinds = [kind for kind in _kinds()[status] if operation.masks or not issubclass(kind, errors.MaskError)]

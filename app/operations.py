@@ -6,10 +6,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from flask import Request, Response, current_app, g, request
+from flask import Response, current_app, g, request
 from marshmallow import Schema
 
-from app.db import store_gate
+from app.db import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import masked, pruner
@@ -38,9 +38,9 @@ class Form(NamedTuple):
 class Operation:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
-    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `gated` whether the store
-    has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside JSON,
-    or where it has no `answer` instead: None is a file, which the view returns by itself. `details` are what the
+    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `needs_store` whether the
+    store has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside
+    JSON, or where it has no `answer` instead: None is a file, which the view returns by itself. `details` are what the
     document says of it after the view's docstring.
     """
 
@@ -48,7 +48,7 @@ class Operation:
     answer: Schema | None = None
     masks: bool = True
     kept: bool = True
-    gated: bool = True
+    needs_store: bool = True
     unavailable: Schema | None = None
     others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
     details: str = ""
@@ -65,9 +65,9 @@ class Operation:
         varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
         def read(*parameters: Any) -> Any:
-            if not self.gated:
+            if not self.needs_store:
                 return view(*parameters)
-            with store_gate():
+            with guard_store():
                 return view(*parameters)
 
         # What is right on a day stays so until it ends, and clients ask the same again.
@@ -79,22 +79,21 @@ class Operation:
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
-            sent: Request = request._get_current_object()  # type: ignore[attr-defined]
             policy = current_app.extensions["config"].unknown_parameters
-            asked = parsed(sent.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
+            asked = parsed(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
             if not self.masks:
                 plain: Response = read(asked)
                 return plain
             find = functools.partial(read, asked)
             for kind, form in forms:
-                if prefers(sent, kind, *TAKES_JSON):
-                    conditional = ConditionalGet(sent, g.key.fleet, "", varies=varies, media_type=kind)
+                if prefers(request, kind, *TAKES_JSON):
+                    conditional = ConditionalGet(request, g.key.fleet, "", varies=varies, media_type=kind)
                     return conditional.respond(find, whole, form.make)
-            mask = sent.environ.get(MASK_VARIABLE, "")
+            mask = request.environ.get(MASK_VARIABLE, "")
             fields = masked(whole, mask)
             if not self.kept:
                 return json_response(pruner(fields, whole)(read(asked)))
-            return ConditionalGet(sent, g.key.fleet, mask, varies=varies).respond(find, fields)
+            return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
 
         run.operation = self  # type: ignore[attr-defined]
         return run

@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 from flask import Request, Response
-from werkzeug.datastructures import Headers
 
 from app.compression import held_tag
 from app.store import Result
@@ -17,32 +16,13 @@ from schemas.header import MaskHeaders, header_names
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
-NONE: Mapping[str, str] = {}
 TAG_BYTES = 12
 REVALIDATED = "private, no-cache"
 
 
-class JsonResponse(Response):
-    """An answer with a body of bytes, which need nothing more done to them, and neither do its headers."""
-
-    def __init__(
-        self, body: bytes, status: int = HTTPStatus.OK, content_type: str = JSON, headers: Mapping[str, str] = NONE
-    ) -> None:
-        own = [("Content-Type", content_type), ("Content-Length", str(len(body))), *headers.items()]
-        super().__init__([body], status, Headers(own))
-
-    def get_wsgi_headers(self, environ: Any) -> Headers:
-        """Return the headers as they are: the body's length is one of them, and none is a URL."""
-        return self.headers
-
-    def get_app_iter(self, environ: Any) -> Any:
-        """Return the body as it is, or nothing where HEAD asks; there is nothing to be closed after it."""
-        return () if environ["REQUEST_METHOD"] == "HEAD" else self.response
-
-
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
     """Return `content`, which is in served shape and order, as JSON."""
-    return JsonResponse(orjson.dumps(content), status, mimetype)
+    return Response(orjson.dumps(content), status, mimetype=mimetype)
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
@@ -90,7 +70,7 @@ class ConditionalGet:
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))
-        return JsonResponse(body, HTTPStatus.OK, self._media_type, self._headers(self._tag(version)))
+        return Response(body, headers=self._headers(self._tag(version)), mimetype=self._media_type)
 
     def _headers(self, tag: str) -> dict[str, str]:
         return {"ETag": f'"{tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}

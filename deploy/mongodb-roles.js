@@ -6,9 +6,6 @@
 // driver_analytics_service    serves: reads the read models, keys and reports, not the sources, and writes nothing
 // driver_analytics_importer   runs all other commands: keys, import, rollups, reports, demo, restore
 // driver_analytics_backup     runs the command backup: reads everything, and writes nothing
-// driver_analytics_counters   is a role alone: counts calls in the database driver_analytics_limits. Without
-//                             RATELIMIT_STORAGE_URI the service needs it too:
-//                             db.grantRolesToUser("driver_analytics_service", ["driver_analytics_counters"])
 //
 // MONGODB_DATABASE, where it is set, stands for driver_analytics in all these names. NAME_PASSWORD, such as
 // driver_analytics_service_PASSWORD, is the password of a user where nobody is there to be asked.
@@ -20,7 +17,7 @@ const admin = db.getSiblingDB("admin");
 for (const { createRole: role, ...rest } of roles) {
   if (admin.getRole(role)) admin.updateRole(role, rest);
   else admin.createRole({ role, ...rest });
-  if (role === `${name}_counters` || admin.getUser(role)) continue;
+  if (admin.getUser(role)) continue;
   print(`Password of the new user ${role}:`);
   admin.createUser({ user: role, pwd: process.env[`${role}_PASSWORD`] || passwordPrompt(), roles: [role] });
 }

@@ -4,7 +4,10 @@ import contextlib
 import dataclasses
 import errno
 import os
+import shutil
 import socket
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -12,13 +15,12 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from app import create_app
-from app.config import Config, ConfigError
+from app.config import Config
 from app.db import check_transactions, service_client
 from app.links import make_secret
 from app.store import Document, Store
 from scripts.demo import prepare_demo
 from scripts.embedded import NoMongod
-from scripts.metrics import shared_folder
 from scripts.store import enter_mongodb, open_store
 
 
@@ -30,16 +32,15 @@ def serve(demo: bool) -> None:
     Without MONGODB_URI it starts an embedded MongoDB, and stops that too in the end.
     """
     config = Config.from_environment()
-    # One for all workers.
-    config = dataclasses.replace(config, secret_key=config.secret_key or make_secret())
+    if not config.secret_key:
+        config = _set(config, secret_key=make_secret())
     _check_address(config.bind, "BIND")
     if config.metrics_bind:
         _check_address(config.metrics_bind, "METRICS_BIND")
-    _check_counters(config)
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {_shown(config.bind)}"]
         try:
-            config = dataclasses.replace(config, mongodb_uri=enter_mongodb(stack, config))
+            config = _set(config, mongodb_uri=enter_mongodb(stack, config))
         except NoMongod as error:
             if not demo:
                 raise click.ClickException(str(error)) from None
@@ -47,7 +48,7 @@ def serve(demo: bool) -> None:
         else:
             # What a worker cannot use is told here, in one line.
             with service_client(config) as probe:
-                create_app(config, probe)
+                create_app(dataclasses.replace(config, metrics_bind=""), probe)
                 # A store that does not answer yet is waited for by the requests.
                 with contextlib.suppress(PyMongoError):
                     check_transactions(probe)
@@ -55,16 +56,30 @@ def serve(demo: bool) -> None:
                 with open_store(config) as store:
                     greeting += prepare_demo(store, config)
         if config.metrics_bind:
-            stack.enter_context(shared_folder())
+            stack.enter_context(_metrics_folder())
         # gunicorn reads WEB_CONCURRENCY by itself when it is imported, so that comes after our own check.
         from scripts.server import Server
 
-        Server(config, client, greeting).run()
+        Server(greeting, client).run()
 
 
-def worker_count(config: Config) -> int:
-    """Return the number of worker processes."""
-    return config.web_concurrency or max(2, os.cpu_count() or 1)
+def _set(config: Config, **settings: str) -> Config:
+    """Return the settings with some changed, for this process, and for the workers, who read the environment."""
+    os.environ.update({name.upper(): value for name, value in settings.items()})
+    return dataclasses.replace(config, **settings)  # type: ignore[arg-type]
+
+
+@contextlib.contextmanager
+def _metrics_folder() -> Iterator[None]:
+    """Have an empty folder for the files in which the workers count, until this process ends."""
+    owner, folder = os.getpid(), tempfile.mkdtemp(prefix="driver-analytics-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    try:
+        yield
+    finally:
+        # A forked worker comes by here too when it ends.
+        if os.getpid() == owner:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
@@ -98,12 +113,6 @@ def _check_path(path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
         probe.connect(str(path))
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-
-
-def _check_counters(config: Config) -> None:
-    uri = config.ratelimit_storage_uri
-    if uri.startswith("memory:") and worker_count(config) > 1:
-        raise ConfigError(f"RATELIMIT_STORAGE_URI={uri} counts in one process; set WEB_CONCURRENCY=1, or use Redis.")
 
 
 def _shown(bind: str) -> str:

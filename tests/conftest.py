@@ -4,6 +4,7 @@ import functools
 import gzip
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from scripts.keys import issue_key
 from scripts.memory import memory_client
 from scripts.store import prepare
 from tests import stores
+from tests.resilience.processes import Redis
 
 # A Wednesday.
 NOW = "2026-03-18T12:00:00Z"
@@ -38,6 +40,18 @@ def mongod_uri(tmp_path_factory) -> Iterator[str]:
         if os.environ.get("CI"):
             pytest.fail(str(error))
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory) -> Iterator[Redis]:
+    """A Redis server."""
+    if not shutil.which("redis-server"):
+        reason = "there is no redis-server: apt-get install redis-server"
+        if os.environ.get("CI"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with Redis(tmp_path_factory.mktemp("redis")) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

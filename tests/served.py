@@ -17,7 +17,9 @@ from pymongo import MongoClient
 from app.store import Store
 from scripts.store import prepare
 
+ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("driver-analytics")
+GUNICORN = Path(sys.executable).with_name("gunicorn")
 START_SECONDS = 120
 POLL_SECONDS = 0.02
 
@@ -39,15 +41,15 @@ def until(holds, seconds=START_SECONDS):
 
 
 class Served:
-    """A running service; leaving it interrupts it as Ctrl-C does."""
+    """A running service; leaving it interrupts it as Ctrl-C does. `words` start it, in the folder of the project."""
 
-    def __init__(self, data_dir, *options, terminal=False, **environment):
+    def __init__(self, data_dir, *options, words=(COMMAND, "serve"), terminal=False, **environment):
         self.bind = f"127.0.0.1:{free_port()}"
         plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
         self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
         self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
-            [COMMAND, "serve", *options], env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
+            [*words, *options], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
         )
         if terminal:
             os.close(errors)
@@ -73,6 +75,13 @@ class Served:
         self.said += (found := [self.process.stdout.readline().rstrip("\n") for _ in range(lines)])
         return found
 
+    def answers(self):
+        """Return whether it answers."""
+        try:
+            return self.get("/livez")[0] == 200
+        except OSError:
+            return False
+
     def get(self, path, key=None):
         request = urllib.request.Request(f"http://{self.bind}/api/v1{path}")
         if key:
@@ -87,11 +96,12 @@ class Served:
 
 @contextlib.contextmanager
 def serving(mongod_uri, data_dir, name, **settings):
-    """Run the service as in production, two workers on a database of its own; yield both."""
-    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, "WEB_CONCURRENCY": "2", **settings}
+    """Run the service on a database of its own; yield both. With a Redis to count in it has two workers."""
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, **settings}
+    if "RATELIMIT_STORAGE_URI" in settings:
+        settings["WEB_CONCURRENCY"] = "2"
     with MongoClient(mongod_uri) as client, Served(data_dir, **settings) as served:
         prepare(Store.of(client[name]))
         served.read(1)
         yield served, client[name]
         client.drop_database(name)
-        client.drop_database(f"{name}_limits")

@@ -66,14 +66,6 @@ def test_every_route_with_an_identifier_hints_at_encoding_its_slashes(service):
             assert "%2F" in service.get(path.removeprefix("/api/v1")).json["message"], path
 
 
-def test_all_hooks_are_the_applications(service):
-    """The application runs no others."""
-    app = service.app
-    hooks = (app.before_request_funcs, app.after_request_funcs, app.teardown_request_funcs, app.url_value_preprocessors)
-    assert {name for found in hooks for name, functions in found.items() if functions} == {None}
-    assert not app.teardown_request_funcs[None]
-
-
 def written(rule):
     """Return a route as documents write it."""
     return re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)

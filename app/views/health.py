@@ -6,8 +6,9 @@ from typing import Any
 from flask import Blueprint, Response, g
 from pymongo.errors import PyMongoError
 
-from app import errors, gate
-from app.db import ping, store_gate
+from app import errors
+from app.circuit_breaker import CircuitOpen
+from app.db import guard_store, ping
 from app.operations import Operation
 from app.responses import json_response
 from schemas.page import Health, Unhealthy
@@ -17,16 +18,16 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Operation(NoQuery(), Health(), masks=False, gated=False, unavailable=Unhealthy())
+@Operation(NoQuery(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
 def get_health(query: dict[str, Any]) -> Response:
     """Say whether the service can answer.
 
     200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.
     """
     try:
-        with store_gate():
+        with guard_store():
             ping()
-    except (PyMongoError, gate.Closed):
+    except (PyMongoError, CircuitOpen):
         error = errors.StoreUnavailable()
         body = Unhealthy().dump({"status": "unavailable", **errors.body(error, g.request_id)})
         response = json_response(body, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -36,7 +37,7 @@ def get_health(query: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Operation(NoQuery(), Health(), masks=False, gated=False)
+@Operation(NoQuery(), Health(), masks=False, needs_store=False)
 def get_liveness(query: dict[str, Any]) -> Response:
     """Say that the service runs.
 

@@ -7,8 +7,8 @@ from pymongo import MongoClient
 from pymongo.errors import NetworkTimeout
 
 from app import create_app
+from app.circuit_breaker import CircuitOpen
 from app.config import Config
-from app.gate import Closed
 from app.store.keys import make_key
 from schemas.page import Unhealthy
 
@@ -37,10 +37,10 @@ def test_it_is_unavailable_while_the_store_does_not_answer(without_store):
     assert list(answer.json) == list(Unhealthy().fields)
 
 
-def test_a_check_that_fails_lets_only_one_request_at_a_time_find_out_more(without_store):
+def test_a_check_that_fails_opens_the_circuit(without_store):
     without_store.get("/api/v1/healthz")
-    gate = without_store.application.extensions["store_gate"]
-    with gate, pytest.raises(Closed), gate:
+    breaker = without_store.application.extensions["store_breaker"]
+    with breaker.guard(), pytest.raises(CircuitOpen), breaker.guard():
         pass
 
 
@@ -58,12 +58,12 @@ def test_the_endpoints_are_unavailable_while_the_store_does_not_answer(without_s
 @pytest.fixture
 def waited_for(service):
     """The service while one thread waits for a store that hangs."""
-    gate, entered, leave = service.app.extensions["store_gate"], threading.Event(), threading.Event()
-    with pytest.raises(NetworkTimeout), gate:
+    breaker, entered, leave = service.app.extensions["store_breaker"], threading.Event(), threading.Event()
+    with pytest.raises(NetworkTimeout), breaker.guard():
         raise NetworkTimeout
 
     def wait():
-        with gate:
+        with breaker.guard():
             entered.set()
             leave.wait()
 

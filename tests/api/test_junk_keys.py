@@ -48,7 +48,6 @@ def monitored(mongod, mongod_uri, commands):
             return service
 
         yield make
-        client.drop_database(f"{mongod.name}_limits")
 
 
 def wrong_checksum(chance):
@@ -77,16 +76,6 @@ def ask(service, make_junk, times):
 def test_ten_thousand_junk_keys_cost_no_operation_of_the_store(monitored, commands, make_junk):
     assert ask(monitored(), make_junk, JUNK // 2) == {401}
     assert commands.sent == []
-
-
-def test_with_the_counters_in_mongodb_a_junk_key_costs_one_operation_there_and_none_of_the_data(
-    monitored, mongod_uri, mongod, commands
-):
-    service = monitored(mongodb_uri=mongod_uri)
-    ask(service, wrong_checksum, 1)
-    commands.sent.clear()
-    assert ask(service, wrong_checksum, 500) == {401}
-    assert commands.sent == [(f"{mongod.name}_limits", "findAndModify")] * 500
 
 
 def test_the_listener_hears_of_a_key_that_was_issued(monitored, commands, mongod):

@@ -54,7 +54,6 @@ def fleet(mongod_uri) -> Iterator[Database]:
         build_report(Store.of(db), "demo", due_date())
         yield db
         client.drop_database("clients")
-        client.drop_database("clients_limits")
 
 
 def _trip(number: int, today: datetime.date) -> dict[str, Any]:
@@ -70,7 +69,7 @@ def _trip(number: int, today: datetime.date) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _serve(fleet: Database, uri: str, folder: Path, **settings: str) -> Iterator[SimpleNamespace]:
-    settings |= {"MONGODB_URI": uri, "MONGODB_DATABASE": fleet.name, "WEB_CONCURRENCY": "2"}
+    settings |= {"MONGODB_URI": uri, "MONGODB_DATABASE": fleet.name}
     with Served(folder, **settings) as process:
         process.read(1)
         yield SimpleNamespace(url=f"http://{process.bind}", key=issue_key(fleet, "demo"), stop=process.stop)

@@ -30,7 +30,7 @@ def client_module(tmp_path_factory, python_client):
 def client(tmp_path_factory, client_module):
     """The generated client, connected to a live service with the demonstration fleet."""
     folder = tmp_path_factory.mktemp("demonstration")
-    with Served(folder, "--demo", WEB_CONCURRENCY="2") as served:
+    with Served(folder, "--demo") as served:
         served.read(1)
         key = (folder / "demo.key").read_text().strip()
         url = f"http://{served.bind}{API}"

@@ -1,14 +1,13 @@
 """The rate limit, counted in Redis by the service as a process of its own."""
 
-import os
-import shutil
+import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 import redis
+from limits import parse
 
-from tests.resilience.processes import Redis
 from tests.served import serving, until
 from tests.stores import issue_key
 
@@ -18,23 +17,11 @@ CALLS = 100
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    """A Redis server."""
-    if not shutil.which("redis-server"):
-        reason = "there is no redis-server: apt-get install redis-server"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with Redis(tmp_path_factory.mktemp("redis")) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def live(server, mongod_uri, tmp_path_factory):
+def live(redis_server, mongod_uri, tmp_path_factory):
     """The service as in production, and its database."""
     settings = {
         "RATE_LIMIT": f"{LIMIT} per hour",
-        "RATELIMIT_STORAGE_URI": server.uri,
+        "RATELIMIT_STORAGE_URI": redis_server.uri,
         "LOG_LEVEL": "ERROR",
     }
     with serving(mongod_uri, tmp_path_factory.mktemp("live"), "redis", **settings) as found:
@@ -80,28 +67,41 @@ def test_every_refusal_says_how_long_to_wait(call):
     assert all(1 <= int(answer.headers["Retry-After"]) <= PERIOD_SECONDS + 1 for answer in refused)
 
 
-def test_while_it_is_down_calls_are_served_uncounted(call, server):
+def test_while_it_is_down_calls_are_served_uncounted(call, redis_server):
     call("patient")
-    server.stop()
+    redis_server.stop()
     try:
         answers = call("patient", CALLS)
     finally:
-        server.start()
+        redis_server.start()
     assert statuses(answers) == [200] * CALLS
     assert not any("X-RateLimit-Limit" in answer.headers for answer in answers)
 
 
-def test_once_it_is_back_calls_are_counted(call, server):
+def test_once_it_is_back_calls_are_counted(call, redis_server):
     call("back", LIMIT)
-    server.stop()
-    server.start()
+    redis_server.stop()
+    redis_server.start()
     until(lambda: "X-RateLimit-Limit" in call("back")[0].headers)
     assert 429 in statuses(call("back", CALLS))
 
 
-def test_scripts_that_it_has_lost_are_loaded_anew(call, server):
+def test_scripts_that_it_has_lost_are_loaded_anew(call, redis_server):
     call("flushed")
-    with redis.Redis(port=server.port) as client:
+    with redis.Redis(port=redis_server.port) as client:
         client.script_flush()
     answers = call("flushed", CALLS)
     assert statuses(answers).count(200) == LIMIT - 1
+
+
+def test_a_limit_that_cannot_be_read_is_kept_all_the_same(redis_server, make_service):
+    with redis.Redis(port=redis_server.port) as client:
+        counting = ["+evalsha", "+script", "+incrby", "+expire", "+client", "+hello", "+auth"]
+        client.acl_setuser("counter", enabled=True, passwords=["+x"], keys=["*"], commands=counting)
+    fleet = f"blind-{secrets.token_hex(4)}"
+    uri = f"redis://counter:x@127.0.0.1:{redis_server.port}"
+    service = make_service(rate_limit=parse("1 per hour"), ratelimit_storage_uri=uri)
+    answers = [service.get("/drivers", fleet=fleet) for _ in range(2)]
+    assert statuses(answers) == [200, 429]
+    assert answers[1].headers["Retry-After"] == "3600"
+    assert "X-RateLimit-Limit" not in answers[0].headers

@@ -48,17 +48,21 @@ class Store(NamedTuple):
 
 
 @pytest.fixture(scope="session")
-def store(tmp_path_factory):
+def store(tmp_path_factory, redis_server):
     """A Store of one mongod, which all share: who breaks it mends it."""
     folder = tmp_path_factory.mktemp("store")
     with Primary(folder, "--setParameter", "enableTestCommands=1") as server:
         key = load_fleet(server.uri, folder)
-        with Service(folder, MONGODB_URI=server.uri) as service:
+        with Service(folder, MONGODB_URI=server.uri, RATELIMIT_STORAGE_URI=redis_server.uri) as service:
             right = right_answers(service, key)
         yield Store(server, key, right)
 
 
 @pytest.fixture
-def make_service(tmp_path):
+def make_service(tmp_path, redis_server):
     """Make a service that logs to the test's folder, to be started by `with`: `make_service(MONGODB_URI=...)`."""
-    return lambda name="service", **settings: Service(tmp_path, name, **settings)
+
+    def make(name="service", **settings):
+        return Service(tmp_path, name, **{"RATELIMIT_STORAGE_URI": redis_server.uri, **settings})
+
+    return make

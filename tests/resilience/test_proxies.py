@@ -33,8 +33,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def service(store, folder):
-    settings = {"MONGODB_URI": store.uri, "TRUSTED_PROXIES": "127.0.0.1", "AUTH_FAILURE_LIMIT": "3 per hour"}
+def service(store, redis_server, folder):
+    settings = {"MONGODB_URI": store.uri, "RATELIMIT_STORAGE_URI": redis_server.uri}
+    settings |= {"TRUSTED_PROXIES": "127.0.0.1", "AUTH_FAILURE_LIMIT": "3 per hour"}
     with Service(folder, **settings) as found:
         yield found
 

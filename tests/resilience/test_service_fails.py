@@ -10,19 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from scripts.server import GRACEFUL_TIMEOUT_SECONDS
 from tests.resilience.load import API, Load, failures, slowest, told
 from tests.resilience.processes import ROOT, Redis, program
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.served import until
 
+# As gunicorn.conf.py has it.
+GRACEFUL_TIMEOUT_SECONDS = 20
 TIMES = 10
 KILLS = 6
 # Answers between one harm and the next.
 MORE = 30
 REQUESTS = 200_000
 WARM = 20_000
-MAX_REQUESTS = 40_000
 # What a worker may hold more than when it was warm, in kB: the peaks of a few large answers at a time.
 SPARE_KB = 8_192
 
@@ -72,21 +72,25 @@ def go_on(found):
         load.more(MORE)
 
 
-def check(report, what, found, more=""):
-    """Report what came of the loads; none of their requests may have failed."""
+def check(report, what, found, more="", broken_off=0):
+    """Report what came of the loads; none of their requests may have failed, but for so many that broke off."""
     results = [result for load in found for result in load.results]
     report(f"{what}: {told(results)}; slowest answer {slowest(results):.1f} s{more}")
-    assert not failures(results)
+    failed = failures(results)
+    assert failed.pop("IncompleteRead", 0) <= broken_off
+    assert not failed
 
 
-def test_no_request_fails_when_one_of_two_instances_is_killed(pair, proxies, store, report):
+def test_only_responses_that_have_begun_fail_when_one_of_two_instances_is_killed(pair, proxies, store, report):
     with loads(store, *proxies) as found:
         for number in range(KILLS):
             go_on(found)
             pair[number % 2].kill()
             go_on(found)
             pair[number % 2].start()
-    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", found)
+    # gunicorn sends the head of a response, and then its body. Killed in between, it leaves a response that no proxy
+    # can take back.
+    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", found, broken_off=KILLS)
 
 
 def test_no_request_fails_when_instances_are_started_anew_in_turn(pair, proxies, store, report):
@@ -101,12 +105,12 @@ def test_no_request_fails_when_instances_are_started_anew_in_turn(pair, proxies,
 
 
 def test_no_request_fails_when_the_workers_are_made_anew(pair, proxies, store, report):
-    with loads(store, pair[0], *proxies) as found:
+    with loads(store, *proxies) as found:
         for _ in range(TIMES):
             before = {*pair[0].children()}
             pair[0].signal(signal.SIGHUP)
             until(lambda: not before & {*pair[0].children()})  # noqa: B023
-    check(report, f"SIGHUP {TIMES} times, directly and behind HAProxy and nginx", found)
+    check(report, f"SIGHUP {TIMES} times behind HAProxy and nginx", found)
 
 
 def test_sigterm_lets_a_request_in_flight_be_answered(make_service, settings, report):
@@ -152,21 +156,19 @@ def write_requests(path, store):
 
 
 def test_memory_does_not_grow_over_200000_requests(make_service, settings, store, tmp_path, report):
-    requests, answered, failed, workers = write_requests(tmp_path / "requests", store), 0, 0, set()
+    requests, answered, failed = write_requests(tmp_path / "requests", store), 0, 0
     warm = highest = 0
-    with make_service(**settings, MAX_REQUESTS=str(MAX_REQUESTS)) as service:
+    with make_service(**settings) as service:
         while answered < REQUESTS:
             told = wrk(service, requests, 3)
             answered, failed = answered + told["answered"], failed + told["refused"] + told["broken"]
             held = held_kb(service)
-            workers |= {*held}
             if answered <= WARM or not warm:
                 warm = max(warm, *held.values())
             highest = max(highest, *held.values())
     report(
-        f"{answered:,} requests, workers replaced from {MAX_REQUESTS:,} on, {len(workers) - 2} times: {failed} failed; "
-        f"a worker holds {warm / 1024:.1f} MB after {WARM:,} requests, {highest / 1024:.1f} MB at the most"
+        f"{answered:,} requests, {failed} failed; a worker holds {warm / 1024:.1f} MB after {WARM:,}, "
+        f"{highest / 1024:.1f} MB at the most"
     )
     assert failed == 0
-    assert len(workers) > 2
     assert highest <= warm + SPARE_KB

@@ -1,6 +1,5 @@
 """Clients that send or read slowly: whom they hold up."""
 
-import contextlib
 import json
 import socket
 import threading
@@ -8,8 +7,6 @@ import time
 
 import pytest
 
-from scripts.server import THREADS
-from scripts.workers import RECEIVE_SECONDS
 from tests.factories import make_trip
 from tests.resilience.fleet import MONDAY, issue_key
 from tests.resilience.load import API, Load, failures, percentile, told
@@ -111,27 +108,3 @@ def test_slow_clients_hold_up_nobody_behind_a_proxy(kind, readers, pair, long_tr
     )
     assert not failures(load.results)
     assert limits[1] <= 2 * limits[0] + SPARE_SECONDS
-
-
-def test_half_sent_requests_hold_the_threads_only_so_long_without_a_proxy(make_service, store, report):
-    with make_service(MONGODB_URI=store.uri, WEB_CONCURRENCY="1") as service, contextlib.ExitStack() as stack:
-        for _ in range(THREADS):
-            client = stack.enter_context(socket.create_connection(service.address))
-            client.sendall(half_sent())
-        time.sleep(1)
-        answer = service.get("/healthz", timeout=5 * RECEIVE_SECONDS)
-        assert "Traceback" not in service.said()
-    report(f"{THREADS} half-sent requests without a proxy: the next was answered after {answer.seconds:.1f} s")
-    assert answer.status == 200
-
-
-def test_clients_that_do_not_close_hold_up_nobody(make_service, store, report):
-    with make_service(MONGODB_URI=store.uri, WEB_CONCURRENCY="1") as service, contextlib.ExitStack() as stack:
-        for _ in range(20):
-            client = stack.enter_context(socket.create_connection(service.address))
-            client.sendall(half_sent() + b"Connection: close\r\n\r\n")
-        answer = service.get("/healthz")
-    report(f"20 clients that keep their end open: the next was answered after {answer.seconds:.2f} s")
-    assert answer.status == 200
-    # gunicorn by itself waits two seconds for each.
-    assert answer.seconds < 10

@@ -43,7 +43,7 @@ def test_a_setting_says_what_it_means_and_its_default_can_be_read(field):
         ("BIND", "0.0.0.0:80", "0.0.0.0:80"),
         ("METRICS_BIND", "10.0.0.1:9100", "10.0.0.1:9100"),
         ("WEB_CONCURRENCY", "0", 0),
-        ("WEB_CONCURRENCY", "256", 256),
+        ("WEB_CONCURRENCY", "1", 1),
         ("RATE_LIMIT", "10 per second", parse("10/second")),
         ("RATE_LIMIT", "100/hour", parse("100/hour")),
         ("AUTH_FAILURE_LIMIT", "1 per day", parse("1/day")),
@@ -76,7 +76,7 @@ def test_a_setting_is_read(name, text, value):
             ("CORS_ORIGINS", text)
             for text in ("*", "example.com", "https://a.example/", "https://a/b", "ftp://a", "null")
         ),
-        *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x")),
+        *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x", "mongodb://x")),
         *(("UNKNOWN_PARAMETERS", text) for text in ("Ignore", "allow", "true")),
         *(("LOG_LEVEL", text) for text in ("LOUD", "CRITICAL!", "20", "trace")),
     ],
@@ -90,6 +90,18 @@ def test_a_setting_that_cannot_be_used_is_named(name, text):
 def test_a_uri_that_names_no_server_is_named(uri):
     with pytest.raises(ConfigError, match=r"^MONGODB_URI\b"):
         connect(uri)
+
+
+def test_several_workers_need_a_redis():
+    redis = {"RATELIMIT_STORAGE_URI": "redis://localhost"}
+    assert READ({"WEB_CONCURRENCY": "256", **redis}).workers == 256
+    with pytest.raises(ConfigError, match="WEB_CONCURRENCY=256 needs RATELIMIT_STORAGE_URI"):
+        READ({"WEB_CONCURRENCY": "256"})
+
+
+def test_unless_set_there_is_one_worker_or_with_a_redis_two_at_the_least():
+    assert READ({}).workers == 1
+    assert READ({"RATELIMIT_STORAGE_URI": "redis://localhost"}).workers >= 2
 
 
 def test_other_variables_are_left_alone():
@@ -108,7 +120,7 @@ def test_the_message_about_a_uri_does_not_hold_its_password(name):
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["a b", "a/b", "a.b", "x" * 57, "$x"])
+@pytest.mark.parametrize("text", ["a b", "a/b", "a.b", "x" * 64, "$x"])
 def test_a_database_name_that_mongodb_does_not_take_is_refused(text):
     with pytest.raises(ConfigError, match="MONGODB_DATABASE"):
         READ({"MONGODB_DATABASE": text})
