@@ -36,7 +36,7 @@ control_socket_disable = True
 # gunicorn's log goes where the service's goes, by `on_starting`. With `logconfig_dict` it would also make up a line for
 # each request, which the service does itself.
 errorlog = os.devnull
-loglevel = "warning"
+loglevel = "error"
 
 # Requests leave few cycles behind, and looking for them each time that 700 objects were made takes 3 % of the time.
 GC_THRESHOLD = 5_000

@@ -1,47 +1,35 @@
 """The floor: a bare WSGI callable, under the gunicorn of the service, that asks MongoDB once and sends a ready body.
 
-It asks for the documents that an answer is about; with --text for the text that the service keeps of them, and with
---no-store for nothing. The file that ANSWERS names says what to ask, and to send, for each request.
+It asks for the documents that an answer is about, or for the text that the service keeps of them, or for nothing. The
+file that ANSWERS names says what to ask, and to send, for each request.
 """
 
 import os
 import pickle
-import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient
-from pymongo.database import Database
 
 from app.config import API, Config
 from bench.rows import Query
-from scripts.server import Server
 
 HEALTH = f"{API}/healthz"
 # What tells one request from another: its target, its mask, and what it holds already.
 RequestKey = tuple[str, str | None, str | None]
 
 
-class Floor(Server):
-    """The service's own gunicorn, with another application."""
-
-    def load(self) -> Any:
-        """Return the application."""
-        with open(os.environ["ANSWERS"], "rb") as file:
-            answers: dict[RequestKey, tuple[Query, Query, bytes]] = pickle.load(file)
-        store = None
-        if "--no-store" not in sys.argv:
-            client = MongoClient[RawBSONDocument](self._config.mongodb_uri, document_class=RawBSONDocument)
-            store = client[self._config.mongodb_database]
-        asked = {key: (text if "--text" in sys.argv else query, body) for key, (query, text, body) in answers.items()}
-        return application(asked, store)
-
-
-def application(
-    answers: dict[RequestKey, tuple[Query, bytes]], store: Database[RawBSONDocument] | None
-) -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
-    """Return the WSGI application; without a store it only sends."""
+def application(what: str) -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
+    """Return the WSGI application, which asks for "documents", "text" or "nothing"."""
+    with open(os.environ["ANSWERS"], "rb") as file:
+        ready: dict[RequestKey, tuple[Query, Query, bytes]] = pickle.load(file)
+    answers = {key: (text if what == "text" else query, body) for key, (query, text, body) in ready.items()}
+    store = None
+    if what != "nothing":
+        config = Config.from_environment()
+        client = MongoClient[RawBSONDocument](config.mongodb_uri, document_class=RawBSONDocument)
+        store = client[config.mongodb_database]
 
     def floor(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         get = environ.get
@@ -62,7 +50,3 @@ def application(
         return (body,)
 
     return floor
-
-
-if __name__ == "__main__":
-    Floor(Config.from_environment(), None, []).run()

@@ -9,6 +9,9 @@ import orjson
 
 from app.config import API
 from app.store import Document
+from app.store.drivers import BLOCK, COUNT
+from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
+from app.store.trips import PARTS
 from bench import fleet
 from schemas.derive import fields_of
 from schemas.driver import Driver
@@ -25,10 +28,9 @@ DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
 SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
 DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
 MASKED = {"_id": 0, "trip_id": 1, "distance_miles": 1}
-DAY = {"_id": 0, "driver_id": 1, "date": 1, "summary": 1}
-JSON = {"_id": 0, "json": 1}
-SUMMARY_JSON = {**JSON, "driver_id": 1, "version": 1}
-FRAGMENTS = ("summary", "focus_area", "trail_path", "events")
+FRAGMENTS = ("summary", *PARTS)
+# The document of the count, and three of drivers: a new block is half full.
+MAX_BLOCKS = 4
 
 
 class Query(NamedTuple):
@@ -64,43 +66,54 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "detail": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, DETAIL, limit=1),
     "detail, masked": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, MASKED, limit=1),
     "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
-    "daily": lambda drivers, date, **_: Query(
-        "driver_days", {"fleet": FLEET, "driver_id": {"$in": drivers}, "date": date}, DAY, limit=AGGREGATED
-    ),
-    "weekly": lambda drivers, dates, **_: Query(
-        "driver_days",
-        {"fleet": FLEET, "driver_id": {"$in": drivers}, "date": {"$in": dates}},
-        DAY,
-        limit=AGGREGATED * DAYS_A_WEEK,
-    ),
+    "daily": lambda drivers, date, **_: _days(drivers, [date]),
+    "weekly": lambda drivers, dates, **_: _days(drivers, dates),
     "healthz": lambda **_: Query(None, {}),
 }
-# The service's own main query, of a read model. It may make another one, for a count or for the drivers' profiles.
+# The service's own query of read models; of the three for a driver's trips, the one that reads them.
 TEXT_QUERIES: dict[str, Callable[..., Query]] = {
-    "drivers": lambda first, **_: Query(
-        "driver_profiles", {"fleet": FLEET, "driver_id": {"$gte": first}}, JSON, [("driver_id", 1)], PAGE
+    "drivers": lambda skip, **_: Query(
+        "fleet_drivers",
+        {"fleet": FLEET, "$or": [{"position": COUNT}, {"position": {"$gt": skip - BLOCK, "$lt": skip + PAGE}}]},
+        {"_id": 0, "position": 1, "version": 1, "driver_count": 1, "drivers": 1},
+        [("position", 1)],
+        MAX_BLOCKS,
     ),
     "trips": lambda driver, date, days, **_: Query(
-        "driver_days",
-        {"fleet": FLEET, "driver_id": driver, "date": {"$gte": date}},
-        {"_id": 0, "trips": 1, "trip_ends": 1},
-        [("date", 1)],
+        "driver_periods",
+        {"fleet": FLEET, "driver_id": driver, "period": DAY.name, "start_date": {"$gte": date}},
+        {"_id": 0, "start_date": 1, "trips": 1},
+        [("start_date", 1)],
         days,
     ),
     "detail": lambda trip, **_: _detail(trip, *FRAGMENTS),
     "detail, masked": lambda trip, **_: _detail(trip, "summary"),
     "detail, unchanged": lambda trip, **_: _detail(trip),
-    "daily": lambda drivers, date, **_: Query(
-        "driver_days", {"fleet": FLEET, "driver_id": {"$in": drivers}, "date": date}, SUMMARY_JSON, limit=AGGREGATED
-    ),
-    "weekly": lambda drivers, date, **_: Query(
-        "driver_periods",
-        {"fleet": FLEET, "driver_id": {"$in": drivers}, "period": "week", "start_date": date},
-        SUMMARY_JSON,
-        limit=AGGREGATED,
-    ),
+    "daily": lambda drivers, date, **_: _periods(drivers, DAY.name, date),
+    "weekly": lambda drivers, date, **_: _periods(drivers, WEEK.name, date),
     "healthz": lambda **_: Query(None, {}),
 }
+
+
+def _days(drivers: list[str], dates: list[str]) -> Query:
+    match = {"fleet": FLEET, "period": DAY.name, "driver_id": {"$in": drivers}, "start_date": {"$in": dates}}
+    return Query(
+        "driver_periods",
+        match,
+        {"_id": 0, "driver_id": 1, "start_date": 1, "summary": 1},
+        limit=AGGREGATED * len(dates),
+    )
+
+
+def _periods(drivers: list[str], period: str, date: str) -> Query:
+    match = {
+        "fleet": FLEET,
+        "period": {"$in": [PROFILE, period]},
+        "driver_id": {"$in": drivers},
+        "start_date": {"$in": [ANY_DATE, date]},
+    }
+    wanted = {"_id": 0, "period": 1, "driver_id": 1, "version": 1, "json": 1}
+    return Query("driver_periods", match, wanted, limit=2 * AGGREGATED)
 
 
 def _detail(trip: str, *fragments: str) -> Query:
@@ -127,7 +140,8 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
     if row == "drivers":
         pages = max(1, shape.drivers // PAGE)
         return [
-            request_of("/drivers", {"limit": PAGE, "page": page + 1}, first=ids[page * PAGE]) for page in range(pages)
+            request_of("/drivers", {"limit": PAGE, "page": page + 1}, skip=page * PAGE, first=ids[page * PAGE])
+            for page in range(pages)
         ]
     if row == "trips":
         date = base - datetime.timedelta(shape.days)

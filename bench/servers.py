@@ -18,7 +18,6 @@ from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from scripts.embedded import REPLICA_SET_OPTIONS, find_mongod, make_primary
-from scripts.server import THREADS
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "bench"
@@ -166,8 +165,6 @@ def environment(mongod_port: int, checkout: Path = ROOT) -> dict[str, str]:
         "RATELIMIT_STORAGE_URI": f"redis://{HOST}:{REDIS_PORT}",
         "RATE_LIMIT": RATE_LIMIT,
         "WEB_CONCURRENCY": str(WORKERS),
-        # A worker that is replaced takes its processor time with it.
-        "MAX_REQUESTS": "0",
         "PYTHONPATH": str(checkout),
         "DATA_DIR": str(DATA),
     }
@@ -196,8 +193,14 @@ def redis_server() -> Iterator[Server]:
         yield server
 
 
+def _floor(what: str) -> list[str | Path]:
+    # In this folder gunicorn finds the settings of the service.
+    return [Path(sys.executable).with_name("gunicorn"), f"bench.floor:application('{what}')"]
+
+
 def _gunicorn(python: Path, application: str) -> list[str | Path]:
-    options = ["--workers", str(WORKERS), "--threads", str(THREADS), "--worker-class", "gthread", "--reuse-port"]
+    # The same as the service's.
+    options = ["--workers", str(WORKERS), "--threads", "4", "--worker-class", "gthread", "--reuse-port"]
     options += ["--keep-alive", "75", "--no-control-socket", "--chdir", str(BENCH / "peers")]
     return [python / "bin" / "gunicorn", *options, application]
 
@@ -205,9 +208,9 @@ def _gunicorn(python: Path, application: str) -> list[str | Path]:
 # Everyone's command, and what tells that it is up; BIND and the settings come in the environment.
 COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "service": (command("serve"), PING),
-    "floor": ([sys.executable, "-m", "bench.floor"], PING),
-    "text floor": ([sys.executable, "-m", "bench.floor", "--text"], PING),
-    "hello": ([sys.executable, "-m", "bench.floor", "--no-store"], PING),
+    "floor": (_floor("documents"), PING),
+    "text floor": (_floor("text"), PING),
+    "hello": (_floor("nothing"), PING),
     "naive": (_gunicorn(PEERS, "naive:app"), PING),
     "fastapi": ([PEERS / "bin" / "python", BENCH / "peers" / "fast.py"], PING),
     "eve": (_gunicorn(EVE, "eve_app:app"), "/ping"),

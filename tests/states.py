@@ -13,7 +13,7 @@ from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.materialize.drivers import write_drivers
-from scripts.materialize.fleets import lock
+from scripts.materialize.fleet_drivers import lock
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.materialize.verify import verify_fleet
 

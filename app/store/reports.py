@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from gridfs import GridFSBucket
+
 from app.store import Document, InvalidDocument, Store
 from schemas.derive import fields_of, fits
 from schemas.stored import StoredReport
@@ -28,12 +30,8 @@ def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
 def read_file(store: Store, file: Document) -> Iterator[bytes]:
     """Yield the content of a report's file (schema StoredFile), one chunk of GridFS at a time.
 
-    pymongo's own reader asks for 16 MB at once, of each file that is being read. Index: (files_id, n).
+    pymongo reads up to 16 MB ahead. Index: (files_id, n). Raises pymongo's errors, CorruptGridFile among them.
     """
-    read = number = 0
-    while read < file["bytes"]:
-        chunk = store.db[f"{BUCKET}.chunks"].find_one({"files_id": file["file_id"], "n": number}, {"_id": 0, "data": 1})
-        if chunk is None:
-            raise LookupError(f"Chunk {number} of the report's file {file['file_id']} is missing.")
-        yield bytes(chunk["data"])
-        read, number = read + len(chunk["data"]), number + 1
+    stream = GridFSBucket(store.db, BUCKET).open_download_stream(file["file_id"])
+    while chunk := stream.readchunk():
+        yield chunk

@@ -5,13 +5,10 @@ from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Page
-from scripts.imports import load_drivers, load_trips
 
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
-from scripts.keys import issue_key
 from tests.factories import days_ago, make_driver, make_trip
 from tests.served import serving
+from tests.stores import issue_key, load
 
 pytestmark = pytest.mark.clients
 
@@ -20,8 +17,8 @@ pytestmark = pytest.mark.clients
 def live(tmp_path_factory, mongod_uri):
     """The address of a running service, and a key of a fleet with two drivers and a trip."""
     with serving(mongod_uri, tmp_path_factory.mktemp("browser"), "browser") as (served, db):
-        load_drivers(db, "f1", [Driver().load(make_driver(f"d{number}", first_name="Ada")) for number in (1, 2)])
-        load_trips(db, "f1", [ImportedTrip().load(make_trip(days_ago(8), trip_id="t1"))])
+        drivers = [make_driver(f"d{number}", first_name="Ada") for number in (1, 2)]
+        load(db, make_trip(days_ago(8), trip_id="t1"), drivers=drivers)
         yield f"http://{served.bind}/api/v1", issue_key(db, "f1")
 
 

@@ -14,18 +14,15 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 from pymongo.database import Database
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 
 from app import openapi_document
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
+from app.store import Store
 from scripts.demo_fleet import make_drivers
-from scripts.keys import issue_key
 from scripts.reports import build_report, due_date
 from scripts.store import prepare
 from tests.factories import make_event, make_event_summary, make_trip
 from tests.served import Served
+from tests.stores import issue_key, load
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"
@@ -50,12 +47,11 @@ def fleet(mongod_uri) -> Iterator[Database]:
     """
     with MongoClient(mongod_uri) as client:
         db = client["clients"]
-        prepare(db)
+        prepare(Store.of(db))
         today = datetime.datetime.now(datetime.UTC).date()
-        load_drivers(db, "demo", [Driver().load(driver) for driver in make_drivers(today)])
-        load_trips(db, "demo", [ImportedTrip().load(_trip(number, today)) for number in range(1, TRIPS + 1)])
-        with writing(db, "demo") as writer:
-            build_report(db, "demo", due_date(), writer)
+        trips = [_trip(number, today) for number in range(1, TRIPS + 1)]
+        load(db, *trips, drivers=make_drivers(today), fleet="demo")
+        build_report(Store.of(db), "demo", due_date())
         yield db
         client.drop_database("clients")
 

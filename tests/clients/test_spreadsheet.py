@@ -6,7 +6,6 @@ import subprocess
 from xml.etree import ElementTree
 
 import pytest
-from scripts.derive import writing
 
 from app.store.reports import read_file
 from schemas.report import HEADER, row
@@ -86,7 +85,7 @@ def expected(value):
     return SHOWN.get(value, value or "")
 
 
-def test_it_shows_every_cell_and_runs_none(db, load, opened):
+def test_it_shows_every_cell_and_runs_none(store, load, opened):
     events = make_event_summary(phone_use_count=3, hard_brake_count=7, overspeeding_time_seconds=0.1)
     load(
         *(
@@ -95,10 +94,10 @@ def test_it_shows_every_cell_and_runs_none(db, load, opened):
         ),
         drivers=[make_driver(f"d{n}", alias=name, last_name=name) for n, name in enumerate(NAMES)],
     )
-    with writing(db, "f1") as writer:
-        report = build_report(db, "f1", DATE, writer)
-    found = opened(b"".join(read_file(db, report["csv"])))
-    due = [row(*one) for rows in Gathering(db, "f1", DATE).rows() for one in rows]
+    report = build_report(store, "f1", DATE)
+    found = opened(b"".join(read_file(store, report["csv"])))
+    with store.snapshot() as session:
+        due = [row(*one) for rows in Gathering(store, session, "f1", DATE).rows() for one in rows]
     assert found[0] == list(HEADER)
     dates = [number for number, name in enumerate(HEADER) if name.endswith("_date")]
     for shown, values in zip(found[1:], due, strict=True):

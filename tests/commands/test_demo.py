@@ -6,23 +6,26 @@ import pytest
 import time_machine
 from pymongo import MongoClient
 
+from app.store import Store
 from scripts import demo
 from scripts.demo_fleet import FLEET
 from scripts.keys import issue_key
+from scripts.materialize.verify import verify_fleet
 from scripts.store import prepare
-from tests.factories import make_driver, make_trip
+from tests.factories import epoch_ms, make_driver, make_trip
+from tests.stores import everything
 
 
 def load_at(db, now):
     with time_machine.travel(now, tick=False):
-        demo.load(db)
+        demo.load(Store.of(db))
 
 
 @pytest.fixture(scope="module")
 def loaded(mongod_uri):
     """A database with the fleet in it, which tests only load again."""
     with MongoClient(mongod_uri) as client:
-        prepare(client["demo"])
+        prepare(Store.of(client["demo"]))
         load_at(client["demo"], "2026-03-18T12:00:00Z")
         yield client["demo"]
         client.drop_database("demo")
@@ -35,29 +38,29 @@ def test_it_holds_every_case_that_the_contract_knows(loaded):
     assert [driver for driver in drivers if loaded.trips.count_documents({"driver_id": driver["driver_id"]}) == 0]
     assert set(loaded.trips.distinct("events.event_type")) == {1, 2, 7, 9}
     assert set(loaded.trips.distinct("insurance_period")) == {None, 1, 2, 3}
-    assert set(loaded.daily_summaries.distinct("summary.fm_grade")) == {"excellent", "good", "fair", "poor"}
+    assert set(loaded.driver_periods.distinct("summary.fm_grade")) == {"excellent", "good", "fair", "poor"}
 
 
 def test_loading_it_again_changes_nothing(loaded):
-    before = sorted(map(str, loaded.trips.find({}, {"_id": 0})))
+    before = everything(loaded)
     load_at(loaded, "2026-03-18T12:00:00Z")
-    assert sorted(map(str, loaded.trips.find({}, {"_id": 0}))) == before
+    assert everything(loaded) == before
 
 
 def test_loading_it_on_another_day_moves_it_there_without_leftovers(loaded):
     load_at(loaded, "2026-05-01T12:00:00Z")
     earliest = str(datetime.date(2026, 5, 1) - datetime.timedelta(weeks=8))
-    days = {(trip["day"]["driver_id"], trip["day"]["date"]) for trip in loaded.trips.find({}, {"day": 1})}
-    summaries = {(doc["day"]["driver_id"], doc["day"]["date"]) for doc in loaded.daily_summaries.find()}
-    assert days == summaries
-    assert earliest <= min(date for _, date in days) <= max(date for _, date in days) <= "2026-05-01"
+    dates = loaded.driver_periods.distinct("start_date", {"period": "day"})
+    assert earliest <= min(dates) <= max(dates) <= "2026-05-01"
+    assert loaded.trips.count_documents({"trip_start_time": {"$lt": epoch_ms(f"{earliest}T00:00")}}) == 0
+    assert [found for _, found in verify_fleet(Store.of(loaded), FLEET) if found] == []
 
 
 @pytest.fixture
 def short(db, load):
     """A store in which the fleet's last trip is of 2026-03-18."""
     load(make_trip("2026-03-18T08:00"), fleet=FLEET)
-    return db
+    return Store.of(db)
 
 
 @pytest.mark.parametrize(("now", "due"), [("2026-03-19", False), ("2026-04-15", False), ("2026-04-16", True)])
@@ -72,13 +75,13 @@ def test_one_that_was_not_loaded_to_its_end_is_loaded_again(short):
     assert demo._is_due(short)
 
 
-def test_an_empty_store_gets_it(db):
-    assert demo._is_due(db)
+def test_an_empty_store_gets_it(store):
+    assert demo._is_due(store)
 
 
-def test_a_store_that_holds_another_fleet_does_not(db, load):
+def test_a_store_that_holds_another_fleet_does_not(store, load):
     load(drivers=[make_driver()], fleet="mine")
-    assert not demo._is_due(db)
+    assert not demo._is_due(store)
 
 
 def test_the_command_says_what_to_do_next(command):

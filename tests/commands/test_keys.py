@@ -7,11 +7,12 @@ import string
 import pytest
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
-from scripts.imports import load_drivers
 
-from app.store.keys import digest, get_key
+from app.store import Store, keys
+from app.store.keys import digest
 from tests.conftest import Service
 from tests.factories import make_driver
+from tests.stores import load
 
 DAY_MS = 86_400_000
 FORM = re.compile(r"da_[0-9A-Za-z]{36}")
@@ -22,6 +23,10 @@ def checksum(body):
     alphabet = string.digits + string.ascii_uppercase + string.ascii_lowercase
     number = binascii.crc32(body.encode())
     return "".join(alphabet[number // 62**power % 62] for power in reversed(range(6)))
+
+
+def get_key(db, key):
+    return keys.get_key(Store.of(db), key)
 
 
 @pytest.fixture
@@ -66,8 +71,8 @@ def test_a_key_lets_in_to_its_fleet(issue, mongod):
 
 
 def test_a_fleet_may_hold_several_live_keys(issue, mongod, rows):
-    keys = [issue() for _ in range(3)]
-    assert [get_key(mongod, key).key_id for key in keys] == [row[0] for row in rows()]
+    issued = [issue() for _ in range(3)]
+    assert [get_key(mongod, key).key_id for key in issued] == [row[0] for row in rows()]
     assert [row[1] for row in rows()] == ["live"] * 3
 
 
@@ -104,10 +109,10 @@ def test_list_holds_no_key(issue, command):
 
 
 def test_a_key_that_is_revoked_lets_nobody_in_and_leaves_the_others(issue, mongod, rows, command):
-    keys = [issue(), issue()]
+    issued = [issue(), issue()]
     result = command("keys", "revoke", rows()[0][0])
     assert (result.exit_code, result.stdout) == (0, "")
-    assert [get_key(mongod, key) is not None for key in keys] == [False, True]
+    assert [get_key(mongod, key) is not None for key in issued] == [False, True]
     assert [row[1] for row in rows()] == ["revoked", "live"]
 
 
@@ -192,13 +197,13 @@ def links(service, key):
 
 
 def test_a_dump_of_every_database_holds_no_key_and_no_link(issue, command, profiled):
-    load_drivers(profiled, "f1", [make_driver()])
+    load(profiled, drivers=[make_driver()])
     command("reports", "build", "--fleet", "f1", "--report-date", "2026-11-16")
-    keys = [issue(), issue("f1", "--expires-in-days", "30")]
+    issued = [issue(), issue("f1", "--expires-in-days", "30")]
     service = Service(profiled)
-    secrets = [secret for key in keys for secret in (key, *links(service, key))]
+    secrets = [secret for key in issued for secret in (key, *links(service, key))]
     raw = dump(profiled.client)
-    assert all(part in raw for part in (b"keysExamined", digest(keys[0]).encode()))
+    assert all(part in raw for part in (b"keysExamined", digest(issued[0]).encode()))
     assert [part for key in secrets for part in (key, key[3:33], key[3:15], key[-18:]) if part.encode() in raw] == []
 
 

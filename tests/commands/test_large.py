@@ -7,13 +7,10 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from scripts.derive import writing
-from scripts.imports import load_drivers
 
-from schemas.driver import Driver
-from scripts.keys import issue_key
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.served import COMMAND, serving
+from tests.stores import issue_key, load
 
 pytestmark = pytest.mark.large
 
@@ -57,7 +54,8 @@ def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mong
         print(f"\n{TRIPS} trips: {resident_mb} MB resident, {TRIPS / cpu:.0f} a second of its own processor time")
     assert resident_mb < MAX_RESIDENT_MB
     assert mongod.trips.count_documents({"fleet": "f1"}) == TRIPS
-    assert mongod.daily_summaries.count_documents({"fleet": "f1", "summary.trip_count": A_DAY}) == TRIPS // A_DAY
+    days = {"fleet": "f1", "period": "day", "trip_count": A_DAY}
+    assert mongod.driver_periods.count_documents(days) == TRIPS // A_DAY
 
 
 def fill(db):
@@ -67,11 +65,10 @@ def fill(db):
     for first in range(0, REPORT_DRIVERS, 5_000):
         ids = [f"d{number:06}" for number in range(first, first + 5_000)]
         names = {name: f"{name} of forty characters or so, all told" for name in ("first_name", "last_name", "alias")}
-        with writing(db, "f1"):
-            load_drivers(db, "f1", [Driver().load(make_driver(driver_id, **names)) for driver_id in ids])
-        days = [{"driver_id": driver_id, "date": "2026-01-05"} for driver_id in ids]
-        documents = [{"fleet": "f1", "day": day, "summary": summary} for day in days]
-        db.daily_summaries.insert_many(documents, bypass_document_validation=True)
+        load(db, drivers=[make_driver(driver_id, **names) for driver_id in ids])
+        day = {"fleet": "f1", "period": "day", "start_date": "2026-01-05", "summary": summary}
+        days = [{**day, "driver_id": driver_id} for driver_id in ids]
+        db.driver_periods.insert_many(days, bypass_document_validation=True)
 
 
 def resident_mb(pid):

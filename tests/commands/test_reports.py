@@ -2,25 +2,26 @@
 
 import csv
 import datetime
+import functools
 import io
 import itertools
 import json
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 import pytest
 import time_machine
-from pymongo import MongoClient
 
+from app.store import Store
 from app.store.reports import read_file
-from app.store.summaries import find_weekly
 from schemas.report import HEADER
 from scripts import report_figures, reports
 from scripts.report_figures import Gathering
-from tests.commands.test_import_killed import Stop, StopAt
 from tests.factories import make_driver, make_event_summary, make_trip
+from tests.stopping import Stop, open_store_until
 
 DATE = "2026-03-16"
+WEEK = {"period": "week", "start_date": "2026-03-09"}
 WORDS = ("--fleet", "f1", "--report-date", DATE)
 HOSTILE = (
     "=1+1",
@@ -76,7 +77,7 @@ def load(command, write_lines):
 def content(db):
     """Return the CSV file of a report that is there."""
     file = db.reports.find_one({"fleet": "f1", "report_date": DATE})["csv"]
-    found = b"".join(read_file(db, file))
+    found = b"".join(read_file(Store.of(db), file))
     assert len(found) == file["bytes"]
     return found
 
@@ -99,7 +100,7 @@ def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(comma
     load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
     assert command("reports", "build", *WORDS).stdout == f"f1: report of {DATE} built, 8 drivers\n"
     found = rows(mongod)
-    weeks = find_weekly(mongod, "f1", [f"d{n}" for n in range(7)], "2026-03-09")
+    weeks = {week["driver_id"]: json.loads(week["json"]) for week in mongod.driver_periods.find(WEEK)}
     assert [row["driver_id"] for row in found] == [*(f"d{n}" for n in range(7)), "idle"]
     for row in found[:-1]:
         week = weeks[row["driver_id"]]
@@ -186,7 +187,7 @@ def test_numbers_lose_nothing(command, mongod, load, number):
     load(make_trip("2026-03-10T08:00", highway_miles=number, distance_miles=number))
     command("reports", "build", *WORDS)
     (row,) = rows(mongod)
-    stored = mongod.daily_summaries.find_one({})["summary"]
+    stored = mongod.driver_periods.find_one({"period": "day"})["summary"]
     for name in ("highway_miles", "distance_miles"):
         assert json.loads(row[name]) == stored[name]
 
@@ -274,9 +275,16 @@ def test_what_cannot_be_built_is_told_in_one_line(command, words, said):
     assert said in result.stderr.splitlines()[-1]
 
 
-def test_what_the_page_tells_is_what_the_rows_add_up_to(mongod, load):
+@pytest.fixture
+def gathering(mongod, load):
+    """What a report on that fleet and an idle driver gathers."""
     load(*busy_fleet(), drivers=[make_driver("idle")])
-    gathering = Gathering(mongod, "f1", DATE)
+    store = Store.of(mongod)
+    with store.snapshot() as session:
+        yield Gathering(store, session, "f1", DATE)
+
+
+def test_what_the_page_tells_is_what_the_rows_add_up_to(gathering):
     found = [row for rows in gathering.rows() for row in rows]
     figures, drove = gathering.figures, [row.summary for row in found if row.summary]
     assert (figures.drivers, figures.drove) == (8, len(drove))
@@ -289,9 +297,7 @@ def test_what_the_page_tells_is_what_the_rows_add_up_to(mongod, load):
     assert [row.driver for row in figures.first] == [row.driver for row in found]
 
 
-def test_days_and_the_week_before_are_those_of_the_fleet(mongod, load):
-    load(*busy_fleet())
-    gathering = Gathering(mongod, "f1", DATE)
+def test_days_and_the_week_before_are_those_of_the_fleet(gathering):
     list(gathering.rows())
     trips = [(trip, datetime.date(2026, 3, int(trip["trip_id"].split()[0]))) for trip in busy_fleet()]
     for number, date in enumerate(gathering.figures.dates):
@@ -311,12 +317,8 @@ def build_until(command, mongod, mongod_uri, monkeypatch):
     """Build the report with so many operations at the most; return whether it was stopped."""
 
     def build_until(operations):
-        @contextmanager
-        def open_store():
-            with MongoClient(mongod_uri, event_listeners=[StopAt(operations)]) as client:
-                yield client[mongod.name]
-
-        monkeypatch.setattr(reports, "open_store", open_store)
+        opened = functools.partial(open_store_until, mongod_uri, mongod.name, operations)
+        monkeypatch.setattr(reports, "open_store", opened)
         with suppress(Stop):
             assert command("reports", "build", *WORDS).exit_code == 0
             return False
@@ -335,6 +337,8 @@ def test_a_report_stopped_before_any_operation_is_not_there_and_leaves_nothing_o
         assert report is None or used_ids(mongod) <= file_ids(mongod)
         operations += 1
     assert operations > 10
+    with time_machine.travel(datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2), tick=False):
+        assert not build_until(-1)
     left = {file["_id"] for file in mongod["report_files.files"].find({"metadata.left_at": {"$exists": True}})}
     assert file_ids(mongod) == used_ids(mongod) | left
     assert len(rows(mongod)) == 7
@@ -347,10 +351,3 @@ def test_a_stop_while_a_report_is_built_anew_leaves_the_one_that_is_there(build_
     while build_until(operations):
         assert content(mongod) == first
         operations += 1
-
-
-def test_a_report_is_built_of_a_fleet_in_which_nothing_is_stale(mongod, load, command):
-    load(*busy_fleet())
-    mongod.daily_summaries.update_many({}, {"$set": {"stale": True, "summary.trip_count": 99}})
-    command("reports", "build", *WORDS)
-    assert {row["trip_count"] for row in rows(mongod)} <= {"4", "5"}

@@ -18,8 +18,7 @@ from app.store.reports import BUCKET
 from scripts.cli import cli
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
-from tests.resilience.processes import Mongod
-from tests.served import until
+from tests.resilience.processes import Primary
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
 
@@ -32,7 +31,7 @@ COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
 
 
-class Secured(Mongod):
+class Secured(Primary):
     """A `mongod` that asks who one is, and whose administrator is root."""
 
     def __init__(self, folder):
@@ -40,7 +39,7 @@ class Secured(Mongod):
         key = folder / "key"
         key.write_text("c2VjcmV0")
         key.chmod(0o600)
-        super().__init__(folder, "--auth", "--replSet", "rs0", "--keyFile", key)
+        super().__init__(folder, "--auth", "--keyFile", key)
 
     def uri_of(self, user):
         return f"mongodb://{user}:{user}@{self.address}/?directConnection=true"
@@ -71,8 +70,6 @@ def server(request, tmp_path_factory):
     with Secured(tmp_path_factory.mktemp("secured")) as server:
         # Whoever comes first, from the same machine, makes the first user.
         with MongoClient(server.uri) as client:
-            client.admin.command("replSetInitiate", {"_id": "rs0", "members": [{"_id": 0, "host": server.address}]})
-            until(lambda: server.is_primary)
             client.admin.command("createUser", "root", pwd="root", roles=["root"])
         request.param(server)
         yield server
@@ -165,7 +162,7 @@ def test_who_serves_and_who_backs_up_cannot_write_in_any_way(connect, user, name
 def test_the_service_reads_no_sources(connect):
     db = connect("service")
     read = {name: db[name].find_one for name in COLLECTIONS}
-    assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.chunks"}
+    assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks"}
 
 
 def test_who_backs_up_takes_all_and_who_imports_restores_it(run, server, connect, tmp_path):

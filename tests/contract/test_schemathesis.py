@@ -8,15 +8,12 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
-from scripts.keys import issue_key
+from app.store import Store
 from scripts.reports import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
 from tests.served import serving
+from tests.stores import issue_key, load
 
 pytestmark = pytest.mark.large
 
@@ -47,10 +44,8 @@ def live(tmp_path_factory, mongod_uri):
     folder = tmp_path_factory.mktemp("live")
     settings = {**limits, "LOG_LEVEL": "ERROR", "REPORT_LINK_MINUTES": "60"}
     with serving(mongod_uri, folder, "contract", **settings) as (served, db):
-        load_drivers(db, "f1", [Driver().load(driver) for driver in DRIVERS])
-        load_trips(db, "f1", [ImportedTrip().load(trip) for trip in TRIPS])
-        with writing(db, "f1") as writer:
-            build_report(db, "f1", REPORT_DATE, writer)
+        load(db, *TRIPS, drivers=DRIVERS)
+        build_report(Store.of(db), "f1", REPORT_DATE)
         key = issue_key(db, "f1")
         link = served.get(f"/report?report_time={REPORT_DATE}T00:00:00", key)[1]["report_link"]
         yield served, key, link.rpartition("/")[2]

@@ -7,7 +7,7 @@ import pytest
 
 from tests.resilience.fleet import load_fleet, right_answers
 from tests.resilience.load import Ask
-from tests.resilience.processes import Mongod, Service
+from tests.resilience.processes import Mongod, Primary, Service
 
 HERE = Path(__file__).parent
 LINES = pytest.StashKey[list[str]]()
@@ -51,7 +51,7 @@ class Store(NamedTuple):
 def store(tmp_path_factory, redis_server):
     """A Store of one mongod, which all share: who breaks it mends it."""
     folder = tmp_path_factory.mktemp("store")
-    with Mongod(folder, "--setParameter", "enableTestCommands=1") as server:
+    with Primary(folder, "--setParameter", "enableTestCommands=1") as server:
         key = load_fleet(server.uri, folder)
         with Service(folder, MONGODB_URI=server.uri, RATELIMIT_STORAGE_URI=redis_server.uri) as service:
             right = right_answers(service, key)

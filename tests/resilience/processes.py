@@ -15,7 +15,7 @@ import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.embedded import find_mongod
+from scripts.embedded import REPLICA_SET_OPTIONS, find_mongod, make_primary
 from tests.resilience.load import Client
 from tests.served import COMMAND, until
 
@@ -163,6 +163,21 @@ class Mongod(Process):
     @property
     def is_secondary(self):
         return bool(self.hello().get("secondary"))
+
+
+class Primary(Mongod):
+    """A mongod that is the only member of a replica set, and so has transactions."""
+
+    def __init__(self, folder, *options):
+        super().__init__(folder, *REPLICA_SET_OPTIONS, *options)
+        self.answers = self._is_made_primary
+
+    def _is_made_primary(self):
+        try:
+            with MongoClient(self.uri, timeoutMS=2000) as client:
+                return make_primary(client, self.address)
+        except PyMongoError:
+            return False
 
 
 class ReplicaSet:

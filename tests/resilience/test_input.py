@@ -9,18 +9,15 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from limits import parse
-from scripts.derive import writing
-from scripts.imports import load_drivers, load_trips
 
 from app.config import API
-from schemas.driver import Driver
 from schemas.error import ErrorBody, Problem
-from schemas.trip import ImportedTrip
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, TODAY, issue_key, make_drivers, make_trips
 from tests.resilience.raw import Connection
 from tests.resilience.wsgi import ask
 from tests.served import until
+from tests.stores import load
 
 # What failed is told in the assertion.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
@@ -318,9 +315,7 @@ def timed(app, *request):
 
 @pytest.mark.large
 def test_no_request_fails_in_another_way_than_it_should_or_takes_long(mongod, capfd, report):
-    with writing(mongod, FLEET) as _:
-        load_drivers(mongod, FLEET, [Driver().load(line) for line in make_drivers()])
-        load_trips(mongod, FLEET, [ImportedTrip().load(line) for line in make_trips()])
+    load(mongod, *make_trips(), drivers=make_drivers(), fleet=FLEET)
     no_limit = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("1000000000 per minute"))
     service = InProcess(mongod, log_level="WARNING", **no_limit)
     key, statuses, longest = ("Authorization", f"APIKEY {service.key(FLEET)}"), Counter(), 0.0

@@ -7,7 +7,6 @@ from collections import Counter
 from urllib.parse import quote
 
 import pytest
-from app.store.served import DRIVER
 from flask import request
 from limits import parse
 from pymongo import MongoClient
@@ -151,10 +150,11 @@ def test_no_secret_is_in_the_log_of_the_running_service(store, make_service, rep
     with MongoClient(store.uri) as client:
         db = client[DATABASE]
         key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
-        # Documents that are named like a key, and out of shape: of one a traceback is logged, of one its name.
+        # Invalid documents that are named like a key: of one a traceback is logged, of one its name.
+        day = {"driver_id": key, "period": "day", "start_date": str(MONDAY), "trip_count": "broken"}
         for collection, broken in (
-            ("served_spans", {"driver_id": key, "span": DRIVER, "buckets": "broken"}),
-            ("trips", {"trip_id": key, "trip_end_time": "broken"}),
+            ("driver_periods", day),
+            ("reports", {"report_date": str(MONDAY), "trip_id": key}),
         ):
             db[collection].insert_one({"fleet": fleet, **broken}, bypass_document_validation=True)
     secrets = [key, make_key(), *links(name, key_id, fleet)]
@@ -162,7 +162,7 @@ def test_no_secret_is_in_the_log_of_the_running_service(store, make_service, rep
     with make_service(MONGODB_URI=store.uri, LOG_LEVEL="DEBUG", SECRET_KEY=name, **limits) as service:
         statuses = flood(service.address, [Sending(secrets, seed) for seed in range(CLIENTS)])
         for _ in range(10):
-            for path in (f"/driver/{key}/trips?start_date={MONDAY}", f"/trip/trip_id/{key}"):
+            for path in (f"/driver/{key}/trips?start_date={MONDAY}", f"/report?report_time={MONDAY}T00:00:00"):
                 statuses[service.get(path, key).status] += 1
     log = service.said()
     told = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items(), key=str))

@@ -72,21 +72,25 @@ def go_on(found):
         load.more(MORE)
 
 
-def check(report, what, found, more=""):
-    """Report what came of the loads; none of their requests may have failed."""
+def check(report, what, found, more="", broken_off=0):
+    """Report what came of the loads; none of their requests may have failed, but for so many that broke off."""
     results = [result for load in found for result in load.results]
     report(f"{what}: {told(results)}; slowest answer {slowest(results):.1f} s{more}")
-    assert not failures(results)
+    failed = failures(results)
+    assert failed.pop("IncompleteRead", 0) <= broken_off
+    assert not failed
 
 
-def test_no_request_fails_when_one_of_two_instances_is_killed(pair, proxies, store, report):
+def test_only_responses_that_have_begun_fail_when_one_of_two_instances_is_killed(pair, proxies, store, report):
     with loads(store, *proxies) as found:
         for number in range(KILLS):
             go_on(found)
             pair[number % 2].kill()
             go_on(found)
             pair[number % 2].start()
-    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", found)
+    # gunicorn sends the head of a response, and then its body. Killed in between, it leaves a response that no proxy
+    # can take back.
+    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", found, broken_off=KILLS)
 
 
 def test_no_request_fails_when_instances_are_started_anew_in_turn(pair, proxies, store, report):

@@ -10,19 +10,16 @@ from urllib.parse import quote, urlencode
 import pytest
 from limits import parse
 from pymongo import MongoClient
-from scripts.derive import Day, mark_stale, writing
-from scripts.imports import load_drivers, load_trips
 
 from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.config import API
 from app.links import Links
+from app.store import Store
 from app.store.reports import BUCKET
 from app.views.docs import FILES
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
-from scripts import sharing
 from scripts.reports import build_report
 from scripts.store import prepare
+from tests import stores
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
 from tests.resilience.wsgi import ask
@@ -63,14 +60,11 @@ def trips_of(fleet):
 
 
 def load(db, fleet):
-    """Load a fleet, build its reports, and leave a few days stale, as a killed command would."""
+    """Load a fleet, and build its reports."""
     drivers = [make_driver(name, first_name=f"of {fleet}", alias=f"{fleet} {name}") for name in SHARED + DRIVERS[fleet]]
-    with writing(db, fleet) as writer:
-        load_drivers(db, fleet, [Driver().load(driver) for driver in drivers])
-        load_trips(db, fleet, [ImportedTrip().load(trip) for trip in trips_of(fleet)])
-        for report_date in REPORT_DATES[fleet]:
-            build_report(db, fleet, report_date, writer)
-    mark_stale(db, fleet, {Day(driver_id, DATES[3]) for driver_id in (SHARED[0], DRIVERS[fleet][0])})
+    stores.load(db, *trips_of(fleet), drivers=drivers, fleet=fleet)
+    for report_date in REPORT_DATES[fleet]:
+        build_report(Store.of(db), fleet, report_date)
 
 
 def copy(both, alone, fleet):
@@ -83,13 +77,12 @@ def copy(both, alone, fleet):
 
 
 @pytest.fixture
-def twins(mongod_uri, clock, monkeypatch):
+def twins(mongod_uri, clock):
     """The service on a database of both fleets, and on one of the first alone, with the same key."""
-    monkeypatch.setattr(sharing, "MANY", 5)
     with MongoClient(mongod_uri) as client:
         both, alone = client["both"], client["alone"]
-        prepare(both)
-        prepare(alone)
+        prepare(Store.of(both))
+        prepare(Store.of(alone))
         for fleet in (MINE, THEIRS):
             load(both, fleet)
         service, twin = Service(both, **SETTINGS), Service(alone, **SETTINGS)

@@ -40,6 +40,16 @@ def test_a_command_that_fails_at_an_invalid_source_names_it(command, loaded, col
     assert command("rollups", words, "--fleet", "f2").exit_code == 0
 
 
+def test_an_invalid_source_changes_no_response(service, load):
+    load(make_trip(f"{DATE}T08:00", trip_id="t1"), drivers=[make_driver("d1")])
+    paths = ["/drivers", f"/driver/d1/trips?start_date={DATE}", "/trip/trip_id/t1"]
+    paths += [f"/driver-aggregate/{kind}?start_date={DATE}&driver_id=d1" for kind in ("daily", "weekly")]
+    before = [service.get(path).data for path in paths]
+    service.db.trips.update_one({}, {"$unset": {"trail_path": 1}, "$set": {"distance_miles": "ten"}}, **BYPASS)
+    service.db.drivers.update_one({}, {"$set": {"first_name": 5}}, **BYPASS)
+    assert [service.get(path).data for path in paths] == before
+
+
 def test_an_import_that_meets_an_invalid_driver_names_it(command, loaded, write_lines):
     loaded.drivers.update_one({}, {"$set": {"first_travel_date": 5}}, **BYPASS)
     result = command("import", "--fleet", "f1", "--trips", str(write_lines("t.ndjson", make_trip(f"{DATE}T09:00"))))

@@ -1,0 +1,68 @@
+"""Whatever is written, in whichever order: the read models are those of a rebuild from the sources that are left."""
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.store import SOURCES, Store
+from app.store.drivers import find_page
+from schemas.derive import fields_of
+from schemas.page import DriverPage
+from scripts.materialize import fleets
+from scripts.materialize.rebuild import rebuild_fleet
+from scripts.memory import memory_client
+from tests.factories import make_driver, make_event_summary, make_trip
+from tests.states import FLEET, Batch, differences, state_of, write_batches
+
+# A week that lies in two years, the next one, and the bounds of the calendar.
+DATES = ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-05", "0001-01-01", "9999-12-31"]
+driver_ids, trip_ids = (st.sampled_from([f"{name}{n}" for n in range(6)]) for name in "dt")
+drivers = st.builds(
+    make_driver,
+    driver_ids,
+    alias=st.none() | st.just("A"),
+    first_travel_date=st.none() | st.sampled_from(DATES),
+    last_travel_date=st.none() | st.sampled_from(DATES),
+)
+trips = st.builds(
+    make_trip,
+    st.builds("{}T{:02}:00".format, st.sampled_from(DATES), st.integers(8, 10)),
+    driver_ids,
+    trip_id=trip_ids,
+    tracking_id=st.none() | st.just("k"),
+    distance_miles=st.floats(0, 1e300) | st.sampled_from([0.1, 0.2, 0.3]),
+    event_summary=st.builds(make_event_summary, hard_brake_count=st.integers(0, 2**63 - 1)),
+)
+batches = st.one_of(
+    st.builds(Batch, st.just("drivers"), st.lists(drivers, min_size=1, max_size=4)),
+    st.builds(Batch, st.just("trips"), st.lists(trips, min_size=1, max_size=8)),
+    st.builds(Batch, st.just("deleted"), st.lists(trip_ids, min_size=1, max_size=4)),
+)
+
+
+@settings(deadline=None)
+@given(st.lists(batches, min_size=1, max_size=6))
+def test_read_models_are_those_of_a_rebuild(written):
+    db, rebuilt = memory_client()["written"], memory_client()["rebuilt"]
+    write_batches(Store.of(db), written)
+    for name in SOURCES:
+        rebuilt[name].insert_many(db[name].find({}, {"_id": 0}))
+    list(rebuild_fleet(Store.of(rebuilt), FLEET))
+    assert state_of(db) == state_of(rebuilt)
+    assert differences(db) == differences(rebuilt) == []
+
+
+@settings(deadline=None)
+@given(st.lists(batches, min_size=1, max_size=6))
+def test_pages_hold_every_driver_once(written):
+    store = Store.of(memory_client()["written"])
+    with pytest.MonkeyPatch.context() as small:
+        small.setattr(fleets, "MAX_BLOCK", 2)
+        small.setattr(fleets, "NEW_BLOCK", 1)
+        write_batches(store, written)
+    pages = [find_page(store, FLEET, page=page, limit=2, fields=fields_of(DriverPage)).content for page in range(1, 5)]
+    listed = [driver["driver_id"] for page in pages for driver in orjson.loads(orjson.dumps(page))["drivers"]]
+    assert listed == sorted(profile["driver_id"] for profile in store.driver_profiles.find())
+    assert {page["count"] for page in pages} == {len(listed)}
+    assert differences(store.db) == []
