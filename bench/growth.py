@@ -19,7 +19,6 @@ from bench.servers import DATA, Failed, Server, contestant, exit_on_sigterm, red
 CONNECTIONS = 8
 DRIVERS, DAYS, POINTS = 20, 50, 5
 TRIPS = (1_000, 10_000, 100_000)
-MILLION = 1_000_000
 FLEET_DRIVERS = (100, 1_000, 10_000, 100_000)
 WEEKS = (5, 50, 500)
 WEEK_DAYS = 5
@@ -206,15 +205,12 @@ def import_table(took: Sequence[Sequence[float]]) -> str:
 @click.option("--rounds", default=3, show_default=True, help="Turns of each endpoint and size.")
 @click.option("--seconds", default=2, show_default=True, help="Length of a turn, in seconds.")
 @click.option("--requests", "served", default=50_000, show_default=True, help="Requests over which memory is watched.")
-@click.option("--million", is_flag=True, help="A fleet of a million trips too; loading it takes some minutes.")
 @click.option("--quick", is_flag=True, help="For development: one round of a second, no more than 10,000 of anything.")
 @click.option("--keep-data", is_flag=True, help="Use what was loaded today, even by other code.")
 @click.option("--write/--no-write", default=None, help="Write docs/benchmarks.md; a quick run does not.")
-def main(
-    rounds: int, seconds: int, served: int, million: bool, quick: bool, keep_data: bool, write: bool | None
-) -> None:
+def main(rounds: int, seconds: int, served: int, quick: bool, keep_data: bool, write: bool | None) -> None:
     """Measure what a request costs against the size of what it asks of."""
-    trips, drivers = [*TRIPS, *([MILLION] if million else [])], list(FLEET_DRIVERS)
+    trips, drivers = list(TRIPS), list(FLEET_DRIVERS)
     if quick:
         rounds, seconds, served, trips, drivers = 1, 1, 1_000, trips[:2], drivers[:3]
     notes: list[str] = []
