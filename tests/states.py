@@ -11,6 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
+from app.store.drivers import BY_POSITION, COUNT
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.materialize.drivers import write_drivers
@@ -19,10 +20,7 @@ from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.materialize.verify import verify_fleet
 
 FLEET = "f1"
-# What differs between two stores of the same content: ids, and what depends on the order of the writes.
-IGNORED = {name: {"_id": 0} for name in (*SOURCES, *READ_MODELS)}
-IGNORED["fleets"] |= {"version": 0, "writes": 0, "bookmarks": 0}
-State = dict[str, list[bytes]]
+State = dict[str, list[Any]]
 
 
 class Batch(NamedTuple):
@@ -50,8 +48,11 @@ def batches_of(kind: str, lines: Iterable[Any], size: int) -> list[Batch]:
 
 
 def state_of(db: Database) -> State:
-    """Return what the store holds, collection by collection."""
-    return {name: sorted(map(bson.encode, db[name].find({}, ignored))) for name, ignored in IGNORED.items()}
+    """Return what the store holds: documents without their ids, and the list of drivers however it is divided."""
+    names = [name for name in (*SOURCES, *READ_MODELS) if name != "fleet_drivers"]
+    state = {name: sorted(map(bson.encode, db[name].find({}, {"_id": 0}))) for name in names}
+    blocks = db.fleet_drivers.find({"position": {"$gt": COUNT}}, sort=BY_POSITION)
+    return state | {"fleet_drivers": [row for block in blocks for row in block["drivers"]]}
 
 
 def states_after(db: Database, batches: Iterable[Batch]) -> Iterator[State]:

@@ -36,5 +36,6 @@ def find_page(store: Store, fleet: str, *, page: int, limit: int, wanted: Wanted
     rows = [row for block in blocks for row in block.get("drivers", ())]
     first = asked.skip - blocks[0]["position"] if blocks else 0
     records = list(map(renderer(wanted.fields.get("drivers"), DRIVER), rows[first : first + limit]))
-    version = "".join([str(count), *(block["version"] for block in blocks)])
+    # The same blocks may lie at other positions, and then others of their drivers are on the page.
+    version = " ".join([str(count), str(first), *(block["version"] for block in blocks)])
     return Result(version, asked.content(wanted.fields, count, {"drivers": records}))

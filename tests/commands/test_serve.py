@@ -343,7 +343,8 @@ def test_without_a_usable_mongod_it_says_what_to_install_or_set(tmp_path):
     ],
 )
 def test_a_setting_that_cannot_be_used_is_named_in_one_line(tmp_path, name, value):
-    settings = {"MONGODB_URI": "mongodb://127.0.0.1:1", "WEB_CONCURRENCY": "2", name: value}
+    counters = {"WEB_CONCURRENCY": "2", "RATELIMIT_STORAGE_URI": "redis://localhost"}
+    settings = {"MONGODB_URI": "mongodb://127.0.0.1:1", **counters, name: value}
     line = fails(tmp_path, **settings)
     assert line.startswith("Error: ")
     assert (value if name == "BIND" else name) in line

@@ -81,7 +81,7 @@ def filters_of(command):
 
 def is_pinned(value):
     """Return whether a filter names the values that a field may have."""
-    return value is not None and (not isinstance(value, dict) or list(value) == ["$in"])
+    return value is not None and (not isinstance(value, dict) or list(value) in (["$eq"], ["$in"]))
 
 
 def spread(found):

@@ -242,7 +242,7 @@ def interrupted(mongod, mongod_uri, clock, patient):
         yield interrupter, service_of(client[mongod.name])
 
 
-@pytest.mark.parametrize(("command", "least"), [(1, STATES - 1), (2, 10)])
+@pytest.mark.parametrize(("command", "least"), [(1, 30), (2, 10)])
 def test_what_is_committed_between_the_commands_of_a_request_does_not_show(
     expected, mongod, interrupted, command, least
 ):
