@@ -109,6 +109,7 @@ def _requests(store: Store, config: Config, key: str) -> Sequence[str]:
         "/drivers?limit=3",
         f"/driver/{driver_id}/trips?start_date={monday}&limit=2",
         f"/trip/trip_id/{quote(trip['trip_id'], safe='')}",
+        f"/trip/tracking_id/{quote(trip['tracking_id'], safe='')}",
         f"/driver-aggregate/daily?start_date={date}&driver_id={driver_id}",
         f"/driver-aggregate/weekly?start_date={monday}&driver_id={driver_id}",
     )
@@ -125,14 +126,15 @@ def _links(store: Store, config: Config, key: str) -> Sequence[str]:
 
 
 def _recent_trip(store: Store, config: Config) -> Document | None:
-    """Return the newest trip that every endpoint shows: one that is visible, of a day before today."""
+    """Return the newest trip that every request finds: visible, of a day before today, with a tracking_id."""
     now = datetime.datetime.now(datetime.UTC)
     shown = {
         "fleet": FLEET,
+        "tracking_id": {"$ne": None},
         "trip_end_time": {"$lte": visible_until(config.processing_delay_hours)},
         "date": {"$gte": str((now - HISTORY).date() + datetime.timedelta(weeks=1)), "$lt": str(now.date())},
     }
-    fields = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1}
+    fields = {"_id": 0, "trip_id": 1, "tracking_id": 1, "driver_id": 1, "date": 1}
     return store.trip_details.find_one(shown, fields, sort=[("trip_start_time", DESCENDING)])
 
 

@@ -179,8 +179,11 @@ def _plan_day(number: int, profile: Profile, slot: int) -> list[Leg]:
         round_legs = [Leg(hour + 0.4 * i, a, b, f"round-{name}") for i, (a, b) in enumerate(itertools.pairwise(chain))]
         return [Leg(hour - 0.7, home, chain[0]), *round_legs]
     if role == "technician":
-        chain, hour = [home, *rng.sample(places["site"], rng.randint(2, 3)), home], rng.uniform(8, 9.5)
-        return [Leg(hour + 1.7 * i, a, b, f"job-{name}-{i}") for i, (a, b) in enumerate(itertools.pairwise(chain))]
+        # The way home belongs to the last job.
+        sites, hour = rng.sample(places["site"], rng.randint(2, 3)), rng.uniform(8, 9.5)
+        jobs = [f"job-{name}-{min(i, len(sites) - 1)}" for i in range(len(sites) + 1)]
+        drives = itertools.pairwise([home, *sites, home])
+        return [Leg(hour + 1.7 * i, *drive, job) for i, (drive, job) in enumerate(zip(drives, jobs, strict=True))]
     if role in ("day cab", "night cab"):
         # Insurance periods of ride hailing: 1 waiting for a call, 2 on the way to the passenger, 3 with the passenger.
         goals = [*places["site"], *places["office"], *places["airport"]]

@@ -49,8 +49,9 @@ def fleet(mongod_uri) -> Iterator[Database]:
         db = client["clients"]
         prepare(Store.of(db))
         today = datetime.datetime.now(datetime.UTC).date()
+        rounds = [_round_trip(number, today) for number in range(2, 8)]
         trips = [_trip(number, today) for number in range(1, TRIPS + 1)]
-        load(db, *trips, drivers=make_drivers(today), fleet="demo")
+        load(db, *rounds, *trips, drivers=make_drivers(today), fleet="demo")
         build_report(Store.of(db), "demo", due_date())
         yield db
         client.drop_database("clients")
@@ -65,6 +66,12 @@ def _trip(number: int, today: datetime.date) -> dict[str, Any]:
     counts |= {"overspeeding_count": 1, "overspeeding_time_seconds": 90}
     events = [make_event(trip["trip_start_time"], **speeding)]
     return {**trip, "event_summary": make_event_summary(**counts), "events": events}
+
+
+def _round_trip(number: int, today: datetime.date) -> dict[str, Any]:
+    """Return a trip of the round that the fourth driver drove in six trips under one tracking_id."""
+    date = today - datetime.timedelta(days=LAST_TRIP_DAYS_AGO)
+    return make_trip(f"{date}T{8 + number:02}:00", "demo-04", trip_id=f"demo-04-54-{number}", tracking_id="round-04-54")
 
 
 @contextlib.contextmanager

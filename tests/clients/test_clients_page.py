@@ -59,7 +59,8 @@ def test_the_examples_print_what_the_page_shows_though_they_are_told_to_wait(
 
 def test_every_section_has_an_example_in_every_language():
     languages = [set(section) - {"json", "text"} for section in SECTIONS if section]
-    assert languages == [{"sh", "python", "typescript"}] * 8 + [{"bash", "python", "typescript"}]
+    every = {"sh", "python", "typescript"}
+    assert languages == [every] * 8 + [{"bash", "python", "typescript"}, every]
 
 
 @pytest.mark.parametrize(("path", "mask", "shown"), MASKS, ids=[f"{path} {mask}" for path, mask, _ in MASKS])
@@ -80,3 +81,9 @@ def test_the_page_names_every_kind_of_error_with_its_status(document):
     assert told == set(described["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"])
     statuses = {status for path in described["paths"].values() for status in path["get"]["responses"]}
     assert {status for status, _ in KINDS} == {status for status in statuses if status >= "400"}
+
+
+def test_the_operation_ids_that_the_page_names_are_those_of_the_document(document):
+    paths = json.loads(document.read_text())["paths"].values()
+    named = set(re.findall(r"`((?:list|get)[A-Z]\w+)`", PAGE))
+    assert {"listDrivers", "listTrips"} <= named <= {path["get"]["operationId"] for path in paths}

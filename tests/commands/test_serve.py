@@ -39,27 +39,28 @@ def data_dir(tmp_path_factory, mongod_uri):
 def first_run(data_dir):
     """What a first `serve --demo` printed, and what the requests that it printed gave."""
     with Served(data_dir, "--demo") as served:
-        served.read(9)
+        served.read(10)
         curls = [
             subprocess.run(
                 ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
             )
-            for line in [*served.said[2:7], *(f"curl '{link}'" for link in served.said[7:])]
+            for line in [*served.said[2:8], *(f"curl '{link}'" for link in served.said[8:])]
         ]
     return served, curls
 
 
-def test_it_ends_by_printing_a_key_and_five_requests_and_two_links_that_work(first_run):
+def test_it_ends_by_printing_a_key_and_six_requests_and_two_links_that_work(first_run):
     served, curls = first_run
     assert re.search(r" da_[0-9A-Za-z]{36}$", served.said[1])
-    assert [answer.returncode for answer in curls] == [0] * 7
-    drivers, trips, detail, daily, weekly = (json.loads(answer.stdout) for answer in curls[:5])
+    assert [answer.returncode for answer in curls] == [0] * 8
+    drivers, trips, detail, tracked, daily, weekly = (json.loads(answer.stdout) for answer in curls[:6])
     assert len(drivers["drivers"]) == 3
     assert trips["trips"]
     assert detail["trips"][0]["trail_path"]
+    assert tracked["trips"][0]["driver_id"] == detail["trips"][0]["driver_id"]
     assert daily["data"][0]["driving_summary"]["trip_count"] >= 1
     assert weekly["data"][0]["driving_summary"]["daily_summary_breakdown"]
-    report, page = (answer.stdout for answer in curls[5:])
+    report, page = (answer.stdout for answer in curls[6:])
     assert [line.partition(",")[0] for line in report.splitlines()[:2]] == ["driver_id", "demo-01"]
     assert page.startswith("<!doctype html>")
 
@@ -73,16 +74,16 @@ def test_ctrl_c_stops_everything_without_a_word(first_run, data_dir):
 
 def test_no_log_line_holds_the_key_or_a_link(first_run):
     served, _ = first_run
-    for secret in (served.said[1].split()[-1], *(link.rpartition("/")[2] for link in served.said[7:])):
+    for secret in (served.said[1].split()[-1], *(link.rpartition("/")[2] for link in served.said[8:])):
         assert secret not in served.errors
-    assert served.errors.count('"status":200') == 7
+    assert served.errors.count('"status":200') == 8
 
 
 def test_a_second_run_keeps_data_and_key(first_run, data_dir):
     with Served(data_dir, "--demo") as served:
-        served.read(9)
-    assert served.said[1:7] == first_run[0].said[1:2] + [
-        line.replace(first_run[0].bind, served.bind) for line in first_run[0].said[2:7]
+        served.read(10)
+    assert served.said[1:8] == first_run[0].said[1:2] + [
+        line.replace(first_run[0].bind, served.bind) for line in first_run[0].said[2:8]
     ]
 
 

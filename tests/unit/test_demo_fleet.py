@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 from typing import Any, NamedTuple
@@ -294,6 +295,14 @@ def test_some_trips_share_a_tracking_id_over_two_pages(trips: list[Trip]) -> Non
     assert max(count for tracking_id, count in shared.items() if tracking_id) > 5
     assert 1 in shared.values()
     assert shared[None] > 100
+
+
+def test_the_client_page_names_a_trip_and_a_tracking_id_of_the_fleet(trips: list[Trip]) -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "clients.md").read_text()
+    for name in ("trip_id", "tracking_id"):
+        named = set(re.findall(rf"/trip/{name}/([\w-]+)", page))
+        assert named
+        assert named <= {trip[name] for trip in trips}
 
 
 def test_insurance_periods_are_those_of_ride_hailing_drivers_only(trips: list[Trip]) -> None:
