@@ -3,7 +3,6 @@
 Run as a module it is the command line with small batches; with KILL_BEFORE it kills itself.
 """
 
-import contextlib
 import json
 import os
 import signal
@@ -11,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pymongo import MongoClient, monitoring
+from pymongo import monitoring
 
 from scripts.cli import main
 from scripts.ingest import importer
@@ -91,19 +90,6 @@ def wait_killed(process):
     """Wait for an import that is killed."""
     _, errors = process.communicate(timeout=DEADLINE_SECONDS)
     assert process.returncode == -signal.SIGKILL, errors
-
-
-@contextlib.contextmanager
-def brief_transactions(uri):
-    """Let the server end the transaction of a killed process after a second, rather than 20."""
-    with MongoClient(uri) as client:
-        name = "transactionLifetimeLimitSeconds"
-        earlier = client.admin.command("getParameter", **{name: 1})[name]
-        client.admin.command("setParameter", **{name: 1})
-        try:
-            yield
-        finally:
-            client.admin.command("setParameter", **{name: earlier})
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import bson
+from pymongo import MongoClient
 from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
@@ -72,8 +73,21 @@ def empty(db: Database) -> None:
 
 
 @contextlib.contextmanager
+def transaction_lifetime(client: MongoClient, seconds: int) -> Iterator[None]:
+    """Have the server abort transactions after so many seconds, such as those of killed processes."""
+    name = "transactionLifetimeLimitSeconds"
+    earlier = client.admin.command("getParameter", **{name: 1})[name]
+    client.admin.command("setParameter", **{name: seconds})
+    try:
+        yield
+    finally:
+        client.admin.command("setParameter", **{name: earlier})
+
+
+@contextlib.contextmanager
 def locked(db: Database) -> Iterator[ClientSession]:
     """Hold the fleet locked in a transaction, as one that writes to it does."""
-    with db.client.start_session() as session, session.start_transaction():
+    # For as long as a process may take to start on a busy machine.
+    with transaction_lifetime(db.client, 100), db.client.start_session() as session, session.start_transaction():
         lock(Store.of(db), session, FLEET)
         yield session

@@ -14,7 +14,6 @@ from scripts.materialize.trips import prepare_trip, write_trips
 from tests.factories import make_driver, make_trip
 from tests.imports import (
     BATCH_LINES,
-    brief_transactions,
     finish,
     make_trips,
     move,
@@ -31,6 +30,7 @@ from tests.states import (
     locked,
     state_of,
     states_after,
+    transaction_lifetime,
     write_batches,
 )
 
@@ -52,13 +52,13 @@ def words(tmp_path_factory):
 
 
 @pytest.fixture
-def states(mongod, mongod_uri):
+def states(mongod):
     """The states after each whole batch of the import; the store is in the first of them."""
     write_batches(Store.of(mongod), BEFORE)
     states = [state_of(mongod), *states_after(mongod, BATCHES)]
     empty(mongod)
     write_batches(Store.of(mongod), BEFORE)
-    with brief_transactions(mongod_uri):
+    with transaction_lifetime(mongod.client, 1):
         yield states
 
 
@@ -116,12 +116,13 @@ def stopped(mongod, mongod_uri):
     return stopped
 
 
-ALL = [trip["trip_id"] for trip in TRIPS]
+FEW = TRIPS[:BATCH_LINES]
+ALL = [trip["trip_id"] for trip in FEW]
 KINDS = {
     "new drivers": Batch("drivers", [make_driver(f"new{n}") for n in range(3)]),
     "other travel dates": Batch("drivers", DRIVERS),
     "new trips": Batch("trips", [make_trip(driver_id=driver_id) for driver_id in ("d1", "new")]),
-    "moved trips": Batch("trips", move(TRIPS)),
+    "moved trips": Batch("trips", move(FEW)),
     "deleted trips": Batch("deleted", ALL[::2]),
     "the last trips": Batch("deleted", ALL),
 }
@@ -129,7 +130,7 @@ KINDS = {
 
 @pytest.mark.parametrize("batch", KINDS.values(), ids=KINDS.keys())
 def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, batch):
-    write_batches(Store.of(mongod), BEFORE)
+    write_batches(Store.of(mongod), [Batch("trips", FEW)])
     before, commands = state_of(mongod), 0
     while stopped(lambda store: write_batches(store, [batch]), commands):
         assert state_of(mongod) == before, commands
@@ -140,8 +141,8 @@ def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, b
 
 
 def test_a_batch_with_a_document_that_the_store_refuses_leaves_nothing(mongod):
-    write_batches(Store.of(mongod), BEFORE)
-    before, trips = state_of(mongod), [prepare_trip(FLEET, ImportedTrip().load(trip)) for trip in move(TRIPS)]
+    write_batches(Store.of(mongod), [Batch("trips", FEW)])
+    before, trips = state_of(mongod), [prepare_trip(FLEET, ImportedTrip().load(trip)) for trip in move(FEW)]
     trips[-1].detail["version"] = 1
     with pytest.raises(BulkWriteError, match="Document failed validation"):
         write_trips(Store.of(mongod), FLEET, trips)
@@ -149,7 +150,7 @@ def test_a_batch_with_a_document_that_the_store_refuses_leaves_nothing(mongod):
 
 
 def test_a_rebuild_that_stops_before_any_command_is_finished_by_the_next_one(mongod, stopped):
-    write_batches(Store.of(mongod), BEFORE)
+    write_batches(Store.of(mongod), [Batch("trips", FEW)])
     before, commands = state_of(mongod), 0
     mongod.driver_days.delete_many({"driver_id": {"$in": ["d1", "d2"]}})
     while stopped(lambda store: list(rebuild_fleet(store, FLEET)), commands):

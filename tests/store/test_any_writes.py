@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.store import SOURCES, Store
+from app.store import READ_MODELS, SOURCES, Store
 from app.store.drivers import find_page
+from app.store.indexes import VALIDATORS
 from schemas.derive import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleets
+from scripts.materialize.documents import KEYS
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.memory import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
@@ -41,7 +43,7 @@ batches = st.one_of(
 )
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(batches, min_size=1, max_size=6))
 def test_read_models_are_those_of_a_rebuild(written):
     db, rebuilt = memory_client()["written"], memory_client()["rebuilt"]
@@ -53,7 +55,7 @@ def test_read_models_are_those_of_a_rebuild(written):
     assert differences(db) == differences(rebuilt) == []
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(batches, min_size=1, max_size=6))
 def test_pages_hold_every_driver_once(written):
     store = Store.of(memory_client()["written"])
@@ -66,3 +68,23 @@ def test_pages_hold_every_driver_once(written):
     assert listed == sorted(profile["driver_id"] for profile in store.driver_profiles.find())
     assert {page["count"] for page in pages} == {len(listed)}
     assert differences(store.db) == []
+
+
+# The fields that are not what a document is found by.
+CONTENT = {
+    name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - {"_id", "fleet", *names}
+    for name, names in KEYS.items()
+}
+CONTENT["fleets"] = {"driver_count"}
+
+
+@pytest.mark.parametrize(("name", "field"), [(name, field) for name in READ_MODELS for field in sorted(CONTENT[name])])
+def test_damage_is_found_by_verify_and_repaired_by_a_rebuild(name, field):
+    db = memory_client()["damaged"]
+    write_batches(Store.of(db), [Batch("trips", [make_trip(tracking_id="k"), make_trip(tracking_id="k")])])
+    before, empty = state_of(db), type(db[name].find_one()[field])()
+    db[name].update_one({}, {"$set": {field: empty}})
+    assert len(differences(db)) > 0
+    list(rebuild_fleet(Store.of(db), FLEET))
+    assert differences(db) == []
+    assert state_of(db) == before

@@ -213,9 +213,8 @@ def assert_serial(db, connect, imports):
     assert state_of(db) == ended
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_imports_at_the_same_time_end_like_a_serial_order(mongod, connect, count):
-    imports = make_imports(count)
+def test_imports_at_the_same_time_end_like_a_serial_order(mongod, connect):
+    imports = make_imports(3)
     for _ in range(3):
         empty(mongod)
         write_together(connect, [batches_of("trips", lines, BATCH_LINES) for lines in imports])

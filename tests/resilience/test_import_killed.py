@@ -1,0 +1,164 @@
+"""Imports are killed at any moment and run again, while clients read from the service."""
+
+import contextlib
+import itertools
+import random
+import signal
+import subprocess
+import threading
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import pytest
+from limits import parse
+
+from app.store import Store
+from scripts.keys import issue_key
+from tests.conftest import Service
+from tests.factories import make_driver
+from tests.imports import BATCH_LINES, make_trips, move, start_import, write_file
+from tests.resilience.fleet import MONDAY
+from tests.resilience.load import Ask, Client
+from tests.served import until
+from tests.states import FLEET, batches_of, differences, state_of, states_after, transaction_lifetime, write_batches
+
+KILLS, CLIENTS, PAUSE_SECONDS = 20, 3, 0.02
+# Two imports, each of which moves all trips to other days, and some to other drivers and tracking ids.
+BATCHES = 11
+# A run that is killed gets fewer than so many batches further, and is killed within so many seconds after the last one.
+MORE, SECONDS = 5, 0.2
+TRIPS = make_trips((BATCHES - 1) * BATCH_LINES, MONDAY)
+IMPORTS = [
+    ([make_driver(f"d{n}", alias=alias) for n in range(0, 2 * BATCH_LINES, 2)], trips)
+    for alias, trips in (("A", TRIPS), ("B", move(TRIPS)))
+]
+SOME = "&".join(f"driver_id=d{n}" for n in range(6))
+PATHS = [
+    "/drivers",
+    "/drivers?limit=7&page=3",
+    *(f"/driver/{driver_id}/trips?start_date={MONDAY}&limit=4&page=2" for driver_id in ("d0", "d1", "d9")),
+    "/trip/trip_id/t3",
+    "/trip/tracking_id/k0?page=4",
+    f"/driver-aggregate/daily?start_date={MONDAY}&{SOME}",
+    f"/driver-aggregate/weekly?start_date={MONDAY}&{SOME}",
+]
+MASK = (
+    "count,drivers{driver_id,last_travel_date},trips{trip_id,driver_id},data{driver_info,driving_summary{trip_count}}"
+)
+ASKS = [Ask(path, mask) for path in PATHS for mask in ("", MASK)]
+
+
+@pytest.fixture
+def committed(mongod):
+    """The states that the imports commit in turn, and the bodies of each request's responses."""
+    service, bodies = Service(mongod, rate_limit=parse("1000000 per minute")), {ask: set() for ask in ASKS}
+    first, second = (
+        [*batches_of("drivers", drivers, BATCH_LINES), *batches_of("trips", trips, BATCH_LINES)]
+        for drivers, trips in IMPORTS
+    )
+    write_batches(Store.of(mongod), first)
+    states = []
+    for state in itertools.chain([state_of(mongod)], states_after(mongod, second + first)):
+        states.append(state)
+        for ask in ASKS:
+            response = service.get(ask.path, headers=ask.headers)
+            assert response.status_code == 200
+            bodies[ask].add(response.data)
+    return states, bodies
+
+
+@pytest.fixture
+def start(mongod, mongod_uri, tmp_path):
+    """Start one of the imports: `start(0)`."""
+    words = []
+    for n, (drivers, trips) in enumerate(IMPORTS):
+        files = write_file(tmp_path / f"drivers{n}", drivers), write_file(tmp_path / f"trips{n}", trips)
+        words.append(["--drivers", files[0], "--trips", files[1]])
+    return lambda number: start_import(mongod_uri, mongod.name, *words[number])
+
+
+def kill_after(process, db, batches, seconds):
+    """Kill an import some seconds after it committed so many batches; return whether it had not ended by then."""
+    enough = writes(db) + batches
+    until(lambda: writes(db) >= enough or process.poll() is not None)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+def writes(db):
+    """Return how many transactions have been committed, those that changed nothing included."""
+    return db.fleets.find_one({"fleet": FLEET})["writes"]
+
+
+class Found(NamedTuple):
+    """A response; one that is not modified has the body that it stands for."""
+
+    ask: Ask
+    status: int | None
+    body: bytes
+
+
+def read(address, key, number, done):
+    """Make requests until it is done, half of them conditional; count what was Found."""
+    client, chance, tags, found = Client(address, key), random.Random(number), {}, Counter()
+    while not done.is_set():
+        ask = chance.choice(ASKS)
+        tag, body = chance.choice([(None, None), tags.get(ask, (None, None))])
+        answer = client.get(ask.path, ask.headers | ({"If-None-Match": tag} if tag else {}))
+        if answer.status == 200:
+            tags[ask] = answer.headers["ETag"], answer.body
+        found[Found(ask, answer.status, body if answer.status == 304 else answer.body)] += 1
+        done.wait(PAUSE_SECONDS)
+    client.close()
+    return found
+
+
+@contextlib.contextmanager
+def readers(service, key):
+    """Read with several clients meanwhile; what they found is in the Counter when it is left."""
+    done, found = threading.Event(), Counter()
+    with ThreadPoolExecutor() as pool:
+        reading = [pool.submit(read, service.address, key, number, done) for number in range(CLIENTS)]
+        try:
+            yield found
+        finally:
+            done.set()
+        for future in reading:
+            found += future.result()
+
+
+def runs(db, start, states, chance):
+    """Start imports until KILLS of them were killed; yield, after each, the state that it was to reach, if it lived.
+
+    An import is started again until all of it is stored, and gets some batches further each time. Then comes the other.
+    """
+    kills = 0
+    while kills < KILLS:
+        done = states.index(state_of(db))
+        number, batches = (1, done) if done < BATCHES else (0, done - BATCHES)
+        killed = kill_after(start(number), db, batches + chance.randrange(MORE), chance.uniform(0, SECONDS))
+        yield None if killed else states[BATCHES * (2 - number)]
+        kills += killed
+
+
+def test_responses_are_of_committed_states_while_imports_are_killed(
+    mongod, mongod_uri, committed, start, make_service, report
+):
+    (states, bodies), seed, left = committed, random.randrange(1_000_000), []
+    service = make_service(MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
+    with transaction_lifetime(mongod.client, 1), service, readers(service, issue_key(Store.of(mongod), FLEET)) as found:
+        for end in runs(mongod, start, states, random.Random(seed)):
+            assert state_of(mongod) in (states if end is None else [end]), f"seed {seed}, run {len(left)}"
+            assert differences(mongod) == [], f"seed {seed}, run {len(left)}"
+            left.append(states.index(state_of(mongod)))
+    wrong = Counter({what: count for what, count in found.items() if what.body not in bodies[what.ask]})
+    report(
+        f"imports killed {KILLS} times in {len(left)} runs, in {len(set(left))} of {len(states) - 1} states: "
+        f"{found.total():,} responses of {CLIENTS} clients, {wrong.total()} of no committed state; the read models "
+        "were those of the sources each time"
+    )
+    assert not wrong
