@@ -142,7 +142,7 @@ PRIVATE = {
 # What may be set on an imported name.
 ASSIGNED = {
     "flask.g": "Flask documents it as the place for what belongs to a request",
-    "mongomock.collection.BulkOperationBuilder": "mongomock 4.3 fails on the bulk writes of pymongo 4.11 and newer (its "
+    "mongomock.collection.BulkOperationBuilder": "mongomock 4.3 fails on bulk writes of pymongo 4.11 and newer (its "
     "issue 912), and has no setting for it; it is for the store in memory alone",
 }
 # Classes of third parties that may be derived from.
