@@ -71,12 +71,13 @@ def register(app: Flask, config: Config) -> None:
     """Count the requests of `app`; the hook that authenticates has to be registered before. Raises ConfigError."""
     limiter = Limiter(
         _get_fleet,
-        application_limits=[ApplicationLimit(str(config.rate_limit), scope=POLICY, exempt_when=_has_no_fleet)],
+        application_limits=[ApplicationLimit(str(config.rate_limit), scope=POLICY)],
         # Flask-Limiter skips requests without an identifier. By default that is the endpoint, which unknown paths lack.
         request_identifier=lambda: "request",
         swallow_errors=True,
         **_storage(config),
     )
+    limiter.request_filter(_is_public)
     limiter.logger.addFilter(_is_first_in_a_minute)
     try:
         limiter.init_app(app)
@@ -99,7 +100,7 @@ def count_failure() -> None:
 
 def tell(response: Response) -> None:
     """Add the headers that tell a fleet what it has left; none if the request was not counted."""
-    status = None if _has_no_fleet() else get_status()
+    status = get_status() if _has_fleet() else None
     if status is not None:
         amount, period, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
         add = response.headers.add
@@ -123,8 +124,13 @@ def _get_fleet() -> str:
     return fleet
 
 
-def _has_no_fleet() -> bool:
-    return "key" not in g
+def _has_fleet() -> bool:
+    return "key" in g
+
+
+def _is_public() -> bool:
+    # Neither a fleet nor a client without a valid key asks.
+    return "key" not in g and "client" not in g
 
 
 def _get_client() -> str:
@@ -160,7 +166,7 @@ def _read_status() -> RateLimitStatus | None:
 def _refuse(error: LimitBreached) -> Response:
     status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
-    whose = "the limit of {} for calls without a valid key" if _has_no_fleet() else "the fleet's limit of {}"
+    whose = "the fleet's limit of {}" if _has_fleet() else "the limit of {} for calls without a valid key"
     return errors.respond(
         errors.RateLimitExceeded(f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)})
     )
