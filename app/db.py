@@ -2,7 +2,8 @@
 
 import contextlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pymongo
 from flask import current_app
@@ -14,9 +15,6 @@ from app.circuit_breaker import CircuitBreaker
 from app.config import Config, ConfigError
 from app.store import Document, Store
 
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
-
 # Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
 # with no server to select, pymongo takes up to half a second more.
 TIMEOUT_SECONDS = 1.2
@@ -25,35 +23,38 @@ TIMEOUT_SECONDS = 1.2
 PROBE_SECONDS = 0.4
 
 
-def connect(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
-    """Return a client, which connects when it is first used. Raises ConfigError, naming the setting of a bad URI."""
+def connect(uri: str, **options: Any) -> MongoClient[Document]:
+    """Return a client, which connects when it is first used. Raises ConfigError for a URI that cannot be used."""
     try:
         return MongoClient(uri, appname="driver-analytics", **options)
     except (pymongo.errors.PyMongoError, ValueError):
         # Why, pymongo tells with a part of the URI, which may be one of the password.
         raise ConfigError(
-            f"{setting} cannot be used: it takes mongodb://HOST:PORT, with user and password percent-encoded if any."
+            "MONGODB_URI cannot be used: it takes mongodb://HOST:PORT, with user and password percent-encoded if any."
         ) from None
 
 
-def bounded_client(uri: str, setting: str = "MONGODB_URI", **options: Any) -> MongoClient[Document]:
-    """Return the client of a worker of the service: every operation is bounded, and reads what no failover undoes."""
-    defaults = {"readPreference": "primary", "readConcernLevel": "majority"}
-    return connect(uri, setting, timeoutMS=int(TIMEOUT_SECONDS * 1000), **(defaults | options))
-
-
 def service_client(config: Config, listeners: Sequence[CommandListener] = ()) -> MongoClient[Document]:
-    """Return the client that a worker of the service reads the data with; `listeners` are told of its commands."""
-    return bounded_client(config.mongodb_uri, readPreference=config.read_preference, event_listeners=listeners)
+    """Return the client of a worker of the service; `listeners` are told of its commands.
+
+    Every operation is bounded by TIMEOUT_SECONDS, and reads what no failover undoes.
+    """
+    return connect(
+        config.mongodb_uri,
+        timeoutMS=int(TIMEOUT_SECONDS * 1000),
+        readConcernLevel="majority",
+        readPreference=config.read_preference,
+        event_listeners=listeners,
+    )
 
 
 class Deadline:
     """WSGI middleware: bounds all that a request asks of the store before its response begins."""
 
-    def __init__(self, app: "WSGIApplication") -> None:
+    def __init__(self, app: WSGIApplication) -> None:
         self.app = app
 
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         with pymongo.timeout(TIMEOUT_SECONDS):
             return self.app(environ, start_response)
 

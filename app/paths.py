@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
+from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.routing import BaseConverter
-
-if TYPE_CHECKING:
-    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 # What stands for itself in every spelling (RFC 3986, 2.3), and the slash between.
 UNRESERVED = re.compile(r"[A-Za-z0-9._~/-]*")
@@ -20,10 +17,10 @@ class EncodedPaths:
     WSGI servers decode PATH_INFO, after which `a%2Fb` and `a/b` look alike; the request line as sent tells them apart.
     """
 
-    def __init__(self, app: "WSGIApplication") -> None:
+    def __init__(self, app: WSGIApplication) -> None:
         self.app = app
 
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = _sent_path(environ)
         if not UNRESERVED.fullmatch(path):
             path = "/".join(map(_respelled, path.split("/")))
@@ -55,7 +52,7 @@ def _respelled(segment: str) -> str:
     return quote_from_bytes(unquote_to_bytes(segment.encode("latin-1")), safe="")
 
 
-def _sent_path(environ: "WSGIEnvironment") -> str:
+def _sent_path(environ: WSGIEnvironment) -> str:
     target: str = environ.get("RAW_URI") or environ.get("REQUEST_URI") or ""
     if not target:
         return quote(environ["PATH_INFO"], encoding="latin-1")
