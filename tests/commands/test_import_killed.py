@@ -152,7 +152,7 @@ def test_a_batch_with_a_document_that_the_store_refuses_leaves_nothing(mongod):
 def test_a_rebuild_that_stops_before_any_command_is_finished_by_the_next_one(mongod, stopped):
     write_batches(Store.of(mongod), [Batch("trips", FEW)])
     before, commands = state_of(mongod), 0
-    mongod.driver_days.delete_many({"driver_id": {"$in": ["d1", "d2"]}})
+    mongod.driver_periods.delete_many({"period": "day", "driver_id": {"$in": ["d1", "d2"]}})
     while stopped(lambda store: list(rebuild_fleet(store, FLEET)), commands):
         commands += 1
     assert commands > 20
