@@ -43,16 +43,29 @@ class FleetDrivers(Schema):
     version = Text()
 
 
+class Calendar(Schema):
+    """The days of a month on which a driver drove, by date: parallel arrays, with an element for each day.
+
+    `versions` are those of the days' documents, `last_trip_ends` the latest end (epoch ms) of a trip of the day.
+    """
+
+    dates = fields.List(Date(), required=True)
+    trip_counts = fields.List(Count(), required=True)
+    last_trip_ends = fields.List(EpochMs(), required=True)
+    versions = fields.List(Text(), required=True)
+
+
 class DriverPeriod(_ReadModel):
-    """What is known of a driver in a period: `all`, a `day` or a `week`.
+    """What is known of a driver in a period: `all`, a `day`, a `week` or a `month`.
 
     `start_date` is the first UTC date of the period, and empty for `all`. `json` is what the API shows: the Driver for
-    `all`, else the Daily or Weekly summary. A day has that as `summary` too, and its trips by start and trip_id:
-    `trips` is the summary form of each as JSON, `trip_ends` its end (epoch ms).
+    `all`, else the Daily, Weekly or Monthly summary; `version` is that of `json` and, for a day, of its trips. A day
+    has its summary also as `summary`, and its trips by start and trip_id: `trips` is the summary form of each as JSON,
+    `trip_ends` its end (epoch ms). A month has a `calendar` of its days.
     """
 
     driver_id = Identifier(required=True)
-    period = Text(required=True, validate=OneOf(["all", "day", "week"]))
+    period = Text(required=True, validate=OneOf(["all", "day", "week", "month"]))
     start_date = Text(required=True)
     json = Text(required=True)
     summary = fields.Nested(DailySummary)
@@ -60,6 +73,7 @@ class DriverPeriod(_ReadModel):
     last_trip_end = EpochMs()
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
+    calendar = fields.Nested(Calendar)
 
 
 class TripTotals(Schema):

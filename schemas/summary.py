@@ -1,4 +1,4 @@
-"""Daily and weekly driving summaries."""
+"""Daily, weekly and monthly driving summaries."""
 
 from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
@@ -57,6 +57,13 @@ class WeeklySummary(DrivingSummary):
         metadata=about("The days on which the driver drove, oldest first."),
         required=True,
     )
+
+
+class MonthlySummary(WeeklySummary):
+    """One driver's driving of a calendar month. The score is that of the totals, not an average of days."""
+
+    start_date = Date("The first UTC date of the month.", example="2026-03-01", required=True)
+    end_date = Date("The last UTC date of the month.", example="2026-03-31", required=True)
 
 
 class DailyAggregate(Schema):

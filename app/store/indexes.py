@@ -27,19 +27,12 @@ INDEXES = {
     ],
     "trips": [
         _index("trip", "fleet", "trip_id", unique=True),
-        _index("driver_trips", "fleet", "driver_id", "trip_start_time"),
     ],
     "fleet_drivers": [
         _index("position", "fleet", "position"),
     ],
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
-        # Counts a driver's trips by day without reading a day.
-        _index(
-            "calendar",
-            *("fleet", "period", "driver_id", "start_date", "trip_count", "last_trip_end", "version"),
-            partialFilterExpression={"period": "day"},
-        ),
     ],
     # trip_end_time comes last so that visible trips are counted without reading them.
     "trip_details": [

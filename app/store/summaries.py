@@ -10,6 +10,8 @@ from schemas.page import DailyAggregates, WeeklyAggregates
 
 # The period of a driver's profile, and its start_date.
 PROFILE, ANY_DATE = "all", ""
+# The period whose documents hold a calendar of the driver's days.
+MONTH = "month"
 # Two for each of 20 drivers, at the most.
 MAX_DOCUMENTS = 100
 

@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.pages import Page, Wanted, first, renderer
-from app.store.summaries import DAY, PROFILE
+from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE
 from schemas.derive import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
@@ -22,8 +22,7 @@ SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are stored as a fragment each, beside the summary form.
 PARTS = tuple(name for name in DETAIL if name not in SUMMARY)
 BY_DATE = [("start_date", ASCENDING)]
-# All that the count needs stands in the index.
-CALENDAR = {"_id": 0, "start_date": 1, "trip_count": 1, "last_trip_end": 1, "version": 1}
+CALENDAR = {"_id": 0, "calendar": 1}
 ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than six months have: all come with the first reply.
 MAX_DAYS = 200
@@ -45,57 +44,68 @@ def find_driver_trips(
     """Return a page of a driver's trips, in summary form, oldest first.
 
     These are the trips that started on `start_date` or later and had ended by `ended_by` (epoch ms). Counts trips by
-    day, then reads only the days on the page. Index: driver_periods (fleet, period, driver_id, start_date, ...).
-    Raises UnknownDrivers.
+    the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet, period,
+    driver_id, start_date). Raises UnknownDrivers.
     """
     asked, rows = Page(page, limit), list[str]()
     with store.snapshot() as session:
-        driver = _DriverDays(store, session, {"fleet": fleet, "driver_id": driver_id}, start_date)
-        days = driver.find(CALENDAR)
-        if not days and not driver.exists():
+        periods = _Periods(store, session, {"fleet": fleet, "driver_id": driver_id})
+        days = periods.calendar(start_date)
+        if not days.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
             raise UnknownDrivers([driver_id])
-        counts: list[int] = [day["trip_count"] for day in days]
         # Of most days all trips are visible; of the others they are counted.
-        unsettled = [day["start_date"] for day in days if day["last_trip_end"] > ended_by]
-        ends = {day["start_date"]: day["trip_ends"] for day in driver.find(ENDS, unsettled)} if unsettled else {}
-        for index, day in enumerate(days if unsettled else ()):
-            if day["start_date"] in ends:
-                counts[index] = sum(end <= ended_by for end in ends[day["start_date"]])
-        before = list(itertools.accumulate(counts, initial=0))
+        counts = days.trip_counts
+        unsettled = [date for date, end in zip(days.dates, days.last_trip_ends, strict=True) if end > ended_by]
+        found = periods.find(DAY.name, {"$in": unsettled}, ENDS) if unsettled else []
+        ends: dict[str, list[int]] = {day["start_date"]: day["trip_ends"] for day in found}
+        for date, at in ends.items():
+            counts[days.dates.index(date)] = sum(end <= ended_by for end in at)
+        before = [0, *itertools.accumulate(counts)]
         count = before[-1]
         if wanted.content and "trips" in wanted.fields and asked.skip < count:
-            first_day, past = bisect_right(before, asked.skip) - 1, bisect_left(before, asked.skip + limit)
-            for day in driver.find(TRIPS, skip=first_day, limit=past - first_day):
-                at = ends.get(day["start_date"], ())
-                rows += (
-                    [row for row, end in zip(day["trips"], at, strict=True) if end <= ended_by] if at else day["trips"]
-                )
-            rows = rows[asked.skip - before[first_day] :][:limit]
-    version = "".join([str(count), *(day["version"] for day in days)])
+            first = bisect_right(before, asked.skip) - 1
+            last = bisect_left(before, asked.skip + limit, hi=len(counts)) - 1
+            match = {"$gte": days.dates[first], "$lte": days.dates[last]}
+            for day in periods.find(DAY.name, match, TRIPS):
+                if known := ends.get(day["start_date"]):
+                    rows += [row for row, end in zip(day["trips"], known, strict=True) if end <= ended_by]
+                else:
+                    rows += day["trips"]
+            rows = rows[asked.skip - before[first] :][:limit]
     records = list(map(renderer(wanted.fields.get("trips"), SUMMARY), rows))
-    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
+    return Result("".join([str(count), *days.versions]), asked.content(wanted.fields, count, {"trips": records}))
 
 
-class _DriverDays(NamedTuple):
-    """The days of a driver from a date on, as a session sees them."""
+class _Calendar(NamedTuple):
+    """The days of a driver by date, as `schemas.stored.Calendar` has them."""
+
+    dates: list[str]
+    trip_counts: list[int]
+    last_trip_ends: list[int]
+    versions: list[str]
+
+
+class _Periods(NamedTuple):
+    """The periods of a driver, as a session sees them."""
 
     store: Store
     session: ClientSession
-    match: Document
-    start_date: str
+    driver: Document
 
-    def find(
-        self, projection: Document, dates: list[str] | None = None, *, skip: int = 0, limit: int = 0
-    ) -> list[Document]:
-        """Return days, or those of some dates, by date."""
-        match = {**self.match, "period": DAY.name, "start_date": {"$in": dates} if dates else {"$gte": self.start_date}}
-        bounds: dict[str, Any] = {"sort": BY_DATE, "skip": skip, "limit": limit, "batch_size": MAX_DAYS}
-        return list(self.store.driver_periods.find(match, projection, session=self.session, **bounds))
+    def find(self, name: str, start_date: Any, projection: Document) -> list[Document]:
+        """Return the periods of a name whose first date matches, by date."""
+        match = {**self.driver, "period": name, "start_date": start_date}
+        bounds: dict[str, Any] = {"sort": BY_DATE, "batch_size": MAX_DAYS, "session": self.session}
+        return list(self.store.driver_periods.find(match, projection, **bounds))
 
-    def exists(self) -> bool:
-        """Return whether there is such a driver."""
-        match = {**self.match, "period": PROFILE}
-        return first(self.store.driver_periods.find(match, {"_id": 1}, limit=1, session=self.session)) is not None
+    def calendar(self, start_date: str) -> _Calendar:
+        """Return the days of the driver's months, from a date on."""
+        months = self.find(MONTH, {"$gte": f"{start_date[:7]}-01"}, CALENDAR)
+        arrays: list[list[Any]] = [
+            [value for month in months for value in month["calendar"][name]] for name in _Calendar._fields
+        ]
+        first = bisect_left(arrays[0], start_date)
+        return _Calendar(*(values[first:] for values in arrays))
 
 
 def find_trips(

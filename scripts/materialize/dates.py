@@ -1,5 +1,6 @@
-"""UTC dates: a driver's day, and the week that it lies in."""
+"""UTC dates: a driver's day, and the week and the month that it lies in."""
 
+import calendar
 import datetime
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -37,6 +38,22 @@ def monday_of(date: str) -> str:
     """Return the Monday of the week that a date lies in. The calendar begins with a Monday."""
     day = datetime.date.fromisoformat(date)
     return str(day - datetime.timedelta(day.weekday()))
+
+
+def week_dates(monday: str) -> list[str]:
+    """Return the dates of the week that begins on a Monday. Raises OverflowError in the last week of the calendar."""
+    return dates_from(monday, DAYS_A_WEEK)
+
+
+def first_of_month(date: str) -> str:
+    """Return the first date of the month that a date lies in."""
+    return f"{date[:7]}-01"
+
+
+def month_dates(first: str) -> list[str]:
+    """Return the dates of the month that begins on a date."""
+    year, month, _ = map(int, first.split("-"))
+    return dates_from(first, calendar.monthrange(year, month)[1])
 
 
 def by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]:

@@ -1,27 +1,27 @@
 """The builders: one for each kind of read model. They read what comes before it, and write nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
+from marshmallow import Schema
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store
+from app.store import Document, Store, summaries
 from app.store.score import trip_focus_area
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.driver import Driver
 from schemas.stored import TripTotals
-from schemas.summary import DailySummary, WeeklySummary
+from schemas.summary import DailySummary, MonthlySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize import pipelines
-from scripts.materialize.dates import DAYS_A_WEEK, Day, by_dates, dates_from, utc_date
+from scripts.materialize.dates import Day, by_dates, first_of_month, monday_of, month_dates, utc_date, week_dates
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
 DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
 NO_NAMES = dict.fromkeys(DRIVER.fields)
 BREAKDOWN = "daily_summary_breakdown"
-WEEKLY = WeeklySummary(exclude=(BREAKDOWN,))
 SUMMARY, TOTALS = tuple(TripSummary().fields), tuple(TripTotals().fields)
 PARTS = tuple(name for name in DETAIL.fields if name not in SUMMARY)
 # The identity of a document of each collection, beside the fleet.
@@ -31,6 +31,25 @@ KEYS = {
 }
 Key = tuple[str, ...]
 Built = dict[Key, Document]
+
+
+class Kind(NamedTuple):
+    """A kind of period that is summed up from days.
+
+    `first_of` gives the first date of the one that a date lies in, `dates` the dates of the one that begins on a date;
+    it raises OverflowError past the year 9999.
+    """
+
+    name: str
+    schema: Schema
+    first_of: Callable[[str], str]
+    dates: Callable[[str], list[str]]
+    has_calendar: bool
+
+
+WEEK = Kind(summaries.WEEK.name, WeeklySummary(exclude=(BREAKDOWN,)), monday_of, week_dates, has_calendar=False)
+MONTH = Kind(summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True)
+KINDS = (WEEK, MONTH)
 
 
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
@@ -75,23 +94,24 @@ def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[D
     return made
 
 
-def make_weeks(store: Store, session: ClientSession, fleet: str, weeks: Iterable[Day]) -> Built:
-    """Return the documents of those of the weeks that have days, each week given by its Monday.
+def make_periods(store: Store, session: ClientSession, fleet: str, kind: Kind, firsts: Iterable[Day]) -> Built:
+    """Return the documents of those of the periods that have days, each period given by its first day.
 
-    From the documents of the days, which must be right. The last week of the calendar has no end, and no document.
+    From the documents of the days, which must be right. A week that ends after the year 9999 has no document.
     """
     made: Built = {}
-    for drivers, mondays in by_dates(weeks):
-        for monday in mondays:
+    for drivers, dates in by_dates(firsts):
+        for first in dates:
             try:
-                dates = dates_from(monday, DAYS_A_WEEK)
+                dates_of_period = kind.dates(first)
             except OverflowError:
                 continue
-            pipeline = pipelines.period_summaries(fleet, drivers, dates)
-            for week in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
-                text = to_json(WEEKLY, {**week["summary"], "start_date": dates[0], "end_date": dates[-1]})
-                text = f'{text[:-1]},"{BREAKDOWN}":[{",".join(week["days"])}]}}'
-                _add(made, fleet, week_key(Day(week["driver_id"], monday)), text)
+            pipeline = pipelines.period_summaries(fleet, drivers, dates_of_period)
+            for period in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
+                summary = {**period["summary"], "start_date": first, "end_date": dates_of_period[-1]}
+                text = f'{to_json(kind.schema, summary)[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}'
+                calendar = {"calendar": period["calendar"]} if kind.has_calendar else {}
+                _add(made, fleet, period_key(kind, Day(period["driver_id"], first)), text, calendar)
     return made
 
 
@@ -120,7 +140,7 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
                 "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
             }
             text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
-            _add(made, fleet, profile_key(driver_id), text)
+            _add(made, fleet, profile_key(driver_id), text, {})
     return made
 
 
@@ -129,9 +149,9 @@ def day_key(day: Day) -> Key:
     return day.driver_id, "day", day.date
 
 
-def week_key(week: Day) -> Key:
-    """Return the key of a week's document; the week is given by its Monday."""
-    return week.driver_id, "week", week.date
+def period_key(kind: Kind, first: Day) -> Key:
+    """Return the key of the document of a period, which is given by its first day."""
+    return first.driver_id, kind.name, first.date
 
 
 def profile_key(driver_id: str) -> Key:
@@ -139,10 +159,10 @@ def profile_key(driver_id: str) -> Key:
     return driver_id, PROFILE, ANY_DATE
 
 
-def _add(made: Built, fleet: str, key: Key, text: str) -> None:
-    """Add the document with this key and this JSON."""
+def _add(made: Built, fleet: str, key: Key, text: str, others: Document) -> None:
+    """Add the document with this key, this JSON and other fields."""
     named = dict(zip(KEYS["driver_periods"], key, strict=True))
-    made[key] = {"fleet": fleet, **named, "json": text, "version": version_of(text)}
+    made[key] = {"fleet": fleet, **named, "json": text, "version": version_of(text), **others}
 
 
 def _widest(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:

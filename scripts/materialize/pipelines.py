@@ -14,6 +14,13 @@ DAILY = fields_of(DailySummary)
 SUMMARY = fields_of(DrivingSummary)
 TOTALS = {name: below for name, below in SUMMARY.items() if name not in SCORED}
 EVENTS = EventSummary().fields
+# The arrays of a Calendar, each with what a day's document holds for it.
+CALENDAR = {
+    "dates": "$start_date",
+    "trip_counts": "$trip_count",
+    "last_trip_ends": "$last_trip_end",
+    "versions": "$version",
+}
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 
 
@@ -52,17 +59,27 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
 
 
 def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `driver_periods`: one document a driver who drove on the dates, `{"driver_id", "summary", "days"}`.
+    """Over `driver_periods`: one document a driver who drove on the dates, `{"driver_id", "summary", "days",
+    "calendar"}`.
 
-    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries by date. Index: (fleet, period, driver_id,
-    start_date).
+    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries by date, `calendar` a Calendar of them. Index:
+    (fleet, period, driver_id, start_date).
     """
+    pushed = {"days": {"$push": "$json"}, **{name: {"$push": path} for name, path in CALENDAR.items()}}
     return [
         *_days(fleet, driver_ids, dates),
-        {"$group": {"_id": "$driver_id", **_sums_of_days(), "days": {"$push": "$json"}}},
-        {"$project": {**_totals(), "days": 1}},
+        {"$group": {"_id": "$driver_id", **_sums_of_days(), **pushed}},
+        {"$project": {**_totals(), **dict.fromkeys(pushed, 1)}},
         *score_stages(),
-        {"$project": {"_id": 0, "driver_id": "$_id", "summary": _in_order(SUMMARY), "days": "$days"}},
+        {
+            "$project": {
+                "_id": 0,
+                "driver_id": "$_id",
+                "summary": _in_order(SUMMARY),
+                "days": "$days",
+                "calendar": {name: f"${name}" for name in CALENDAR},
+            }
+        },
     ]
 
 

@@ -10,9 +10,9 @@ from pymongo import ASCENDING, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
-from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
+from app.store.summaries import ANY_DATE, DAY, PROFILE
 from scripts.materialize.dates import Day, midnight
-from scripts.materialize.documents import make_trip_detail
+from scripts.materialize.documents import KINDS, make_trip_detail
 from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.update import update, write
 
@@ -66,10 +66,10 @@ def orphans(store: Store, fleet: str) -> Iterator[Document]:
 def known_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
     """Yield, by driver and date, the days from a date on that read models know, and every driver with ANY_DATE.
 
-    A week counts as its Monday.
+    A week or month counts as its first date.
     """
     of_fleet = {"fleet": fleet}
-    periods = [{**of_fleet, "period": name} for name in (DAY.name, WEEK.name, PROFILE)]
+    periods = [{**of_fleet, "period": name} for name in (DAY.name, *(kind.name for kind in KINDS), PROFILE)]
     streams = [
         _listed(store.drivers, of_fleet, "driver_id"),
         _listed(store.trip_details, of_fleet, "driver_id", "date"),

@@ -9,17 +9,18 @@ from pymongo import DeleteOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.summaries import DAY, PROFILE, WEEK
-from scripts.materialize.dates import Day, monday_of
+from app.store.summaries import DAY, PROFILE
+from scripts.materialize.dates import Day
 from scripts.materialize.documents import (
     KEYS,
+    KINDS,
     Key,
     day_key,
     make_days,
+    make_periods,
     make_profiles,
-    make_weeks,
+    period_key,
     profile_key,
-    week_key,
 )
 from scripts.materialize.fleet_drivers import lock, update_list
 
@@ -75,9 +76,11 @@ def stages(
     """
     days = set(days)
     drivers = {day.driver_id for day in days}.union(driver_ids)
-    weeks = {Day(day.driver_id, monday_of(day.date)) for day in days}
     yield DAY.name, set(map(day_key, days)), make_days(store, session, fleet, days)
-    yield WEEK.name, set(map(week_key, weeks)), make_weeks(store, session, fleet, weeks)
+    for kind in KINDS:
+        firsts = {Day(day.driver_id, kind.first_of(day.date)) for day in days}
+        keys = {period_key(kind, first) for first in firsts}
+        yield kind.name, keys, make_periods(store, session, fleet, kind, firsts)
     yield PROFILE, set(map(profile_key, drivers)), make_profiles(store, session, fleet, drivers)
 
 

@@ -173,10 +173,12 @@ REPAIRS = "'driver-analytics rollups rebuild' repairs them"
 TRIP, DRIVER = {"trip_id": "10 13"}, {"driver_id": "d13"}
 DAY = {**DRIVER, "period": "day", "start_date": "2026-03-10"}
 WEEK = {**DRIVER, "period": "week", "start_date": "2026-03-09"}
+MONTH = {**DRIVER, "period": "month", "start_date": "2026-03-01"}
 PROFILE = {**DRIVER, "period": "all"}
 LIST = {"position": 0}
 OF_TRIP, OF_DAY = "trip_details 10 13: ", "driver_periods d13 day 2026-03-10: "
-OF_WEEK, OF_PROFILE = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 all : "
+OF_WEEK, OF_MONTH = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 month 2026-03-01: "
+OF_PROFILE = "driver_periods d13 all : "
 OF_LIST = "fleet_drivers: the list differs from the drivers"
 # What differs: the collection, the document, and a change of it with the differences that are named.
 CHANGES = [
@@ -196,6 +198,9 @@ CHANGES = [
     ("driver_periods", DAY, {"version": "0"}, [OF_DAY]),
     ("driver_periods", WEEK, {"json": "{}"}, [OF_WEEK]),
     ("driver_periods", WEEK, {"version": "0"}, [OF_WEEK]),
+    ("driver_periods", MONTH, {"json": "{}"}, [OF_MONTH]),
+    ("driver_periods", MONTH, {"calendar.trip_counts": [7]}, [OF_MONTH]),
+    ("driver_periods", MONTH, {"version": "0"}, [OF_MONTH]),
     ("driver_periods", PROFILE, {"json": "{}"}, [OF_PROFILE, OF_LIST]),
     ("driver_periods", PROFILE, {"version": "0"}, [OF_PROFILE]),
     ("fleet_drivers", LIST, {"drivers": ["{}"]}, [OF_LIST]),
@@ -208,6 +213,7 @@ MISSING = [
     ("trip_details", TRIP, [OF_TRIP]),
     ("driver_periods", DAY, [OF_DAY]),
     ("driver_periods", WEEK, [OF_WEEK]),
+    ("driver_periods", MONTH, [OF_MONTH]),
     ("driver_periods", PROFILE, [OF_PROFILE, OF_LIST]),
     ("fleet_drivers", LIST, [OF_LIST]),
     ("fleet_drivers", {"position": -1}, [OF_LIST]),
@@ -220,6 +226,8 @@ SUPERFLUOUS = [
     ("driver_periods", DAY, {"driver_id": "new"}, ["driver_periods new day 2026-03-10: "]),
     ("driver_periods", WEEK, {"start_date": "2026-03-16"}, ["driver_periods d13 week 2026-03-16: "]),
     ("driver_periods", WEEK, {"driver_id": "new"}, ["driver_periods new week 2026-03-09: "]),
+    ("driver_periods", MONTH, {"start_date": "2026-04-01"}, ["driver_periods d13 month 2026-04-01: "]),
+    ("driver_periods", MONTH, {"driver_id": "new"}, ["driver_periods new month 2026-03-01: "]),
     ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new all : "]),
     ("fleet_drivers", LIST, {"position": 4}, [OF_LIST]),
 ]
@@ -271,7 +279,7 @@ def test_what_should_not_be_there_is_named_and_removed(
 
 
 def test_the_number_of_differences_and_the_remedy_are_told(loaded, verify, mongod):
-    mongod.driver_periods.update_many({"fleet": "f1", **DRIVER, "period": "day"}, {"$set": {"version": "0"}})
+    mongod.driver_periods.update_many({"fleet": "f1", **DRIVER, "period": "day"}, {"$set": {"trips": []}})
     assert verify("--fleet", "f1")[1][3:] == [f"f1: 9 days compared: 3 differences; {REPAIRS}"]
 
 
@@ -280,7 +288,7 @@ def test_many_differences_are_summed_up(loaded, verify, mongod):
     mongod.trip_details.update_many({"fleet": "f1"}, {"$set": {"version": "0"}})
     status, lines = verify("--fleet", "f1")
     assert (status, len(lines)) == (1, 22)
-    assert lines[20:] == ["f1: and 5 more", f"f1: 9 days compared: 25 differences; {REPAIRS}"]
+    assert lines[20:] == ["f1: and 8 more", f"f1: 9 days compared: 28 differences; {REPAIRS}"]
 
 
 def test_days_are_compared_step_by_step(loaded, verify, small_steps, mongod):
@@ -410,7 +418,7 @@ def test_summaries_equal_an_aggregation_over_the_trips_and_the_contract_in_plain
 
 
 def assert_stored(db, by_day):
-    """Check that the store holds exactly these days and their weeks, each as its trips and the contract ask for."""
+    """Check that the store holds exactly these days, all in one week, each as its trips and the contract ask for."""
     days = {
         (day["driver_id"], epoch_ms(f"{day['start_date']}T00:00") // DAY_MS): day
         for day in db.driver_periods.find({"period": "day"})
@@ -422,9 +430,12 @@ def assert_stored(db, by_day):
         assert day["summary"]["date"] == day["start_date"]
         assert_follows(day["summary"], by_day[key])
     driven = {driver_id: [key for key in sorted(by_day) if key[0] == driver_id] for driver_id, _ in by_day}
-    weeks = {week["driver_id"]: orjson.loads(week["json"]) for week in db.driver_periods.find({"period": "week"})}
-    assert weeks.keys() == driven.keys()
-    for driver_id, week in weeks.items():
-        assert list(week) == list(WeeklySummary().fields)
-        assert week["daily_summary_breakdown"] == [orjson.loads(days[key]["json"]) for key in driven[driver_id]]
-        assert_follows(week, [trip for key in driven[driver_id] for trip in by_day[key]])
+    for name in ("week", "month"):
+        found = {
+            period["driver_id"]: orjson.loads(period["json"]) for period in db.driver_periods.find({"period": name})
+        }
+        assert found.keys() == driven.keys()
+        for driver_id, summary in found.items():
+            assert list(summary) == list(WeeklySummary().fields)
+            assert summary["daily_summary_breakdown"] == [orjson.loads(days[key]["json"]) for key in driven[driver_id]]
+            assert_follows(summary, [trip for key in driven[driver_id] for trip in by_day[key]])

@@ -93,18 +93,18 @@ READS = {
         lambda store: drivers.find_page(store, "f1", **PAGE, wanted=Wanted(fields_of(DriverPage))),
         {"fleet_drivers": {"position"}},
     ),
-    "trips of a driver": (driver_trips, {"driver_periods": {"calendar", "period"}}),
+    "trips of a driver": (driver_trips, {"driver_periods": {"period"}}),
     "trips of a driver of which some have not ended": (
         lambda store: driver_trips(store, ended_by=EARLIER),
-        {"driver_periods": {"calendar", "period"}},
+        {"driver_periods": {"period"}},
     ),
     "trips of a driver, counted": (
         lambda store: driver_trips(store, wanted=Wanted({"count": None})),
-        {"driver_periods": {"calendar"}},
+        {"driver_periods": {"period"}},
     ),
     "trips of an unknown driver": (
         trips_of_nobody,
-        {"driver_periods": {"calendar", "period"}},
+        {"driver_periods": {"period"}},
     ),
     "trip by id": (lambda store: trips_by(store, "trip_id", "t1-1"), {"trip_details": {"trip"}}),
     "trips by tracking id": (
@@ -190,13 +190,6 @@ def test_a_query_runs_on_an_index_in_its_order_and_within_its_fleet(recorded, na
         found, indexes = explain(recorded[0], command)
         assert indexes, command
         assert not found & {"COLLSCAN", "SORT", "$sort"}, (found, command)
-
-
-@pytest.mark.parametrize("bounds", [{}, {"ended_by": EARLIER}, {"page": 99}])
-def test_a_driver_s_trips_are_counted_without_reading_a_day(recorded, bounds):
-    calendar, *_ = sent(recorded, lambda store: driver_trips(store, **bounds))
-    stages, indexes = explain(recorded[0], calendar)
-    assert ("FETCH" in stages, indexes) == (False, {"calendar"})
 
 
 def test_trips_that_share_a_tracking_id_are_counted_without_reading_any(recorded):
