@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+import click
 import orjson
 from marshmallow import Schema
 from pymongo import ASCENDING, DESCENDING
@@ -29,6 +30,8 @@ KEYS = {
     "driver_periods": ("driver_id", "period", "start_date"),
     "trip_details": ("trip_id",),
 }
+# A day's document, of at most 16 MB, holds the trips of the day: up to 1.5 kB each, and 2,000 more from a batch.
+MAX_TRIPS_A_DAY = 5_000
 Key = tuple[str, ...]
 Built = dict[Key, Document]
 
@@ -50,6 +53,16 @@ class Kind(NamedTuple):
 WEEK = Kind(summaries.WEEK.name, WeeklySummary(exclude=(BREAKDOWN,)), monday_of, week_dates, has_calendar=False)
 MONTH = Kind(summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True)
 KINDS = (WEEK, MONTH)
+
+
+class TooManyTrips(click.ClickException):
+    """A driver has more trips on one date than a day's document holds."""
+
+    def __init__(self, driver_id: str, date: str, count: int) -> None:
+        super().__init__(
+            f"The driver {driver_id} has {count} trips on {date}, and {MAX_TRIPS_A_DAY} are the most. Check driver_id "
+            "and the times of the trips in the file."
+        )
 
 
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
@@ -77,11 +90,13 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
 
 
 def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Built:
-    """Return the documents of those of the days that have trips, from `trip_details`."""
+    """Return the documents of those of the days that have trips, from `trip_details`. Raises TooManyTrips."""
     made: Built = {}
     for drivers, dates in by_dates(days):
         pipeline = pipelines.driver_days(fleet, drivers, dates)
         for day in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
+            if day["trip_count"] > MAX_TRIPS_A_DAY:
+                raise TooManyTrips(day["driver_id"], day["start_date"], day["trip_count"])
             text = to_json(DAILY, day["summary"])
             version = version_of(text, day["trips"], day["trip_ends"])
             made[day_key(Day(day["driver_id"], day["start_date"]))] = {

@@ -224,6 +224,20 @@ def test_drivers_and_trips_are_loaded_by_one_command(command, mongod, write_line
     assert travel_dates(mongod) == ("2026-03-10", "2026-03-10")
 
 
+def test_too_many_trips_of_a_driver_on_one_date_are_refused_and_the_batch_with_them(
+    load_file, write_lines, mongod, monkeypatch
+):
+    monkeypatch.setattr("scripts.materialize.documents.MAX_TRIPS_A_DAY", 2)
+    load_file(write_lines("trips.ndjson", make_trip(trip_id="t1"), make_trip(trip_id="t2")))
+    before = list(mongod.trips.find())
+    result = load_file(write_lines("trips.ndjson", make_trip(trip_id="t3"), make_trip(driver_id="d2")), status=1)
+    assert result.stderr.endswith(
+        "Error: The driver d1 has 3 trips on 2026-03-10, and 2 are the most. Check driver_id and the times of the "
+        "trips in the file.\n"
+    )
+    assert list(mongod.trips.find()) == before
+
+
 # What is stored and served.
 
 
