@@ -673,7 +673,7 @@ def test_loading_files_twice_changes_nothing(load_file, write_lines, mongod):
     load_file(trips)
     load_file(drivers, "drivers")
     assert everything(mongod) == once
-    assert [len(once[name]) for name in ("drivers", "trips", "driver_periods")] == [2, 7, 5 + 4 + 4]
+    assert [len(once[name]) for name in ("drivers", "trips", "driver_periods")] == [2, 7, 5 + 4 + 4 + 4]
 
 
 @pytest.fixture(params=["one batch", "a batch a line", "an import a line"])
