@@ -50,7 +50,7 @@ def on_starting(server):
 def when_ready(server):
     """Serve the metrics of all workers from the first process."""
     if service.metrics_bind:
-        from scripts.metrics import serve_metrics
+        from scripts.server.metrics_server import serve_metrics
 
         serve_metrics(service)
 

@@ -3,18 +3,18 @@
 import functools
 from typing import Any
 
-from flask import Flask, Request, Response, current_app
+from flask import Flask, Request
 from flask.sessions import NullSession, SessionInterface
 from pymongo import MongoClient
 
-from app import auth, compression, errors, headers, limits, logs, openapi
+from app import errors, logs, middleware, openapi
 from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config, ConfigError
-from app.db import Deadline, is_outage, probe, service_client
-from app.links import Links
-from app.paths import EncodedPaths, RestConverter, SegmentConverter
+from app.database import is_outage, probe, service_client
+from app.middleware.raw_path import RestConverter, SegmentConverter
+from app.report_links import Links
 from app.store import Store
-from app.store.keys import LiveKeys
+from app.store.api_keys import LiveKeys
 from app.views import BLUEPRINTS
 
 
@@ -30,7 +30,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     if config.metrics_bind:
         # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so the import waits until `serve` has
         # set it.
-        from app import metrics
+        from app.middleware import metrics
 
         app.extensions["metrics"] = measured = metrics.Metrics()
         listeners.append(metrics.StoreListener(measured))
@@ -46,28 +46,8 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     if not config.secret_key:
         app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
     errors.register(app)
-    app.before_request(_before_request)
-    app.after_request(_after_request)
-    # Flask-Limiter's own hook, which counts, comes after authentication, which tells the fleet.
-    limits.register(app, config)
-    app.wsgi_app = EncodedPaths(Deadline(app.wsgi_app))  # type: ignore[method-assign]
+    middleware.register(app, config)
     return app
-
-
-def _before_request() -> None:
-    logs.start()
-    headers.identify()
-    auth.authenticate()
-
-
-def _after_request(response: Response) -> Response:
-    limits.tell(response)
-    compression.compress(response)
-    headers.complete(response)
-    if metrics := current_app.extensions.get("metrics"):
-        metrics.observe(response)
-    logs.tell(response)
-    return response
 
 
 @functools.cache

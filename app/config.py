@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from limits import RateLimitItem, parse_many
 
-from app.addresses import Network
+from app.client_ip import Network
 from schemas.query import UnknownParameters
 
 API = "/api/v1"

@@ -5,17 +5,16 @@ import logging
 import logging.config
 import os
 import re
-import time
 from collections.abc import MutableMapping
 from typing import Any
 
 import orjson
 import structlog
-from flask import Flask, Response, current_app, g, has_app_context, request
+from flask import Flask, current_app, g, has_app_context
 from structlog.stdlib import ProcessorFormatter
 
 from app.config import API
-from app.store.keys import PREFIX
+from app.store.api_keys import PREFIX
 
 STANDARD_ERROR = 2
 # What lets in: keys, and report links, also without their path; they begin with a list as base64 has it.
@@ -128,24 +127,3 @@ def register(app: Flask, level: str) -> None:
     """Make the log of `app`, at a level of `logging`, and send there what libraries log in this process."""
     logging.config.dictConfig(settings())
     app.extensions["log"] = make_logger(logging.getLevelNamesMapping()[level])
-
-
-def start() -> None:
-    """Note when the request began."""
-    g.started = time.perf_counter()
-
-
-def tell(response: Response) -> None:
-    """Log a line for a response, at INFO. It names the route, not the path, which may hold anything."""
-    key = g.get("key") or g.get("link")
-    get_log().info(
-        "request",
-        method=request.method,
-        route=request.url_rule and request.url_rule.rule,
-        status=response.status_code,
-        duration_ms=round((time.perf_counter() - g.started) * 1000, 1),
-        bytes=response.content_length,
-        fleet=key and key.fleet,
-        key_id=key and key.key_id,
-        client=g.get("client"),
-    )

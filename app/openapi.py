@@ -16,8 +16,8 @@ from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from app import errors
-from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
-from app.operations import Operation
+from app.endpoint import Endpoint
+from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
 from schemas.derive import always_present, example
@@ -145,7 +145,7 @@ def document(app: Flask, base_url: str) -> bytes:
         _response_name(HTTPStatus.NOT_MODIFIED),
         _not_modified(AnswerHeaders(), TagHeaders(), LimitHeaders()),
     )
-    for rule, operation in _operations(app):
+    for rule, operation in _endpoints(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
         spec.path(path, operations={"get": _described(app, rule, operation, converter)})
     found = spec.to_dict()
@@ -190,15 +190,15 @@ class _Converter(OpenAPIConverter):
         return {"description": inspect.getdoc(type(schema)), **super().schema2jsonschema(schema)}
 
 
-def _operations(app: Flask) -> Iterator[tuple[Rule, Operation]]:
-    """Yield every route that declares an operation; the pages about the API do not."""
+def _endpoints(app: Flask) -> Iterator[tuple[Rule, Endpoint]]:
+    """Yield every route whose view is declared with `Endpoint`; the pages about the API are not."""
     for rule in app.url_map.iter_rules():
-        operation = getattr(app.view_functions[rule.endpoint], "operation", None)
-        if operation is not None:
-            yield rule, operation
+        endpoint = getattr(app.view_functions[rule.endpoint], "endpoint", None)
+        if endpoint is not None:
+            yield rule, endpoint
 
 
-def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIConverter) -> dict[str, Any]:
+def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPIConverter) -> dict[str, Any]:
     view = app.view_functions[rule.endpoint]
     summary, _, more = (inspect.getdoc(view) or "").partition("\n")
     first, *words = view.__name__.split("_")
@@ -221,7 +221,7 @@ def _described(app: Flask, rule: Rule, operation: Operation, converter: OpenAPIC
     return {**described, "security": []} if public else described
 
 
-def _responses(rule: Rule, operation: Operation) -> dict[HTTPStatus, Any]:
+def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
     linked, public = rule.endpoint == LINKED_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
     tagged = linked or (operation.kept and not public)
     carried: list[Schema] = [AnswerHeaders(), *([TagHeaders()] if tagged else [])]
@@ -253,7 +253,7 @@ def _responses(rule: Rule, operation: Operation) -> dict[HTTPStatus, Any]:
     return found
 
 
-def _content(operation: Operation) -> dict[str, Any]:
+def _content(operation: Endpoint) -> dict[str, Any]:
     """Return what an answer holds, by media type."""
     found: dict[str, Any] = {}
     if operation.answer:

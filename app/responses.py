@@ -8,9 +8,9 @@ from typing import Any
 import orjson
 from flask import Request, Response
 
-from app.compression import held_tag
+from app.content_encoding import matching_tag
 from app.store import Result
-from app.store.pages import Wanted
+from app.store.pagination import Wanted
 from schemas.derive import Fields
 from schemas.header import MaskHeaders, header_names
 
@@ -64,7 +64,7 @@ class ConditionalGet:
 
         `convert` makes another representation of the JSON value.
         """
-        if self._is_conditional and (held := held_tag(self._tag(read(Wanted(fields, content=False)).version))):
+        if self._is_conditional and (held := matching_tag(self._tag(read(Wanted(fields, content=False)).version))):
             return not_modified(self._headers(held))
         version, content = read(Wanted(fields))
         body = orjson.dumps(content)

@@ -32,7 +32,7 @@ from bench.servers import (
     redis_server,
     workers,
 )
-from scripts.embedded import REPLICA_SET_OPTIONS
+from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS
 
 CONNECTIONS = 8
 # The requests of a row of bench.rows, with a field mask or none.

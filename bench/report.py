@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bench.load import Sample
 from bench.rows import TITLES
 from bench.servers import COMMANDS, EVE, PEERS, ROOT
-from scripts.embedded import find_mongod
+from scripts.mongodb.embedded_mongod import find_mongod
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BUSIEST_AT_MOST = 0.75

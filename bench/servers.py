@@ -17,7 +17,7 @@ import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.embedded import REPLICA_SET_OPTIONS, find_mongod, make_primary
+from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, find_mongod, make_primary
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "bench"

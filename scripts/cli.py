@@ -7,8 +7,11 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
-from scripts import backup, demo, keys, openapi, reports, rollups, serve
+from scripts.admin import backup, keys, openapi_document, rollups
+from scripts.demo import load
 from scripts.ingest import importer
+from scripts.reports import build
+from scripts.server import serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -22,14 +25,14 @@ def cli() -> None:
 
 
 cli.add_command(serve.serve)
-cli.add_command(demo.demo)
+cli.add_command(load.demo)
 cli.add_command(importer.import_)
 cli.add_command(keys.keys)
 cli.add_command(rollups.rollups)
-cli.add_command(reports.reports)
+cli.add_command(build.reports)
 cli.add_command(backup.backup)
 cli.add_command(backup.restore)
-cli.add_command(openapi.openapi)
+cli.add_command(openapi_document.openapi)
 
 
 def main() -> None:

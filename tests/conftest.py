@@ -18,11 +18,11 @@ from pymongo.database import Database
 from app import create_app
 from app.config import Config
 from app.store import Store
+from scripts.admin.keys import issue_key
 from scripts.cli import cli
-from scripts.embedded import NoMongod, embedded_mongod
-from scripts.keys import issue_key
-from scripts.memory import memory_client
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
+from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod
+from scripts.mongodb.memory_store import memory_client
 from tests import stores
 from tests.resilience.processes import Redis
 
@@ -167,7 +167,7 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 @pytest.fixture
 def patient(monkeypatch) -> None:
     """Give a request all the time that it takes."""
-    monkeypatch.setattr("app.db.TIMEOUT_SECONDS", 1000)
+    monkeypatch.setattr("app.database.TIMEOUT_SECONDS", 1000)
 
 
 @pytest.fixture

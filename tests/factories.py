@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from schemas.summary import GRADES, SummaryFocusArea
-from scripts.report_figures import Figures, Row
+from scripts.reports.figures import Figures, Row
 
 NUMBERS = itertools.count(1)
 

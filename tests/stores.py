@@ -8,10 +8,10 @@ from pymongo.database import Database
 from app.store import COLLECTIONS, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts import keys
+from scripts.admin import keys
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import prepare_trip, write_trips
-from scripts.memory import memory_client
+from scripts.mongodb.memory_store import memory_client
 
 DATA = tuple(name for name in COLLECTIONS if name not in ("keys", "reports"))
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.config import Config
+from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from schemas.error import ErrorBody
 from scripts.cli import cli
 from tests.foreign import assigned_names, base_classes, private_names

@@ -3,7 +3,7 @@
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.pages import Page, Wanted, renderer
+from app.store.pagination import Page, Wanted, renderer
 from schemas.derive import fields_of
 from schemas.driver import Driver
 

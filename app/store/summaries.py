@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pages import Wanted, renderer
+from app.store.pagination import Wanted, renderer
 from schemas.derive import Fields, fields_of
 from schemas.page import DailyAggregates, WeeklyAggregates
 

@@ -12,7 +12,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pages import Page, Wanted, first, renderer
+from app.store.pagination import Page, Wanted, first, renderer
 from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE
 from schemas.derive import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary

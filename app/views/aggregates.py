@@ -4,10 +4,10 @@ from typing import Any
 
 from flask import Blueprint, g
 
-from app.db import get_store
-from app.operations import Operation
+from app.database import get_store
+from app.endpoint import Endpoint
 from app.store import Result
-from app.store.pages import Wanted
+from app.store.pagination import Wanted
 from app.store.summaries import DAY, WEEK, find_aggregates
 from schemas.page import DailyAggregates, WeeklyAggregates
 from schemas.query import DailyQuery, WeeklyQuery
@@ -16,7 +16,7 @@ bp = Blueprint("aggregates", __name__)
 
 
 @bp.get("/driver-aggregate/daily")
-@Operation(DailyQuery(), DailyAggregates())
+@Endpoint(DailyQuery(), DailyAggregates())
 def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     """Summarise a day of up to 20 drivers.
 
@@ -30,7 +30,7 @@ def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
 
 
 @bp.get("/driver-aggregate/weekly")
-@Operation(WeeklyQuery(), WeeklyAggregates())
+@Endpoint(WeeklyQuery(), WeeklyAggregates())
 def get_weekly_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     """Summarise a week of up to 20 drivers.
 

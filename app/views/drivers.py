@@ -4,10 +4,10 @@ from typing import Any
 
 from flask import Blueprint, g
 
-from app.db import get_store
-from app.operations import Operation
+from app.database import get_store
+from app.endpoint import Endpoint
 from app.store import Result, drivers
-from app.store.pages import Wanted
+from app.store.pagination import Wanted
 from schemas.page import DriverPage
 from schemas.query import DriversQuery
 
@@ -15,7 +15,7 @@ bp = Blueprint("drivers", __name__)
 
 
 @bp.get("/drivers")
-@Operation(DriversQuery(), DriverPage())
+@Endpoint(DriversQuery(), DriverPage())
 def list_drivers(query: dict[str, Any], wanted: Wanted) -> Result:
     """List the drivers of the fleet.
 

@@ -8,8 +8,8 @@ from pymongo.errors import PyMongoError
 
 from app import errors
 from app.circuit_breaker import CircuitOpen
-from app.db import guard_store, ping
-from app.operations import Operation
+from app.database import guard_store, ping
+from app.endpoint import Endpoint
 from app.responses import json_response
 from schemas.page import Health, Unhealthy
 from schemas.query import NoQuery
@@ -18,7 +18,7 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Operation(NoQuery(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
+@Endpoint(NoQuery(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
 def get_health(query: dict[str, Any]) -> Response:
     """Say whether the service can answer.
 
@@ -37,7 +37,7 @@ def get_health(query: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Operation(NoQuery(), Health(), masks=False, needs_store=False)
+@Endpoint(NoQuery(), Health(), masks=False, needs_store=False)
 def get_liveness(query: dict[str, Any]) -> Response:
     """Say that the service runs.
 

@@ -8,11 +8,11 @@ from flask import Blueprint, Response, current_app, g, request
 from werkzeug.exceptions import BadRequest
 from werkzeug.http import dump_options_header
 
-from app.compression import held_tag
-from app.db import get_store
+from app.content_encoding import matching_tag
+from app.database import get_store
+from app.endpoint import Endpoint
 from app.errors import NotFound
-from app.links import Link, Links
-from app.operations import Operation
+from app.report_links import Link, Links
 from app.responses import REVALIDATED, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.query import LinkQuery, ReportQuery
@@ -32,7 +32,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
-@Operation(ReportQuery(), ReportLinks(), kept=False)
+@Endpoint(ReportQuery(), ReportLinks(), kept=False)
 def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
     """Get links to the fleet's report of a date.
 
@@ -58,7 +58,7 @@ def _address() -> str:
 
 
 @bp.get("/report/<rest:link>")
-@Operation(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
+@Endpoint(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
 def get_report_file(query: dict[str, Any]) -> Response:
     """Get a file of a report, by its link.
 
@@ -75,7 +75,7 @@ def get_report_file(query: dict[str, Any]) -> Response:
     if report is None:
         raise NotFound("There is no such report any more.")
     file, (media, disposition, ending) = report[link.file], MEDIA[link.file]
-    held = held_tag(file["digest"])
+    held = matching_tag(file["digest"])
     headers = {"ETag": f'"{held or file["digest"]}"', "Cache-Control": REVALIDATED}
     if held:
         return not_modified(headers)

@@ -16,8 +16,8 @@ from schemas.trip import ImportedTrip
 from scripts.ingest.lines import MEASURED_BYTES, Input, Line, Rejected, Rejects, check_size, parse
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import Trip, prepare_trip, write_trips
+from scripts.mongodb.connection import naming_invalid_documents, open_store
 from scripts.options import ID
-from scripts.store import naming_invalid_documents, open_store
 
 # A batch, which is one transaction, ends at either: many small lines, or few large ones. Memory stays bounded, and the
 # transaction takes a second or so of the 60 that MongoDB gives it.

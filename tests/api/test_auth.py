@@ -5,8 +5,8 @@ from ipaddress import ip_network
 import pytest
 from limits import parse
 
-from app.store.keys import make_key
-from scripts.keys import issue_key
+from app.store.api_keys import make_key
+from scripts.admin.keys import issue_key
 from tests.factories import make_driver
 
 

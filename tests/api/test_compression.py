@@ -10,9 +10,9 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 
-from app.compression import ENCODINGS, MIN_BYTES, zstd
+from app.middleware.compression import ENCODINGS, MIN_BYTES, zstd
 from app.store import Store
-from scripts.keys import issue_key
+from scripts.admin.keys import issue_key
 from tests.factories import make_driver
 from tests.served import serving
 from tests.stores import load

@@ -17,8 +17,8 @@ from schemas.header import (
     TagHeaders,
     header_names,
 )
-from scripts.reports import build_report
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
+from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
 from tests.factories import make_trip
 from tests.stores import load

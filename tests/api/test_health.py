@@ -9,7 +9,7 @@ from pymongo.errors import NetworkTimeout
 from app import create_app
 from app.circuit_breaker import CircuitOpen
 from app.config import Config
-from app.store.keys import make_key
+from app.store.api_keys import make_key
 from schemas.page import Unhealthy
 
 NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"

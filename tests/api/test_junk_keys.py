@@ -7,7 +7,7 @@ import pytest
 from limits import parse
 from pymongo import MongoClient, monitoring
 
-from app.store.keys import is_well_formed, make_key
+from app.store.api_keys import is_well_formed, make_key
 from tests.conftest import Service
 
 JUNK = 10_000

@@ -5,9 +5,9 @@ import logging
 import pytest
 
 from app.config import API
-from app.links import Links
 from app.logs import JsonHandler, make_logger
-from app.store.keys import make_key
+from app.report_links import Links
+from app.store.api_keys import make_key
 
 LINK = "WyJmMSIsIjIwMjYtMDMtMTYiXQ.x-Y_z"
 

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from app.metrics import Metrics, StoreCollector, StoreListener
+from app.middleware.metrics import Metrics, StoreCollector, StoreListener
 from app.store import Store
 from tests.factories import make_driver, make_trip
 

@@ -9,13 +9,13 @@ from flask import Flask
 from openapi_spec_validator import validate
 
 from app import errors, openapi, openapi_document
-from app.operations import Operation
+from app.endpoint import Endpoint
 from schemas.derive import example
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.page import TripDetailPage
 from schemas.query import NoQuery, ReportQuery
-from scripts.reports import build_report
+from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 
 DOCUMENT = json.loads(openapi_document(""))
@@ -225,7 +225,7 @@ def test_an_operation_may_answer_with_files_alone():
     app = Flask("files")
 
     @app.get("/file")
-    @Operation(NoQuery(), None, masks=False, others={"text/csv": None, "text/html": None})
+    @Endpoint(NoQuery(), None, masks=False, others={"text/csv": None, "text/html": None})
     def get_file(query):
         """Return a file."""
 

@@ -7,10 +7,10 @@ import io
 import pytest
 
 from app.config import API
-from app.links import Link, Links
+from app.report_links import Link, Links
 from schemas.report import HEADER
-from scripts.keys import issue_key
-from scripts.reports import build_report
+from scripts.admin.keys import issue_key
+from scripts.reports.build import build_report
 from tests.factories import epoch_ms, make_driver, make_trip
 
 DATE = "2026-03-16"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from scripts.report_charts import TEXT_SIZE, WIDTH
-from scripts.report_figures import Row
-from scripts.report_page import make_page
+from scripts.reports.charts import TEXT_SIZE, WIDTH
+from scripts.reports.figures import Row
+from scripts.reports.page import make_page
 from tests.factories import make_driver, make_figures, make_summary
 
 pytestmark = pytest.mark.clients

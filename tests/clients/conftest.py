@@ -17,9 +17,9 @@ from pymongo.database import Database
 
 from app import openapi_document
 from app.store import Store
-from scripts.demo_fleet import make_drivers
-from scripts.reports import build_report, due_date
-from scripts.store import prepare
+from scripts.demo.fleet import make_drivers
+from scripts.mongodb.connection import prepare
+from scripts.reports.build import build_report, due_date
 from tests.factories import make_event, make_event_summary, make_trip
 from tests.served import Served
 from tests.stores import issue_key, load

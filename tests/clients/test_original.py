@@ -8,7 +8,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from app.config import API
-from scripts.demo_fleet import make_trips
+from scripts.demo.fleet import make_trips
 from tests.clients.original import DESCRIPTION
 from tests.served import Served
 

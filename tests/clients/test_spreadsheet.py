@@ -9,8 +9,8 @@ import pytest
 
 from app.store.reports import read_file
 from schemas.report import HEADER, row
-from scripts.report_figures import Gathering
-from scripts.reports import build_report
+from scripts.reports.build import build_report
+from scripts.reports.figures import Gathering
 from tests.factories import make_driver, make_event_summary, make_trip
 
 pytestmark = pytest.mark.clients

@@ -15,10 +15,10 @@ from bson import Decimal128, Int64, MinKey, ObjectId, Regex, Timestamp
 
 from app.store import READ_MODELS, Store
 from app.store.indexes import INDEXES
-from scripts import backup
-from scripts.backup import COLLECTIONS, FILE_INDEXES, RAW, check
-from scripts.keys import issue_key
-from scripts.store import prepare
+from scripts.admin import backup
+from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
+from scripts.admin.keys import issue_key
+from scripts.mongodb.connection import prepare
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.served import COMMAND, until

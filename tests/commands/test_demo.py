@@ -7,11 +7,11 @@ import time_machine
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts import demo
-from scripts.demo_fleet import FLEET
-from scripts.keys import issue_key
+from scripts.admin.keys import issue_key
+from scripts.demo import load as demo
+from scripts.demo.fleet import FLEET
 from scripts.materialize.verify import verify_fleet
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.stores import everything
 

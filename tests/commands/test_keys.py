@@ -9,7 +9,7 @@ from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 
 from app.store import Store, keys
-from app.store.keys import digest
+from app.store.api_keys import digest
 from tests.conftest import Service
 from tests.factories import make_driver
 from tests.stores import load

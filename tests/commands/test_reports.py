@@ -15,8 +15,9 @@ import time_machine
 from app.store import Store
 from app.store.reports import read_file
 from schemas.report import HEADER
-from scripts import report_figures, reports
-from scripts.report_figures import Gathering
+from scripts.reports import build as reports
+from scripts.reports import figures as report_figures
+from scripts.reports.figures import Gathering
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.stopping import Stop, open_store_until
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from app.store import Store
-from scripts.reports import build_report
+from scripts.reports.build import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
 from tests.served import serving
 from tests.stores import issue_key, load

@@ -15,7 +15,7 @@ import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.embedded import REPLICA_SET_OPTIONS, find_mongod, make_primary
+from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, find_mongod, make_primary
 from tests.resilience.load import Client
 from tests.served import COMMAND, until
 

@@ -14,7 +14,7 @@ import pytest
 from limits import parse
 
 from app.store import Store
-from scripts.keys import issue_key
+from scripts.admin.keys import issue_key
 from tests.conftest import Service
 from tests.factories import make_driver
 from tests.imports import BATCH_LINES, make_trips, move, start_import, write_file

@@ -13,8 +13,8 @@ from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
 from app.config import API, Config
-from app.links import Links
-from app.store.keys import make_key
+from app.report_links import Links
+from app.store.api_keys import make_key
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, issue_key
 from tests.resilience.processes import DATABASE

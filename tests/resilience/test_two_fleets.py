@@ -11,14 +11,14 @@ import pytest
 from limits import parse
 from pymongo import MongoClient
 
-from app.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.config import API
-from app.links import Links
+from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
+from app.report_links import Links
 from app.store import Store
 from app.store.reports import BUCKET
 from app.views.docs import FILES
-from scripts.reports import build_report
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
+from scripts.reports.build import build_report
 from tests import stores
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip

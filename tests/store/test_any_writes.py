@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store, drivers
 from app.store.indexes import VALIDATORS
-from app.store.pages import Wanted
+from app.store.pagination import Wanted
 from schemas.derive import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import KEYS
 from scripts.materialize.rebuild import rebuild_fleet
-from scripts.memory import memory_client
+from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.states import FLEET, Batch, differences, state_of, write_batches
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.store import Store
-from scripts.reports import build_report
+from scripts.reports.build import build_report
 from tests.factories import make_driver, make_trip
 from tests.stores import load
 

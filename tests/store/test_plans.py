@@ -4,7 +4,7 @@ import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
-from app.store.pages import Wanted
+from app.store.pagination import Wanted
 from schemas.derive import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
 from scripts.materialize.dates import Day
@@ -13,7 +13,7 @@ from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import delete_trips
 from scripts.materialize.update import update, write
 from scripts.materialize.verify import verify_fleet
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.stores import load
 

@@ -6,7 +6,7 @@ from pymongo import MongoClient
 
 from app.store import COLLECTIONS, Store
 from app.store.indexes import INDEXES, VALIDATORS
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
 
 
 def test_every_collection_has_its_validator_and_indexes_fleet_first(mongod):

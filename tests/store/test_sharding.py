@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from pymongo import MongoClient
 
-from app.auth import LINKED_ENDPOINT
+from app.middleware.auth import LINKED_ENDPOINT
 from app.store import READ_MODELS
 from app.store.indexes import INDEXES
-from scripts.backup import FILE_INDEXES
+from scripts.admin.backup import FILE_INDEXES
 from tests.factories import make_driver, make_trip
 from tests.store.test_plans import Recorder
 

@@ -15,7 +15,7 @@ from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from app.store import Store
-from scripts.store import prepare
+from scripts.mongodb.connection import prepare
 from tests.conftest import NOW, Service
 from tests.factories import make_driver, make_trip
 from tests.states import Batch, write_batches

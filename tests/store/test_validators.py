@@ -8,8 +8,8 @@ from pymongo.errors import WriteError
 from app.store import Store
 from app.store.indexes import VALIDATORS
 from schemas.trip import TripFocusArea
-from scripts.keys import issue_key
-from scripts.reports import build_report
+from scripts.admin.keys import issue_key
+from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.stores import load
 

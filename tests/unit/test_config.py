@@ -7,7 +7,7 @@ import pytest
 from limits import parse
 
 from app.config import Config, ConfigError
-from app.db import connect
+from app.database import connect
 
 READ = Config.from_environment
 

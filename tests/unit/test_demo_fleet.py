@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from scripts import demo_fleet
+from scripts.demo import fleet as demo_fleet
 
 NOW = dt.datetime(2026, 11, 18, 21, 30, tzinfo=dt.UTC)
 DAY_MS = 86_400_000
@@ -116,7 +116,7 @@ def test_trip_ids_are_unique(trips: list[Trip]) -> None:
 
 def test_another_process_makes_the_same_trips(trips: list[Trip]) -> None:
     code = (
-        "import datetime as dt, itertools, json; from scripts.demo_fleet import make_trips; "
+        "import datetime as dt, itertools, json; from scripts.demo.fleet import make_trips; "
         f"print(json.dumps(list(itertools.islice(make_trips(dt.datetime.fromisoformat('{NOW.isoformat()}')), 20))))"
     )
     env, root = {**os.environ, "PYTHONHASHSEED": "7"}, pathlib.Path(__file__).parents[2]

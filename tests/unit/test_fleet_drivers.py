@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store, drivers
-from app.store.pages import Wanted
+from app.store.pagination import Wanted
 from schemas.derive import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import profile_key
 from scripts.materialize.update import write
-from scripts.memory import memory_client
+from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver
 
 BLOCK = 4

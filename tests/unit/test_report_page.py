@@ -12,8 +12,8 @@ import pytest
 
 import scripts
 from schemas.trip import EventSummary
-from scripts.report_figures import Row
-from scripts.report_page import EVENTS, changed, compared, make_page, name, number, rate
+from scripts.reports.figures import Row
+from scripts.reports.page import EVENTS, changed, compared, make_page, name, number, rate
 from tests.factories import make_driver, make_figures, make_summary
 
 VOID = {"meta", "link"}
@@ -233,7 +233,7 @@ def test_a_change_is_that_of_the_figures_shown(value, before, difference, words)
 
 
 def test_commands_that_draw_nothing_do_not_load_matplotlib():
-    code = "import sys, scripts.cli, scripts.report_page; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, scripts.cli, scripts.reports.page; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

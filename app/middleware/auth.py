@@ -3,13 +3,13 @@
 from flask import current_app, g, request
 from werkzeug.exceptions import MethodNotAllowed
 
-from app.addresses import client_of
+from app.client_ip import client_of
 from app.config import API, Config
-from app.db import get_store, guard_store
+from app.database import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
-from app.limits import count_failure
-from app.links import Link, Links
-from app.store.keys import Key, LiveKeys, get_key_by_id, is_well_formed
+from app.middleware.rate_limit import count_failure
+from app.report_links import Link, Links
+from app.store.api_keys import Key, LiveKeys, get_key_by_id, is_well_formed
 
 LINKED_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(

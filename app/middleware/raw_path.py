@@ -11,7 +11,7 @@ from werkzeug.routing import BaseConverter
 UNRESERVED = re.compile(r"[A-Za-z0-9._~/-]*")
 
 
-class EncodedPaths:
+class RawPath:
     """WSGI middleware: the path reaches the routes segment by segment percent-encoded, each in one spelling.
 
     WSGI servers decode PATH_INFO, after which `a%2Fb` and `a/b` look alike; the request line as sent tells them apart.

@@ -18,9 +18,9 @@ from app.store import Document, Store
 from app.store.reports import BUCKET, FILES
 from schemas.query import TIME
 from schemas.report import HEADER, row
+from scripts.mongodb.connection import fleets, open_store
 from scripts.options import DATE, ID
-from scripts.report_figures import Gathering
-from scripts.store import fleets, open_store
+from scripts.reports.figures import Gathering
 
 # For so long after a report was built anew, its earlier files are kept for those who are reading them.
 KEPT_MS = 3_600_000
@@ -104,8 +104,8 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
     """Build a report, which is there in one step once both of its files are, and return it (schema StoredReport)."""
     try:
         # Other commands start without what draws.
-        from scripts import report_charts  # noqa: F401
-        from scripts.report_page import make_page
+        from scripts.reports import charts  # noqa: F401
+        from scripts.reports.page import make_page
     except ModuleNotFoundError as error:
         raise click.ClickException(
             f"Reports need {error.name}; install 'driver-analytics-api[reports]', or run 'make setup'."

@@ -8,9 +8,9 @@ import time
 import click
 
 from app.store import Store
-from app.store.keys import digest, make_key, state
+from app.store.api_keys import digest, make_key, state
+from scripts.mongodb.connection import open_store
 from scripts.options import ID
-from scripts.store import open_store
 
 MS_PER_DAY = 86_400_000
 KEY_ID_LENGTH = 12

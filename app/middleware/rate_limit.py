@@ -98,8 +98,8 @@ def count_failure() -> None:
     current_app.extensions["count_failure"]()
 
 
-def tell(response: Response) -> None:
-    """Add the headers that tell a fleet what it has left; none if the request was not counted."""
+def add_headers(response: Response) -> None:
+    """Add the headers with the rate limit status of the fleet; none if the request was not counted."""
     status = get_status() if _has_fleet() else None
     if status is not None:
         amount, period, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining

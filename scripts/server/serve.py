@@ -16,12 +16,12 @@ from pymongo.errors import PyMongoError
 
 from app import create_app
 from app.config import Config
-from app.db import check_transactions, service_client
-from app.links import make_secret
+from app.database import check_transactions, service_client
+from app.report_links import make_secret
 from app.store import Document, Store
-from scripts.demo import prepare_demo
-from scripts.embedded import NoMongod
-from scripts.store import enter_mongodb, open_store
+from scripts.demo.load import prepare_demo
+from scripts.mongodb.connection import enter_mongodb, open_store
+from scripts.mongodb.embedded_mongod import NoMongod
 
 
 @click.command()
@@ -58,7 +58,7 @@ def serve(demo: bool) -> None:
         if config.metrics_bind:
             stack.enter_context(_metrics_folder())
         # gunicorn reads WEB_CONCURRENCY by itself when it is imported, so that comes after our own check.
-        from scripts.server import Server
+        from scripts.server.gunicorn_server import Server
 
         Server(greeting, client).run()
 
@@ -84,7 +84,7 @@ def _metrics_folder() -> Iterator[None]:
 
 def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
     # Only where no MongoDB is to be had is mongomock needed at all.
-    from scripts.memory import memory_client
+    from scripts.mongodb.memory_store import memory_client
 
     click.echo(f"Warning: {error} Until then all data lie in memory and are lost at the end.", err=True)
     client = memory_client()

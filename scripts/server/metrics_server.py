@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry, start_http_server
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.config import Config
-from app.db import service_client
-from app.metrics import StoreCollector
+from app.database import service_client
+from app.middleware.metrics import StoreCollector
 from app.store import Store
 
 

@@ -23,8 +23,8 @@ from pymongo import ASCENDING
 
 from app.store import Document, Store
 from app.store.reports import BUCKET
-from scripts.rollups import rebuild_with_progress
-from scripts.store import fleets, open_store
+from scripts.admin.rollups import rebuild_with_progress
+from scripts.mongodb.connection import fleets, open_store
 
 # Keys come last: as long as a restored store is not whole, it lets nobody in. Reports come before their files, which
 # stay for an hour after a report is replaced.

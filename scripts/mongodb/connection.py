@@ -8,10 +8,10 @@ import click
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
 from app.config import Config
-from app.db import check_transactions, connect
+from app.database import check_transactions, connect
 from app.store import COLLECTIONS, IDENTIFIERS, READ_MODELS, SOURCES, Store
 from app.store.indexes import INDEXES, VALIDATORS
-from scripts.embedded import MongodFailed, NoMongod, embedded_mongod
+from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 
 SELECTION_TIMEOUT_MS = 5000
 # MongoDB's code for a collection that exists.

@@ -5,8 +5,8 @@ import zlib
 
 import pytest
 
-from app.store import keys
-from scripts.keys import issue_key
+from app.store import api_keys as keys
+from scripts.admin.keys import issue_key
 
 ZEROS = "da_" + "0" * 30
 
@@ -132,7 +132,7 @@ def test_what_does_not_let_in_is_not_kept(store, live):
 
 
 def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypatch):
-    monkeypatch.setattr("scripts.keys.make_key", lambda: KEY)
+    monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
     assert lets_in(live, KEY) is None
     issue_key(store, "f1")
     assert lets_in(live, KEY).fleet == "f1"

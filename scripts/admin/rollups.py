@@ -9,8 +9,8 @@ import click
 from app.store import Store
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.verify import verify_fleet
+from scripts.mongodb.connection import fleets, naming_invalid_documents, open_store
 from scripts.options import DATE, ID
-from scripts.store import fleets, naming_invalid_documents, open_store
 
 # Differences that are printed one by one.
 MAX_PRINTED = 20

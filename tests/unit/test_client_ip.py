@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from app.addresses import client_of
+from app.client_ip import client_of
 
 PROXIES = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8")))
 

@@ -13,20 +13,20 @@ import click
 from pymongo import DESCENDING
 
 from app.config import API, Config
-from app.links import Links
+from app.report_links import Links
 from app.store import Document, Store
-from app.store.keys import get_key
+from app.store.api_keys import get_key
 from app.store.reports import FILES, get_report
 from app.store.trips import visible_until
 from schemas.driver import Driver
 from schemas.query import HISTORY
 from schemas.trip import ImportedTrip
-from scripts.demo_fleet import FLEET, make_drivers, make_trips
-from scripts.keys import issue_key
+from scripts.admin.keys import issue_key
+from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
-from scripts.reports import build_report, due_date
-from scripts.store import open_store
+from scripts.mongodb.connection import open_store
+from scripts.reports.build import build_report, due_date
 
 BATCH = 300
 # A fleet older than this is moved up to today: its trips would soon be older than what the service serves.

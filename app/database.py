@@ -1,9 +1,8 @@
 """The connection to MongoDB."""
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
-from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 import pymongo
 from flask import current_app
@@ -46,17 +45,6 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
         readPreference=config.read_preference,
         event_listeners=listeners,
     )
-
-
-class Deadline:
-    """WSGI middleware: bounds all that a request asks of the store before its response begins."""
-
-    def __init__(self, app: WSGIApplication) -> None:
-        self.app = app
-
-    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        with pymongo.timeout(TIMEOUT_SECONDS):
-            return self.app(environ, start_response)
 
 
 def is_outage(error: BaseException) -> bool:

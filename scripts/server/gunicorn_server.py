@@ -16,7 +16,7 @@ from pymongo import MongoClient
 from app import create_app
 from app.store import Document
 
-SETTINGS = Path(__file__).parent.parent / "gunicorn.conf.py"
+SETTINGS = Path(__file__).parents[2] / "gunicorn.conf.py"
 
 
 class Server(BaseApplication):  # type: ignore[misc]

@@ -13,10 +13,10 @@ from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour
 from schemas.fields import CONTROL
 from schemas.report import rate
 from schemas.summary import GRADES
-from scripts.report_figures import Figures
+from scripts.reports.figures import Figures
 
 if TYPE_CHECKING:
-    from scripts.report_charts import Chart
+    from scripts.reports.charts import Chart
 
 # By their flag on trips, from which the names of all else about a behaviour follow.
 WORDS = {
@@ -49,7 +49,7 @@ def make_page(figures: Figures) -> bytes:
         lstrip_blocks=True,
     )
     pages.filters |= {tell.__name__: tell for tell in (number, hours, day, long_day, name, to_coach)}
-    page = pages.get_template("report_page.html").render(
+    page = pages.get_template("page.html").render(
         figures=figures,
         dates=list(zip(figures.dates, figures.days, strict=True)),
         coached=[
@@ -142,7 +142,7 @@ def _limit(behaviour: Behaviour, share: float) -> str:
 
 def _pictures(figures: Figures) -> dict[str, Picture]:
     # matplotlib takes a while to load and comes with an extra: neither is for commands that draw nothing.
-    from scripts.report_charts import bars, columns
+    from scripts.reports.charts import bars, columns
 
     days = [day(date) for date in figures.dates]
     short_days = [text.rpartition(" ")[0] for text in days]

@@ -7,9 +7,9 @@ import pytest
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
-from app.metrics import Metrics, StoreCollector
+from app.middleware.metrics import Metrics, StoreCollector
 from app.store import Store
-from scripts.memory import memory_client
+from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_trip
 from tests.stores import load
 

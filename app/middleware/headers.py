@@ -1,7 +1,4 @@
-"""Headers that every answer carries."""
-
-import re
-import secrets
+"""The headers that every response carries, and CORS."""
 
 from flask import Response, current_app, g, request
 
@@ -17,22 +14,15 @@ from schemas.header import (
     header_names,
 )
 
-# Where links are told, which let in; nobody may keep them, or an error in their place.
+# Its responses hold links that need no key: no cache may store them, or an error in their place.
 LINKS_ENDPOINT = "report.get_report_links"
-SANE_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-# What a browser's script may send, and what of an answer it may read.
+# What a browser's script may send, and what it may read of a response.
 CORS_REQUEST_HEADERS = ", ".join(
     ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionHeaders()), "X-Request-ID")
 )
-CORS_ANSWER_HEADERS = ", ".join(
+CORS_RESPONSE_HEADERS = ", ".join(
     header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
 )
-
-
-def identify() -> None:
-    """Give the request an id, `g.request_id`: the client's own, or one that is made up."""
-    sent = request.environ.get("HTTP_X_REQUEST_ID", "")
-    g.request_id = sent if SANE_REQUEST_ID.fullmatch(sent) else secrets.token_hex(16)
 
 
 def complete(response: Response) -> None:
@@ -54,7 +44,7 @@ def _allow_origin(config: Config, response: Response) -> None:
     if origin not in config.cors_origins:
         return
     response.headers["Access-Control-Allow-Origin"] = origin
-    response.headers["Access-Control-Expose-Headers"] = CORS_ANSWER_HEADERS
+    response.headers["Access-Control-Expose-Headers"] = CORS_RESPONSE_HEADERS
     if request.method == "OPTIONS":
         response.headers["Access-Control-Allow-Methods"] = "GET, HEAD"
         response.headers["Access-Control-Allow-Headers"] = CORS_REQUEST_HEADERS

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from flask import Response, current_app, g, request
 from marshmallow import Schema
 
-from app.db import guard_store
+from app.database import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import masked, pruner
@@ -35,7 +35,7 @@ class Form(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True)
-class Operation:
+class Endpoint:
     """An endpoint as a client sees it; the OpenAPI document is made from these.
 
     `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `needs_store` whether the
@@ -95,5 +95,5 @@ class Operation:
                 return json_response(pruner(fields, whole)(read(asked)))
             return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
 
-        run.operation = self  # type: ignore[attr-defined]
+        run.endpoint = self  # type: ignore[attr-defined]
         return run
