@@ -23,6 +23,8 @@ SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 PARTS = tuple(name for name in DETAIL if name not in SUMMARY)
 BY_DATE = [("start_date", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
+# The fields of `_Calendar`.
+ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
 ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than six months have: all come with the first reply.
 MAX_DAYS = 200
@@ -101,9 +103,7 @@ class _Periods(NamedTuple):
     def calendar(self, start_date: str) -> _Calendar:
         """Return the days of the driver's months, from a date on."""
         months = self.find(MONTH, {"$gte": f"{start_date[:7]}-01"}, CALENDAR)
-        arrays: list[list[Any]] = [
-            [value for month in months for value in month["calendar"][name]] for name in _Calendar._fields
-        ]
+        arrays: list[list[Any]] = [[value for month in months for value in month["calendar"][name]] for name in ARRAYS]
         first = bisect_left(arrays[0], start_date)
         return _Calendar(*(values[first:] for values in arrays))
 

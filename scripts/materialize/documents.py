@@ -55,16 +55,6 @@ MONTH = Kind(summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_mon
 KINDS = (WEEK, MONTH)
 
 
-class TooManyTrips(click.ClickException):
-    """A driver has more trips on one date than a day's document holds."""
-
-    def __init__(self, driver_id: str, date: str, count: int) -> None:
-        super().__init__(
-            f"The driver {driver_id} has {count} trips on {date}, and {MAX_TRIPS_A_DAY} are the most. Check driver_id "
-            "and the times of the trips in the file."
-        )
-
-
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
     """Return the `trip_details` document of a trip (schema ImportedTrip), but for its `_id`.
 
@@ -90,13 +80,16 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
 
 
 def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Built:
-    """Return the documents of those of the days that have trips, from `trip_details`. Raises TooManyTrips."""
+    """Return the documents of those of the days that have trips, from `trip_details`. Raises click.ClickException."""
     made: Built = {}
     for drivers, dates in by_dates(days):
         pipeline = pipelines.driver_days(fleet, drivers, dates)
         for day in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
             if day["trip_count"] > MAX_TRIPS_A_DAY:
-                raise TooManyTrips(day["driver_id"], day["start_date"], day["trip_count"])
+                raise click.ClickException(
+                    f"The driver {day['driver_id']} has {day['trip_count']} trips on {day['start_date']}, and "
+                    f"{MAX_TRIPS_A_DAY} are the most. Check driver_id and the times of the trips in the file."
+                )
             text = to_json(DAILY, day["summary"])
             version = version_of(text, day["trips"], day["trip_ends"])
             made[day_key(Day(day["driver_id"], day["start_date"]))] = {
