@@ -10,7 +10,8 @@ from urllib.parse import urlencode, urlsplit
 import httpx
 import pytest
 
-from app.middleware.compression import ENCODINGS, MIN_BYTES, zstd
+from app.content_encoding import MIN_BYTES
+from app.middleware.compression import ENCODINGS, zstd
 from app.store import Store
 from scripts.admin.keys import issue_key
 from tests.factories import make_driver

@@ -1,4 +1,4 @@
-"""app/addresses.py: where a request comes from."""
+"""app/client_ip.py: where a request comes from."""
 
 import ipaddress
 

@@ -239,7 +239,7 @@ def test_commands_that_draw_nothing_do_not_load_matplotlib():
 
 def schemes():
     """Return the page's colours by their names: of the light page and of the dark one."""
-    style = (Path(scripts.__file__).parent / "report_page.css").read_text()
+    style = (Path(scripts.__file__).parent / "reports" / "page.css").read_text()
     return [
         dict(re.findall(r"--(\w+): (#[0-9a-f]+);", block)) for block in re.findall(r"--paper: .*?\}", style, re.DOTALL)
     ]
