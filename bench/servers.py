@@ -205,6 +205,10 @@ def _gunicorn(python: Path, application: str) -> list[str | Path]:
     return [python / "bin" / "gunicorn", *options, application]
 
 
+def _uvicorn(application: str) -> list[str | Path]:
+    return [PEERS / "bin" / "python", BENCH / "peers" / "serve.py", application]
+
+
 # Everyone's command, and what tells that it is up; BIND and the settings come in the environment.
 COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "service": (command("serve"), PING),
@@ -212,7 +216,7 @@ COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "text floor": (_floor("text"), PING),
     "hello": (_floor("nothing"), PING),
     "naive": (_gunicorn(PEERS, "naive:app"), PING),
-    "fastapi": ([PEERS / "bin" / "python", BENCH / "peers" / "fast.py"], PING),
+    "fastapi": (_uvicorn("fast:app"), PING),
     "eve": (_gunicorn(EVE, "eve_app:app"), "/ping"),
 }
 
