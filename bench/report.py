@@ -178,9 +178,9 @@ def versions() -> str:
     found: dict[str, str] = {
         "Python": platform.python_version(),
         "service": ", ".join(f"{name} {importlib.metadata.version(name)}" for name in own),
-        "naive, fastapi": _installed(
-            PEERS, ["flask", "marshmallow", "gunicorn", "fastapi", "pydantic", "uvicorn", "uvloop", "pymongo"]
-        ),
+        "naive": _installed(PEERS, ["flask", "marshmallow", "gunicorn", "pymongo"]),
+        "fastapi": _installed(PEERS, ["fastapi", "pydantic", "uvicorn", "uvloop", "pymongo"]),
+        "full fastapi": "as fastapi, " + _installed(PEERS, ["limits", "redis", "structlog", "orjson"]),
         "eve": _installed(EVE, ["eve", "flask", "gunicorn", "pymongo"]),
         "mongod": _said(find_mongod(), "--version", pattern=r"v([\d.]+)"),
         "redis-server": _said("redis-server", "--version", pattern=r"v=([\d.]+)"),

@@ -217,6 +217,7 @@ COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "hello": (_floor("nothing"), PING),
     "naive": (_gunicorn(PEERS, "naive:app"), PING),
     "fastapi": (_uvicorn("fast:app"), PING),
+    "full fastapi": (_uvicorn("fast_full:app"), PING),
     "eve": (_gunicorn(EVE, "eve_app:app"), "/ping"),
 }
 

@@ -81,6 +81,12 @@ def test_every_row_asks_the_api_and_has_a_query_of_the_floor(row):
         assert rows.QUERIES[row](**request.about)
 
 
+def test_of_the_peers_only_full_fastapi_gets_conditional_requests_and_none_gets_masks():
+    peers = ("naive", "fastapi", "full fastapi", "eve")
+    assert [name for name in peers if run.takes(name, "detail, unchanged")] == ["full fastapi"]
+    assert not any(run.takes(name, "detail, masked") for name in peers)
+
+
 def test_numbers_may_differ_by_rounding_and_nothing_else_may():
     assert run.same({"a": [1, 0.1 + 0.2, None]}, {"a": [1.0, 0.3, None]})
     assert not run.same({"a": 1}, {"a": 1, "b": 2})
