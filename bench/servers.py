@@ -201,7 +201,7 @@ def _floor(what: str) -> list[str | Path]:
 def _gunicorn(python: Path, application: str) -> list[str | Path]:
     # The same as the service's.
     options = ["--workers", str(WORKERS), "--threads", "4", "--worker-class", "gthread", "--reuse-port"]
-    options += ["--keep-alive", "75", "--no-control-socket", "--chdir", str(BENCH / "peers")]
+    options += ["--keep-alive", "75", "--no-control-socket"]
     return [python / "bin" / "gunicorn", *options, application]
 
 
@@ -232,10 +232,12 @@ def contestant(name: str, **env: str) -> Iterator[Server]:
     """Run a contestant."""
     words, path = COMMANDS[name]
     port = HTTP_PORT + list(COMMANDS).index(name)
+    folder = ROOT
     if EVE in Path(words[0]).parents or PEERS in Path(words[0]).parents:
-        env["PYTHONPATH"] = ""
+        # In the root folder gunicorn would read the settings of the service, and they import the service.
+        folder, env["PYTHONPATH"] = BENCH / "peers", ""
     options = ["--bind", f"{HOST}:{port}"] if Path(words[0]).name == "gunicorn" else []
-    with workers(name, [*words, *options], port, path, {**environment(MONGOD_PORT), **env}) as server:
+    with workers(name, [*words, *options], port, path, {**environment(MONGOD_PORT), **env}, folder) as server:
         yield server
 
 
