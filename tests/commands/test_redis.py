@@ -1,12 +1,10 @@
 """The rate limit, counted in Redis by the service as a process of its own."""
 
-import secrets
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
 import redis
-from limits import parse
 
 from tests.served import serving, until
 from tests.stores import issue_key
