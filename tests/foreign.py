@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 OWN = {"app", "schemas", "scripts", "wsgi"}
 SETTERS = ("setattr", "delattr")
+# Of named tuples, which document them; the underscore keeps them apart from fields.
+OF_NAMED_TUPLES = {"_asdict", "_field_defaults", "_fields", "_make", "_replace"}
 
 
 def private_names(tree: ast.Module) -> Iterator[str]:
@@ -69,7 +71,7 @@ def _root(node: ast.AST) -> str:
 
 
 def _is_private(name: str) -> bool:
-    return name.startswith("_") and not name.endswith("__")
+    return name.startswith("_") and not name.endswith("__") and name not in OF_NAMED_TUPLES
 
 
 def _is_foreign(name: str) -> bool:

@@ -18,6 +18,7 @@ from tests.foreign import assigned_names, base_classes, private_names
         ("getattr(x, '_y', None)", ["getattr(x, '_y', None)"]),
         ("class A:\n def f(self):\n  self._g = self._h()\n  type(self).__name__", []),
         ("getattr(x, 'y')\nx.y\nfrom __future__ import z", []),
+        ("x._replace(y=1)", []),
     ],
 )
 def test_private_names_of_others_are_found(source, found):
