@@ -104,13 +104,13 @@ class Service:
     def __init__(self, db: Database, **settings: Any) -> None:
         self.db, self.store = db, Store.of(db)
         self.app = create_app(Config(mongodb_database=db.name, **settings), db.client)
-        self._keys: dict[str, str] = {}
+        self.keys: dict[str, str] = {}
 
     def key(self, fleet: str) -> str:
         """Return a key of the fleet."""
-        if fleet not in self._keys:
-            self._keys[fleet] = issue_key(self.store, fleet)
-        return self._keys[fleet]
+        if fleet not in self.keys:
+            self.keys[fleet] = issue_key(self.store, fleet)
+        return self.keys[fleet]
 
     def get(
         self,

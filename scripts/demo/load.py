@@ -64,7 +64,7 @@ def load(store: Store) -> None:
 
 def prepare_demo(store: Store, config: Config) -> list[str]:
     """Load the demonstration fleet into an empty store; return what to tell: a key, requests, links to a report."""
-    if _is_due(store):
+    if is_due(store):
         load(store)
     if store.drivers.find_one({"fleet": FLEET}) is None:
         return ["The store holds fleets of your own: 'driver-analytics keys issue --fleet ID' lets you in to one."]
@@ -74,7 +74,8 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
     return [f"A key for the demonstration fleet: {key}", *_requests(store, config, key), *_links(store, config, key)]
 
 
-def _is_due(store: Store) -> bool:
+def is_due(store: Store) -> bool:
+    """Return whether to load the demonstration fleet: it is missing, incomplete or stale, and there is no other."""
     if store.drivers.find_one({"fleet": {"$ne": FLEET}}) is not None:
         return False
     newest = store.trip_details.find_one({"fleet": FLEET}, {"_id": 0, "date": 1}, sort=[("date", DESCENDING)])
