@@ -13,7 +13,7 @@ from app.database import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
 from schemas.derive import fields_of
 from schemas.mask import masked, pruner
-from schemas.query import Query, UnknownParameters
+from schemas.params import Params, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
 # As WSGI names it.
@@ -44,7 +44,7 @@ class Endpoint:
     document says of it after the view's docstring.
     """
 
-    query: Query
+    query: Params
     answer: Schema | None = None
     masks: bool = True
     kept: bool = True

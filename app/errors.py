@@ -20,7 +20,7 @@ from app.responses import JSON, json_response, prefers
 from app.store import InvalidDocument, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
-from schemas.query import FILTER_PARAMS, repeat_hint
+from schemas.params import FILTER_PARAMS, repeat_hint
 
 PROBLEM_JSON = "application/problem+json"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()

@@ -10,13 +10,13 @@ from app.store import Result
 from app.store.pagination import Wanted
 from app.store.summaries import DAY, WEEK, find_aggregates
 from schemas.page import DailyAggregates, WeeklyAggregates
-from schemas.query import DailyQuery, WeeklyQuery
+from schemas.params import DailyParams, WeeklyParams
 
 bp = Blueprint("aggregates", __name__)
 
 
 @bp.get("/driver-aggregate/daily")
-@Endpoint(DailyQuery(), DailyAggregates())
+@Endpoint(DailyParams(), DailyAggregates())
 def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     """Summarise a day of up to 20 drivers.
 
@@ -30,7 +30,7 @@ def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
 
 
 @bp.get("/driver-aggregate/weekly")
-@Endpoint(WeeklyQuery(), WeeklyAggregates())
+@Endpoint(WeeklyParams(), WeeklyAggregates())
 def get_weekly_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     """Summarise a week of up to 20 drivers.
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, current_app, request
 from werkzeug.http import generate_etag
 
 from app.content_encoding import matching_tag
-from schemas.query import NoQuery
+from schemas.params import NoParams
 
 bp = Blueprint("docs", __name__)
 
@@ -58,7 +58,7 @@ def get_file(name: str) -> Response:
 
 def _revalidated(mimetype: str, content: bytes) -> Response:
     # Nothing here takes parameters.
-    NoQuery().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
+    NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
     tag = generate_etag(content)
     response.set_etag(matching_tag(tag) or tag)

@@ -9,13 +9,13 @@ from app.endpoint import Endpoint
 from app.store import Result, drivers
 from app.store.pagination import Wanted
 from schemas.page import DriverPage
-from schemas.query import DriversQuery
+from schemas.params import DriversParams
 
 bp = Blueprint("drivers", __name__)
 
 
 @bp.get("/drivers")
-@Endpoint(DriversQuery(), DriverPage())
+@Endpoint(DriversParams(), DriverPage())
 def list_drivers(query: dict[str, Any], wanted: Wanted) -> Result:
     """List the drivers of the fleet.
 

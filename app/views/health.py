@@ -12,13 +12,13 @@ from app.database import guard_store, ping
 from app.endpoint import Endpoint
 from app.responses import json_response
 from schemas.page import Health, Unhealthy
-from schemas.query import NoQuery
+from schemas.params import NoParams
 
 bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Endpoint(NoQuery(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
+@Endpoint(NoParams(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
 def get_health(query: dict[str, Any]) -> Response:
     """Say whether the service can answer.
 
@@ -37,7 +37,7 @@ def get_health(query: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Endpoint(NoQuery(), Health(), masks=False, needs_store=False)
+@Endpoint(NoParams(), Health(), masks=False, needs_store=False)
 def get_liveness(query: dict[str, Any]) -> Response:
     """Say that the service runs.
 

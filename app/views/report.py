@@ -15,7 +15,7 @@ from app.errors import NotFound
 from app.report_links import Link, Links
 from app.responses import REVALIDATED, not_modified
 from app.store.reports import FILES, get_report, read_file
-from schemas.query import LinkQuery, ReportQuery
+from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks
 
 bp = Blueprint("report", __name__)
@@ -32,7 +32,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
-@Endpoint(ReportQuery(), ReportLinks(), kept=False)
+@Endpoint(ReportParams(), ReportLinks(), kept=False)
 def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
     """Get links to the fleet's report of a date.
 
@@ -58,7 +58,7 @@ def _address() -> str:
 
 
 @bp.get("/report/<rest:link>")
-@Endpoint(LinkQuery(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
+@Endpoint(LinkParams(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
 def get_report_file(query: dict[str, Any]) -> Response:
     """Get a file of a report, by its link.
 

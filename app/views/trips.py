@@ -10,7 +10,7 @@ from app.store import Result, trips
 from app.store.pagination import Wanted
 from schemas.geojson import GEO_JSON, TripMap, trip_map
 from schemas.page import TripDetailPage, TripSummaryPage
-from schemas.query import FILTER_PARAMS, DriverTripsQuery, TripQuery
+from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 
 bp = Blueprint("trips", __name__)
 
@@ -18,7 +18,7 @@ DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@Endpoint(DriverTripsQuery(), TripSummaryPage())
+@Endpoint(DriverTripsParams(), TripSummaryPage())
 def list_driver_trips(query: dict[str, Any], wanted: Wanted) -> Result:
     """List a driver's trips from a date on.
 
@@ -30,7 +30,7 @@ def list_driver_trips(query: dict[str, Any], wanted: Wanted) -> Result:
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@Endpoint(TripQuery(), TripDetailPage(), others={GEO_JSON: Form(TripMap(), trip_map)})
+@Endpoint(TripParams(), TripDetailPage(), others={GEO_JSON: Form(TripMap(), trip_map)})
 def list_trips(query: dict[str, Any], wanted: Wanted) -> Result:
     """List trips in full, by an identifier.
 

@@ -19,7 +19,7 @@ from app.store.api_keys import get_key
 from app.store.reports import FILES, get_report
 from app.store.trips import visible_until
 from schemas.driver import Driver
-from schemas.query import HISTORY
+from schemas.params import HISTORY
 from schemas.trip import ImportedTrip
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET, make_drivers, make_trips

@@ -16,7 +16,7 @@ from gridfs import GridFSBucket
 
 from app.store import Document, Store
 from app.store.reports import BUCKET, FILES
-from schemas.query import TIME
+from schemas.params import TIME
 from schemas.report import HEADER, row
 from scripts.mongodb.connection import fleets, open_store
 from scripts.options import DATE, ID

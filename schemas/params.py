@@ -96,7 +96,7 @@ class Several(fields.List[Any]):
             raise
 
 
-class Query(Schema):
+class Params(Schema):
     """The parameters of an endpoint. Lists take a parameter several times, all others once."""
 
     def parse(
@@ -169,16 +169,16 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
         yield name.encode(errors="replace").decode(), value
 
 
-class _PageQuery(Query):
+class _PageParams(Params):
     limit = WholeText("Records a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
     page = WholeText(PAGE, high=MAX_PAGE, default=1)
 
 
-class DriversQuery(_PageQuery):
+class DriversParams(_PageParams):
     """Of the driver list."""
 
 
-class DriverTripsQuery(_PageQuery):
+class DriverTripsParams(_PageParams):
     """Of a driver's trips."""
 
     driver_id = Identifier("Who drove.", example="demo-01", required=True)
@@ -187,7 +187,7 @@ class DriverTripsQuery(_PageQuery):
     )
 
 
-class TripQuery(Query):
+class TripParams(Params):
     """Of trips in full, by one of their identifiers."""
 
     filter_param = fields.String(
@@ -199,7 +199,7 @@ class TripQuery(Query):
     page = WholeText(PAGE, high=MAX_PAGE, default=1)
 
 
-class _AggregateQuery(Query):
+class _AggregateParams(Params):
     driver_id = Several(
         Identifier(example="demo-01"),
         f"Whose summaries: given 1 to {MAX_DRIVERS} times. Repetitions count, and are answered once.",
@@ -212,13 +212,13 @@ class _AggregateQuery(Query):
         return {**data, "driver_id": list(dict.fromkeys(data["driver_id"]))}
 
 
-class DailyQuery(_AggregateQuery):
+class DailyParams(_AggregateParams):
     """Of daily summaries: a date before today."""
 
     start_date = StartDate("The UTC date, `YYYY-MM-DD`: from six months ago up to yesterday.", today_allowed=False)
 
 
-class WeeklyQuery(_AggregateQuery):
+class WeeklyParams(_AggregateParams):
     """Of weekly summaries: a Monday before today."""
 
     start_date = StartDate(
@@ -245,7 +245,7 @@ class ReportTime(Text):
         raise ValidationError("Must be a time such as 2026-03-16T00:00:00, in UTC.")
 
 
-class ReportQuery(Query):
+class ReportParams(Params):
     """Of a report; `report_date` is the date of `report_time`."""
 
     report_time = ReportTime(
@@ -262,11 +262,11 @@ class ReportQuery(Query):
         return {"report_date": data["report_time"].partition("T")[0]}
 
 
-class LinkQuery(Query):
+class LinkParams(Params):
     """Of a report's file."""
 
     link = Text("What the link ends with.", example="WyJhY21lIl0.c2lnbmVk", required=True)
 
 
-class NoQuery(Query):
+class NoParams(Params):
     """Of an endpoint without parameters."""
