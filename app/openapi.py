@@ -21,8 +21,8 @@ from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
 from schemas.derive import always_present, example
-from schemas.error import ErrorBody, Kind, Problem
-from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, Either
+from schemas.error import ErrorBody, ErrorName, Problem
+from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, OneOfNested
 from schemas.header import (
     AnswerHeaders,
     ChallengeHeaders,
@@ -165,12 +165,12 @@ class _Converter(OpenAPIConverter):
         self.attribute_functions.append(self.field2rules)
 
     def field2rules(self, field: Any, ret: Any) -> dict[str, Any]:
-        if isinstance(field, Kind) and "enum" not in ret:
+        if isinstance(field, ErrorName) and "enum" not in ret:
             return {"enum": [kind.__name__ for kinds in _kinds().values() for kind in kinds]}
-        if isinstance(field, Either):
+        if isinstance(field, OneOfNested):
             shapes = [self.resolve_nested_schema(shape) for shape in field.shapes]
             return {"oneOf": [*shapes, {"type": "null"}] if field.allow_none else shapes}
-        return {**getattr(field, "rules", {}), **getattr(field, "client_rules", {})}
+        return {**getattr(field, "json_schema_keywords", {}), **getattr(field, "openapi_keywords", {})}
 
     def field2default(self, field: Any, **kwargs: Any) -> dict[str, Any]:
         # What an import may leave out is null in an answer, never absent.

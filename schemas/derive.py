@@ -116,7 +116,7 @@ def _field_validator(field: fields.Field[Any]) -> dict[str, Any]:
         rules = validator(nested)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
-    rules = {"bsonType": types, **field.rules}  # type: ignore[attr-defined]
+    rules = {"bsonType": types, **field.json_schema_keywords}  # type: ignore[attr-defined]
     for rule in field.validators:
         if isinstance(rule, OneOf):
             rules |= {"enum": [*rule.choices, None] if field.allow_none else list(rule.choices)}

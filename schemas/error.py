@@ -2,10 +2,10 @@
 
 from marshmallow import Schema, fields
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Text, Whole, about
+from schemas.fields import EXAMPLE_REQUEST_ID, Int64, Text, field_metadata
 
 
-class Kind(Text):
+class ErrorName(Text):
     """The name of a kind of error."""
 
 
@@ -13,7 +13,7 @@ class ErrorBody(Schema):
     """An error."""
 
     message = Text("What is wrong, and how to mend it.", required=True)
-    error = Kind("Kind of the error.", required=True)
+    error = ErrorName("ErrorName of the error.", required=True)
     request_id = Text(
         "Identifier of the request, to name when reporting it.",
         example=EXAMPLE_REQUEST_ID,
@@ -22,7 +22,7 @@ class ErrorBody(Schema):
     errors = fields.Dict(
         keys=fields.String(),
         values=fields.List(fields.String()),
-        metadata=about("With ValidationError alone: what is wrong with each parameter."),
+        metadata=field_metadata("With ValidationError alone: what is wrong with each parameter."),
     )
 
 
@@ -31,7 +31,7 @@ class Problem(ErrorBody):
 
     type = Text("Always `about:blank`: `error` tells the kind.", required=True)
     title = Text("The status in words.", required=True)
-    status = Whole("The status.", low=400, high=599, required=True)
+    status = Int64("The status.", low=400, high=599, required=True)
     detail = Text("The message.", required=True)
 
     class Meta:

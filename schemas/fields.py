@@ -26,21 +26,21 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 EXAMPLE_REQUEST_ID = "b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d"
 
 
-def about(description: str = "", example: Any = missing) -> dict[str, Any]:
+def field_metadata(description: str = "", example: Any = missing) -> dict[str, Any]:
     """Return a field's metadata: what the value means, its unit included, and an example of it."""
     told = {"description": description} if description else {}
     return told if example is missing else {**told, "examples": [example]}
 
 
-class _Strict(fields.Field[Any]):
+class _StrictField(fields.Field[Any]):
     types: ClassVar[frozenset[type]]
     bson_types: ClassVar[tuple[str, ...]]
     # What holds beside the validators, as JSON Schema says it: in the store too, and what a client is told alone.
-    rules: ClassVar[dict[str, Any]] = {}
-    client_rules: ClassVar[dict[str, Any]] = {}
+    json_schema_keywords: ClassVar[dict[str, Any]] = {}
+    openapi_keywords: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(metadata=about(description, example), **kwargs)
+        super().__init__(metadata=field_metadata(description, example), **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         # By type(), since a JSON true is no number although Python's True is an int.
@@ -52,7 +52,7 @@ class _Strict(fields.Field[Any]):
         return value
 
 
-class Text(_Strict, fields.String):
+class Text(_StrictField, fields.String):
     """A string of any characters."""
 
     types = frozenset({str})
@@ -63,8 +63,8 @@ class Text(_Strict, fields.String):
 class Identifier(Text):
     """An opaque id: 1–128 bytes of UTF-8 without control characters, and not `.` or `..`."""
 
-    rules: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
-    client_rules: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -85,8 +85,8 @@ class Date(Text):
     """A calendar date, `YYYY-MM-DD`, kept as text."""
 
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-    rules: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
-    client_rules: ClassVar[dict[str, Any]] = {"format": "date"}
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "date"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -99,20 +99,20 @@ class Date(Text):
         return text
 
 
-class Whole(_Strict, fields.Integer):
+class Int64(_StrictField, fields.Integer):
     """An integer of 64 bits at the most, written without a fraction."""
 
     types = frozenset({int})
     bson_types = ("int", "long")
     default_error_messages: Messages = {"invalid": "Must be a whole number."}
 
-    client_rules: ClassVar[dict[str, Any]] = {"format": "int64"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "int64"}
 
     def __init__(self, description: str = "", *, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
         super().__init__(description, validate=Range(low, high), **kwargs)
 
 
-class Choice(Whole):
+class IntegerChoice(Int64):
     """One of some integers."""
 
     def __init__(self, description: str = "", *, choices: Sequence[int], **kwargs: Any) -> None:
@@ -120,21 +120,21 @@ class Choice(Whole):
         self.validators = [OneOf(choices, error=f"Must be one of {', '.join(map(str, choices))}.")]
 
 
-class Count(Whole):
+class Count(Int64):
     """How many: 0 or more."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=0, **kwargs)
 
 
-class EpochMs(Whole):
+class EpochMs(Int64):
     """Milliseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=MIN_EPOCH_MS, high=MAX_EPOCH_MS, **kwargs)
 
 
-class Number(_Strict, fields.Float):
+class Number(_StrictField, fields.Float):
     """A finite number: a double, or an integer of 64 bits at the most, which stays one."""
 
     types = frozenset({int, float})
@@ -145,7 +145,7 @@ class Number(_Strict, fields.Float):
         "large": "Must be within 64 bits when written as an integer.",
     }
 
-    client_rules: ClassVar[dict[str, Any]] = {"format": "double"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "double"}
 
     def __init__(
         self, description: str = "", *, low: float | None = None, high: float | None = None, **kwargs: Any
@@ -183,14 +183,14 @@ class Longitude(Number):
         super().__init__(description, low=-180, high=180, **kwargs)
 
 
-class Bytes(_Strict):
+class Bytes(_StrictField):
     """Binary data, in the store alone."""
 
     types = frozenset({bytes})
     bson_types = ("binData",)
 
 
-class Flag(_Strict, fields.Boolean):
+class Flag(_StrictField, fields.Boolean):
     """True or false."""
 
     types = frozenset({bool})
@@ -202,7 +202,7 @@ class RawObject(fields.Nested):
     """An object that may lack any of its fields; a mask picks among them and goes no deeper."""
 
 
-class Either(fields.Field[Any]):
+class OneOfNested(fields.Field[Any]):
     """An object of one of several shapes, of which no two have an object in common."""
 
     def __init__(self, *shapes: type[Schema], **kwargs: Any) -> None:

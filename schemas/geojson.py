@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf
 
-from schemas.fields import Either, Identifier, Number, Text, about
+from schemas.fields import Identifier, Number, OneOfNested, Text, field_metadata
 from schemas.page import TripDetailPage
 from schemas.trip import Event, TripSummary
 
@@ -25,11 +25,11 @@ def _always(name: str) -> Text:
 
 def _position(description: str = "") -> fields.List[Any]:
     number = Number(low=-HALF_TURN, high=HALF_TURN)
-    return fields.List(number, metadata=about(description), required=True, validate=Length(equal=2))
+    return fields.List(number, metadata=field_metadata(description), required=True, validate=Length(equal=2))
 
 
 def _positions(description: str = "") -> fields.List[Any]:
-    return fields.List(_position(), metadata=about(description), required=True, validate=Length(min=2))
+    return fields.List(_position(), metadata=field_metadata(description), required=True, validate=Length(min=2))
 
 
 class Point(Schema):
@@ -52,7 +52,7 @@ class MultiLineString(Schema):
     type = _always("MultiLineString")
     coordinates = fields.List(
         _positions(),
-        metadata=about("Longitude and latitude of each point of its parts, in degrees."),
+        metadata=field_metadata("Longitude and latitude of each point of its parts, in degrees."),
         required=True,
         validate=Length(min=2),
     )
@@ -63,14 +63,14 @@ class TripFeature(Schema):
 
     type = _always("Feature")
     id = Identifier("The `trip_id`.", required=True)
-    geometry = Either(
+    geometry = OneOfNested(
         LineString,
         MultiLineString,
-        metadata=about("The trail; null where it has fewer than two points."),
+        metadata=field_metadata("The trail; null where it has fewer than two points."),
         required=True,
         allow_none=True,
     )
-    properties = fields.Nested(TripSummary, metadata=about("The trip in summary form."), required=True)
+    properties = fields.Nested(TripSummary, metadata=field_metadata("The trip in summary form."), required=True)
 
 
 class TripEvent(Event):
@@ -83,8 +83,8 @@ class EventFeature(Schema):
     """An event: where it began, and what is known of it."""
 
     type = _always("Feature")
-    geometry = fields.Nested(Point, metadata=about("Where it began."), required=True)
-    properties = fields.Nested(TripEvent, metadata=about("The event."), required=True)
+    geometry = fields.Nested(Point, metadata=field_metadata("Where it began."), required=True)
+    properties = fields.Nested(TripEvent, metadata=field_metadata("The event."), required=True)
 
 
 class TripMap(TripDetailPage):
@@ -92,8 +92,8 @@ class TripMap(TripDetailPage):
 
     type = _always("FeatureCollection")
     features = fields.List(
-        Either(TripFeature, EventFeature),
-        metadata=about("Each trip, oldest first, followed by its events in the order of time."),
+        OneOfNested(TripFeature, EventFeature),
+        metadata=field_metadata("Each trip, oldest first, followed by its events in the order of time."),
         required=True,
     )
 

@@ -4,13 +4,13 @@ from typing import Any, ClassVar
 
 from marshmallow import Schema
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Count, Text, Whole
+from schemas.fields import EXAMPLE_REQUEST_ID, Count, Int64, Text
 
 
 class MaskText(Text):
     """A field mask."""
 
-    client_rules: ClassVar[dict[str, Any]] = {"format": "mask"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "mask"}
 
 
 class MaskHeaders(Schema):
@@ -95,7 +95,7 @@ class LimitHeaders(Schema):
 class RetryHeaders(Schema):
     """Of an answer that asks to wait."""
 
-    retry_after = Whole("Seconds to wait, at least.", low=1, example=2, data_key="Retry-After", required=True)
+    retry_after = Int64("Seconds to wait, at least.", low=1, example=2, data_key="Retry-After", required=True)
 
 
 class ChallengeHeaders(Schema):

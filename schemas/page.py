@@ -4,8 +4,8 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.error import ErrorBody, Kind
-from schemas.fields import Count, Text, Whole, about
+from schemas.error import ErrorBody, ErrorName
+from schemas.fields import Count, Int64, Text, field_metadata
 from schemas.summary import DailyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
@@ -19,30 +19,30 @@ class DriverPage(Schema):
     """A page of drivers."""
 
     count = Count(COUNT, example=1, required=True)
-    limit = Whole(LIMIT, low=1, example=50, required=True)
-    current_page = Whole(CURRENT_PAGE, low=1, example=1, required=True)
-    next_page = Whole(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
-    drivers = fields.List(fields.Nested(Driver), metadata=about("The drivers, by driver_id."), required=True)
+    limit = Int64(LIMIT, low=1, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    drivers = fields.List(fields.Nested(Driver), metadata=field_metadata("The drivers, by driver_id."), required=True)
 
 
 class _TripPage(Schema):
     count = Count(COUNT, example=1, required=True)
-    current_page = Whole(CURRENT_PAGE, low=1, example=1, required=True)
-    next_page = Whole(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
-    limit = Whole(LIMIT, low=1, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    limit = Int64(LIMIT, low=1, example=50, required=True)
 
 
 class TripSummaryPage(_TripPage):
     """A page of trips in summary form."""
 
-    trips = fields.List(fields.Nested(TripSummary), metadata=about("The trips, oldest first."), required=True)
+    trips = fields.List(fields.Nested(TripSummary), metadata=field_metadata("The trips, oldest first."), required=True)
 
 
 class TripDetailPage(_TripPage):
     """A page of trips in full."""
 
-    limit = Whole(LIMIT, low=1, example=5, required=True)
-    trips = fields.List(fields.Nested(TripDetail), metadata=about("The trips, oldest first."), required=True)
+    limit = Int64(LIMIT, low=1, example=5, required=True)
+    trips = fields.List(fields.Nested(TripDetail), metadata=field_metadata("The trips, oldest first."), required=True)
 
 
 class DailyAggregates(Schema):
@@ -50,7 +50,7 @@ class DailyAggregates(Schema):
 
     data = fields.List(
         fields.Nested(DailyAggregate),
-        metadata=about("One element a driver, in the order asked."),
+        metadata=field_metadata("One element a driver, in the order asked."),
         required=True,
     )
 
@@ -60,7 +60,7 @@ class WeeklyAggregates(Schema):
 
     data = fields.List(
         fields.Nested(WeeklyAggregate),
-        metadata=about("One element a driver, in the order asked."),
+        metadata=field_metadata("One element a driver, in the order asked."),
         required=True,
     )
 
@@ -76,7 +76,7 @@ class Unhealthy(ErrorBody):
 
     status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
     message = Text("What is wrong.", example="The store does not answer; try again shortly.", required=True)
-    error = Kind(
+    error = ErrorName(
         "Always `StoreUnavailable`.", example="StoreUnavailable", required=True, validate=OneOf(["StoreUnavailable"])
     )
 

@@ -11,7 +11,7 @@ from dateutil.relativedelta import relativedelta
 from marshmallow import Schema, ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.fields import Date, Identifier, Messages, Text, about
+from schemas.fields import Date, Identifier, Messages, Text, field_metadata
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -20,7 +20,7 @@ MAX_DRIVERS = 20
 # What trips are asked for by, in full.
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Which page, from 1."
-TIME = "%Y-%m-%dT%H:%M:%S"
+REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back a start_date may lie.
 HISTORY = relativedelta(months=6)
@@ -28,15 +28,15 @@ HISTORY = relativedelta(months=6)
 UnknownParameters = Literal["reject", "ignore"]
 
 
-class WholeText(fields.Integer):
+class IntegerParam(fields.Integer):
     """A whole number in ASCII digits, without sign or leading zero, from 1 to `high`."""
 
     digits = re.compile(r"[1-9][0-9]*")
 
     def __init__(self, description: str, *, high: int, default: int) -> None:
         self.high = high
-        self.rules = {"minimum": 1, "maximum": high}
-        super().__init__(metadata=about(description, default), load_default=default)
+        self.json_schema_keywords = {"minimum": 1, "maximum": high}
+        super().__init__(metadata=field_metadata(description, default), load_default=default)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
         # No more digits than `high` has: a longer number is out of bounds whatever its digits say.
@@ -73,14 +73,17 @@ def _first_date(today: datetime.date) -> datetime.date:
     return today - HISTORY
 
 
-class Several(fields.List[Any]):
+class RepeatedParam(fields.List[Any]):
     """A parameter that is given 1 to `high` times; values count as sent, repetitions included."""
 
     def __init__(self, inner: fields.Field[Any], description: str, *, high: int) -> None:
         self.high = high
-        self.rules = {"minItems": 1, "maxItems": high}
+        self.json_schema_keywords = {"minItems": 1, "maxItems": high}
         super().__init__(
-            inner, required=True, error_messages=REQUIRED, metadata=about(description, inner.metadata["examples"])
+            inner,
+            required=True,
+            error_messages=REQUIRED,
+            metadata=field_metadata(description, inner.metadata["examples"]),
         )
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
@@ -170,8 +173,8 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
 
 
 class _PageParams(Params):
-    limit = WholeText("Records a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
-    page = WholeText(PAGE, high=MAX_PAGE, default=1)
+    limit = IntegerParam("Records a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
+    page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
 class DriversParams(_PageParams):
@@ -193,14 +196,14 @@ class TripParams(Params):
     filter_param = fields.String(
         required=True,
         validate=OneOf(FILTER_PARAMS),
-        metadata=about("Which identifier to go by; several trips may share a `tracking_id`.", "trip_id"),
+        metadata=field_metadata("Which identifier to go by; several trips may share a `tracking_id`.", "trip_id"),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
-    page = WholeText(PAGE, high=MAX_PAGE, default=1)
+    page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
 class _AggregateParams(Params):
-    driver_id = Several(
+    driver_id = RepeatedParam(
         Identifier(example="demo-01"),
         f"Whose summaries: given 1 to {MAX_DRIVERS} times. Repetitions count, and are answered once.",
         high=MAX_DRIVERS,
@@ -232,13 +235,13 @@ class ReportTime(Text):
     """A time of the calendar in one spelling, `YYYY-MM-DDTHH:MM:SS`, in UTC."""
 
     spelling = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
-    client_rules: ClassVar[dict[str, Any]] = {"pattern": f"^{spelling.pattern}$"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{spelling.pattern}$"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
         try:
             if self.spelling.fullmatch(text):
-                datetime.datetime.strptime(text, TIME)  # noqa: DTZ007
+                datetime.datetime.strptime(text, REPORT_TIME_FORMAT)  # noqa: DTZ007
                 return text
         except ValueError:
             pass

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Count, Date, EpochMs, Identifier, Number, Text, Whole
+from schemas.fields import Count, Date, EpochMs, Identifier, Int64, Number, Text
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
@@ -35,7 +35,7 @@ class FleetDrivers(Schema):
     """
 
     fleet = Identifier(required=True)
-    position = Whole(required=True)
+    position = Int64(required=True)
     driver_count = Count(required=True)
     writes = Count()
     first_driver_id = Identifier()
@@ -118,7 +118,7 @@ class StoredReport(Schema):
 
     fleet = Identifier(required=True)
     report_date = Date(required=True)
-    built_at = Whole(required=True)
+    built_at = Int64(required=True)
     drivers = Count(required=True)
     csv = fields.Nested(StoredFile, required=True)
     page = fields.Nested(StoredFile, required=True)
@@ -130,6 +130,6 @@ class StoredKey(Schema):
     key_id = Text(required=True)
     digest = Text(required=True)
     fleet = Identifier(required=True)
-    created_at = Whole(required=True)
-    expires_at = Whole(required=True, allow_none=True)
-    revoked_at = Whole(required=True, allow_none=True)
+    created_at = Int64(required=True)
+    expires_at = Int64(required=True, allow_none=True)
+    revoked_at = Int64(required=True, allow_none=True)

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Count, Date, Flag, Number, Text, about
+from schemas.fields import Amount, Count, Date, Flag, Number, Text, field_metadata
 from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
@@ -37,8 +37,10 @@ class DrivingSummary(Schema):
     duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
-    events_summary = fields.Nested(EventSummary, metadata=about("Counts and seconds of each behaviour."), required=True)
-    focus_area = fields.Nested(SummaryFocusArea, metadata=about("Which behaviours to coach."), required=True)
+    events_summary = fields.Nested(
+        EventSummary, metadata=field_metadata("Counts and seconds of each behaviour."), required=True
+    )
+    focus_area = fields.Nested(SummaryFocusArea, metadata=field_metadata("Which behaviours to coach."), required=True)
 
 
 class DailySummary(DrivingSummary):
@@ -54,7 +56,7 @@ class WeeklySummary(DrivingSummary):
     end_date = Date("The last UTC date, six days later.", example="2026-03-15", required=True)
     daily_summary_breakdown = fields.List(
         fields.Nested(DailySummary),
-        metadata=about("The days on which the driver drove, oldest first."),
+        metadata=field_metadata("The days on which the driver drove, oldest first."),
         required=True,
     )
 
@@ -69,16 +71,16 @@ class MonthlySummary(WeeklySummary):
 class DailyAggregate(Schema):
     """A driver and the summary of a day."""
 
-    driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     driving_summary = fields.Nested(
-        DailySummary, metadata=about("The summary. Absent if the driver did not drive on that date.")
+        DailySummary, metadata=field_metadata("The summary. Absent if the driver did not drive on that date.")
     )
 
 
 class WeeklyAggregate(Schema):
     """A driver and the summary of a week."""
 
-    driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     driving_summary = fields.Nested(
-        WeeklySummary, metadata=about("The summary. Absent if the driver did not drive in that week.")
+        WeeklySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that week.")
     )

@@ -8,18 +8,18 @@ from marshmallow.validate import OneOf
 
 from schemas.fields import (
     Amount,
-    Choice,
     Count,
     EpochMs,
     Flag,
     Identifier,
+    Int64,
+    IntegerChoice,
     Latitude,
     Longitude,
     Number,
     RawObject,
     Text,
-    Whole,
-    about,
+    field_metadata,
 )
 
 # The event types of the contract, each with the fields of its event_data.
@@ -72,7 +72,7 @@ class EventData(Schema):
 class Event(Schema):
     """Something that happened on a trip."""
 
-    event_type = Choice("Type of the event, as a number.", choices=tuple(EVENT_TYPES), example=9, required=True)
+    event_type = IntegerChoice("Type of the event, as a number.", choices=tuple(EVENT_TYPES), example=9, required=True)
     event_name = Text(
         "Type of the event, by name: "
         + ", ".join(f"{number} is {name}" for number, (name, _) in EVENT_TYPES.items())
@@ -91,7 +91,7 @@ class Event(Schema):
     event_start_longitude = Longitude("Longitude of its beginning, in degrees.", example=-95.9412, required=True)
     event_end_latitude = Latitude("Latitude of its end, in degrees.", example=41.1956, required=True)
     event_end_longitude = Longitude("Longitude of its end, in degrees.", example=-95.9468, required=True)
-    event_data = RawObject(EventData, metadata=about("Speeds, where the event has any."), required=True)
+    event_data = RawObject(EventData, metadata=field_metadata("Speeds, where the event has any."), required=True)
 
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -170,7 +170,7 @@ class TripSummary(Schema):
     trip_end_time = EpochMs("End, in epoch milliseconds UTC.", example=1_773_045_000_000, required=True)
     duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
     distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
-    insurance_period = Whole(
+    insurance_period = Int64(
         "Insurance period of a ride-hailing trip: 1, 2 or 3; null for fleets without.",
         low=1,
         high=3,
@@ -185,16 +185,18 @@ class TripSummary(Schema):
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
     night_driving_miles = Amount("Distance driven at night, in miles.", example=0, required=True)
-    event_summary = fields.Nested(EventSummary, metadata=about("Counts and seconds of each behaviour."), required=True)
+    event_summary = fields.Nested(
+        EventSummary, metadata=field_metadata("Counts and seconds of each behaviour."), required=True
+    )
 
 
 class TripDetail(TripSummary):
     """A trip in full."""
 
-    focus_area = fields.Nested(TripFocusArea, metadata=about("Which behaviours to coach."), required=True)
+    focus_area = fields.Nested(TripFocusArea, metadata=field_metadata("Which behaviours to coach."), required=True)
     trail_path = Rows(
         TrailPoint,
-        metadata=about(
+        metadata=field_metadata(
             "Where the car was, in the order of time.",
             [
                 {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
@@ -203,7 +205,9 @@ class TripDetail(TripSummary):
         ),
         required=True,
     )
-    events = fields.List(fields.Nested(Event), metadata=about("What happened, in the order of time."), required=True)
+    events = fields.List(
+        fields.Nested(Event), metadata=field_metadata("What happened, in the order of time."), required=True
+    )
 
 
 class ImportedTrip(TripDetail):

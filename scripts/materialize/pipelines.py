@@ -4,7 +4,7 @@ from typing import Any
 
 from app.store.score import SCORED, Expression, saturated, score_stages
 from schemas.derive import Fields, fields_of
-from schemas.fields import Whole
+from schemas.fields import Int64
 from schemas.summary import DailySummary, DrivingSummary
 from schemas.trip import EventSummary
 
@@ -133,7 +133,7 @@ def _totals() -> Expression:
         "trip_count": 1,
         **{name: saturated(f"${name}", whole=False) for name in AMOUNTS},
         "events_summary": {
-            name: saturated(f"${name}", whole=isinstance(field, Whole)) for name, field in EVENTS.items()
+            name: saturated(f"${name}", whole=isinstance(field, Int64)) for name, field in EVENTS.items()
         },
     }
 
