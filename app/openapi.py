@@ -24,15 +24,15 @@ from schemas.derive import always_present, example
 from schemas.error import ErrorBody, ErrorName, Problem
 from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, OneOfNested
 from schemas.header import (
-    AnswerHeaders,
+    AllowHeaders,
     ChallengeHeaders,
-    ConditionHeaders,
+    ConditionalRequestHeaders,
+    ETagHeaders,
     FileHeaders,
-    LimitHeaders,
     MaskHeaders,
-    MethodHeaders,
-    RetryHeaders,
-    TagHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
     header_names,
 )
 
@@ -67,14 +67,14 @@ half of its cap on.
 """
 # What errors of a status carry beside what every answer does.
 HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
-    HTTPStatus.BAD_REQUEST: (LimitHeaders(),),
+    HTTPStatus.BAD_REQUEST: (RateLimitHeaders(),),
     HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
     HTTPStatus.FORBIDDEN: (),
-    HTTPStatus.NOT_FOUND: (LimitHeaders(),),
-    HTTPStatus.METHOD_NOT_ALLOWED: (MethodHeaders(),),
-    HTTPStatus.TOO_MANY_REQUESTS: (LimitHeaders(), RetryHeaders()),
-    HTTPStatus.INTERNAL_SERVER_ERROR: (LimitHeaders(),),
-    HTTPStatus.SERVICE_UNAVAILABLE: (LimitHeaders(), RetryHeaders()),
+    HTTPStatus.NOT_FOUND: (RateLimitHeaders(),),
+    HTTPStatus.METHOD_NOT_ALLOWED: (AllowHeaders(),),
+    HTTPStatus.TOO_MANY_REQUESTS: (RateLimitHeaders(), RetryAfterHeaders()),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (RateLimitHeaders(),),
+    HTTPStatus.SERVICE_UNAVAILABLE: (RateLimitHeaders(), RetryAfterHeaders()),
 }
 # Errors of an endpoint that takes a key, of one that takes a link, and of one that takes neither and has no records.
 KEY_NEEDED = (
@@ -132,10 +132,18 @@ def document(app: Flask, base_url: str) -> bytes:
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     converter = cast(OpenAPIConverter, plugin.converter)
-    for shape in (AnswerHeaders, TagHeaders, FileHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
+    for shape in (
+        ResponseHeaders,
+        ETagHeaders,
+        FileHeaders,
+        RateLimitHeaders,
+        ChallengeHeaders,
+        AllowHeaders,
+        RetryAfterHeaders,
+    ):
         for found in converter.schema2parameters(shape(), location="header"):
             spec.components.header(found["name"], {name: found[name] for name in ("description", "required", "schema")})
-    for asking in (MaskHeaders, ConditionHeaders):
+    for asking in (MaskHeaders, ConditionalRequestHeaders):
         for found in converter.schema2parameters(asking(), location="header"):
             spec.components.parameter(found["name"], "header", found)
     kinds = _kinds()
@@ -143,7 +151,7 @@ def document(app: Flask, base_url: str) -> bytes:
         spec.components.response(_response_name(status), _error_response(status, kinds[status]))
     spec.components.response(
         _response_name(HTTPStatus.NOT_MODIFIED),
-        _not_modified(AnswerHeaders(), TagHeaders(), LimitHeaders()),
+        _not_modified(ResponseHeaders(), ETagHeaders(), RateLimitHeaders()),
     )
     for rule, operation in _endpoints(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
@@ -207,7 +215,11 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
     in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
     in_query = [found for found in parameters if found["name"] not in rule.arguments]
     shapes: list[Schema] = [MaskHeaders()] if operation.masks else []
-    shapes += [ConditionHeaders()] if rule.endpoint == LINKED_ENDPOINT or (operation.masks and operation.kept) else []
+    shapes += (
+        [ConditionalRequestHeaders()]
+        if rule.endpoint == LINKED_ENDPOINT or (operation.masks and operation.kept)
+        else []
+    )
     in_headers = header_names(*shapes)
     in_query.sort(key=lambda found: not found["required"])
     described: dict[str, Any] = {
@@ -224,8 +236,8 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
 def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
     linked, public = rule.endpoint == LINKED_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
     tagged = linked or (operation.kept and not public)
-    carried: list[Schema] = [AnswerHeaders(), *([TagHeaders()] if tagged else [])]
-    carried += [] if public else [LimitHeaders()]
+    carried: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if tagged else [])]
+    carried += [] if public else [RateLimitHeaders()]
     carried += [FileHeaders()] if linked else []
     found: dict[HTTPStatus, Any] = {
         HTTPStatus.OK: {
@@ -238,7 +250,7 @@ def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
         unchanged = [HTTPStatus.NOT_MODIFIED] if tagged else []
         return found | {status: _response_name(status) for status in (*unchanged, *KEY_NEEDED)}
     if linked:
-        found[HTTPStatus.NOT_MODIFIED] = _not_modified(AnswerHeaders(), TagHeaders())
+        found[HTTPStatus.NOT_MODIFIED] = _not_modified(ResponseHeaders(), ETagHeaders())
     asks_store = operation.needs_store or operation.unavailable
     unneeded = set() if asks_store else {HTTPStatus.SERVICE_UNAVAILABLE}
     for status in sorted({*NO_KEY_NEEDED, *(LINK_NEEDED if linked else ())} - unneeded):
@@ -247,7 +259,7 @@ def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
     if operation.unavailable:
         found[HTTPStatus.SERVICE_UNAVAILABLE] = {
             "description": inspect.getdoc(type(operation.unavailable)),
-            "headers": _headers(AnswerHeaders(), RetryHeaders()),
+            "headers": _headers(ResponseHeaders(), RetryAfterHeaders()),
             "content": {JSON: {"schema": operation.unavailable, "example": example(operation.unavailable)}},
         }
     return found
@@ -276,10 +288,10 @@ def _error_response(
     shown = [error for error in EXAMPLES if type(error) in kinds]
     plain = {type(error).__name__: {"value": errors.body(error, EXAMPLE_REQUEST_ID)} for error in shown}
     problems = {type(error).__name__: {"value": errors.problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
-    carried = [shape for shape in HEADERS[status] if counted or not isinstance(shape, LimitHeaders)]
+    carried = [shape for shape in HEADERS[status] if counted or not isinstance(shape, RateLimitHeaders)]
     return {
         "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),
-        "headers": _headers(AnswerHeaders(), *carried),
+        "headers": _headers(ResponseHeaders(), *carried),
         "content": {
             JSON: {"schema": ErrorBody, "examples": plain},
             errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},

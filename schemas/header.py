@@ -24,7 +24,7 @@ class MaskHeaders(Schema):
     )
 
 
-class ConditionHeaders(Schema):
+class ConditionalRequestHeaders(Schema):
     """Of a request from a client that holds an earlier answer."""
 
     held = Text(
@@ -34,7 +34,7 @@ class ConditionHeaders(Schema):
     )
 
 
-class TagHeaders(Schema):
+class ETagHeaders(Schema):
     """Of an answer that a client may keep, and ask again for."""
 
     tag = Text(
@@ -56,7 +56,7 @@ class FileHeaders(Schema):
     )
 
 
-class AnswerHeaders(Schema):
+class ResponseHeaders(Schema):
     """Of every answer."""
 
     request_id = Text(
@@ -74,7 +74,7 @@ class AnswerHeaders(Schema):
     )
 
 
-class LimitHeaders(Schema):
+class RateLimitHeaders(Schema):
     """Of every answer to a valid key, as long as calls can be counted."""
 
     limit = Count("Calls that the fleet may make in a period.", example=5000, data_key="X-RateLimit-Limit")
@@ -92,7 +92,7 @@ class LimitHeaders(Schema):
     )
 
 
-class RetryHeaders(Schema):
+class RetryAfterHeaders(Schema):
     """Of an answer that asks to wait."""
 
     retry_after = Int64("Seconds to wait, at least.", low=1, example=2, data_key="Retry-After", required=True)
@@ -104,7 +104,7 @@ class ChallengeHeaders(Schema):
     challenge = Text("The scheme to use.", example='APIKEY realm="fleet"', data_key="WWW-Authenticate", required=True)
 
 
-class MethodHeaders(Schema):
+class AllowHeaders(Schema):
     """Of an answer that refuses a method."""
 
     allow = Text("The methods of this path.", example="GET, HEAD, OPTIONS", data_key="Allow", required=True)

@@ -4,13 +4,13 @@ from flask import Response, current_app, g, request
 
 from app.config import Config
 from schemas.header import (
-    AnswerHeaders,
-    ConditionHeaders,
+    ConditionalRequestHeaders,
+    ETagHeaders,
     FileHeaders,
-    LimitHeaders,
     MaskHeaders,
-    RetryHeaders,
-    TagHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
     header_names,
 )
 
@@ -18,10 +18,10 @@ from schemas.header import (
 LINKS_ENDPOINT = "report.get_report_links"
 # What a browser's script may send, and what it may read of a response.
 CORS_REQUEST_HEADERS = ", ".join(
-    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionHeaders()), "X-Request-ID")
+    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
 )
 CORS_RESPONSE_HEADERS = ", ".join(
-    header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
+    header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
 )
 
 
