@@ -12,7 +12,7 @@ from marshmallow import Schema
 from app.database import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
 from schemas.derive import fields_of
-from schemas.mask import masked, pruner
+from schemas.mask import make_pruner, select_fields
 from schemas.params import Params, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
@@ -90,9 +90,9 @@ class Endpoint:
                     conditional = ConditionalGet(request, g.key.fleet, "", varies=varies, media_type=kind)
                     return conditional.respond(find, whole, form.make)
             mask = request.environ.get(MASK_VARIABLE, "")
-            fields = masked(whole, mask)
+            fields = select_fields(whole, mask)
             if not self.kept:
-                return json_response(pruner(fields, whole)(read(asked)))
+                return json_response(make_pruner(fields, whole)(read(asked)))
             return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
 
         run.endpoint = self  # type: ignore[attr-defined]

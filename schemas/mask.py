@@ -13,7 +13,7 @@ from schemas.derive import Fields, RawFields
 Mask = dict[str, "Mask | None"]
 
 TOKEN = re.compile(r"[{},]|[\w:*-]+")
-THE_REST = "*"
+WILDCARD = "*"
 
 
 class MaskError(Exception):
@@ -30,13 +30,13 @@ class ParseError(MaskError):
         super().__init__(f"Mask parse error: {reason}")
 
 
-def masked(whole: Fields, text: str) -> Fields:
+def select_fields(whole: Fields, text: str) -> Fields:
     """Return those of the fields that a mask asks for, in the order asked; all of them for a mask of spaces only.
 
     A part that is asked for whole is that of `whole` itself. Takes linear time. Raises ParseError and MaskError.
     """
     text = text.strip()
-    return narrowed(whole, parse(text)) if text else whole
+    return apply_mask(whole, parse(text)) if text else whole
 
 
 def parse(text: str) -> Mask:
@@ -70,7 +70,7 @@ def parse(text: str) -> Mask:
     return fields
 
 
-def narrowed(whole: Fields, mask: Mask) -> Fields:
+def apply_mask(whole: Fields, mask: Mask) -> Fields:
     """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError.
 
     That is `whole` itself where they are all of its fields in its order.
@@ -83,14 +83,14 @@ def narrowed(whole: Fields, mask: Mask) -> Fields:
             part = whole[name]
             if below is not None and part is None:
                 raise MaskError
-            asked[name] = narrowed(part, below) if part is not None and below else part
-    if THE_REST in mask:
+            asked[name] = apply_mask(part, below) if part is not None and below else part
+    if WILDCARD in mask:
         asked |= {name: part for name, part in whole.items() if name not in asked}
     is_whole = list(asked) == list(whole) and all(asked[name] is part for name, part in whole.items())
     return whole if is_whole else asked
 
 
-def pruner(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
+def make_pruner(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
     """Return a function that prunes a value of a shape, a list of such or None to the fields asked for, in their order.
 
     `whole` has all fields of the shape; a part that is asked for whole is left as it is.
@@ -98,7 +98,7 @@ def pruner(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
     if asked is whole:
         return lambda value: value
     narrower = {name: below for name, below in asked.items() if below is not None and below is not whole[name]}
-    parts = {name: pruner(below, whole[name] or {}) for name, below in narrower.items()}
+    parts = {name: make_pruner(below, whole[name] or {}) for name, below in narrower.items()}
 
     def prune(value: Any) -> Any:
         if isinstance(value, list):

@@ -8,7 +8,7 @@ from orjson import Fragment
 
 from app.store import Document
 from schemas.derive import Fields
-from schemas.mask import pruner
+from schemas.mask import make_pruner
 
 
 class Wanted(NamedTuple):
@@ -58,5 +58,5 @@ def renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any
     """
     if fields is whole:
         return Fragment
-    prune = pruner(fields or {}, whole or {})
+    prune = make_pruner(fields or {}, whole or {})
     return lambda text: prune(orjson.loads(text))
