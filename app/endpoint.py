@@ -11,7 +11,7 @@ from marshmallow import Schema
 
 from app.database import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from schemas.mask import make_pruner, select_fields
 from schemas.params import Params, UnknownParameters
 

@@ -20,7 +20,6 @@ from app.endpoint import Endpoint
 from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
 from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
-from schemas.derive import always_present, example
 from schemas.error import ErrorBody, ErrorName, Problem
 from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, OneOfNested
 from schemas.header import (
@@ -35,6 +34,7 @@ from schemas.header import (
     RetryAfterHeaders,
     header_names,
 )
+from schemas.introspection import always_present, example
 
 # Contract §1: the version of the interface, not of the service.
 VERSION = "1.0"

@@ -11,8 +11,8 @@ from flask import Request, Response
 from app.content_encoding import matching_tag
 from app.store import Result
 from app.store.pagination import Wanted
-from schemas.derive import Fields
 from schemas.header import MaskHeaders, header_names
+from schemas.introspection import Fields
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"

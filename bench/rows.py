@@ -13,8 +13,8 @@ from app.store.drivers import BLOCK, COUNT
 from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from app.store.trips import PARTS
 from bench import fleet
-from schemas.derive import fields_of
 from schemas.driver import Driver
+from schemas.introspection import fields_of
 from schemas.trip import TripDetail, TripSummary
 
 FLEET = "bench"

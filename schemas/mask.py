@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from schemas.derive import Fields, RawFields
+from schemas.introspection import Fields, RawFields
 
 # As a mask is written: names in its order, each with the mask of what lies below it, if any.
 Mask = dict[str, "Mask | None"]

@@ -8,9 +8,9 @@ from typing import Any
 
 from marshmallow import Schema
 
-from schemas.derive import Fields, fields_of
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
+from schemas.introspection import Fields, fields_of
 from schemas.summary import DrivingSummary
 from schemas.trip import EventSummary
 

@@ -9,14 +9,14 @@ import zlib
 from typing import NamedTuple
 
 from app.store import Document, InvalidDocument, Store
-from schemas.derive import fields_of, fits
+from schemas.introspection import fields_of, make_document_check
 from schemas.stored import StoredKey
 
 PREFIX = "da_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
-SOUND = fits(StoredKey, fields_of(StoredKey))
+is_valid_document = make_document_check(StoredKey, fields_of(StoredKey))
 FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
@@ -100,7 +100,7 @@ def _live(store: Store, match: Document) -> Key | None:
     stored = store.keys.find_one(match)
     if stored is None:
         return None
-    if not SOUND(stored):
+    if not is_valid_document(stored):
         raise InvalidDocument(store.keys, match)
     if state(stored) != LIVE:
         return None

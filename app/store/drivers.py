@@ -4,8 +4,8 @@ from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.pagination import Page, Wanted, renderer
-from schemas.derive import fields_of
 from schemas.driver import Driver
+from schemas.introspection import fields_of
 
 DRIVER = fields_of(Driver)
 # Drivers in a block at the most: a page lies on few blocks.

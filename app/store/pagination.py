@@ -7,7 +7,7 @@ import orjson
 from orjson import Fragment
 
 from app.store import Document
-from schemas.derive import Fields
+from schemas.introspection import Fields
 from schemas.mask import make_pruner
 
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from schemas.derive import fields_of
 from schemas.fields import MAX_INT
+from schemas.introspection import fields_of
 from schemas.summary import GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.pagination import Wanted, renderer
-from schemas.derive import Fields, fields_of
+from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, WeeklyAggregates
 
 # The period of a driver's profile, and its start_date.

@@ -14,7 +14,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.pagination import Page, Wanted, first, renderer
 from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE
-from schemas.derive import Fields, fields_of
+from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
 MS_PER_HOUR = 3_600_000

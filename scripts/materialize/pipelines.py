@@ -3,8 +3,8 @@
 from typing import Any
 
 from app.store.score import SCORED, Expression, saturated, score_stages
-from schemas.derive import Fields, fields_of
 from schemas.fields import Int64
+from schemas.introspection import Fields, fields_of
 from schemas.summary import DailySummary, DrivingSummary
 from schemas.trip import EventSummary
 

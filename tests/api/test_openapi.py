@@ -10,9 +10,9 @@ from openapi_spec_validator import validate
 
 from app import errors, openapi, openapi_document
 from app.endpoint import Endpoint
-from schemas.derive import example
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
+from schemas.introspection import example
 from schemas.page import TripDetailPage
 from schemas.params import NoParams, ReportParams
 from scripts.reports.build import build_report

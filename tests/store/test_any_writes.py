@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from app.store import READ_MODELS, SOURCES, Store, drivers
 from app.store.indexes import VALIDATORS
 from app.store.pagination import Wanted
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import KEYS

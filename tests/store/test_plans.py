@@ -5,7 +5,7 @@ from pymongo import MongoClient, monitoring
 
 from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
 from app.store.pagination import Wanted
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_profiles

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.store import Store, drivers
 from app.store.pagination import Wanted
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import profile_key

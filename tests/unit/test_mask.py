@@ -2,7 +2,7 @@
 
 import pytest
 
-from schemas.derive import RawFields, fields_of
+from schemas.introspection import RawFields, fields_of
 from schemas.mask import MaskError, ParseError, apply_mask, make_pruner, parse, select_fields
 from schemas.page import DailyAggregates, TripDetailPage
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from app.store import score
 from app.store.score import saturated, score_stages, trip_focus_area
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from schemas.summary import DrivingSummary
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_event_summary, make_trip

@@ -44,9 +44,9 @@ def element_of(shape: type[Schema], name: str) -> type[Schema]:
     return type(_nested(_declared(shape)[name]))  # type: ignore[return-value]
 
 
-def fits(shape: type[Schema], asked: Fields) -> Callable[[Any], bool]:
+def make_document_check(shape: type[Schema], asked: Fields) -> Callable[[Any], bool]:
     """Return what tells whether a document of the store has all these fields of a shape, of their types."""
-    parts = [(name, _part_fits(_declared(shape)[name], below)) for name, below in asked.items()]
+    parts = [(name, _make_field_check(_declared(shape)[name], below)) for name, below in asked.items()]
     return lambda document: (
         isinstance(document, dict) and all(name in document and part(document[name]) for name, part in parts)
     )
@@ -57,9 +57,9 @@ def _declared(shape: type[Schema]) -> dict[str, fields.Field[Any]]:
     return shape().fields
 
 
-def _part_fits(field: fields.Field[Any], asked: Fields | None) -> Callable[[Any], bool]:
+def _make_field_check(field: fields.Field[Any], asked: Fields | None) -> Callable[[Any], bool]:
     if isinstance(field, fields.List):
-        one = _part_fits(field.inner, asked)
+        one = _make_field_check(field.inner, asked)
         return lambda value: isinstance(value, list) and all(map(one, value))
     nested, nullable = _nested(field), field.allow_none
     if nested is None:
@@ -71,7 +71,7 @@ def _part_fits(field: fields.Field[Any], asked: Fields | None) -> Callable[[Any]
         )
     if isinstance(field, RawObject):
         return lambda value: isinstance(value, dict)
-    whole = fits(type(nested), asked or {})
+    whole = make_document_check(type(nested), asked or {})
     return lambda value: (nullable and value is None) or whole(value)
 
 
@@ -85,12 +85,12 @@ def example(schema: Schema) -> dict[str, Any]:
     return {name: _example(field) for name, field in schema.fields.items()}
 
 
-def validator(schema: Schema) -> dict[str, Any]:
+def make_json_schema(schema: Schema) -> dict[str, Any]:
     """Return the `$jsonSchema` of a document of this shape."""
     required = [name for name, field in schema.fields.items() if always_present(field)]
     rules: dict[str, Any] = {
         "bsonType": "object",
-        "properties": {name: _field_validator(field) for name, field in schema.fields.items()},
+        "properties": {name: _field_json_schema(field) for name, field in schema.fields.items()},
         "additionalProperties": False,
     }
     return {**rules, "required": required} if required else rules
@@ -108,12 +108,12 @@ def _example(field: fields.Field[Any]) -> Any:
     return [example(nested)] if isinstance(field, fields.List) else example(nested)
 
 
-def _field_validator(field: fields.Field[Any]) -> dict[str, Any]:
+def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
     if isinstance(field, fields.List):
-        return {"bsonType": "array", "items": _field_validator(field.inner)}
+        return {"bsonType": "array", "items": _field_json_schema(field.inner)}
     nested = _nested(field)
     if nested is not None:
-        rules = validator(nested)
+        rules = make_json_schema(nested)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
     rules = {"bsonType": types, **field.json_schema_keywords}  # type: ignore[attr-defined]
