@@ -10,7 +10,7 @@ from flask import Request, Response
 
 from app.content_encoding import matching_tag
 from app.store import Result
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from schemas.header import MaskHeaders, header_names
 from schemas.introspection import Fields
 
@@ -58,15 +58,17 @@ class ConditionalGet:
         self._varies, self._media_type = varies, media_type
 
     def respond(
-        self, read: Callable[[Wanted], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
+        self, read: Callable[[Selection], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
     ) -> Response:
         """Return the response with these fields of what `read` finds, or an empty 304 where the client has it already.
 
         `convert` makes another representation of the JSON value.
         """
-        if self._is_conditional and (held := matching_tag(self._tag(read(Wanted(fields, content=False)).version))):
+        if self._is_conditional and (
+            held := matching_tag(self._tag(read(Selection(fields, include_content=False)).version))
+        ):
             return not_modified(self._headers(held))
-        version, content = read(Wanted(fields))
+        version, content = read(Selection(fields))
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))

@@ -3,7 +3,7 @@
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.pagination import Page, Wanted, renderer
+from app.store.pagination import Page, Selection, make_renderer
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 
@@ -16,7 +16,7 @@ BY_POSITION = [("position", ASCENDING)]
 NO_DRIVERS: Document = {"driver_count": 0}
 
 
-def find_page(store: Store, fleet: str, *, page: int, limit: int, wanted: Wanted) -> Result:
+def find_page(store: Store, fleet: str, *, page: int, limit: int, selection: Selection) -> Result:
     """Return a Driver page, by driver_id in code point order.
 
     Reads the number of drivers and the blocks that the page lies on in one query. Index: fleet_drivers (fleet,
@@ -24,9 +24,9 @@ def find_page(store: Store, fleet: str, *, page: int, limit: int, wanted: Wanted
     """
     asked = Page(page, limit)
     places: list[Document] = [{"position": COUNT}]
-    if "drivers" in wanted.fields:
+    if "drivers" in selection.fields:
         places.append({"position": {"$gt": max(asked.skip - BLOCK, COUNT), "$lt": asked.skip + limit}})
-    projection = {"_id": 0, "position": 1, "version": 1, "driver_count": 1} | wanted.projection("drivers")
+    projection = {"_id": 0, "position": 1, "version": 1, "driver_count": 1} | selection.projection("drivers")
     with store.snapshot() as session:
         found = store.fleet_drivers.find(
             {"fleet": fleet, "$or": places}, projection, sort=BY_POSITION, batch_size=BLOCK, session=session
@@ -35,7 +35,7 @@ def find_page(store: Store, fleet: str, *, page: int, limit: int, wanted: Wanted
     count = total["driver_count"]
     rows = [row for block in blocks for row in block.get("drivers", ())]
     first = asked.skip - blocks[0]["position"] if blocks else 0
-    records = list(map(renderer(wanted.fields.get("drivers"), DRIVER), rows[first : first + limit]))
+    records = list(map(make_renderer(selection.fields.get("drivers"), DRIVER), rows[first : first + limit]))
     # The same blocks may lie at other positions, and then others of their drivers are on the page.
     version = " ".join([str(count), str(first), *(block["version"] for block in blocks)])
-    return Result(version, asked.content(wanted.fields, count, {"drivers": records}))
+    return Result(version, asked.content(selection.fields, count, {"drivers": records}))

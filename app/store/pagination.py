@@ -11,15 +11,15 @@ from schemas.introspection import Fields
 from schemas.mask import make_pruner
 
 
-class Wanted(NamedTuple):
+class Selection(NamedTuple):
     """What to read for a response: the `fields` of it, or, without `content`, only the version that they have."""
 
     fields: Fields
-    content: bool = True
+    include_content: bool = True
 
     def projection(self, *fragments: str) -> dict[str, int]:
-        """Return the projection of these fragments, which is empty where only the version is wanted."""
-        return dict.fromkeys(fragments, 1) if self.content else {}
+        """Return the projection of these fragments, which is empty where only the version is selection."""
+        return dict.fromkeys(fragments, 1) if self.include_content else {}
 
 
 class Page(NamedTuple):
@@ -50,7 +50,7 @@ def first(found: Iterable[Document]) -> Document | None:
     return next(iter(list(found)), None)
 
 
-def renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
+def make_renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
     """Return a function that makes a value for orjson of a shape's JSON text.
 
     The shape has the fields `whole`. Where `fields` is `whole` the text is sent as it is; otherwise the text is parsed,

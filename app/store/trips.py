@@ -12,7 +12,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pagination import Page, Wanted, first, renderer
+from app.store.pagination import Page, Selection, first, make_renderer
 from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE
 from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
@@ -41,7 +41,15 @@ def visible_until(processing_delay_hours: float) -> int:
 
 
 def find_driver_trips(
-    store: Store, fleet: str, driver_id: str, *, start_date: str, ended_by: int, page: int, limit: int, wanted: Wanted
+    store: Store,
+    fleet: str,
+    driver_id: str,
+    *,
+    start_date: str,
+    ended_by: int,
+    page: int,
+    limit: int,
+    selection: Selection,
 ) -> Result:
     """Return a page of a driver's trips, in summary form, oldest first.
 
@@ -64,7 +72,7 @@ def find_driver_trips(
             counts[days.dates.index(date)] = sum(end <= ended_by for end in at)
         before = [0, *itertools.accumulate(counts)]
         count = before[-1]
-        if wanted.content and "trips" in wanted.fields and asked.skip < count:
+        if selection.include_content and "trips" in selection.fields and asked.skip < count:
             first = bisect_right(before, asked.skip) - 1
             last = bisect_left(before, asked.skip + limit, hi=len(counts)) - 1
             match = {"$gte": days.dates[first], "$lte": days.dates[last]}
@@ -74,8 +82,8 @@ def find_driver_trips(
                 else:
                     rows += day["trips"]
             rows = rows[asked.skip - before[first] :][:limit]
-    records = list(map(renderer(wanted.fields.get("trips"), SUMMARY), rows))
-    return Result("".join([str(count), *days.versions]), asked.content(wanted.fields, count, {"trips": records}))
+    records = list(map(make_renderer(selection.fields.get("trips"), SUMMARY), rows))
+    return Result("".join([str(count), *days.versions]), asked.content(selection.fields, count, {"trips": records}))
 
 
 class _Calendar(NamedTuple):
@@ -117,20 +125,20 @@ def find_trips(
     ended_by: int,
     page: int,
     limit: int,
-    wanted: Wanted,
+    selection: Selection,
 ) -> Result:
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
     Only trips that had ended by `ended_by` (epoch ms). Reads no fragment that a mask leaves out. Indexes:
     trip_details (fleet, trip_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
     """
-    asked, fields = Page(page, limit), wanted.fields.get("trips")
+    asked, fields = Page(page, limit), selection.fields.get("trips")
     match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
     bounds: dict[str, Any] = {"sort": ORDER[filter_param], "skip": asked.skip, "limit": limit}
     trips = list[Document]()
     with store.snapshot() as session:
         if fields is not None:
-            projection = {"_id": 0, "version": 1} | wanted.projection(*_parts(fields))
+            projection = {"_id": 0, "version": 1} | selection.projection(*_parts(fields))
             trips = list(store.trip_details.find(match, projection, session=session, **bounds))
         # A page that is not full is the last one.
         if 0 < len(trips) < limit or (page == 1 and fields is not None and not trips):
@@ -138,8 +146,8 @@ def find_trips(
         else:
             count = store.trip_details.count_documents(match, session=session)
     version = "".join([str(count), *(trip["version"] for trip in trips)])
-    records = list(map(_trip_renderer(fields or {}), trips)) if wanted.content else []
-    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
+    records = list(map(_trip_renderer(fields or {}), trips)) if selection.include_content else []
+    return Result(version, asked.content(selection.fields, count, {"trips": records}))
 
 
 def _parts(fields: Fields) -> Sequence[str]:
@@ -155,8 +163,8 @@ def _trip_renderer(fields: Fields) -> Callable[[Document], Any]:
             ",".join((trip["summary"][:-1], *(f'"{name}":{trip[name]}' for name in PARTS))) + "}"
         )
     of_summary = {name: below for name, below in fields.items() if name in SUMMARY}
-    render_summary = renderer(of_summary, SUMMARY)
-    renderers = {name: renderer(fields[name], DETAIL[name]) for name in PARTS if name in fields}
+    render_summary = make_renderer(of_summary, SUMMARY)
+    renderers = {name: make_renderer(fields[name], DETAIL[name]) for name in PARTS if name in fields}
 
     def render(trip: Document) -> Document:
         values = render_summary(trip["summary"]) if of_summary else {}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store, drivers
 from app.store.indexes import VALIDATORS
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
@@ -64,7 +64,7 @@ def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monke
     # The only trip of the last driver goes to a new first one, so that there are as many as before.
     for batch in lines, [{**lines[-1], "driver_id": "a"}]:
         write_batches(store, [Batch("trips", batch)])
-        found.append(drivers.find_page(store, FLEET, page=6, limit=1, wanted=Wanted(fields_of(DriverPage))))
+        found.append(drivers.find_page(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
     assert orjson.dumps(found[0].content) != orjson.dumps(found[1].content)
     assert found[0].version != found[1].version
 

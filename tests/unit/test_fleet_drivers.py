@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store, drivers
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
@@ -19,7 +19,7 @@ from tests.factories import make_driver
 
 BLOCK = 4
 ids = st.sets(st.text("ab\u00e9\U0001f600", min_size=1, max_size=3), max_size=12)
-WANTED = Wanted(fields_of(DriverPage))
+WANTED = Selection(fields_of(DriverPage))
 
 
 @pytest.fixture(autouse=True)
