@@ -87,13 +87,13 @@ class Endpoint:
             find = functools.partial(read, asked)
             for kind, form in forms:
                 if prefers(request, kind, *TAKES_JSON):
-                    conditional = ConditionalGet(request, g.key.fleet, "", varies=varies, media_type=kind)
+                    conditional = ConditionalGet(request, g.api_key.fleet, "", varies=varies, media_type=kind)
                     return conditional.respond(find, whole, form.make)
             mask = request.environ.get(MASK_VARIABLE, "")
             fields = select_fields(whole, mask)
             if not self.kept:
                 return json_response(make_pruner(fields, whole)(read(asked)))
-            return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
+            return ConditionalGet(request, g.api_key.fleet, mask, varies=varies).respond(find, fields)
 
         run.endpoint = self  # type: ignore[attr-defined]
         return run

@@ -9,7 +9,7 @@ from app.database import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
 from app.middleware.rate_limit import count_failure
 from app.report_links import Link, Links
-from app.store.api_keys import Key, LiveKeys, get_key_by_id, is_well_formed
+from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_formed
 
 LINKED_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
@@ -19,7 +19,7 @@ SCHEME = "apikey"
 
 
 def authenticate() -> None:
-    """Find out the fleet of the request, `g.key.fleet`, or the report that its link leads to, `g.link`.
+    """Find out the fleet of the request, `g.api_key.fleet`, or the report that its link leads to, `g.link`.
 
     Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded for a client that failed too often.
     """
@@ -32,20 +32,20 @@ def authenticate() -> None:
     if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    found = _live_key(key.strip()) if scheme.lower() == SCHEME else None
+    found = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None
     if found is None:
         g.client = _client()
         count_failure()
         raise Unauthorized
-    g.key = found
+    g.api_key = found
 
 
-def _live_key(key: str) -> Key | None:
-    live_keys: LiveKeys = current_app.extensions["live_keys"]
-    if (known := live_keys.known(key)) or not is_well_formed(key):
+def _get_api_key(key: str) -> ApiKey | None:
+    api_key_cache: ApiKeyCache = current_app.extensions["api_key_cache"]
+    if (known := api_key_cache.get_cached(key)) or not is_well_formed(key):
         return known
     with guard_store():
-        return live_keys.ask(key)
+        return api_key_cache.fetch(key)
 
 
 def _client() -> str:

@@ -120,17 +120,17 @@ def get_status() -> RateLimitStatus | None:
 
 
 def _get_fleet() -> str:
-    fleet: str = g.key.fleet
+    fleet: str = g.api_key.fleet
     return fleet
 
 
 def _has_fleet() -> bool:
-    return "key" in g
+    return "api_key" in g
 
 
 def _is_public() -> bool:
     # Neither a fleet nor a client without a valid key asks.
-    return "key" not in g and "client" not in g
+    return "api_key" not in g and "client" not in g
 
 
 def _get_client() -> str:

@@ -26,7 +26,7 @@ def get_daily_driver_aggregate(query: dict[str, Any], selection: Selection) -> R
     """
     return find_aggregates(
         get_store(),
-        g.key.fleet,
+        g.api_key.fleet,
         DAY,
         driver_ids=query["driver_id"],
         start_date=query["start_date"],
@@ -45,7 +45,7 @@ def get_weekly_driver_aggregate(query: dict[str, Any], selection: Selection) -> 
     """
     return find_aggregates(
         get_store(),
-        g.key.fleet,
+        g.api_key.fleet,
         WEEK,
         driver_ids=query["driver_id"],
         start_date=query["start_date"],

@@ -21,4 +21,4 @@ def list_drivers(query: dict[str, Any], selection: Selection) -> Result:
 
     Drivers of any status, by `driver_id` in code point order.
     """
-    return drivers.find_page(get_store(), g.key.fleet, **query, selection=selection)
+    return drivers.find_page(get_store(), g.api_key.fleet, **query, selection=selection)

@@ -40,13 +40,15 @@ def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
     it. Until the report is built the response is NotFound. The links need no key, and are good for 15 minutes;
     operators may set another time.
     """
-    if get_report(get_store(), g.key.fleet, query["report_date"]) is None:
+    if get_report(get_store(), g.api_key.fleet, query["report_date"]) is None:
         raise NotFound("Report not ready yet")
     links: Links = current_app.extensions["links"]
     base = current_app.extensions["config"].public_base_url or _address()
     expires_at = links.expiry()
 
-    csv, page = (links.url(base, g.key.fleet, query["report_date"], file, g.key.key_id, expires_at) for file in FILES)
+    csv, page = (
+        links.url(base, g.api_key.fleet, query["report_date"], file, g.api_key.key_id, expires_at) for file in FILES
+    )
     return {"report_link": csv, "report_page": page, "expires_at": expires_at}
 
 

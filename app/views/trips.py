@@ -26,7 +26,7 @@ def list_driver_trips(query: dict[str, Any], selection: Selection) -> Result:
     another delay. A driver who is not in the fleet is NotFound.
     """
     until = _visible_until()
-    return trips.find_driver_trips(get_store(), g.key.fleet, **query, ended_by=until, selection=selection)
+    return trips.find_driver_trips(get_store(), g.api_key.fleet, **query, ended_by=until, selection=selection)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
@@ -42,7 +42,7 @@ def list_trips(query: dict[str, Any], selection: Selection) -> Result:
     value.
     """
     asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "selection": selection}
-    return trips.find_trips(get_store(), g.key.fleet, **asked)
+    return trips.find_trips(get_store(), g.api_key.fleet, **asked)
 
 
 def _visible_until() -> int:
