@@ -17,7 +17,7 @@ from werkzeug.routing import Rule
 
 from app import errors
 from app.endpoint import Endpoint
-from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
+from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
 from schemas.error import ErrorBody, ErrorName, Problem
@@ -217,7 +217,7 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
     shapes: list[Schema] = [MaskHeaders()] if operation.masks else []
     shapes += (
         [ConditionalRequestHeaders()]
-        if rule.endpoint == LINKED_ENDPOINT or (operation.masks and operation.kept)
+        if rule.endpoint == REPORT_FILE_ENDPOINT or (operation.masks and operation.kept)
         else []
     )
     in_headers = header_names(*shapes)
@@ -234,7 +234,7 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
 
 
 def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
-    linked, public = rule.endpoint == LINKED_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
+    linked, public = rule.endpoint == REPORT_FILE_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
     tagged = linked or (operation.kept and not public)
     carried: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if tagged else [])]
     carried += [] if public else [RateLimitHeaders()]

@@ -8,18 +8,25 @@ from app.config import API, Config
 from app.database import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
 from app.middleware.rate_limit import count_failure
-from app.report_links import Link, Links
+from app.report_links import ReportLink, ReportLinkSigner
 from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_formed
 
-LINKED_ENDPOINT = "report.get_report_file"
+REPORT_FILE_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
-    {"health.get_health", "health.get_liveness", "docs.get_document", "docs.get_page", "docs.get_file", LINKED_ENDPOINT}
+    {
+        "health.get_health",
+        "health.get_liveness",
+        "docs.get_document",
+        "docs.get_page",
+        "docs.get_file",
+        REPORT_FILE_ENDPOINT,
+    }
 )
 SCHEME = "apikey"
 
 
 def authenticate() -> None:
-    """Find out the fleet of the request, `g.api_key.fleet`, or the report that its link leads to, `g.link`.
+    """Find out the fleet of the request, `g.api_key.fleet`, or the report that its link leads to, `g.report_link`.
 
     Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded for a client that failed too often.
     """
@@ -27,8 +34,8 @@ def authenticate() -> None:
         # Needs no key and is not counted.
         raise request.routing_exception
     endpoint = request.endpoint
-    if endpoint == LINKED_ENDPOINT:
-        g.link = _live_link()
+    if endpoint == REPORT_FILE_ENDPOINT:
+        g.report_link = _verify_report_link()
     if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
@@ -53,10 +60,10 @@ def _client() -> str:
     return client_of(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
-def _live_link() -> Link:
+def _verify_report_link() -> ReportLink:
     """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
-    links: Links = current_app.extensions["links"]
-    link = links.read((request.view_args or {}).get("link", ""))
+    signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
+    link = signer.verify((request.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
     with guard_store():

@@ -12,7 +12,7 @@ from app.content_encoding import matching_tag
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.errors import NotFound
-from app.report_links import Link, Links
+from app.report_links import ReportLink, ReportLinkSigner
 from app.responses import REVALIDATED, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
@@ -42,12 +42,13 @@ def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
     """
     if get_report(get_store(), g.api_key.fleet, query["report_date"]) is None:
         raise NotFound("Report not ready yet")
-    links: Links = current_app.extensions["links"]
+    signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
     base = current_app.extensions["config"].public_base_url or _address()
-    expires_at = links.expiry()
+    expires_at = signer.get_expiry_ms()
 
     csv, page = (
-        links.url(base, g.api_key.fleet, query["report_date"], file, g.api_key.key_id, expires_at) for file in FILES
+        signer.build_url(base, g.api_key.fleet, query["report_date"], file, g.api_key.key_id, expires_at)
+        for file in FILES
     )
     return {"report_link": csv, "report_page": page, "expires_at": expires_at}
 
@@ -72,7 +73,7 @@ def get_report_file(query: dict[str, Any]) -> Response:
     LF, or with `+` or `-` unless only digits, spaces, dots, round brackets and hyphens follow. So `+15551234567` and
     `-17` are unchanged.
     """
-    link: Link = g.link
+    link: ReportLink = g.report_link
     report = get_report(get_store(), link.fleet, link.report_date)
     if report is None:
         raise NotFound("There is no such report any more.")

@@ -13,7 +13,7 @@ import click
 from pymongo import DESCENDING
 
 from app.config import API, Config
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store import Document, Store
 from app.store.api_keys import get_key
 from app.store.reports import FILES, get_report
@@ -118,11 +118,11 @@ def _requests(store: Store, config: Config, key: str) -> Sequence[str]:
 
 
 def _links(store: Store, config: Config, key: str) -> Sequence[str]:
-    links, found = Links(config), get_key(store, key)
+    links, found = ReportLinkSigner(config), get_key(store, key)
     if found is None:
         return []
     base = config.public_base_url or _base(config.bind)
-    return [links.url(base, FLEET, due_date(), file, found.key_id, links.expiry()) for file in FILES]
+    return [links.build_url(base, FLEET, due_date(), file, found.key_id, links.get_expiry_ms()) for file in FILES]
 
 
 def _recent_trip(store: Store, config: Config) -> Document | None:
