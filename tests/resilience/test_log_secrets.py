@@ -77,7 +77,7 @@ def hits(log, secrets):
 def links(secret_key, key_id, fleet):
     """Return links as the service makes them."""
     made = ReportLinkSigner(Config(secret_key=secret_key))
-    return [made.url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")]
+    return [made.build_url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")]
 
 
 @pytest.mark.large
