@@ -10,7 +10,7 @@ from flask import Response, current_app, g, request
 from marshmallow import Schema
 
 from app.database import guard_store
-from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
+from app.responses import JSON, MASK_HEADER, ConditionalResponder, json_response, prefers
 from schemas.introspection import fields_of
 from schemas.mask import make_pruner, select_fields
 from schemas.params import Params, UnknownParameters
@@ -87,13 +87,13 @@ class Endpoint:
             find = functools.partial(read, asked)
             for kind, form in forms:
                 if prefers(request, kind, *TAKES_JSON):
-                    conditional = ConditionalGet(request, g.api_key.fleet, "", varies=varies, media_type=kind)
+                    conditional = ConditionalResponder(request, g.api_key.fleet, "", varies=varies, media_type=kind)
                     return conditional.respond(find, whole, form.make)
             mask = request.environ.get(MASK_VARIABLE, "")
             fields = select_fields(whole, mask)
             if not self.kept:
                 return json_response(make_pruner(fields, whole)(read(asked)))
-            return ConditionalGet(request, g.api_key.fleet, mask, varies=varies).respond(find, fields)
+            return ConditionalResponder(request, g.api_key.fleet, mask, varies=varies).respond(find, fields)
 
         run.endpoint = self  # type: ignore[attr-defined]
         return run

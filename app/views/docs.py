@@ -5,7 +5,7 @@ from importlib.resources import files
 from flask import Blueprint, Response, current_app, request
 from werkzeug.http import generate_etag
 
-from app.content_encoding import matching_tag
+from app.content_encoding import get_matching_etag
 from schemas.params import NoParams
 
 bp = Blueprint("docs", __name__)
@@ -61,7 +61,7 @@ def _revalidated(mimetype: str, content: bytes) -> Response:
     NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
     tag = generate_etag(content)
-    response.set_etag(matching_tag(tag) or tag)
+    response.set_etag(get_matching_etag(tag) or tag)
     response.make_conditional(request)
     # Anyone may keep it, and asks each time whether it still holds: that costs an empty 304.
     response.headers["Cache-Control"] = "public, no-cache"

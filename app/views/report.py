@@ -8,12 +8,12 @@ from flask import Blueprint, Response, current_app, g, request
 from werkzeug.exceptions import BadRequest
 from werkzeug.http import dump_options_header
 
-from app.content_encoding import matching_tag
+from app.content_encoding import get_matching_etag
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.errors import NotFound
 from app.report_links import ReportLink, ReportLinkSigner
-from app.responses import REVALIDATED, not_modified
+from app.responses import CACHE_CONTROL_REVALIDATE, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks
@@ -78,8 +78,8 @@ def get_report_file(query: dict[str, Any]) -> Response:
     if report is None:
         raise NotFound("There is no such report any more.")
     file, (media, disposition, ending) = report[link.file], MEDIA[link.file]
-    held = matching_tag(file["digest"])
-    headers = {"ETag": f'"{held or file["digest"]}"', "Cache-Control": REVALIDATED}
+    held = get_matching_etag(file["digest"])
+    headers = {"ETag": f'"{held or file["digest"]}"', "Cache-Control": CACHE_CONTROL_REVALIDATE}
     if held:
         return not_modified(headers)
     # With the first part in hand a store that fails is told of as such; later it can but break off.
