@@ -211,13 +211,13 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
     summary, _, more = (inspect.getdoc(view) or "").partition("\n")
     first, *words = view.__name__.split("_")
     public = rule.endpoint in PUBLIC_ENDPOINTS
-    parameters = converter.schema2parameters(operation.query, location="query")
+    parameters = converter.schema2parameters(operation.params, location="query")
     in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
     in_query = [found for found in parameters if found["name"] not in rule.arguments]
-    shapes: list[Schema] = [MaskHeaders()] if operation.masks else []
+    shapes: list[Schema] = [MaskHeaders()] if operation.accepts_mask else []
     shapes += (
         [ConditionalRequestHeaders()]
-        if rule.endpoint == REPORT_FILE_ENDPOINT or (operation.masks and operation.kept)
+        if rule.endpoint == REPORT_FILE_ENDPOINT or (operation.accepts_mask and operation.supports_conditional)
         else []
     )
     in_headers = header_names(*shapes)
@@ -226,7 +226,7 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
         "operationId": first + "".join(map(str.capitalize, words)),
         "summary": summary.removesuffix("."),
-        "description": f"{more}\n\n{operation.details}".strip(),
+        "description": f"{more}\n\n{operation.description}".strip(),
         "parameters": [*in_path, *in_query, *in_headers],
         "responses": {str(int(status)): response for status, response in _responses(rule, operation).items()},
     }
@@ -235,13 +235,13 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
 
 def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
     linked, public = rule.endpoint == REPORT_FILE_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
-    tagged = linked or (operation.kept and not public)
+    tagged = linked or (operation.supports_conditional and not public)
     carried: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if tagged else [])]
     carried += [] if public else [RateLimitHeaders()]
     carried += [FileHeaders()] if linked else []
     found: dict[HTTPStatus, Any] = {
         HTTPStatus.OK: {
-            "description": inspect.getdoc(type(operation.answer)) if operation.answer else "The file.",
+            "description": inspect.getdoc(type(operation.response)) if operation.response else "The file.",
             "headers": _headers(*carried),
             "content": _content(operation),
         }
@@ -251,16 +251,18 @@ def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
         return found | {status: _response_name(status) for status in (*unchanged, *KEY_NEEDED)}
     if linked:
         found[HTTPStatus.NOT_MODIFIED] = _not_modified(ResponseHeaders(), ETagHeaders())
-    asks_store = operation.needs_store or operation.unavailable
+    asks_store = operation.reads_store or operation.unavailable_response
     unneeded = set() if asks_store else {HTTPStatus.SERVICE_UNAVAILABLE}
     for status in sorted({*NO_KEY_NEEDED, *(LINK_NEEDED if linked else ())} - unneeded):
-        kinds = [kind for kind in _kinds()[status] if operation.masks or not issubclass(kind, errors.MaskError)]
+        kinds = [kind for kind in _kinds()[status] if operation.accepts_mask or not issubclass(kind, errors.MaskError)]
         found[status] = _error_response(status, kinds, counted=False)
-    if operation.unavailable:
+    if operation.unavailable_response:
         found[HTTPStatus.SERVICE_UNAVAILABLE] = {
-            "description": inspect.getdoc(type(operation.unavailable)),
+            "description": inspect.getdoc(type(operation.unavailable_response)),
             "headers": _headers(ResponseHeaders(), RetryAfterHeaders()),
-            "content": {JSON: {"schema": operation.unavailable, "example": example(operation.unavailable)}},
+            "content": {
+                JSON: {"schema": operation.unavailable_response, "example": example(operation.unavailable_response)}
+            },
         }
     return found
 
@@ -268,11 +270,11 @@ def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
 def _content(operation: Endpoint) -> dict[str, Any]:
     """Return what an answer holds, by media type."""
     found: dict[str, Any] = {}
-    if operation.answer:
-        found[JSON] = {"schema": operation.answer, "example": example(operation.answer)}
-    for kind, form in operation.others.items():
-        if form:
-            found[kind] = {"schema": form.shape, "example": form.make(found[JSON]["example"])}
+    if operation.response:
+        found[JSON] = {"schema": operation.response, "example": example(operation.response)}
+    for kind, representation in operation.representations.items():
+        if representation:
+            found[kind] = {"schema": representation.schema, "example": representation.convert(found[JSON]["example"])}
         else:
             found[kind] = {"schema": {"type": "string"}}
     return found

@@ -17,7 +17,7 @@ bp = Blueprint("aggregates", __name__)
 
 @bp.get("/driver-aggregate/daily")
 @Endpoint(DailyParams(), DailyAggregates())
-def get_daily_driver_aggregate(query: dict[str, Any], selection: Selection) -> Result:
+def get_daily_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise a day of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. A trip belongs to the UTC date on which it started,
@@ -28,15 +28,15 @@ def get_daily_driver_aggregate(query: dict[str, Any], selection: Selection) -> R
         get_store(),
         g.api_key.fleet,
         DAY,
-        driver_ids=query["driver_id"],
-        start_date=query["start_date"],
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
         selection=selection,
     )
 
 
 @bp.get("/driver-aggregate/weekly")
 @Endpoint(WeeklyParams(), WeeklyAggregates())
-def get_weekly_driver_aggregate(query: dict[str, Any], selection: Selection) -> Result:
+def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise a week of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. The week is seven UTC dates from a Monday on; one in
@@ -47,7 +47,7 @@ def get_weekly_driver_aggregate(query: dict[str, Any], selection: Selection) -> 
         get_store(),
         g.api_key.fleet,
         WEEK,
-        driver_ids=query["driver_id"],
-        start_date=query["start_date"],
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
         selection=selection,
     )

@@ -16,9 +16,9 @@ bp = Blueprint("drivers", __name__)
 
 @bp.get("/drivers")
 @Endpoint(DriversParams(), DriverPage())
-def list_drivers(query: dict[str, Any], selection: Selection) -> Result:
+def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
     """List the drivers of the fleet.
 
     Drivers of any status, by `driver_id` in code point order.
     """
-    return drivers.find_page(get_store(), g.api_key.fleet, **query, selection=selection)
+    return drivers.find_page(get_store(), g.api_key.fleet, **params, selection=selection)

@@ -18,8 +18,8 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Endpoint(NoParams(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
-def get_health(query: dict[str, Any]) -> Response:
+@Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False, unavailable_response=Unhealthy())
+def get_health(params: dict[str, Any]) -> Response:
     """Say whether the service can answer.
 
     200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.
@@ -37,8 +37,8 @@ def get_health(query: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Endpoint(NoParams(), Health(), masks=False, needs_store=False)
-def get_liveness(query: dict[str, Any]) -> Response:
+@Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False)
+def get_liveness(params: dict[str, Any]) -> Response:
     """Say that the service runs.
 
     Asks nothing of the store: for what starts anew a service that hangs, which would not help against a store that

@@ -32,22 +32,22 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
-@Endpoint(ReportParams(), ReportLinks(), kept=False)
-def get_report_links(query: dict[str, Any]) -> dict[str, Any]:
+@Endpoint(ReportParams(), ReportLinks(), supports_conditional=False)
+def get_report_links(params: dict[str, Any]) -> dict[str, Any]:
     """Get links to the fleet's report of a date.
 
     A report belongs to a date, and covers the seven full UTC days before it. Any `report_time` of that date leads to
     it. Until the report is built the response is NotFound. The links need no key, and are good for 15 minutes;
     operators may set another time.
     """
-    if get_report(get_store(), g.api_key.fleet, query["report_date"]) is None:
+    if get_report(get_store(), g.api_key.fleet, params["report_date"]) is None:
         raise NotFound("Report not ready yet")
     signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
     base = current_app.extensions["config"].public_base_url or _address()
     expires_at = signer.get_expiry_ms()
 
     csv, page = (
-        signer.build_url(base, g.api_key.fleet, query["report_date"], file, g.api_key.key_id, expires_at)
+        signer.build_url(base, g.api_key.fleet, params["report_date"], file, g.api_key.key_id, expires_at)
         for file in FILES
     )
     return {"report_link": csv, "report_page": page, "expires_at": expires_at}
@@ -61,8 +61,13 @@ def _address() -> str:
 
 
 @bp.get("/report/<rest:link>")
-@Endpoint(LinkParams(), masks=False, others=dict.fromkeys(media for media, _, _ in MEDIA.values()), details=COLUMNS)
-def get_report_file(query: dict[str, Any]) -> Response:
+@Endpoint(
+    LinkParams(),
+    accepts_mask=False,
+    representations=dict.fromkeys(media for media, _, _ in MEDIA.values()),
+    description=COLUMNS,
+)
+def get_report_file(params: dict[str, Any]) -> Response:
     """Get a file of a report, by its link.
 
     The link is all that it takes. It leads to a page to read, or to CSV (RFC 4180, UTF-8): a header, then a row for
