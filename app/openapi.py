@@ -288,8 +288,8 @@ def _error_response(
     status: HTTPStatus, kinds: list[type[errors.BaseExtApiException]], *, counted: bool = True
 ) -> dict[str, Any]:
     shown = [error for error in EXAMPLES if type(error) in kinds]
-    plain = {type(error).__name__: {"value": errors.body(error, EXAMPLE_REQUEST_ID)} for error in shown}
-    problems = {type(error).__name__: {"value": errors.problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
+    plain = {type(error).__name__: {"value": errors.build_body(error, EXAMPLE_REQUEST_ID)} for error in shown}
+    problems = {type(error).__name__: {"value": errors.build_problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
     carried = [shape for shape in HEADERS[status] if counted or not isinstance(shape, RateLimitHeaders)]
     return {
         "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),

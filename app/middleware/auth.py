@@ -3,7 +3,7 @@
 from flask import current_app, g, request
 from werkzeug.exceptions import MethodNotAllowed
 
-from app.client_ip import client_of
+from app.client_ip import get_client_ip
 from app.config import API, Config
 from app.database import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
@@ -57,7 +57,7 @@ def _get_api_key(key: str) -> ApiKey | None:
 
 def _client() -> str:
     config: Config = current_app.extensions["config"]
-    return client_of(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
+    return get_client_ip(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
 def _verify_report_link() -> ReportLink:

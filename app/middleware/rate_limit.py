@@ -167,7 +167,7 @@ def _refuse(error: LimitBreached) -> Response:
     status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
     whose = "the fleet's limit of {}" if _has_fleet() else "the limit of {} for calls without a valid key"
-    return errors.respond(
+    return errors.make_response(
         errors.RateLimitExceeded(f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)})
     )
 

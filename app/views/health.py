@@ -29,7 +29,7 @@ def get_health(params: dict[str, Any]) -> Response:
             ping()
     except (PyMongoError, CircuitOpen):
         error = errors.StoreUnavailable()
-        body = Unhealthy().dump({"status": "unavailable", **errors.body(error, g.request_id)})
+        body = Unhealthy().dump({"status": "unavailable", **errors.build_body(error, g.request_id)})
         response = json_response(body, HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers.update(error.headers)
         return response
