@@ -161,8 +161,8 @@ def document(app: Flask, base_url: str) -> bytes:
 
 
 def _score_row(row: Behaviour) -> str:
-    factor = "" if row.per == 1 else f"{row.per:g} × "
-    return f"| {row.flag} | {factor}{row.count} ÷ {row.base} | {row.cap:g} | {row.weight} |\n"
+    factor = "" if row.factor == 1 else f"{row.factor:g} × "
+    return f"| {row.flag} | {factor}{row.numerator} ÷ {row.denominator} | {row.cap:g} | {row.weight} |\n"
 
 
 class _Converter(OpenAPIConverter):
