@@ -22,7 +22,7 @@ class Selection(NamedTuple):
         return dict.fromkeys(fragments, 1) if self.include_content else {}
 
 
-class Page(NamedTuple):
+class PageRequest(NamedTuple):
     """Which page of records to read: number `page` from 1, of up to `limit` records."""
 
     page: int
@@ -33,7 +33,7 @@ class Page(NamedTuple):
         """How many records come before the page."""
         return (self.page - 1) * self.limit
 
-    def content(self, fields: Fields, count: int, records: Document) -> Document:
+    def build_content(self, fields: Fields, count: int, records: Document) -> Document:
         """Return the `fields` of the response; `records` holds the list by its name, `count` is that of all pages."""
         values = {
             "count": count,
@@ -45,7 +45,7 @@ class Page(NamedTuple):
         return {name: values[name] for name in fields}
 
 
-def first(found: Iterable[Document]) -> Document | None:
+def get_first(found: Iterable[Document]) -> Document | None:
     """Return the first of the documents that a query found."""
     return next(iter(list(found)), None)
 

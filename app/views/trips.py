@@ -25,8 +25,8 @@ def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     In summary form, oldest first. A trip is listed, and counted, from four hours after its end on; operators may set
     another delay. A driver who is not in the fleet is NotFound.
     """
-    until = _visible_until()
-    return trips.find_driver_trips(get_store(), g.api_key.fleet, **params, ended_by=until, selection=selection)
+    until = _get_max_end_ms()
+    return trips.find_driver_trips(get_store(), g.api_key.fleet, **params, max_end_ms=until, selection=selection)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
@@ -41,9 +41,9 @@ def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     alone. It has to be named, and comes unless JSON, or a range such as `*/*` that stands for it, has a higher quality
     value.
     """
-    asked = {**params, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "selection": selection}
+    asked = {**params, "limit": DETAIL_LIMIT, "max_end_ms": _get_max_end_ms(), "selection": selection}
     return trips.find_trips(get_store(), g.api_key.fleet, **asked)
 
 
-def _visible_until() -> int:
-    return trips.visible_until(current_app.extensions["config"].processing_delay_hours)
+def _get_max_end_ms() -> int:
+    return trips.get_max_visible_end_ms(current_app.extensions["config"].processing_delay_hours)

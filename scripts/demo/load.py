@@ -17,7 +17,7 @@ from app.report_links import ReportLinkSigner
 from app.store import Document, Store
 from app.store.api_keys import get_key
 from app.store.reports import FILES, get_report
-from app.store.trips import visible_until
+from app.store.trips import get_max_visible_end_ms
 from schemas.driver import Driver
 from schemas.params import HISTORY
 from schemas.trip import ImportedTrip
@@ -131,7 +131,7 @@ def _recent_trip(store: Store, config: Config) -> Document | None:
     shown = {
         "fleet": FLEET,
         "tracking_id": {"$ne": None},
-        "trip_end_time": {"$lte": visible_until(config.processing_delay_hours)},
+        "trip_end_time": {"$lte": get_max_visible_end_ms(config.processing_delay_hours)},
         "date": {"$gte": str((now - HISTORY).date() + datetime.timedelta(weeks=1)), "$lt": str(now.date())},
     }
     fields = {"_id": 0, "trip_id": 1, "tracking_id": 1, "driver_id": 1, "date": 1}

@@ -60,7 +60,7 @@ def recorded(mongod_uri):
 
 
 def driver_trips(store, driver_id="d1", **bounds):
-    asked = {"start_date": "2026-03-04", "ended_by": LATER, "selection": WHOLE_TRIPS, **PAGE, **bounds}
+    asked = {"start_date": "2026-03-04", "max_end_ms": LATER, "selection": WHOLE_TRIPS, **PAGE, **bounds}
     trips.find_driver_trips(store, "f1", driver_id, **asked)
 
 
@@ -70,7 +70,7 @@ def trips_of_nobody(store):
 
 
 def trips_by(store, name, value, **bounds):
-    asked = {"ended_by": LATER, "selection": Selection(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
+    asked = {"max_end_ms": LATER, "selection": Selection(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
     trips.find_trips(store, "f1", name, value, **asked)
 
 
@@ -95,7 +95,7 @@ READS = {
     ),
     "trips of a driver": (driver_trips, {"driver_periods": {"period"}}),
     "trips of a driver of which some have not ended": (
-        lambda store: driver_trips(store, ended_by=EARLIER),
+        lambda store: driver_trips(store, max_end_ms=EARLIER),
         {"driver_periods": {"period"}},
     ),
     "trips of a driver, counted": (
@@ -112,7 +112,7 @@ READS = {
         {"trip_details": {"tracking"}},
     ),
     "trips by tracking id of which some have not ended": (
-        lambda store: trips_by(store, "tracking_id", "k1", ended_by=EARLIER, **PAGE),
+        lambda store: trips_by(store, "tracking_id", "k1", max_end_ms=EARLIER, **PAGE),
         {"trip_details": {"tracking"}},
     ),
     "daily": (

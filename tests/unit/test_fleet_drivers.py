@@ -25,8 +25,8 @@ WANTED = Selection(fields_of(DriverPage))
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Divide blocks of more than four drivers."""
-    monkeypatch.setattr(drivers, "BLOCK", BLOCK)
-    monkeypatch.setattr(fleet_drivers, "BLOCK", BLOCK)
+    monkeypatch.setattr(drivers, "BLOCK_SIZE", BLOCK)
+    monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", BLOCK)
     monkeypatch.setattr(fleet_drivers, "NEW_BLOCK", BLOCK // 2)
 
 
