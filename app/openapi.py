@@ -176,7 +176,7 @@ class _Converter(OpenAPIConverter):
         if isinstance(field, ErrorName) and "enum" not in ret:
             return {"enum": [kind.__name__ for kinds in _kinds().values() for kind in kinds]}
         if isinstance(field, OneOfNested):
-            shapes = [self.resolve_nested_schema(shape) for shape in field.shapes]
+            shapes = [self.resolve_nested_schema(schema) for schema in field.schemas]
             return {"oneOf": [*shapes, {"type": "null"}] if field.allow_none else shapes}
         return {**getattr(field, "json_schema_keywords", {}), **getattr(field, "openapi_keywords", {})}
 

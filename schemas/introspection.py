@@ -1,4 +1,4 @@
-"""What follows from a shape: its fields, their projection, an example, the store's validator, a check of documents."""
+"""What is derived from a schema: its fields, an example, MongoDB's validator, and a check of stored documents."""
 
 import functools
 from collections.abc import Callable
@@ -9,84 +9,74 @@ from marshmallow.validate import OneOf, Range
 
 from schemas.fields import RawObject
 
-# The fields of a shape in their order, each with the fields of what lies below it, if any.
+# The names of a schema's fields in their order, each with the fields of the nested schema or None.
 Fields = dict[str, "Fields | None"]
-
-# Projected where nothing is asked for: no document has such a field, so of each there is left an empty one.
-NOTHING = "_"
 
 
 class RawFields(Fields):
-    """The fields of an object that may lack any of them."""
+    """The fields of an object in which any of them may be absent (schemas.fields.RawObject)."""
 
 
 @functools.cache
-def fields_of(shape: type[Schema]) -> Fields:
-    """Return the declared fields of a shape, down to the leaves: the same object each time."""
-    found: Fields = {}
-    for name, field in shape().fields.items():
+def fields_of(schema: type[Schema]) -> Fields:
+    """Return the declared fields of a schema with those of nested schemas. Each call returns the same object."""
+    result: Fields = {}
+    for name, field in schema().fields.items():
         nested = _nested(field)
         below = None if nested is None else fields_of(type(nested))
-        found[name] = RawFields(below) if below and isinstance(field, RawObject) else below
-    return found
+        result[name] = RawFields(below) if below and isinstance(field, RawObject) else below
+    return result
 
 
-def projection(asked: Fields, prefix: str = "") -> dict[str, int]:
-    """Return the MongoDB projection of exactly these fields, down to the leaves: all else is left unread."""
-    paths: dict[str, int] = {} if asked else {prefix + NOTHING: 1}
-    for name, below in asked.items():
-        paths |= {prefix + name: 1} if below is None else projection(below, f"{prefix}{name}.")
-    return paths if prefix else {"_id": 0, **paths}
+def make_document_check(schema: type[Schema], fields: Fields) -> Callable[[Any], bool]:
+    """Return a function that checks whether a stored document has all these fields of a schema, with their types.
 
-
-def element_of(shape: type[Schema], name: str) -> type[Schema]:
-    """Return the shape of what a field holds, or lists."""
-    return type(_nested(_declared(shape)[name]))  # type: ignore[return-value]
-
-
-def make_document_check(shape: type[Schema], asked: Fields) -> Callable[[Any], bool]:
-    """Return what tells whether a document of the store has all these fields of a shape, of their types."""
-    parts = [(name, _make_field_check(_declared(shape)[name], below)) for name, below in asked.items()]
+    It checks only what a response needs to be rendered without an exception: neither ranges nor patterns.
+    """
+    checks = [(name, _make_field_check(_declared(schema)[name], below)) for name, below in fields.items()]
     return lambda document: (
-        isinstance(document, dict) and all(name in document and part(document[name]) for name, part in parts)
+        isinstance(document, dict) and all(name in document and check(document[name]) for name, check in checks)
     )
 
 
 @functools.cache
-def _declared(shape: type[Schema]) -> dict[str, fields.Field[Any]]:
-    return shape().fields
+def _declared(schema: type[Schema]) -> dict[str, fields.Field[Any]]:
+    return schema().fields
 
 
-def _make_field_check(field: fields.Field[Any], asked: Fields | None) -> Callable[[Any], bool]:
+def _make_field_check(field: fields.Field[Any], below: Fields | None) -> Callable[[Any], bool]:
     if isinstance(field, fields.List):
-        one = _make_field_check(field.inner, asked)
-        return lambda value: isinstance(value, list) and all(map(one, value))
+        check_element = _make_field_check(field.inner, below)
+        return lambda value: isinstance(value, list) and all(map(check_element, value))
     nested, nullable = _nested(field), field.allow_none
     if nested is None:
         types = tuple(field.types)  # type: ignore[attr-defined]
-        # To Python, true is an integer.
-        takes_bool = bool in types
+        # isinstance(True, int) is true in Python.
+        accepts_bool = bool in types
         return lambda value: (
-            nullable if value is None else isinstance(value, types) and isinstance(value, bool) == takes_bool
+            nullable if value is None else isinstance(value, types) and isinstance(value, bool) == accepts_bool
         )
     if isinstance(field, RawObject):
         return lambda value: isinstance(value, dict)
-    whole = make_document_check(type(nested), asked or {})
-    return lambda value: (nullable and value is None) or whole(value)
+    check_nested = make_document_check(type(nested), below or {})
+    return lambda value: (nullable and value is None) or check_nested(value)
 
 
 def always_present(field: fields.Field[Any]) -> bool:
-    """Return whether every stored document and every answer has the field; an import may lack one with a default."""
+    """Return whether every stored document and every response has the field.
+
+    A field with a default may be absent from an import file only.
+    """
     return field.required or field.load_default is None
 
 
 def example(schema: Schema) -> dict[str, Any]:
-    """Return a document of this shape, made of its fields' examples; other lists have one element."""
+    """Return an example document, made of the examples of the fields. A list without an example has one element."""
     return {name: _example(field) for name, field in schema.fields.items()}
 
 
 def make_json_schema(schema: Schema) -> dict[str, Any]:
-    """Return the `$jsonSchema` of a document of this shape."""
+    """Return the `$jsonSchema` of MongoDB's validator for the documents of a schema."""
     required = [name for name, field in schema.fields.items() if always_present(field)]
     rules: dict[str, Any] = {
         "bsonType": "object",

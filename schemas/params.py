@@ -1,4 +1,4 @@
-"""What a client may ask. Path and query arrive as text; a query schema makes of them what the store takes."""
+"""The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
 import datetime
 import functools
@@ -17,21 +17,21 @@ MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
 MAX_PAGE = 1_000_000_000
 MAX_DRIVERS = 20
-# What trips are asked for by, in full.
+# The identifiers that select trips in detail form.
 FILTER_PARAMS = ("trip_id", "tracking_id")
-PAGE = "Which page, from 1."
+PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
 REQUIRED: Messages = {"required": "Must be given."}
-# How far back a start_date may lie.
+# How far back from today a start_date may be.
 HISTORY = relativedelta(months=6)
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 
 
 class IntegerParam(fields.Integer):
-    """A whole number in ASCII digits, without sign or leading zero, from 1 to `high`."""
+    """An integer from 1 to `high`, in ASCII digits without sign or leading zero."""
 
-    digits = re.compile(r"[1-9][0-9]*")
+    pattern = re.compile(r"[1-9][0-9]*")
 
     def __init__(self, description: str, *, high: int, default: int) -> None:
         self.high = high
@@ -39,8 +39,8 @@ class IntegerParam(fields.Integer):
         super().__init__(metadata=field_metadata(description, default), load_default=default)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
-        # No more digits than `high` has: a longer number is out of bounds whatever its digits say.
-        if not self.digits.fullmatch(value) or len(value) > len(str(self.high)) or int(value) > self.high:
+        # A number with more digits than `high` is too large. Python refuses to parse one with thousands of digits.
+        if not self.pattern.fullmatch(value) or len(value) > len(str(self.high)) or int(value) > self.high:
             raise ValidationError(
                 f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
             )
@@ -48,33 +48,33 @@ class IntegerParam(fields.Integer):
 
 
 class StartDate(Date):
-    """A date within the last six months (UTC), which may be today or not."""
+    """A UTC date in the last six months, up to today or, unless `today_allowed`, up to yesterday."""
 
-    def __init__(self, description: str, *, today_allowed: bool, monday: bool = False) -> None:
-        self.today_allowed, self.monday = today_allowed, monday
+    def __init__(self, description: str, *, today_allowed: bool, must_be_monday: bool = False) -> None:
+        self.today_allowed, self.must_be_monday = today_allowed, must_be_monday
         super().__init__(description, required=True, error_messages=REQUIRED)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         date = datetime.date.fromisoformat(text)
         today = datetime.datetime.now(datetime.UTC).date()
-        first = _first_date(today)
+        first = _get_first_date(today)
         last = today if self.today_allowed else today - datetime.timedelta(days=1)
         if not first <= date <= last:
             raise ValidationError(f"Must be from {first} to {last}.")
-        if self.monday and date.weekday() != 0:
+        if self.must_be_monday and date.weekday() != 0:
             monday = date - datetime.timedelta(days=date.weekday())
             raise ValidationError(f"Must be a Monday, such as {monday}.")
         return text
 
 
 @functools.lru_cache(2)
-def _first_date(today: datetime.date) -> datetime.date:
+def _get_first_date(today: datetime.date) -> datetime.date:
     return today - HISTORY
 
 
 class RepeatedParam(fields.List[Any]):
-    """A parameter that is given 1 to `high` times; values count as sent, repetitions included."""
+    """A parameter that a request has 1 to `high` times. Repeated values count."""
 
     def __init__(self, inner: fields.Field[Any], description: str, *, high: int) -> None:
         self.high = high
@@ -92,7 +92,7 @@ class RepeatedParam(fields.List[Any]):
         try:
             return super()._deserialize(value, attr, data, **kwargs)
         except ValidationError as error:
-            # Several identifiers joined by commas are soon longer than one may be.
+            # A client that joins identifiers with commas soon exceeds the length of one identifier.
             for index, reasons in error.messages_dict.items():
                 if "," in value[index]:
                     reasons.append(repeat_hint(attr))
@@ -100,103 +100,110 @@ class RepeatedParam(fields.List[Any]):
 
 
 class Params(Schema):
-    """The parameters of an endpoint. Lists take a parameter several times, all others once."""
+    """The parameters of an endpoint. Only a RepeatedParam may be given more than once."""
 
     def parse(
         self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", /, **path: str
     ) -> dict[str, Any]:
         """Return the validated values of a raw query string and of the identifiers in the path.
 
-        A parameter named like an identifier in the path is an unknown one. Raises marshmallow.ValidationError with the
-        reasons for each parameter; a reason never repeats what was sent.
+        A query parameter with the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with
+        the reasons for each parameter. A reason never repeats what the client sent.
         """
-        given: dict[str, list[str]] = {}
+        values_by_name: dict[str, list[str]] = {}
         for name, value in _pairs(query_string):
-            given.setdefault(name, []).append(value)
-        similar = {_letters(name): name for name in self.fields if name not in path}
-        # The known parameter that each unknown one may be meant to be.
-        unknown = {name: similar.get(_letters(name)) for name in given if name not in similar.values()}
-        known = {name: values for name, values in given.items() if name not in unknown}
-        loaded, faults = self._load_known(known, path)
+            values_by_name.setdefault(name, []).append(value)
+        similar = {_normalize(name): name for name in self.fields if name not in path}
+        # For each unknown parameter the declared one with a similar name, or None.
+        unknown = {name: similar.get(_normalize(name)) for name in values_by_name if name not in similar.values()}
+        declared = {name: values for name, values in values_by_name.items() if name not in unknown}
+        params, errors = self._load_declared(declared, path)
         if unknown_parameters == "reject":
-            faults |= {name: [self._unknown_reason(meant)] for name, meant in unknown.items()}
+            errors |= {name: [self._get_unknown_reason(suggestion)] for name, suggestion in unknown.items()}
         else:
-            for name in faults.keys() & set(unknown.values()) - known.keys():
-                faults[name] = [f"Must be given; a parameter with a similar name was ignored.{self._usage(name)}"]
-        if faults:
-            raise ValidationError({name: _reasons(found) for name, found in faults.items()})
-        return loaded
+            for name in errors.keys() & set(unknown.values()) - declared.keys():
+                errors[name] = [f"Must be given; a parameter with a similar name was ignored.{self._get_usage(name)}"]
+        if errors:
+            raise ValidationError({name: _flatten(reasons) for name, reasons in errors.items()})
+        return params
 
-    def _load_known(self, known: dict[str, list[str]], path: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the validated values, and the reasons for each parameter that is wrong."""
-        several = {name for name in known if isinstance(self.fields[name], fields.List)}
-        faults: dict[str, Any] = {
+    def _load_declared(
+        self, declared: dict[str, list[str]], path: dict[str, str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the validated values, and the reasons for each invalid parameter."""
+        repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
+        errors: dict[str, Any] = {
             name: [f"Must be given once; it is given {len(values)} times."]
-            for name, values in known.items()
-            if len(values) > 1 and name not in several
+            for name, values in declared.items()
+            if len(values) > 1 and name not in repeatable
         }
-        asked = {name: values if name in several else values[0] for name, values in known.items() if name not in faults}
+        raw = {
+            name: values if name in repeatable else values[0] for name, values in declared.items() if name not in errors
+        }
         try:
-            return self.load({**path, **asked}), faults
+            return self.load({**path, **raw}), errors
         except ValidationError as error:
-            return {}, {**dict(error.messages_dict), **faults}
+            return {}, {**dict(error.messages_dict), **errors}
 
-    def _unknown_reason(self, meant: str | None) -> str:
-        return f"Unknown parameter; did you mean {meant}?{self._usage(meant)}" if meant else "Unknown parameter."
+    def _get_unknown_reason(self, suggestion: str | None) -> str:
+        if suggestion is None:
+            return "Unknown parameter."
+        return f"Unknown parameter; did you mean {suggestion}?{self._get_usage(suggestion)}"
 
-    def _usage(self, name: str) -> str:
+    def _get_usage(self, name: str) -> str:
         return f" {repeat_hint(name)}" if isinstance(self.fields[name], fields.List) else ""
 
 
 def repeat_hint(name: str) -> str:
-    """Return how to give a parameter several values."""
+    """Return a sentence that says how to give a parameter several values."""
     return f"Repeat {name} for several values: {name}=a&{name}=b."
 
 
-def _letters(name: str) -> str:
-    """Return what `driver_id`, `driver_ids`, `driver_id[]` and `driverId` have in common."""
+def _normalize(name: str) -> str:
+    """Return the same text for `driver_id`, `driver_ids`, `driver_id[]` and `driverId`."""
     return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
 
 
-def _reasons(found: list[str] | dict[int, list[str]]) -> list[str]:
-    if isinstance(found, dict):
-        return [f"Value {index + 1}: {reason}" for index, reasons in found.items() for reason in reasons]
-    return found
+def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
+    if isinstance(reasons, dict):
+        return [f"Value {index + 1}: {reason}" for index, of_value in reasons.items() for reason in of_value]
+    return reasons
 
 
 def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
-    # Bytes that are no UTF-8 become lone surrogates, which no field accepts.
+    # Bytes that are not UTF-8 become lone surrogates, which no field accepts.
     text = query_string.decode("utf-8", "surrogateescape")
     for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
-        # An error names the parameter, and JSON cannot hold a surrogate.
+        # An error message names the parameter, and JSON cannot contain a surrogate.
         yield name.encode(errors="replace").decode(), value
 
 
 class _PageParams(Params):
-    limit = IntegerParam("Records a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
+    limit = IntegerParam("Maximum number of records on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
 class DriversParams(_PageParams):
-    """Of the driver list."""
+    """The parameters of the list of drivers."""
 
 
 class DriverTripsParams(_PageParams):
-    """Of a driver's trips."""
+    """The parameters of the list of a driver's trips."""
 
-    driver_id = Identifier("Who drove.", example="demo-01", required=True)
+    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
     start_date = StartDate(
-        "UTC date from which on trips started, `YYYY-MM-DD`: from six months ago up to today.", today_allowed=True
+        "List trips that started on or after this UTC date, `YYYY-MM-DD`: from six months ago to today.",
+        today_allowed=True,
     )
 
 
 class TripParams(Params):
-    """Of trips in full, by one of their identifiers."""
+    """The parameters of trips in detail form, which an identifier selects."""
 
     filter_param = fields.String(
         required=True,
         validate=OneOf(FILTER_PARAMS),
-        metadata=field_metadata("Which identifier to go by; several trips may share a `tracking_id`.", "trip_id"),
+        metadata=field_metadata("Name of the identifier. Several trips may share a `tracking_id`.", "trip_id"),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
@@ -205,42 +212,42 @@ class TripParams(Params):
 class _AggregateParams(Params):
     driver_id = RepeatedParam(
         Identifier(example="demo-01"),
-        f"Whose summaries: given 1 to {MAX_DRIVERS} times. Repetitions count, and are answered once.",
+        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}, repeated drivers included. The response has each driver once.",
         high=MAX_DRIVERS,
     )
 
     @post_load
     def drop_repetitions(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Keep each driver once, where it was first asked for."""
+        """Remove repeated drivers and keep the order of the others."""
         return {**data, "driver_id": list(dict.fromkeys(data["driver_id"]))}
 
 
 class DailyParams(_AggregateParams):
-    """Of daily summaries: a date before today."""
+    """The parameters of Daily summaries: a date before today."""
 
-    start_date = StartDate("The UTC date, `YYYY-MM-DD`: from six months ago up to yesterday.", today_allowed=False)
+    start_date = StartDate("The UTC date, `YYYY-MM-DD`: from six months ago to yesterday.", today_allowed=False)
 
 
 class WeeklyParams(_AggregateParams):
-    """Of weekly summaries: a Monday before today."""
+    """The parameters of Weekly summaries: a Monday before today."""
 
     start_date = StartDate(
-        "The Monday that the week begins on (UTC), `YYYY-MM-DD`: from six months ago up to yesterday.",
+        "The Monday on which the week begins (UTC), `YYYY-MM-DD`: from six months ago to yesterday.",
         today_allowed=False,
-        monday=True,
+        must_be_monday=True,
     )
 
 
 class ReportTime(Text):
-    """A time of the calendar in one spelling, `YYYY-MM-DDTHH:MM:SS`, in UTC."""
+    """A UTC time in the form `YYYY-MM-DDTHH:MM:SS`."""
 
-    spelling = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
-    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{spelling.pattern}$"}
+    pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
         try:
-            if self.spelling.fullmatch(text):
+            if self.pattern.fullmatch(text):
                 datetime.datetime.strptime(text, REPORT_TIME_FORMAT)  # noqa: DTZ007
                 return text
         except ValueError:
@@ -249,7 +256,7 @@ class ReportTime(Text):
 
 
 class ReportParams(Params):
-    """Of a report; `report_date` is the date of `report_time`."""
+    """The parameters of a report. The view gets `report_date`, the date of `report_time`."""
 
     report_time = ReportTime(
         "A time (UTC), `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that "
@@ -260,16 +267,16 @@ class ReportParams(Params):
     )
 
     @post_load
-    def date_of_report(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Replace the time by its date."""
+    def replace_time_by_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Replace `report_time` with `report_date`."""
         return {"report_date": data["report_time"].partition("T")[0]}
 
 
 class LinkParams(Params):
-    """Of a report's file."""
+    """The parameter of a file of a report."""
 
-    link = Text("What the link ends with.", example="WyJhY21lIl0.c2lnbmVk", required=True)
+    link = Text("Last part of the link.", example="WyJhY21lIl0.c2lnbmVk", required=True)
 
 
 class NoParams(Params):
-    """Of an endpoint without parameters."""
+    """The parameters of an endpoint without parameters."""
