@@ -166,8 +166,8 @@ class Config:
     )
     ratelimit_storage_uri: str = _setting(
         "",
-        "the Redis in which all workers and hosts count requests, such as redis://localhost:6379; if empty, the memory of "
-        "the one worker",
+        "the Redis in which all workers and hosts count requests, such as redis://localhost:6379; if empty, the memory "
+        "of the one worker",
         _parse_storage_uri,
     )
     processing_delay_hours: float = _setting("4", "hours after its end at which a trip becomes visible", _parse_hours)
