@@ -28,7 +28,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     ConfigError for an invalid setting.
     """
     config = config or Config.from_environment()
-    app = _routed_app()
+    app = _create_routed_app()
     listeners = []
     if config.metrics_bind:
         # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so `serve` has to set it before.
@@ -57,7 +57,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
 @functools.cache
 def openapi_document(public_base_url: str) -> bytes:
     """Return the OpenAPI document of an application with this PUBLIC_BASE_URL, which may be empty."""
-    return openapi.document(_routed_app(), public_base_url)
+    return openapi.build_document(_create_routed_app(), public_base_url)
 
 
 class _NoSessions(SessionInterface):
@@ -69,7 +69,7 @@ class _NoSessions(SessionInterface):
         return self.session
 
 
-def _routed_app() -> Flask:
+def _create_routed_app() -> Flask:
     app = Flask("app", static_folder=None)
     app.session_interface = _NoSessions()
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False

@@ -18,6 +18,7 @@ PUBLIC_ENDPOINTS = frozenset(
         "health.get_liveness",
         "docs.get_document",
         "docs.get_page",
+        "docs.get_errors_page",
         "docs.get_file",
         REPORT_FILE_ENDPOINT,
     }
