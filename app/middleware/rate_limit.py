@@ -28,8 +28,15 @@ POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
 # Every request first waits for Redis, which has to be as close as MongoDB.
 REDIS_TIMEOUT_SECONDS = 0.5
-# Redis reports the remaining time of a window rounded to whole seconds, so it may be up to this much longer.
-ROUNDING_SECONDS = 0.5
+# Counts a request in the window of a key; the first request opens the window. Returns the count and the time (ms)
+# until the window closes.
+COUNT_SCRIPT = b"""
+local count = redis.call("INCRBY", KEYS[1], ARGV[2])
+if count == tonumber(ARGV[2]) then
+    redis.call("EXPIRE", KEYS[1], ARGV[1])
+end
+return {count, redis.call("PTTL", KEYS[1])}
+"""
 # The prefix of the URI schemes of the storages with a circuit breaker; `limits` selects a storage by its scheme.
 GUARDED = "guarded+"
 
@@ -46,19 +53,47 @@ class RateLimitStatus(NamedTuple):
     retry_after_seconds: int
 
 
+class Window(NamedTuple):
+    """The window in which a request was counted: its key, its count, and the epoch seconds at which it closes."""
+
+    key: str
+    requests: int
+    closes_at: float
+
+
 class GuardedRedis(RedisStorage):
-    """Redis with a circuit breaker: while it does not respond, only one request at a time waits for it."""
+    """Redis with a circuit breaker: while it does not respond, only one request at a time waits for it.
+
+    A request takes one round trip, because the script that counts also returns the status of the window.
+    """
 
     STORAGE_SCHEME = [f"{GUARDED}redis", f"{GUARDED}rediss", f"{GUARDED}redis+unix"]
 
     def __init__(self, uri: str, **options: Any) -> None:
         super().__init__(uri.removeprefix(GUARDED), **options)
         self._breaker = CircuitBreaker(lambda error: isinstance(error, ConnectionError | TimeoutError))
+        self._count = self.get_connection().register_script(COUNT_SCRIPT)
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Increment a counter and return its value. Raises CircuitOpen or RedisError."""
         with self._breaker.guard():
-            return super().incr(key, expiry, amount)
+            count, remaining_ms = self._count([self.prefixed_key(key)], [expiry, amount])
+        g.rate_limit_window = Window(key, count, time.time() + remaining_ms / 1000)
+        return int(count)
+
+    def get(self, key: str) -> int:
+        """Return the count of the window in which the request was counted."""
+        return self._get_window(key).requests
+
+    def get_expiry(self, key: str) -> float:
+        """Return the time (epoch seconds) at which the window in which the request was counted closes."""
+        return self._get_window(key).closes_at
+
+    def _get_window(self, key: str) -> Window:
+        window: Window = g.rate_limit_window
+        if window.key != key:
+            raise KeyError(key)
+        return window
 
 
 class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
@@ -152,12 +187,8 @@ def _read_status() -> RateLimitStatus | None:
     current = limiter.current_limit
     if current is None:
         return None
-    try:
-        closes_at, remaining = current.window
-    except limiter.storage.base_exceptions:
-        limiter.logger.exception("Failed to read the rate limit")
-        return None
-    closes_at, now = closes_at + ROUNDING_SECONDS, time.time()
+    closes_at, remaining = current.window
+    now = time.time()
     # An open window closes within one period.
     seconds = min(max(1, math.ceil(closes_at - now)), current.limit.get_expiry())
     return RateLimitStatus(current.limit, 0 if current.breached else remaining, math.ceil(closes_at), seconds)
