@@ -90,11 +90,11 @@ def test_a_key_is_refused_from_the_millisecond_of_its_expiry_on(store, clock):
 
 @pytest.fixture
 def live(store, clock):
-    return keys.LiveKeys(store)
+    return keys.ApiKeyCache(store)
 
 
 def lets_in(live, key):
-    return live.known(key) or live.ask(key)
+    return live.get_cached(key) or live.fetch(key)
 
 
 def test_a_revoked_key_that_was_known_is_refused_within_three_seconds(store, live, clock):
@@ -125,12 +125,12 @@ def test_a_known_key_is_refused_from_the_millisecond_of_its_expiry_on(store, liv
 
 
 def test_keys_that_are_refused_do_not_crowd_out_one_that_is_known(store, live, monkeypatch):
-    monkeypatch.setattr(keys, "MAX_KNOWN_KEYS", 2)
+    monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     revoked = issue_key(store, "f1")
     store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     assert lets_in(live, key := issue_key(store, "f1"))
     assert {lets_in(live, refused) for refused in (revoked, KEY, "junk", "")} == {None}
-    assert live.known(key)
+    assert live.get_cached(key)
 
 
 def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypatch):
@@ -141,8 +141,8 @@ def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypa
 
 
 def test_the_keys_that_are_known_are_bounded_and_none_is_kept_itself(store, live, monkeypatch):
-    monkeypatch.setattr(keys, "MAX_KNOWN_KEYS", 2)
+    monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     issued = [issue_key(store, "f1") for _ in range(5)]
     assert all(lets_in(live, key) for key in issued)
-    assert 1 <= sum(live.known(key) is not None for key in issued) <= 2
+    assert 1 <= sum(live.get_cached(key) is not None for key in issued) <= 2
     assert not any(key in str(vars(live)) for key in issued)
