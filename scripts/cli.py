@@ -7,11 +7,14 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
-from scripts.admin import backup, keys, openapi_document, rollups
-from scripts.demo import load
-from scripts.ingest import importer
-from scripts.reports import build
-from scripts.server import serve
+from scripts.admin.backup import backup, restore
+from scripts.admin.keys import keys
+from scripts.admin.print_openapi import openapi
+from scripts.admin.rollups import rollups
+from scripts.demo.commands import demo
+from scripts.ingest.importer import import_
+from scripts.reports.commands import reports
+from scripts.server.serve import serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -24,15 +27,8 @@ def cli() -> None:
     """
 
 
-cli.add_command(serve.serve)
-cli.add_command(load.demo)
-cli.add_command(importer.import_)
-cli.add_command(keys.keys)
-cli.add_command(rollups.rollups)
-cli.add_command(build.reports)
-cli.add_command(backup.backup)
-cli.add_command(backup.restore)
-cli.add_command(openapi_document.openapi)
+for command in (serve, demo, import_, keys, rollups, reports, backup, restore, openapi):
+    cli.add_command(command)
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from app.config import Config
 from app.database import check_transactions, service_client
 from app.report_links import make_secret
 from app.store import Document, Store
-from scripts.demo.load import prepare_demo
+from scripts.demo.greeting import prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
 
