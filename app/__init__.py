@@ -12,9 +12,9 @@ from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config, ConfigError
 from app.database import is_outage, probe, service_client
 from app.middleware.raw_path import RestConverter, SegmentConverter
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store import Store
-from app.store.api_keys import LiveKeys
+from app.store.api_keys import ApiKeyCache
 from app.views import BLUEPRINTS
 
 
@@ -40,7 +40,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
     app.extensions.update(config=config, store=store, store_breaker=CircuitBreaker(is_outage, probe))
-    app.extensions.update(live_keys=LiveKeys(store), links=Links(config))
+    app.extensions.update(api_key_cache=ApiKeyCache(store), report_link_signer=ReportLinkSigner(config))
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     logs.register(app, config.log_level)
     if not config.secret_key:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 # What a network hands to one customer; whoever has it may come from any address of it.
-CLIENT_PREFIX_V6 = 64
+IPV6_PREFIX_BITS = 64
 
 
-def client_of(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> str:
+def get_client_ip(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> str:
     """Return the client that a request came from: an IPv4 address, or the /64 of an IPv6 one.
 
     `peer` is the address that connected, empty on a Unix socket; `forwarded_for` is X-Forwarded-For, the nearest hop
@@ -26,7 +26,7 @@ def client_of(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> str:
         client = told
     if client is None or client.version == 4:
         return str(client or "")
-    return str(ipaddress.ip_network((client, CLIENT_PREFIX_V6), strict=False))
+    return str(ipaddress.ip_network((client, IPV6_PREFIX_BITS), strict=False))
 
 
 def _read(text: str) -> Address | None:

@@ -12,7 +12,7 @@ ENCODINGS = ("zstd", "gzip")
 MIN_BYTES = 1_000
 
 
-def matching_tag(tag: str) -> str | None:
+def get_matching_etag(tag: str) -> str | None:
     """Return the ETag that If-None-Match names of the response tagged `tag`, in whichever encoding, or None.
 
     A 304 has to carry it: the client finds its stored response by it. Tags are without quotes.
@@ -21,11 +21,11 @@ def matching_tag(tag: str) -> str | None:
         return None
     preferred, _ = choose_encoding(request.environ.get("HTTP_ACCEPT_ENCODING", ""))
     # A cache may have stored several encodings; it needs the one that its client accepts.
-    tags = (tag_of(tag, encoding) for encoding in (preferred, None, *ENCODINGS))
+    tags = (get_encoded_etag(tag, encoding) for encoding in (preferred, None, *ENCODINGS))
     return next(filter(request.if_none_match.contains_weak, tags), None)
 
 
-def tag_of(tag: str, encoding: str | None) -> str:
+def get_encoded_etag(tag: str, encoding: str | None) -> str:
     """Return the ETag of the response tagged `tag` in an encoding."""
     return f"{tag}-{encoding}" if encoding else tag
 

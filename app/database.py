@@ -19,7 +19,7 @@ from app.store import Document, Store
 TIMEOUT_SECONDS = 1.2
 # Of the request that probes whether the store responds again. It may have waited for a thread before, for as long as
 # others took to give up.
-PROBE_SECONDS = 0.4
+PROBE_TIMEOUT_SECONDS = 0.4
 
 
 def connect(uri: str, **options: Any) -> MongoClient[Document]:
@@ -54,7 +54,7 @@ def is_outage(error: BaseException) -> bool:
 
 def probe() -> contextlib.AbstractContextManager[Any]:
     """Return the shorter timeout of a request that probes whether the store responds again."""
-    return pymongo.timeout(PROBE_SECONDS)
+    return pymongo.timeout(PROBE_TIMEOUT_SECONDS)
 
 
 def guard_store() -> contextlib.AbstractContextManager[None]:

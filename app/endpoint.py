@@ -10,28 +10,28 @@ from flask import Response, current_app, g, request
 from marshmallow import Schema
 
 from app.database import guard_store
-from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
-from schemas.derive import fields_of
-from schemas.mask import masked, pruner
-from schemas.query import Query, UnknownParameters
+from app.responses import JSON, MASK_HEADER, ConditionalResponder, json_response, prefers
+from schemas.introspection import fields_of
+from schemas.mask import make_pruner, select_fields
+from schemas.params import Params, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
 # As WSGI names it.
-MASK_VARIABLE = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
+MASK_ENVIRON_KEY = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
 # Of each endpoint. A query has up to 8 kB.
-MAX_KNOWN_QUERIES = 500
+MAX_CACHED_QUERIES = 500
 
 # What takes JSON, from the narrowest on.
-TAKES_JSON = (JSON, "application/*", "*/*")
+JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
 
 View = Callable[..., Any]
 
 
-class Form(NamedTuple):
-    """Another form of an answer: its shape, and what makes it of the answer."""
+class Representation(NamedTuple):
+    """Another representation of an answer: its shape, and what makes it of the answer."""
 
-    shape: Schema
-    make: Callable[[Any], Any]
+    schema: Schema
+    convert: Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,56 +44,58 @@ class Endpoint:
     document says of it after the view's docstring.
     """
 
-    query: Query
-    answer: Schema | None = None
-    masks: bool = True
-    kept: bool = True
-    needs_store: bool = True
-    unavailable: Schema | None = None
-    others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
-    details: str = ""
+    params: Params
+    response: Schema | None = None
+    accepts_mask: bool = True
+    supports_conditional: bool = True
+    reads_store: bool = True
+    unavailable_response: Schema | None = None
+    representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
+    description: str = ""
 
     def __call__(self, view: View) -> Callable[..., Response]:
         """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
 
         Parameters come first, so a broken mask is an error only when they are right. A view whose response may be kept
         gets what to read, and returns a Result; its version alone decides whether the client has it already. Another
-        view returns the whole response. Other forms are made of the whole response.
+        view returns the whole response. Other representations are made of the whole response.
         """
-        whole = fields_of(type(self.answer)) if self.answer else {}
-        forms = [(kind, form) for kind, form in self.others.items() if form]
-        varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
+        whole = fields_of(type(self.response)) if self.response else {}
+        representations = [
+            (kind, representation) for kind, representation in self.representations.items() if representation
+        ]
+        varies = f"Accept, {MASK_HEADER}" if representations else MASK_HEADER
 
         def read(*parameters: Any) -> Any:
-            if not self.needs_store:
+            if not self.reads_store:
                 return view(*parameters)
             with guard_store():
                 return view(*parameters)
 
         # What is right on a day stays so until it ends, and clients ask the same again.
-        @functools.lru_cache(MAX_KNOWN_QUERIES)
+        @functools.lru_cache(MAX_CACHED_QUERIES)
         def parsed(
             query_string: bytes, unknown_parameters: UnknownParameters, day: int, *path: tuple[str, str]
         ) -> dict[str, Any]:
-            return self.query.parse(query_string, unknown_parameters, **dict(path))
+            return self.params.parse(query_string, unknown_parameters, **dict(path))
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
             policy = current_app.extensions["config"].unknown_parameters
             asked = parsed(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
-            if not self.masks:
+            if not self.accepts_mask:
                 plain: Response = read(asked)
                 return plain
             find = functools.partial(read, asked)
-            for kind, form in forms:
-                if prefers(request, kind, *TAKES_JSON):
-                    conditional = ConditionalGet(request, g.key.fleet, "", varies=varies, media_type=kind)
-                    return conditional.respond(find, whole, form.make)
-            mask = request.environ.get(MASK_VARIABLE, "")
-            fields = masked(whole, mask)
-            if not self.kept:
-                return json_response(pruner(fields, whole)(read(asked)))
-            return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
+            for kind, representation in representations:
+                if prefers(request, kind, *JSON_MEDIA_RANGES):
+                    conditional = ConditionalResponder(request, g.api_key.fleet, "", varies=varies, media_type=kind)
+                    return conditional.respond(find, whole, representation.convert)
+            mask = request.environ.get(MASK_ENVIRON_KEY, "")
+            fields = select_fields(whole, mask)
+            if not self.supports_conditional:
+                return json_response(make_pruner(fields, whole)(read(asked)))
+            return ConditionalResponder(request, g.api_key.fleet, mask, varies=varies).respond(find, fields)
 
         run.endpoint = self  # type: ignore[attr-defined]
         return run

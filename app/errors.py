@@ -20,7 +20,7 @@ from app.responses import JSON, json_response, prefers
 from app.store import InvalidDocument, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
-from schemas.query import FILTER_PARAMS, repeat_hint
+from schemas.params import FILTER_PARAMS, repeat_hint
 
 PROBLEM_JSON = "application/problem+json"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
@@ -123,7 +123,7 @@ class InternalError(BaseExtApiException):
         super().__init__("Something went wrong on our side; name the request_id when you report it.")
 
 
-def body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
+def build_body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     """Return the plain body of an error."""
     plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
     if error.errors is not None:
@@ -132,21 +132,21 @@ def body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     return dumped
 
 
-def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
+def build_problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     """Return the body of an error as RFC 9457 has it."""
     status = error.status
     own = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
-    dumped: dict[str, Any] = PROBLEM_BODY.dump({**own, **body(error, request_id)})
+    dumped: dict[str, Any] = PROBLEM_BODY.dump({**own, **build_body(error, request_id)})
     return dumped
 
 
-def respond(error: BaseExtApiException) -> Response:
+def make_response(error: BaseExtApiException) -> Response:
     """Return the response to the current request that tells of an error."""
     # Asked for by name: the `*/*` of most clients means plain JSON.
     if prefers(request, PROBLEM_JSON, JSON):
-        response = json_response(problem(error, g.request_id), error.status, PROBLEM_JSON)
+        response = json_response(build_problem(error, g.request_id), error.status, PROBLEM_JSON)
     else:
-        response = json_response(body(error, g.request_id), error.status)
+        response = json_response(build_body(error, g.request_id), error.status)
     response.headers.update(error.headers)
     response.vary.add("Accept")
     return response
@@ -154,18 +154,18 @@ def respond(error: BaseExtApiException) -> Response:
 
 def register(app: Flask) -> None:
     """Answer every error of `app` with the one body; one handler a family."""
-    app.register_error_handler(BaseExtApiException, respond)
+    app.register_error_handler(BaseExtApiException, make_response)
 
     @app.errorhandler(marshmallow.ValidationError)
     def invalid(error: marshmallow.ValidationError) -> Response:
         errors = error.messages_dict
         # An unknown parameter may have any name: in a message it stands as in a URL, without line breaks and markup.
-        return respond(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
+        return make_response(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
 
     @app.errorhandler(mask.MaskError)
     def unusable_mask(error: mask.MaskError) -> Response:
         kind = ParseError if isinstance(error, mask.ParseError) else MaskError
-        return respond(kind(str(error)))
+        return make_response(kind(str(error)))
 
     @app.errorhandler(UnknownDrivers)
     def unknown_drivers(error: UnknownDrivers) -> Response:
@@ -173,19 +173,19 @@ def register(app: Flask) -> None:
         # A path takes one driver, a query several.
         if not request.view_args and any("," in driver_id for driver_id in error.driver_ids):
             message = f"{message}. {REPEAT_HINT}"
-        return respond(NotFound(message))
+        return make_response(NotFound(message))
 
     @app.errorhandler(InvalidDocument)
     def invalid_document(error: InvalidDocument) -> Response:
         get_log().error("invalid document", document=str(error))
-        return respond(InternalError())
+        return make_response(InternalError())
 
     @app.errorhandler(UnknownMethod)
     def unknown_method(error: UnknownMethod) -> Response:
         allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
         if request.method == "OPTIONS":
             return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
-        return respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
+        return make_response(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
 
     @app.errorhandler(UnknownPath)
     def unknown_path(error: UnknownPath) -> Response:
@@ -194,27 +194,27 @@ def register(app: Flask) -> None:
             message = f"{message} {SLASH_HINT}"
         elif request.path.startswith(f"{API}/trip/"):
             message = f"{message} {TRIP_HINT}"
-        return respond(NotFound(message))
+        return make_response(NotFound(message))
 
     @app.errorhandler(HTTPException)
     def refused(error: HTTPException) -> Response:
         if error.code is None or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return respond(InternalError())
-        return respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
+            return make_response(InternalError())
+        return make_response(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
     @app.errorhandler(CircuitOpen)
     def store_probed(error: CircuitOpen) -> Response:
-        return respond(StoreUnavailable())
+        return make_response(StoreUnavailable())
 
     @app.errorhandler(PyMongoError)
     def store_failed(error: PyMongoError) -> Response:
         failing_over = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
         if failing_over or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
             get_log().warning("the store does not answer", error=f"{type(error).__name__}: {error}")
-            return respond(StoreUnavailable())
+            return make_response(StoreUnavailable())
         return defect(error)
 
     @app.errorhandler(Exception)
     def defect(error: Exception) -> Response:
         get_log().error("defect", exc_info=error)
-        return respond(InternalError())
+        return make_response(InternalError())

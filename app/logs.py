@@ -21,9 +21,9 @@ STANDARD_ERROR = 2
 SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|WyJ[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*")
 REDACTED = r"\1\2[redacted]"
 # One of these is in every text that the pattern finds something in, and is found much sooner.
-MARKS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
+SECRET_MARKERS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
 
-FIRST = ("timestamp", "level", "event")
+LEADING_FIELDS = ("timestamp", "level", "event")
 
 Event = MutableMapping[str, Any]
 
@@ -33,7 +33,7 @@ def get_log() -> Any:
     return current_app.extensions["log"]
 
 
-def name_request(logger: Any, method: str, event: Event) -> Event:
+def add_request_id(logger: Any, method: str, event: Event) -> Event:
     """Add the id of the request that an event belongs to, if any."""
     if has_app_context() and "request_id" in g:
         event["request_id"] = g.request_id
@@ -47,13 +47,13 @@ def render(logger: Any, method: str, event: Event) -> str:
     except TypeError:
         # A client may send what is no UTF-8.
         line = orjson.dumps({name: _utf8(str(value)) for name, value in event.items()})
-    if any(mark in line for mark in MARKS):
+    if any(mark in line for mark in SECRET_MARKERS):
         line = orjson.dumps(_redacted(orjson.loads(line)))
     return line.decode()
 
 
 def _ordered(logger: Any, method: str, event: Event) -> Event:
-    return {**{name: event.pop(name) for name in FIRST}, **event}
+    return {**{name: event.pop(name) for name in LEADING_FIELDS}, **event}
 
 
 def _redacted(value: Any) -> Any:
@@ -69,7 +69,7 @@ def _utf8(text: str) -> str:
 
 
 PROCESSORS = (
-    name_request,
+    add_request_id,
     structlog.processors.add_log_level,
     structlog.processors.TimeStamper("iso"),
     structlog.processors.format_exc_info,
@@ -111,7 +111,7 @@ class JsonHandler(logging.Handler):
             self.handleError(record)
 
 
-def settings() -> dict[str, Any]:
+def build_config() -> dict[str, Any]:
     """Return the configuration (of logging.config.dictConfig) of what libraries log, gunicorn included."""
     return {
         "version": 1,
@@ -125,5 +125,5 @@ def settings() -> dict[str, Any]:
 
 def register(app: Flask, level: str) -> None:
     """Make the log of `app`, at a level of `logging`, and send there what libraries log in this process."""
-    logging.config.dictConfig(settings())
+    logging.config.dictConfig(build_config())
     app.extensions["log"] = make_logger(logging.getLevelNamesMapping()[level])

@@ -17,24 +17,24 @@ from werkzeug.routing import Rule
 
 from app import errors
 from app.endpoint import Endpoint
-from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
+from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.store.score import BEHAVIOURS, Behaviour
 from schemas import mask
-from schemas.derive import always_present, example
-from schemas.error import ErrorBody, Kind, Problem
-from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, Either
+from schemas.error import ErrorBody, ErrorName, Problem
+from schemas.fields import EXAMPLE_REQUEST_ID, MAX_INT, MIN_INT, OneOfNested
 from schemas.header import (
-    AnswerHeaders,
+    AllowHeaders,
     ChallengeHeaders,
-    ConditionHeaders,
+    ConditionalRequestHeaders,
+    ETagHeaders,
     FileHeaders,
-    LimitHeaders,
     MaskHeaders,
-    MethodHeaders,
-    RetryHeaders,
-    TagHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
     header_names,
 )
+from schemas.introspection import always_present, example
 
 # Contract §1: the version of the interface, not of the service.
 VERSION = "1.0"
@@ -67,14 +67,14 @@ half of its cap on.
 """
 # What errors of a status carry beside what every answer does.
 HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
-    HTTPStatus.BAD_REQUEST: (LimitHeaders(),),
+    HTTPStatus.BAD_REQUEST: (RateLimitHeaders(),),
     HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
     HTTPStatus.FORBIDDEN: (),
-    HTTPStatus.NOT_FOUND: (LimitHeaders(),),
-    HTTPStatus.METHOD_NOT_ALLOWED: (MethodHeaders(),),
-    HTTPStatus.TOO_MANY_REQUESTS: (LimitHeaders(), RetryHeaders()),
-    HTTPStatus.INTERNAL_SERVER_ERROR: (LimitHeaders(),),
-    HTTPStatus.SERVICE_UNAVAILABLE: (LimitHeaders(), RetryHeaders()),
+    HTTPStatus.NOT_FOUND: (RateLimitHeaders(),),
+    HTTPStatus.METHOD_NOT_ALLOWED: (AllowHeaders(),),
+    HTTPStatus.TOO_MANY_REQUESTS: (RateLimitHeaders(), RetryAfterHeaders()),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (RateLimitHeaders(),),
+    HTTPStatus.SERVICE_UNAVAILABLE: (RateLimitHeaders(), RetryAfterHeaders()),
 }
 # Errors of an endpoint that takes a key, of one that takes a link, and of one that takes neither and has no records.
 KEY_NEEDED = (
@@ -132,10 +132,18 @@ def document(app: Flask, base_url: str) -> bytes:
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": description}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     converter = cast(OpenAPIConverter, plugin.converter)
-    for shape in (AnswerHeaders, TagHeaders, FileHeaders, LimitHeaders, ChallengeHeaders, MethodHeaders, RetryHeaders):
+    for shape in (
+        ResponseHeaders,
+        ETagHeaders,
+        FileHeaders,
+        RateLimitHeaders,
+        ChallengeHeaders,
+        AllowHeaders,
+        RetryAfterHeaders,
+    ):
         for found in converter.schema2parameters(shape(), location="header"):
             spec.components.header(found["name"], {name: found[name] for name in ("description", "required", "schema")})
-    for asking in (MaskHeaders, ConditionHeaders):
+    for asking in (MaskHeaders, ConditionalRequestHeaders):
         for found in converter.schema2parameters(asking(), location="header"):
             spec.components.parameter(found["name"], "header", found)
     kinds = _kinds()
@@ -143,7 +151,7 @@ def document(app: Flask, base_url: str) -> bytes:
         spec.components.response(_response_name(status), _error_response(status, kinds[status]))
     spec.components.response(
         _response_name(HTTPStatus.NOT_MODIFIED),
-        _not_modified(AnswerHeaders(), TagHeaders(), LimitHeaders()),
+        _not_modified(ResponseHeaders(), ETagHeaders(), RateLimitHeaders()),
     )
     for rule, operation in _endpoints(app):
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
@@ -153,8 +161,8 @@ def document(app: Flask, base_url: str) -> bytes:
 
 
 def _score_row(row: Behaviour) -> str:
-    factor = "" if row.per == 1 else f"{row.per:g} × "
-    return f"| {row.flag} | {factor}{row.count} ÷ {row.base} | {row.cap:g} | {row.weight} |\n"
+    factor = "" if row.factor == 1 else f"{row.factor:g} × "
+    return f"| {row.flag} | {factor}{row.numerator} ÷ {row.denominator} | {row.cap:g} | {row.weight} |\n"
 
 
 class _Converter(OpenAPIConverter):
@@ -165,12 +173,12 @@ class _Converter(OpenAPIConverter):
         self.attribute_functions.append(self.field2rules)
 
     def field2rules(self, field: Any, ret: Any) -> dict[str, Any]:
-        if isinstance(field, Kind) and "enum" not in ret:
+        if isinstance(field, ErrorName) and "enum" not in ret:
             return {"enum": [kind.__name__ for kinds in _kinds().values() for kind in kinds]}
-        if isinstance(field, Either):
-            shapes = [self.resolve_nested_schema(shape) for shape in field.shapes]
+        if isinstance(field, OneOfNested):
+            shapes = [self.resolve_nested_schema(schema) for schema in field.schemas]
             return {"oneOf": [*shapes, {"type": "null"}] if field.allow_none else shapes}
-        return {**getattr(field, "rules", {}), **getattr(field, "client_rules", {})}
+        return {**getattr(field, "json_schema_keywords", {}), **getattr(field, "openapi_keywords", {})}
 
     def field2default(self, field: Any, **kwargs: Any) -> dict[str, Any]:
         # What an import may leave out is null in an answer, never absent.
@@ -203,18 +211,22 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
     summary, _, more = (inspect.getdoc(view) or "").partition("\n")
     first, *words = view.__name__.split("_")
     public = rule.endpoint in PUBLIC_ENDPOINTS
-    parameters = converter.schema2parameters(operation.query, location="query")
+    parameters = converter.schema2parameters(operation.params, location="query")
     in_path = [{**found, "in": "path"} for found in parameters if found["name"] in rule.arguments]
     in_query = [found for found in parameters if found["name"] not in rule.arguments]
-    shapes: list[Schema] = [MaskHeaders()] if operation.masks else []
-    shapes += [ConditionHeaders()] if rule.endpoint == LINKED_ENDPOINT or (operation.masks and operation.kept) else []
+    shapes: list[Schema] = [MaskHeaders()] if operation.accepts_mask else []
+    shapes += (
+        [ConditionalRequestHeaders()]
+        if rule.endpoint == REPORT_FILE_ENDPOINT or (operation.accepts_mask and operation.supports_conditional)
+        else []
+    )
     in_headers = header_names(*shapes)
     in_query.sort(key=lambda found: not found["required"])
     described: dict[str, Any] = {
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
         "operationId": first + "".join(map(str.capitalize, words)),
         "summary": summary.removesuffix("."),
-        "description": f"{more}\n\n{operation.details}".strip(),
+        "description": f"{more}\n\n{operation.description}".strip(),
         "parameters": [*in_path, *in_query, *in_headers],
         "responses": {str(int(status)): response for status, response in _responses(rule, operation).items()},
     }
@@ -222,14 +234,14 @@ def _described(app: Flask, rule: Rule, operation: Endpoint, converter: OpenAPICo
 
 
 def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
-    linked, public = rule.endpoint == LINKED_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
-    tagged = linked or (operation.kept and not public)
-    carried: list[Schema] = [AnswerHeaders(), *([TagHeaders()] if tagged else [])]
-    carried += [] if public else [LimitHeaders()]
+    linked, public = rule.endpoint == REPORT_FILE_ENDPOINT, rule.endpoint in PUBLIC_ENDPOINTS
+    tagged = linked or (operation.supports_conditional and not public)
+    carried: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if tagged else [])]
+    carried += [] if public else [RateLimitHeaders()]
     carried += [FileHeaders()] if linked else []
     found: dict[HTTPStatus, Any] = {
         HTTPStatus.OK: {
-            "description": inspect.getdoc(type(operation.answer)) if operation.answer else "The file.",
+            "description": inspect.getdoc(type(operation.response)) if operation.response else "The file.",
             "headers": _headers(*carried),
             "content": _content(operation),
         }
@@ -238,17 +250,19 @@ def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
         unchanged = [HTTPStatus.NOT_MODIFIED] if tagged else []
         return found | {status: _response_name(status) for status in (*unchanged, *KEY_NEEDED)}
     if linked:
-        found[HTTPStatus.NOT_MODIFIED] = _not_modified(AnswerHeaders(), TagHeaders())
-    asks_store = operation.needs_store or operation.unavailable
+        found[HTTPStatus.NOT_MODIFIED] = _not_modified(ResponseHeaders(), ETagHeaders())
+    asks_store = operation.reads_store or operation.unavailable_response
     unneeded = set() if asks_store else {HTTPStatus.SERVICE_UNAVAILABLE}
     for status in sorted({*NO_KEY_NEEDED, *(LINK_NEEDED if linked else ())} - unneeded):
-        kinds = [kind for kind in _kinds()[status] if operation.masks or not issubclass(kind, errors.MaskError)]
+        kinds = [kind for kind in _kinds()[status] if operation.accepts_mask or not issubclass(kind, errors.MaskError)]
         found[status] = _error_response(status, kinds, counted=False)
-    if operation.unavailable:
+    if operation.unavailable_response:
         found[HTTPStatus.SERVICE_UNAVAILABLE] = {
-            "description": inspect.getdoc(type(operation.unavailable)),
-            "headers": _headers(AnswerHeaders(), RetryHeaders()),
-            "content": {JSON: {"schema": operation.unavailable, "example": example(operation.unavailable)}},
+            "description": inspect.getdoc(type(operation.unavailable_response)),
+            "headers": _headers(ResponseHeaders(), RetryAfterHeaders()),
+            "content": {
+                JSON: {"schema": operation.unavailable_response, "example": example(operation.unavailable_response)}
+            },
         }
     return found
 
@@ -256,11 +270,11 @@ def _responses(rule: Rule, operation: Endpoint) -> dict[HTTPStatus, Any]:
 def _content(operation: Endpoint) -> dict[str, Any]:
     """Return what an answer holds, by media type."""
     found: dict[str, Any] = {}
-    if operation.answer:
-        found[JSON] = {"schema": operation.answer, "example": example(operation.answer)}
-    for kind, form in operation.others.items():
-        if form:
-            found[kind] = {"schema": form.shape, "example": form.make(found[JSON]["example"])}
+    if operation.response:
+        found[JSON] = {"schema": operation.response, "example": example(operation.response)}
+    for kind, representation in operation.representations.items():
+        if representation:
+            found[kind] = {"schema": representation.schema, "example": representation.convert(found[JSON]["example"])}
         else:
             found[kind] = {"schema": {"type": "string"}}
     return found
@@ -274,12 +288,12 @@ def _error_response(
     status: HTTPStatus, kinds: list[type[errors.BaseExtApiException]], *, counted: bool = True
 ) -> dict[str, Any]:
     shown = [error for error in EXAMPLES if type(error) in kinds]
-    plain = {type(error).__name__: {"value": errors.body(error, EXAMPLE_REQUEST_ID)} for error in shown}
-    problems = {type(error).__name__: {"value": errors.problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
-    carried = [shape for shape in HEADERS[status] if counted or not isinstance(shape, LimitHeaders)]
+    plain = {type(error).__name__: {"value": errors.build_body(error, EXAMPLE_REQUEST_ID)} for error in shown}
+    problems = {type(error).__name__: {"value": errors.build_problem(error, EXAMPLE_REQUEST_ID)} for error in shown}
+    carried = [shape for shape in HEADERS[status] if counted or not isinstance(shape, RateLimitHeaders)]
     return {
         "description": " ".join(f"{kind.__name__}: {inspect.getdoc(kind)}" for kind in kinds),
-        "headers": _headers(AnswerHeaders(), *carried),
+        "headers": _headers(ResponseHeaders(), *carried),
         "content": {
             JSON: {"schema": ErrorBody, "examples": plain},
             errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},

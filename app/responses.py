@@ -8,16 +8,16 @@ from typing import Any
 import orjson
 from flask import Request, Response
 
-from app.content_encoding import matching_tag
+from app.content_encoding import get_matching_etag
 from app.store import Result
-from app.store.pagination import Wanted
-from schemas.derive import Fields
+from app.store.pagination import Selection
 from schemas.header import MaskHeaders, header_names
+from schemas.introspection import Fields
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
-TAG_BYTES = 12
-REVALIDATED = "private, no-cache"
+ETAG_BYTES = 12
+CACHE_CONTROL_REVALIDATE = "private, no-cache"
 
 
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
@@ -43,7 +43,7 @@ def prefers(request: Request, kind: str, *others: str) -> bool:
     return liked.get(kind, 0.0) > 0 and liked[kind] >= next((liked[other] for other in others if other in liked), 0.0)
 
 
-class ConditionalGet:
+class ConditionalResponder:
     """The entity tags of a request's responses: they follow from fleet, request, mask, media type and the version read.
 
     `varies` names the request headers that the response depends on.
@@ -58,22 +58,24 @@ class ConditionalGet:
         self._varies, self._media_type = varies, media_type
 
     def respond(
-        self, read: Callable[[Wanted], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
+        self, read: Callable[[Selection], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
     ) -> Response:
         """Return the response with these fields of what `read` finds, or an empty 304 where the client has it already.
 
         `convert` makes another representation of the JSON value.
         """
-        if self._is_conditional and (held := matching_tag(self._tag(read(Wanted(fields, content=False)).version))):
+        if self._is_conditional and (
+            held := get_matching_etag(self._tag(read(Selection(fields, include_content=False)).version))
+        ):
             return not_modified(self._headers(held))
-        version, content = read(Wanted(fields))
+        version, content = read(Selection(fields))
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))
         return Response(body, headers=self._headers(self._tag(version)), mimetype=self._media_type)
 
     def _headers(self, tag: str) -> dict[str, str]:
-        return {"ETag": f'"{tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}
+        return {"ETag": f'"{tag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": self._varies}
 
     def _tag(self, version: str) -> str:
-        return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=TAG_BYTES).hexdigest()
+        return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()

@@ -22,7 +22,7 @@ def register(app: Flask, config: Config) -> None:
 
 def _before_request() -> None:
     access_log.start()
-    request_id.identify()
+    request_id.set_request_id()
     auth.authenticate()
 
 

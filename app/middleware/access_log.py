@@ -14,7 +14,7 @@ def start() -> None:
 
 def write(response: Response) -> None:
     """Log the request of a response, at INFO. The line names the route, not the path, which may hold anything."""
-    key = g.get("key") or g.get("link")
+    key = g.get("api_key") or g.get("report_link")
     get_log().info(
         "request",
         method=request.method,

@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response, request
 from isal import isal_zlib
 
-from app.content_encoding import choose_encoding, tag_of
+from app.content_encoding import choose_encoding, get_encoded_etag
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -60,7 +60,7 @@ def compress(response: Response) -> None:
     headers["Content-Encoding"] = encoding
     tag, weak = response.get_etag()
     if tag is not None:
-        response.set_etag(tag_of(tag, encoding), bool(weak))
+        response.set_etag(get_encoded_etag(tag, encoding), bool(weak))
 
 
 def _compressed(parts: Iterable[Any], compressor: Any) -> Iterator[bytes]:

@@ -4,24 +4,24 @@ from flask import Response, current_app, g, request
 
 from app.config import Config
 from schemas.header import (
-    AnswerHeaders,
-    ConditionHeaders,
+    ConditionalRequestHeaders,
+    ETagHeaders,
     FileHeaders,
-    LimitHeaders,
     MaskHeaders,
-    RetryHeaders,
-    TagHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
     header_names,
 )
 
 # Its responses hold links that need no key: no cache may store them, or an error in their place.
-LINKS_ENDPOINT = "report.get_report_links"
+REPORT_LINKS_ENDPOINT = "report.get_report_links"
 # What a browser's script may send, and what it may read of a response.
 CORS_REQUEST_HEADERS = ", ".join(
-    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionHeaders()), "X-Request-ID")
+    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
 )
 CORS_RESPONSE_HEADERS = ", ".join(
-    header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
+    header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
 )
 
 
@@ -30,7 +30,7 @@ def complete(response: Response) -> None:
     headers = response.headers
     # As a dict, since Werkzeug raises and catches an error for each that is not there.
     if "Cache-Control" not in dict(iter(headers)):
-        headers.add("Cache-Control", "no-store" if request.endpoint == LINKS_ENDPOINT else "private")
+        headers.add("Cache-Control", "no-store" if request.endpoint == REPORT_LINKS_ENDPOINT else "private")
     headers.add("X-Request-ID", g.request_id)
     headers.add("X-Content-Type-Options", "nosniff")
     config: Config = current_app.extensions["config"]

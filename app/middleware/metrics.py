@@ -86,7 +86,7 @@ class Metrics:
         self.requests.labels(route, method if method in METHODS else OTHER, status).inc()
         # As the log has it.
         self.request_seconds.labels(route).observe(time.perf_counter() - g.started)
-        if "key" in g:
+        if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels("fleet").inc()
             elif g.rate_limit_status is None:

@@ -120,17 +120,17 @@ def get_status() -> RateLimitStatus | None:
 
 
 def _get_fleet() -> str:
-    fleet: str = g.key.fleet
+    fleet: str = g.api_key.fleet
     return fleet
 
 
 def _has_fleet() -> bool:
-    return "key" in g
+    return "api_key" in g
 
 
 def _is_public() -> bool:
     # Neither a fleet nor a client without a valid key asks.
-    return "key" not in g and "client" not in g
+    return "api_key" not in g and "client" not in g
 
 
 def _get_client() -> str:
@@ -167,7 +167,7 @@ def _refuse(error: LimitBreached) -> Response:
     status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
     whose = "the fleet's limit of {}" if _has_fleet() else "the limit of {} for calls without a valid key"
-    return errors.respond(
+    return errors.make_response(
         errors.RateLimitExceeded(f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)})
     )
 

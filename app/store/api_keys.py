@@ -9,24 +9,24 @@ import zlib
 from typing import NamedTuple
 
 from app.store import Document, InvalidDocument, Store
-from schemas.derive import fields_of, fits
+from schemas.introspection import fields_of, make_document_check
 from schemas.stored import StoredKey
 
 PREFIX = "da_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
-SOUND = fits(StoredKey, fields_of(StoredKey))
-FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
+is_valid_document = make_document_check(StoredKey, fields_of(StoredKey))
+KEY_PATTERN = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
 # Revocation is to take hold within 5 seconds.
-SECONDS_KNOWN = 3
+CACHE_TTL_SECONDS = 3
 # A key takes 500 bytes.
-MAX_KNOWN_KEYS = 10_000
+MAX_CACHED_KEYS = 10_000
 
 
-class Key(NamedTuple):
+class ApiKey(NamedTuple):
     """A key that lets in: its id, which is no secret, its fleet, and when it expires, in epoch ms, if it does."""
 
     key_id: str
@@ -34,30 +34,30 @@ class Key(NamedTuple):
     expires_at: int | None = None
 
 
-class LiveKeys:
-    """The keys of a store that let in, each known for SECONDS_KNOWN, to whichever thread wants it."""
+class ApiKeyCache:
+    """The keys of a store that let in, each known for CACHE_TTL_SECONDS, to whichever thread wants it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[str, tuple[float, Key]] = {}
+        self._cached: dict[str, tuple[float, ApiKey]] = {}
 
-    def known(self, key: str) -> Key | None:
-        """Return the Key that the store lately told of: a revoked one may let in for SECONDS_KNOWN yet."""
-        if known := self._known.get(digest(key)):
+    def get_cached(self, key: str) -> ApiKey | None:
+        """Return the ApiKey that the store lately told of: a revoked one may let in for CACHE_TTL_SECONDS yet."""
+        if known := self._cached.get(digest(key)):
             asked_at, found = known
             # A clock set back makes nothing known for longer.
-            if 0 <= time.time() - asked_at < SECONDS_KNOWN and not _has_expired(found.expires_at):
+            if 0 <= time.time() - asked_at < CACHE_TTL_SECONDS and not _has_expired(found.expires_at):
                 return found
         return None
 
-    def ask(self, key: str) -> Key | None:
-        """Return the Key as get_key does."""
+    def fetch(self, key: str) -> ApiKey | None:
+        """Return the ApiKey as get_key does."""
         now = time.time()
         if answer := get_key(self._store, key):
             # Only what lets in is kept, so that nobody without a key can fill this.
-            if len(self._known) >= MAX_KNOWN_KEYS:
-                self._known.clear()
-            self._known[digest(key)] = now, answer
+            if len(self._cached) >= MAX_CACHED_KEYS:
+                self._cached.clear()
+            self._cached[digest(key)] = now, answer
         return answer
 
 
@@ -78,36 +78,36 @@ def digest(key: str) -> str:
 
 def is_well_formed(key: str) -> bool:
     """Return whether a key has the form and the checksum of one that was issued."""
-    return bool(FORM.fullmatch(key)) and key.endswith(_checksum(key[:-CHECKSUM_LENGTH]))
+    return bool(KEY_PATTERN.fullmatch(key)) and key.endswith(_checksum(key[:-CHECKSUM_LENGTH]))
 
 
-def get_key(store: Store, key: str) -> Key | None:
-    """Return the Key where it was issued and is neither revoked nor expired. Index: (digest).
+def get_key(store: Store, key: str) -> ApiKey | None:
+    """Return the ApiKey where it was issued and is neither revoked nor expired. Index: (digest).
 
     One that is not well formed is refused without asking the database. Raises InvalidDocument.
     """
     if not is_well_formed(key):
         return None
-    return _live(store, {"digest": digest(key)})
+    return _get_live_key(store, {"digest": digest(key)})
 
 
-def get_key_by_id(store: Store, key_id: str) -> Key | None:
-    """Return the Key where it was issued and is neither revoked nor expired. Index: (key_id)."""
-    return _live(store, {"key_id": key_id})
+def get_key_by_id(store: Store, key_id: str) -> ApiKey | None:
+    """Return the ApiKey where it was issued and is neither revoked nor expired. Index: (key_id)."""
+    return _get_live_key(store, {"key_id": key_id})
 
 
-def _live(store: Store, match: Document) -> Key | None:
+def _get_live_key(store: Store, match: Document) -> ApiKey | None:
     stored = store.keys.find_one(match)
     if stored is None:
         return None
-    if not SOUND(stored):
+    if not is_valid_document(stored):
         raise InvalidDocument(store.keys, match)
-    if state(stored) != LIVE:
+    if get_state(stored) != LIVE:
         return None
-    return Key(stored["key_id"], stored["fleet"], stored["expires_at"])
+    return ApiKey(stored["key_id"], stored["fleet"], stored["expires_at"])
 
 
-def state(stored: Document) -> str:
+def get_state(stored: Document) -> str:
     """Return whether a stored key is live, revoked or expired by now."""
     if stored["revoked_at"] is not None:
         return "revoked"

@@ -5,7 +5,7 @@ from typing import Any
 from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 
-from schemas.derive import validator
+from schemas.introspection import make_json_schema
 from schemas.stored import (
     DriverPeriod,
     FleetDrivers,
@@ -53,7 +53,7 @@ INDEXES = {
 
 
 def _guard(schema: Schema) -> dict[str, Any]:
-    rules = validator(schema)
+    rules = make_json_schema(schema)
     # Of any type: who writes a source document chooses.
     rules["properties"]["_id"] = {}
     return {"$jsonSchema": rules}

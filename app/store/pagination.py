@@ -7,22 +7,22 @@ import orjson
 from orjson import Fragment
 
 from app.store import Document
-from schemas.derive import Fields
-from schemas.mask import pruner
+from schemas.introspection import Fields
+from schemas.mask import make_pruner
 
 
-class Wanted(NamedTuple):
+class Selection(NamedTuple):
     """What to read for a response: the `fields` of it, or, without `content`, only the version that they have."""
 
     fields: Fields
-    content: bool = True
+    include_content: bool = True
 
     def projection(self, *fragments: str) -> dict[str, int]:
-        """Return the projection of these fragments, which is empty where only the version is wanted."""
-        return dict.fromkeys(fragments, 1) if self.content else {}
+        """Return the projection of these fragments, which is empty where only the version is selection."""
+        return dict.fromkeys(fragments, 1) if self.include_content else {}
 
 
-class Page(NamedTuple):
+class PageRequest(NamedTuple):
     """Which page of records to read: number `page` from 1, of up to `limit` records."""
 
     page: int
@@ -33,7 +33,7 @@ class Page(NamedTuple):
         """How many records come before the page."""
         return (self.page - 1) * self.limit
 
-    def content(self, fields: Fields, count: int, records: Document) -> Document:
+    def build_content(self, fields: Fields, count: int, records: Document) -> Document:
         """Return the `fields` of the response; `records` holds the list by its name, `count` is that of all pages."""
         values = {
             "count": count,
@@ -45,12 +45,12 @@ class Page(NamedTuple):
         return {name: values[name] for name in fields}
 
 
-def first(found: Iterable[Document]) -> Document | None:
+def get_first(found: Iterable[Document]) -> Document | None:
     """Return the first of the documents that a query found."""
     return next(iter(list(found)), None)
 
 
-def renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
+def make_renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
     """Return a function that makes a value for orjson of a shape's JSON text.
 
     The shape has the fields `whole`. Where `fields` is `whole` the text is sent as it is; otherwise the text is parsed,
@@ -58,5 +58,5 @@ def renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any
     """
     if fields is whole:
         return Fragment
-    prune = pruner(fields or {}, whole or {})
+    prune = make_pruner(fields or {}, whole or {})
     return lambda text: prune(orjson.loads(text))

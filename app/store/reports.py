@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from gridfs import GridFSBucket
 
 from app.store import Document, InvalidDocument, Store
-from schemas.derive import fields_of, fits
+from schemas.introspection import fields_of, make_document_check
 from schemas.stored import StoredReport
 
 # GridFS keeps a bucket in two collections: NAME.files and NAME.chunks.
 BUCKET = "report_files"
 # What a report consists of.
 FILES = ("csv", "page")
-SOUND = fits(StoredReport, fields_of(StoredReport))
+is_valid_document = make_document_check(StoredReport, fields_of(StoredReport))
 
 
 def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
@@ -22,7 +22,7 @@ def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
     """
     match = {"fleet": fleet, "report_date": report_date}
     found = store.reports.find_one(match, {"_id": 0})
-    if found is not None and not SOUND(found):
+    if found is not None and not is_valid_document(found):
         raise InvalidDocument(store.reports, match)
     return found
 

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from schemas.derive import fields_of
 from schemas.fields import MAX_INT
+from schemas.introspection import fields_of
 from schemas.summary import GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
 
@@ -20,58 +20,60 @@ class Behaviour:
 
     flag: str
     trip_flag: str
-    count: str
-    base: str
-    per: float
+    numerator: str
+    denominator: str
+    factor: float
     cap: float
     weight: int
 
     def share(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
         """Return the rate's share of the cap: of the totals of a trip or of days, and their event summary."""
-        base = totals[self.base]
-        rate = self.per * events[self.count] / base if base > 0 else 0.0
+        base = totals[self.denominator]
+        rate = self.factor * events[self.numerator] / base if base > 0 else 0.0
         return rate / self.cap
 
 
 # Contract §5, in its order: the losses are summed in this order, so that every rebuild gives the same bits.
 BEHAVIOURS = (
     Behaviour(
-        "is_phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", per=1.0, cap=0.15, weight=35
+        "is_phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35
     ),
     Behaviour(
         "is_overspeeding",
         "is_overspeeding",
         "overspeeding_time_seconds",
         "duration_seconds",
-        per=1.0,
+        factor=1.0,
         cap=0.20,
         weight=30,
     ),
-    Behaviour("is_hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", per=100.0, cap=20.0, weight=20),
+    Behaviour(
+        "is_hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20
+    ),
     Behaviour(
         "is_acceleration",
         "is_rapid_acceleration",
         "rapid_acceleration_count",
         "distance_miles",
-        per=100.0,
+        factor=100.0,
         cap=20.0,
         weight=15,
     ),
 )
 # What of a summary follows from its totals.
-SCORED = frozenset({"fm_score", "fm_grade", "focus_area"})
+SCORE_FIELDS = frozenset({"fm_score", "fm_grade", "focus_area"})
 TRIP_FLAGS = tuple(TripFocusArea().fields)
 # From which share of its cap on a behaviour is one to coach.
 FOCUS_SHARE = 0.5
 
 
-def trip_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
+def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
     """Return the focus area that follows from a trip's own event summary, in the fields of a trip."""
     flags = {b.trip_flag: b.share(trip, trip["event_summary"]) >= FOCUS_SHARE for b in BEHAVIOURS}
     return {name: flags[name] for name in TRIP_FLAGS}
 
 
-def scored(totals: Mapping[str, Any]) -> dict[str, Any]:
+def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Return the DrivingSummary that follows from totals, its other fields, as score_stages makes it."""
     shares = {b.flag: b.share(totals, totals["events_summary"]) for b in BEHAVIOURS}
     exact = 100 - math.fsum(b.weight * min(1.0, shares[b.flag]) for b in BEHAVIOURS)
@@ -83,13 +85,13 @@ def scored(totals: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _share(behaviour: Behaviour) -> Expression:
-    count = {"$multiply": [behaviour.per, f"$events_summary.{behaviour.count}"]}
-    base = f"${behaviour.base}"
+    count = {"$multiply": [behaviour.factor, f"$events_summary.{behaviour.numerator}"]}
+    base = f"${behaviour.denominator}"
     rate = {"$cond": [{"$gt": [base, 0]}, {"$divide": [count, base]}, 0.0]}
     return {"$divide": [rate, behaviour.cap]}
 
 
-def saturated(total: str, *, whole: bool) -> Expression:
+def saturate(total: str, *, whole: bool) -> Expression:
     """Return a sum that stays within what a document may hold, whatever its terms."""
     return {"$min": [total, MAX_INT if whole else sys.float_info.max]}
 

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pagination import Wanted, renderer
-from schemas.derive import Fields, fields_of
+from app.store.pagination import Selection, make_renderer
+from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, WeeklyAggregates
 
 # The period of a driver's profile, and its start_date.
@@ -28,14 +28,14 @@ WEEK = Period("week", fields_of(WeeklyAggregates)["data"] or {})
 
 
 def find_aggregates(
-    store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, wanted: Wanted
+    store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, selection: Selection
 ) -> Result:
     """Return the aggregates of one day or week: an element a driver, in the order of `driver_ids`.
 
     The element of a driver who did not drive has no `driving_summary`. Index: driver_periods (fleet, period,
     driver_id, start_date). Raises UnknownDrivers.
     """
-    element: Fields = wanted.fields.get("data") or {}
+    element: Fields = selection.fields.get("data") or {}
     # Also tells which drivers there are.
     starts = {PROFILE: ANY_DATE}
     if "driving_summary" in element:
@@ -46,7 +46,9 @@ def find_aggregates(
         "driver_id": {"$in": driver_ids},
         "start_date": {"$in": list(starts.values())},
     }
-    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | (wanted.projection("json") if element else {})
+    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | (
+        selection.projection("json") if element else {}
+    )
     with store.snapshot() as session:
         documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
     found = {(document["period"], document["driver_id"]): document for document in documents}
@@ -54,16 +56,16 @@ def find_aggregates(
         raise UnknownDrivers(unknown)
     keys = [(name, driver_id) for driver_id in driver_ids for name in starts]
     version = "".join(found[key]["version"] if key in found else "-" for key in keys)
-    if not wanted.content:
+    if not selection.include_content:
         return Result(version, {})
     render = _renderer(period, element)
     data = [render(found[PROFILE, driver_id], found.get((period.name, driver_id))) for driver_id in driver_ids]
-    return Result(version, dict.fromkeys(wanted.fields, data))
+    return Result(version, dict.fromkeys(selection.fields, data))
 
 
 def _renderer(period: Period, element: Fields) -> Callable[[Document, Document | None], Document]:
     """Return a function that makes an element for orjson of a driver's profile and summary, None without one."""
-    renderers = {name: renderer(below, period.element[name]) for name, below in element.items()}
+    renderers = {name: make_renderer(below, period.element[name]) for name, below in element.items()}
 
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}

@@ -7,17 +7,17 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from app.store.summaries import DAY, WEEK, find_aggregates
 from schemas.page import DailyAggregates, WeeklyAggregates
-from schemas.query import DailyQuery, WeeklyQuery
+from schemas.params import DailyParams, WeeklyParams
 
 bp = Blueprint("aggregates", __name__)
 
 
 @bp.get("/driver-aggregate/daily")
-@Endpoint(DailyQuery(), DailyAggregates())
-def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(DailyParams(), DailyAggregates())
+def get_daily_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise a day of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. A trip belongs to the UTC date on which it started,
@@ -25,13 +25,18 @@ def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
     NotFound, and its message names them.
     """
     return find_aggregates(
-        get_store(), g.key.fleet, DAY, driver_ids=query["driver_id"], start_date=query["start_date"], wanted=wanted
+        get_store(),
+        g.api_key.fleet,
+        DAY,
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
+        selection=selection,
     )
 
 
 @bp.get("/driver-aggregate/weekly")
-@Endpoint(WeeklyQuery(), WeeklyAggregates())
-def get_weekly_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(WeeklyParams(), WeeklyAggregates())
+def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise a week of up to 20 drivers.
 
     One element for each distinct driver, in the order first asked. The week is seven UTC dates from a Monday on; one in
@@ -39,5 +44,10 @@ def get_weekly_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result
     the fleet the answer is NotFound, and its message names them.
     """
     return find_aggregates(
-        get_store(), g.key.fleet, WEEK, driver_ids=query["driver_id"], start_date=query["start_date"], wanted=wanted
+        get_store(),
+        g.api_key.fleet,
+        WEEK,
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
+        selection=selection,
     )

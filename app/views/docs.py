@@ -5,8 +5,8 @@ from importlib.resources import files
 from flask import Blueprint, Response, current_app, request
 from werkzeug.http import generate_etag
 
-from app.content_encoding import matching_tag
-from schemas.query import NoQuery
+from app.content_encoding import get_matching_etag
+from schemas.params import NoParams
 
 bp = Blueprint("docs", __name__)
 
@@ -58,10 +58,10 @@ def get_file(name: str) -> Response:
 
 def _revalidated(mimetype: str, content: bytes) -> Response:
     # Nothing here takes parameters.
-    NoQuery().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
+    NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
     tag = generate_etag(content)
-    response.set_etag(matching_tag(tag) or tag)
+    response.set_etag(get_matching_etag(tag) or tag)
     response.make_conditional(request)
     # Anyone may keep it, and asks each time whether it still holds: that costs an empty 304.
     response.headers["Cache-Control"] = "public, no-cache"

@@ -5,12 +5,12 @@ from typing import Any
 from flask import Blueprint, current_app, g
 
 from app.database import get_store
-from app.endpoint import Endpoint, Form
+from app.endpoint import Endpoint, Representation
 from app.store import Result, trips
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from schemas.geojson import GEO_JSON, TripMap, trip_map
 from schemas.page import TripDetailPage, TripSummaryPage
-from schemas.query import FILTER_PARAMS, DriverTripsQuery, TripQuery
+from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 
 bp = Blueprint("trips", __name__)
 
@@ -18,20 +18,20 @@ DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@Endpoint(DriverTripsQuery(), TripSummaryPage())
-def list_driver_trips(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(DriverTripsParams(), TripSummaryPage())
+def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List a driver's trips from a date on.
 
     In summary form, oldest first. A trip is listed, and counted, from four hours after its end on; operators may set
     another delay. A driver who is not in the fleet is NotFound.
     """
-    until = _visible_until()
-    return trips.find_driver_trips(get_store(), g.key.fleet, **query, ended_by=until, wanted=wanted)
+    until = _get_max_end_ms()
+    return trips.find_driver_trips(get_store(), g.api_key.fleet, **params, max_end_ms=until, selection=selection)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@Endpoint(TripQuery(), TripDetailPage(), others={GEO_JSON: Form(TripMap(), trip_map)})
-def list_trips(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(TripParams(), TripDetailPage(), representations={GEO_JSON: Representation(TripMap(), trip_map)})
+def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List trips in full, by an identifier.
 
     With trail and events, oldest first, five a page. Several trips may share a `tracking_id`; where none has the
@@ -41,9 +41,9 @@ def list_trips(query: dict[str, Any], wanted: Wanted) -> Result:
     alone. It has to be named, and comes unless JSON, or a range such as `*/*` that stands for it, has a higher quality
     value.
     """
-    asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "wanted": wanted}
-    return trips.find_trips(get_store(), g.key.fleet, **asked)
+    asked = {**params, "limit": DETAIL_LIMIT, "max_end_ms": _get_max_end_ms(), "selection": selection}
+    return trips.find_trips(get_store(), g.api_key.fleet, **asked)
 
 
-def _visible_until() -> int:
-    return trips.visible_until(current_app.extensions["config"].processing_delay_hours)
+def _get_max_end_ms() -> int:
+    return trips.get_max_visible_end_ms(current_app.extensions["config"].processing_delay_hours)

@@ -10,12 +10,12 @@ from urllib.parse import quote
 from pymongo import DESCENDING
 
 from app.config import API, Config
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store import Document, Store
 from app.store.api_keys import get_key
 from app.store.reports import FILES
-from app.store.trips import visible_until
-from schemas.query import HISTORY
+from app.store.trips import get_max_visible_end_ms
+from schemas.params import HISTORY
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
@@ -69,11 +69,11 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
 
 
 def _report_links(store: Store, config: Config, key: str) -> list[str]:
-    links, stored_key = Links(config), get_key(store, key)
+    links, stored_key = ReportLinkSigner(config), get_key(store, key)
     if stored_key is None:
         return []
     base, date = config.public_base_url or _base_url(config.bind), current_report_date()
-    return [links.url(base, FLEET, date, file, stored_key.key_id, links.expiry()) for file in FILES]
+    return [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
 
 
 def _get_recent_trip(store: Store, config: Config) -> Document | None:
@@ -82,7 +82,7 @@ def _get_recent_trip(store: Store, config: Config) -> Document | None:
     match = {
         "fleet": FLEET,
         "tracking_id": {"$ne": None},
-        "trip_end_time": {"$lte": visible_until(config.processing_delay_hours)},
+        "trip_end_time": {"$lte": get_max_visible_end_ms(config.processing_delay_hours)},
         "date": {"$gte": str((now - HISTORY).date() + datetime.timedelta(weeks=1)), "$lt": str(now.date())},
     }
     fields = {"_id": 0, "trip_id": 1, "tracking_id": 1, "driver_id": 1, "date": 1}

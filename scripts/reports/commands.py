@@ -4,7 +4,7 @@ import datetime
 
 import click
 
-from schemas.query import TIME
+from schemas.params import REPORT_TIME_FORMAT
 from scripts.mongodb.connection import fleets, open_store
 from scripts.options import DATE, ID
 from scripts.reports.build import build_report, current_report_date, delete_report, get_utc_date
@@ -55,7 +55,9 @@ def list_(fleet: str) -> None:
     """
     with open_store() as store:
         for report in store.reports.find({"fleet": fleet}).sort("report_date"):
-            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(f"{TIME}Z")
+            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
+                f"{REPORT_TIME_FORMAT}Z"
+            )
             click.echo("\t".join((report["report_date"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
 
 

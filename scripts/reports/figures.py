@@ -16,9 +16,9 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.score import scored
+from app.store.score import compute_score
 from app.store.summaries import PROFILE
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from schemas.fields import MAX_INT
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
@@ -144,7 +144,7 @@ class FigureCollector:
         if not totals:
             return None
         total: Document = functools.reduce(_add, totals)
-        return scored(total)
+        return compute_score(total)
 
 
 def _add(one: Document, other: Document) -> Document:
