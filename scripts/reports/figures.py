@@ -18,8 +18,8 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.score import compute_score
 from app.store.summaries import PROFILE
-from schemas.introspection import fields_of
 from schemas.fields import MAX_INT
+from schemas.introspection import fields_of
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
 from scripts.materialize.dates import DAYS_A_WEEK
