@@ -1,4 +1,4 @@
-"""The lines that `serve --demo` prints: a key, example requests, and links to a report."""
+"""The lines that `serve --demo` prints: a key, what to try first, example requests, and links to a report."""
 
 import contextlib
 import datetime
@@ -29,9 +29,18 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
     key = _get_or_issue_key(store, Path(config.data_dir, "demo.key"))
     return [
         f"A key for the demonstration fleet: {key}",
+        get_first_step(config),
         *_example_requests(store, config, key),
         *_report_links(store, config, key),
     ]
+
+
+def get_first_step(config: Config) -> str:
+    """Return the line that says what to try first: the docs page, unless only a Unix socket leads to it."""
+    if config.bind.startswith("unix:") and not config.public_base_url:
+        return "Try first: run one of these requests:"
+    docs = f"{config.public_base_url or _base_url(config.bind)}{API}/docs"
+    return f"Try first: open {docs}, click Authorize and paste the key. Or run one of these requests:"
 
 
 def _get_or_issue_key(store: Store, path: Path) -> str:
@@ -73,7 +82,8 @@ def _report_links(store: Store, config: Config, key: str) -> list[str]:
     if stored_key is None:
         return []
     base, date = config.public_base_url or _base_url(config.bind), current_report_date()
-    return [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
+    urls = [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
+    return [f"Last week's report as {name}: {url}" for name, url in zip(("CSV", "a page"), urls, strict=True)]
 
 
 def _get_recent_trip(store: Store, config: Config) -> Document | None:
