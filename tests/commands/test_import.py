@@ -232,7 +232,7 @@ def test_too_many_trips_of_a_driver_on_one_date_are_refused_and_the_batch_with_t
     before = list(mongod.trips.find())
     result = load_file(write_lines("trips.ndjson", make_trip(trip_id="t3"), make_trip(driver_id="d2")), status=1)
     assert result.stderr.endswith(
-        "Error: The driver d1 has 3 trips on 2026-03-10, and 2 are the most. Check driver_id and the times of the "
+        "Error: The driver d1 has 3 trips on 2026-03-10; the maximum is 2. Check driver_id and the times of the "
         "trips in the file.\n"
     )
     assert list(mongod.trips.find()) == before
