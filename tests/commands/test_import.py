@@ -603,7 +603,7 @@ def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_f
     path = write_lines("trips.ndjson", large, make_trip(trip_id="small"))
     load_file(path, status=1)
     (row,) = read_rejects(path)
-    assert (row["line"], row["reason"]) == (1, "Larger than MongoDB's 16777216 bytes a document.")
+    assert (row["line"], row["reason"]) == (1, "Larger than MongoDB's limit of 16777216 bytes per document.")
     assert trip_ids(mongod) == ["small"]
 
 
@@ -647,7 +647,7 @@ def test_two_files_that_would_share_a_rejects_file_are_refused(command, mongod, 
 def test_a_rejects_file_that_cannot_be_written_is_told_in_one_line(load_file, write_lines, tmp_path):
     (tmp_path / "trips.ndjson.rejected.ndjson.partial").mkdir()
     result = load_file(write_lines("trips.ndjson", make_trip(), "bad"), status=1)
-    assert result.stderr.startswith("Error: Line 2 is out of shape (Not JSON")
+    assert result.stderr.startswith("Error: Line 2 is invalid (Not JSON")
     assert "cannot be written" in result.stderr
     assert "--rejects" in result.stderr
     assert result.stderr.count("\n") == 1
