@@ -15,7 +15,7 @@ from app.middleware.raw_path import RestConverter, SegmentConverter
 from app.report_links import Links
 from app.store import Store
 from app.store.api_keys import LiveKeys
-from app.views import BLUEPRINTS
+from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
 
 
 def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]] | None = None) -> Flask:
@@ -73,4 +73,6 @@ def _routed_app() -> Flask:
     app.url_map.converters |= {"segment": SegmentConverter, "rest": RestConverter}
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint, url_prefix=API)
+    for blueprint in ROOT_BLUEPRINTS:
+        app.register_blueprint(blueprint)
     return app

@@ -13,7 +13,15 @@ from app.store.api_keys import Key, LiveKeys, get_key_by_id, is_well_formed
 
 LINKED_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
-    {"health.get_health", "health.get_liveness", "docs.get_document", "docs.get_page", "docs.get_file", LINKED_ENDPOINT}
+    {
+        "home.get_home",
+        "health.get_health",
+        "health.get_liveness",
+        "docs.get_document",
+        "docs.get_page",
+        "docs.get_file",
+        LINKED_ENDPOINT,
+    }
 )
 SCHEME = "apikey"
 

@@ -30,6 +30,8 @@ PAGE = (OWN / "index.html").read_bytes()
 FILES = {
     "docs.js": ("text/javascript", (OWN / "docs.js").read_bytes()),
     "docs.css": ("text/css", (OWN / "docs.css").read_bytes()),
+    # The stylesheet of the page at `/`.
+    "home.css": ("text/css", (OWN / "home.css").read_bytes()),
     "swagger-ui-bundle.js": ("text/javascript", (SWAGGER_UI / "swagger-ui-bundle.js").read_bytes()),
     "swagger-ui.css": ("text/css", (SWAGGER_UI / "swagger-ui.css").read_bytes()),
     "favicon-32x32.png": ("image/png", (SWAGGER_UI / "favicon-32x32.png").read_bytes()),
@@ -39,13 +41,13 @@ FILES = {
 @bp.get("/openapi.json")
 def get_document() -> Response:
     """Return the OpenAPI document."""
-    return _revalidated("application/json", current_app.extensions["openapi"])
+    return static_response("application/json", current_app.extensions["openapi"])
 
 
 @bp.get("/docs")
 def get_page() -> Response:
     """Return the page."""
-    response = _revalidated("text/html", PAGE)
+    response = static_response("text/html", PAGE)
     response.headers["Content-Security-Policy"] = POLICY
     return response
 
@@ -53,11 +55,14 @@ def get_page() -> Response:
 @bp.get(f"/docs/<any({', '.join(repr(name) for name in FILES)}):name>")
 def get_file(name: str) -> Response:
     """Return a file that the page is made of."""
-    return _revalidated(*FILES[name])
+    return static_response(*FILES[name])
 
 
-def _revalidated(mimetype: str, content: bytes) -> Response:
-    # Nothing here takes parameters.
+def static_response(mimetype: str, content: bytes) -> Response:
+    """Return content that is the same for everyone, with an ETag; 304 if the client has it. Raises ValidationError.
+
+    The request takes no parameters.
+    """
     NoQuery().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
     tag = generate_etag(content)
