@@ -63,7 +63,10 @@ def load(store: Store) -> None:
 
 
 def prepare_demo(store: Store, config: Config) -> list[str]:
-    """Load the demonstration fleet into an empty store; return what to tell: a key, requests, links to a report."""
+    """Load the demonstration fleet into an empty store; return the lines to print.
+
+    They are a key, what to try first, six requests, and the links to a report as CSV and as a page.
+    """
     if _is_due(store):
         load(store)
     if store.drivers.find_one({"fleet": FLEET}) is None:
@@ -71,7 +74,20 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
     if get_report(store, FLEET, due_date()) is None:
         build_report(store, FLEET, due_date())
     key = _kept_key(store, Path(config.data_dir, "demo.key"))
-    return [f"A key for the demonstration fleet: {key}", *_requests(store, config, key), *_links(store, config, key)]
+    return [
+        f"A key for the demonstration fleet: {key}",
+        _first_step(config),
+        *_requests(store, config, key),
+        *_links(store, config, key),
+    ]
+
+
+def _first_step(config: Config) -> str:
+    # A browser opens no Unix socket.
+    if config.bind.startswith("unix:") and not config.public_base_url:
+        return "Try first: run one of these requests:"
+    docs = f"{config.public_base_url or _base(config.bind)}{API}/docs"
+    return f"Try first: open {docs}, click Authorize and paste the key. Or run one of these requests:"
 
 
 def _is_due(store: Store) -> bool:
@@ -122,7 +138,8 @@ def _links(store: Store, config: Config, key: str) -> Sequence[str]:
     if found is None:
         return []
     base = config.public_base_url or _base(config.bind)
-    return [links.url(base, FLEET, due_date(), file, found.key_id, links.expiry()) for file in FILES]
+    urls = [links.url(base, FLEET, due_date(), file, found.key_id, links.expiry()) for file in FILES]
+    return [f"Last week's report as {name}: {url}" for name, url in zip(("CSV", "a page"), urls, strict=True)]
 
 
 def _recent_trip(store: Store, config: Config) -> Document | None:

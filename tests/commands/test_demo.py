@@ -6,6 +6,7 @@ import pytest
 import time_machine
 from pymongo import MongoClient
 
+from app.config import Config
 from app.store import Store
 from scripts.admin.keys import issue_key
 from scripts.demo import load as demo
@@ -86,3 +87,15 @@ def test_a_store_that_holds_another_fleet_does_not(store, load):
 
 def test_the_command_says_what_to_do_next(command):
     assert "driver-analytics keys issue --fleet demo" in command("demo").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"BIND": "0.0.0.0:80"}, "open http://127.0.0.1:80/api/v1/docs, click Authorize"),
+        ({"PUBLIC_BASE_URL": "https://api.example.com"}, "open https://api.example.com/api/v1/docs, click Authorize"),
+        ({"BIND": "unix:/run/socket"}, "Try first: run one of these requests:"),
+    ],
+)
+def test_the_first_step_leads_to_the_docs_page_if_a_browser_reaches_it(settings, text):
+    assert text in demo._first_step(Config.from_environment(settings))
