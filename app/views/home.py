@@ -2,11 +2,11 @@
 
 from flask import Blueprint, Response, abort, request
 
-from app.views.docs import OWN, static_response
+from app.views.docs import OWN_FILES, static_response
 
 bp = Blueprint("home", __name__)
 
-PAGE = (OWN / "home.html").read_bytes()
+PAGE = (OWN_FILES / "home.html").read_bytes()
 # The page has no scripts, and only this service's stylesheet and icon load.
 POLICY = "; ".join(
     (
