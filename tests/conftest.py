@@ -127,18 +127,18 @@ class Service:
         **query: Any,
     ) -> Any:
         """Return the response; `fleet=None` sends no key, `buffered` reads a file to its end."""
-        sent = dict(headers or {})
+        sent_headers = dict(headers or {})
         if fleet is not None:
-            sent.setdefault("Authorization", f"APIKEY {self.key(fleet)}")
+            sent_headers.setdefault("Authorization", f"APIKEY {self.key(fleet)}")
         return self.app.test_client().open(
-            path, method=method, headers=sent, query_string=query or None, buffered=buffered
+            path, method=method, headers=sent_headers, query_string=query or None, buffered=buffered
         )
 
     def errors(self, path: str, **options: Any) -> dict[str, list[str]]:
         """Return the reasons of a ValidationError."""
-        answer = self.get(path, **options)
-        assert (answer.status_code, answer.json["error"]) == (400, "ValidationError"), answer.text
-        return answer.json["errors"]
+        response = self.get(path, **options)
+        assert (response.status_code, response.json["error"]) == (400, "ValidationError"), response.text
+        return response.json["errors"]
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 
 
 @pytest.fixture
-def patient(monkeypatch) -> None:
+def long_timeout(monkeypatch) -> None:
     """Give a request all the time that it takes."""
     monkeypatch.setattr("app.database.TIMEOUT_SECONDS", 1000)
 

@@ -41,9 +41,9 @@ def assigned_names(tree: ast.Module) -> Iterator[str]:
 
 def object_attributes(tree: ast.Module) -> Iterator[str]:
     """Yield the attributes of objects that are set or deleted: of all but `self`, `cls` and imported names."""
-    known = {"self", "cls", *imported_names(tree)}
+    skipped = {"self", "cls", *imported_names(tree)}
     for target in _targets(tree):
-        if _root(target) not in known and not _text(target):
+        if _root(target) not in skipped and not _text(target):
             yield ast.unparse(target)
 
 
@@ -59,15 +59,15 @@ def base_classes(tree: ast.Module) -> Iterator[str]:
 
 def imported_names(tree: ast.Module) -> dict[str, str]:
     """Return the full names that the names which a module imports stand for."""
-    found = {}
+    names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 top = alias.name.partition(".")[0]
-                found[alias.asname or top] = alias.name if alias.asname else top
+                names[alias.asname or top] = alias.name if alias.asname else top
         elif isinstance(node, ast.ImportFrom):
-            found |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return names
 
 
 def _targets(tree: ast.Module) -> Iterator[ast.AST]:

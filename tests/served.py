@@ -31,16 +31,16 @@ def free_port():
         return probe.getsockname()[1]
 
 
-def until(holds, seconds=START_SECONDS):
+def wait_until(condition, seconds=START_SECONDS):
     """Wait for something to hold; return how many seconds that took."""
-    began = time.monotonic()
-    while not holds():
-        assert time.monotonic() < began + seconds
+    started = time.monotonic()
+    while not condition():
+        assert time.monotonic() < started + seconds
         time.sleep(POLL_SECONDS)
-    return time.monotonic() - began
+    return time.monotonic() - started
 
 
-class Served:
+class ServiceProcess:
     """A running service; leaving it interrupts it as Ctrl-C does. `words` start it, in the folder of the project."""
 
     def __init__(self, data_dir, *options, words=(COMMAND, "serve"), terminal=False, **environment):
@@ -53,7 +53,7 @@ class Served:
         )
         if terminal:
             os.close(errors)
-        self.said, self.errors = [], None
+        self.output, self.errors = [], None
 
     def __enter__(self):
         return self
@@ -67,15 +67,15 @@ class Served:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGINT)
             out, self.errors = self.process.communicate(timeout=60)
-            self.said += out.splitlines()
+            self.output += out.splitlines()
         return self.errors
 
     def read(self, lines):
         """Return the next lines that it prints."""
-        self.said += (found := [self.process.stdout.readline().rstrip("\n") for _ in range(lines)])
-        return found
+        self.output += (output := [self.process.stdout.readline().rstrip("\n") for _ in range(lines)])
+        return output
 
-    def answers(self):
+    def responds(self):
         """Return whether it answers."""
         try:
             return self.get("/livez")[0] == 200
@@ -87,21 +87,21 @@ class Served:
         if key:
             request.add_header("Authorization", f"APIKEY {key}")
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                return answer.status, json.load(answer)
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return response.status, json.load(response)
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, json.load(error)
 
 
 @contextlib.contextmanager
-def serving(mongod_uri, data_dir, name, **settings):
+def run_service(mongod_uri, data_dir, name, **settings):
     """Run the service on a database of its own; yield both. With a Redis to count in it has two workers."""
     settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": name, **settings}
     if "RATELIMIT_STORAGE_URI" in settings:
         settings["WEB_CONCURRENCY"] = "2"
-    with MongoClient(mongod_uri) as client, Served(data_dir, **settings) as served:
+    with MongoClient(mongod_uri) as client, ServiceProcess(data_dir, **settings) as process:
         prepare(Store.of(client[name]))
-        served.read(1)
-        yield served, client[name]
+        process.read(1)
+        yield process, client[name]
         client.drop_database(name)

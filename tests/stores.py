@@ -30,11 +30,11 @@ def issue_key(db: Database, fleet: str = "f1") -> str:
     return keys.issue_key(Store.of(db), fleet)
 
 
-def with_canaries(found: Any) -> Any:
+def with_canaries(document: Any) -> Any:
     """Return a document with a canary in every object of it."""
-    if isinstance(found, dict):
-        return {**{name: with_canaries(value) for name, value in found.items()}, "canary": "tweet"}
-    return [with_canaries(item) for item in found] if isinstance(found, list) else found
+    if isinstance(document, dict):
+        return {**{name: with_canaries(value) for name, value in document.items()}, "canary": "tweet"}
+    return [with_canaries(item) for item in document] if isinstance(document, list) else document
 
 
 def put_canaries(db: Database) -> None:

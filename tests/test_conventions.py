@@ -32,7 +32,7 @@ def paths(service):
         }
 
 
-def test_every_route_takes_a_key_but_for_those_named_public(service):
+def test_every_route_requires_a_key_except_public_ones(service):
     client = service.app.test_client()
     open_to_all = {
         endpoint for endpoint, path in paths(service).items() if client.get(path, buffered=True).status_code != 401
@@ -48,12 +48,12 @@ def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service)
     for endpoint, path in paths(service).items():
         if endpoint == REPORT_FILE_ENDPOINT:
             continue
-        answer = service.open(f"{path}?no-such-parameter=1")
-        assert (answer.status_code, list(answer.json)) == (400, list(ErrorBody().fields)), path
-        assert answer.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
+        response = service.open(f"{path}?no-such-parameter=1")
+        assert (response.status_code, list(response.json)) == (400, list(ErrorBody().fields)), path
+        assert response.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
 
 
-def test_every_route_ignores_unknown_parameters_where_the_operator_says_so(make_service):
+def test_every_route_ignores_unknown_parameters_if_the_setting_says_so(make_service):
     service = make_service(unknown_parameters="ignore")
     for path in paths(service).values():
         plain, more = (service.open(path + query) for query in ("", "?no-such-parameter=1"))
@@ -96,28 +96,28 @@ def test_the_readme_lists_every_setting_with_its_default_and_meaning():
 
 
 def commands(group, words=()):
-    for name, found in group.commands.items():
-        yield (*words, name), found
-        if hasattr(found, "commands"):
-            yield from commands(found, (*words, name))
+    for name, command in group.commands.items():
+        yield (*words, name), command
+        if hasattr(command, "commands"):
+            yield from commands(command, (*words, name))
 
 
 @pytest.mark.parametrize(
-    ("words", "found"), list(commands(cli)), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+    ("words", "command"), list(commands(cli)), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
 )
-def test_every_command_and_option_explains_itself(words, found):
-    assert found.help
-    for option in found.params:
+def test_every_command_and_option_has_a_help_text(words, command):
+    assert command.help
+    for option in command.params:
         assert option.param_type_name == "argument" or option.help, option.name
 
 
 def test_every_command_is_in_the_readme():
-    for words, found in commands(cli):
-        if not hasattr(found, "commands"):
+    for words, command in commands(cli):
+        if not hasattr(command, "commands"):
             assert f"driver-analytics {' '.join(words)}" in README
 
 
-def test_wsgi_holds_the_application_and_nothing_else():
+def test_wsgi_contains_only_the_application():
     body = ast.parse((ROOT / "wsgi.py").read_text()).body
     assert [type(node).__name__ for node in body] == ["Expr", "ImportFrom", "Assign"]
 
@@ -125,8 +125,8 @@ def test_wsgi_holds_the_application_and_nothing_else():
 def test_every_package_is_installed():
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    found = [path.parent for name in ("app", "schemas", "scripts") for path in (ROOT / name).rglob("__init__.py")]
-    packages = {".".join(path.relative_to(ROOT).parts) for path in found}
+    folders = [path.parent for name in ("app", "schemas", "scripts") for path in (ROOT / name).rglob("__init__.py")]
+    packages = {".".join(path.relative_to(ROOT).parts) for path in folders}
     assert packages == set(setup["options"]["packages"].split())
 
 
@@ -220,7 +220,7 @@ def trees_of_tests():
     return [ast.parse(path.read_text()) for path in TESTS]
 
 
-def test_tests_use_no_private_name_of_others(trees_of_tests):
+def test_tests_use_no_private_name_of_another_package(trees_of_tests):
     assert [name for tree in trees_of_tests for name in private_names(tree)] == []
 
 

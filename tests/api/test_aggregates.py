@@ -19,29 +19,29 @@ SUMMARY_FIELDS = [
 FLAGS = ["is_phone_use", "is_overspeeding", "is_hard_brake", "is_acceleration"]
 
 
-def summary(answer):
-    return answer.json["data"][0]["driving_summary"]
+def summary(response):
+    return response.json["data"][0]["driving_summary"]
 
 
 def test_a_daily_summary_has_exactly_the_fields_of_the_contract_in_order(service, load):
     load(make_trip("2026-03-10T08:00"), drivers=[make_driver("d1", alias="Ada")])
-    answer = service.get(DAILY, start_date="2026-03-10", driver_id="d1")
-    assert list(answer.json) == ["data"]
-    assert list(answer.json["data"][0]) == ["driver_info", "driving_summary"]
-    assert list(answer.json["data"][0]["driver_info"]) == list(make_driver())
-    assert list(summary(answer)) == [*SUMMARY_FIELDS, "date"]
-    assert list(summary(answer)["events_summary"]) == list(make_event_summary())
-    assert list(summary(answer)["focus_area"]) == FLAGS
+    response = service.get(DAILY, start_date="2026-03-10", driver_id="d1")
+    assert list(response.json) == ["data"]
+    assert list(response.json["data"][0]) == ["driver_info", "driving_summary"]
+    assert list(response.json["data"][0]["driver_info"]) == list(make_driver())
+    assert list(summary(response)) == [*SUMMARY_FIELDS, "date"]
+    assert list(summary(response)["events_summary"]) == list(make_event_summary())
+    assert list(summary(response)["focus_area"]) == FLAGS
 
 
 def test_a_weekly_summary_has_exactly_the_fields_of_the_contract_in_order(service, load):
     load(make_trip("2026-03-10T08:00"), make_trip("2026-03-09T08:00"))
-    answer = service.get(WEEKLY, start_date="2026-03-09", driver_id="d1")
-    assert list(summary(answer)) == [*SUMMARY_FIELDS, "start_date", "end_date", "daily_summary_breakdown"]
-    assert (summary(answer)["start_date"], summary(answer)["end_date"]) == ("2026-03-09", "2026-03-15")
-    assert list(summary(answer)["events_summary"]) == list(make_event_summary())
-    assert list(summary(answer)["focus_area"]) == FLAGS
-    for day in summary(answer)["daily_summary_breakdown"]:
+    response = service.get(WEEKLY, start_date="2026-03-09", driver_id="d1")
+    assert list(summary(response)) == [*SUMMARY_FIELDS, "start_date", "end_date", "daily_summary_breakdown"]
+    assert (summary(response)["start_date"], summary(response)["end_date"]) == ("2026-03-09", "2026-03-15")
+    assert list(summary(response)["events_summary"]) == list(make_event_summary())
+    assert list(summary(response)["focus_area"]) == FLAGS
+    for day in summary(response)["daily_summary_breakdown"]:
         assert list(day) == [*SUMMARY_FIELDS, "date"]
         assert list(day["events_summary"]) == list(make_event_summary())
         assert list(day["focus_area"]) == FLAGS
@@ -55,10 +55,10 @@ def test_a_day_adds_up_its_trips_to_the_last_millisecond(service, load):
         make_trip("2026-03-10T23:59:59.999", distance_miles=0.3, duration_seconds=30),
         make_trip("2026-03-11T00:00", distance_miles=100.0),
     )
-    found = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
-    assert (found["trip_count"], found["duration_seconds"], found["date"]) == (3, 60.5, "2026-03-10")
-    assert found["distance_miles"] == pytest.approx(0.6, rel=1e-12)
-    assert (found["highway_miles"], found["night_driving_seconds"]) == (1.5, 3)
+    result = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
+    assert (result["trip_count"], result["duration_seconds"], result["date"]) == (3, 60.5, "2026-03-10")
+    assert result["distance_miles"] == pytest.approx(0.6, rel=1e-12)
+    assert (result["highway_miles"], result["night_driving_seconds"]) == (1.5, 3)
 
 
 def test_aggregates_count_trips_that_are_not_visible_yet(service, load):
@@ -71,9 +71,9 @@ def test_the_score_follows_the_contract(service, load):
     # Per 1,000 s and 100 miles: phone 75 s = half its cap, speeding 300 s = past its cap, 5 brakes = a quarter, 0.
     events = make_event_summary(phone_use_time_seconds=75, overspeeding_time_seconds=300, hard_brake_count=5)
     load(make_trip("2026-03-10T08:00", duration_seconds=1000, distance_miles=100, event_summary=events))
-    found = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
-    assert (found["fm_score"], found["fm_grade"]) == (100 - 17.5 - 30 - 5, "poor")
-    assert list(found["focus_area"].values()) == [True, True, False, False]
+    result = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
+    assert (result["fm_score"], result["fm_grade"]) == (100 - 17.5 - 30 - 5, "poor")
+    assert list(result["focus_area"].values()) == [True, True, False, False]
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_the_score_follows_the_contract(service, load):
 )
 def test_grades_begin_at_their_scores(service, load, brakes, score, grade):
     load(make_trip(distance_miles=100, event_summary=make_event_summary(hard_brake_count=brakes)))
-    found = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
-    assert (found["fm_score"], found["fm_grade"]) == (score, grade)
+    result = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
+    assert (result["fm_score"], result["fm_grade"]) == (score, grade)
 
 
 @pytest.mark.parametrize(("seconds", "score"), [(1, 99.8), (3, 99.3), (150, 65.0)])
@@ -103,8 +103,8 @@ def test_a_score_halfway_between_two_decimals_goes_up(service, load):
 def test_zero_distance_and_duration_cost_nothing(service, load):
     events = make_event_summary(hard_brake_count=3, phone_use_time_seconds=9)
     load(make_trip(distance_miles=0, duration_seconds=0, event_summary=events))
-    found = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
-    assert (found["fm_score"], any(found["focus_area"].values())) == (100, False)
+    result = summary(service.get(DAILY, start_date="2026-03-10", driver_id="d1"))
+    assert (result["fm_score"], any(result["focus_area"].values())) == (100, False)
 
 
 def test_a_week_is_scored_from_its_totals_and_breaks_down_to_the_days_driven_oldest_first(service, load):
@@ -114,18 +114,18 @@ def test_a_week_is_scored_from_its_totals_and_breaks_down_to_the_days_driven_old
         make_trip("2026-03-08T23:59:59.999"),
         make_trip("2026-03-16T00:00"),
     )
-    found = summary(service.get(WEEKLY, start_date="2026-03-09", driver_id="d1"))
-    assert [(day["date"], day["fm_score"]) for day in found["daily_summary_breakdown"]] == [
+    result = summary(service.get(WEEKLY, start_date="2026-03-09", driver_id="d1"))
+    assert [(day["date"], day["fm_score"]) for day in result["daily_summary_breakdown"]] == [
         ("2026-03-09", 80),
         ("2026-03-15", 100),
     ]
-    assert (found["fm_score"], found["trip_count"], found["distance_miles"]) == (90, 2, 100)
+    assert (result["fm_score"], result["trip_count"], result["distance_miles"]) == (90, 2, 100)
 
 
 def test_a_week_in_progress_holds_today(service, load):
     load(make_trip("2026-03-16T08:00"), make_trip("2026-03-18T11:00"))
-    found = summary(service.get(WEEKLY, start_date="2026-03-16", driver_id="d1"))
-    assert [day["date"] for day in found["daily_summary_breakdown"]] == ["2026-03-16", "2026-03-18"]
+    result = summary(service.get(WEEKLY, start_date="2026-03-16", driver_id="d1"))
+    assert [day["date"] for day in result["daily_summary_breakdown"]] == ["2026-03-16", "2026-03-18"]
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
@@ -138,20 +138,20 @@ def test_the_element_of_a_driver_who_did_not_drive_has_no_summary(service, load,
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
-def test_each_driver_comes_once_in_the_order_first_asked(service, load, path):
+def test_each_driver_is_returned_once_in_the_order_of_the_parameters(service, load, path):
     load(*(make_trip("2026-03-09T08:00", driver_id) for driver_id in "abc"))
-    answer = service.get(path, start_date="2026-03-09", driver_id=["c", "a", "c", "b", "a"])
-    assert [row["driver_info"]["driver_id"] for row in answer.json["data"]] == ["c", "a", "b"]
+    response = service.get(path, start_date="2026-03-09", driver_id=["c", "a", "c", "b", "a"])
+    assert [row["driver_info"]["driver_id"] for row in response.json["data"]] == ["c", "a", "b"]
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
 def test_unknown_drivers_make_the_request_not_found_and_are_named(service, load, path):
     load(make_trip(driver_id="known"))
     load(make_trip(driver_id="theirs"), fleet="f2")
-    answer = service.get(path, start_date="2026-03-09", driver_id=["known", "theirs", "nobody"])
-    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
-    assert ("theirs" in answer.json["message"], "nobody" in answer.json["message"]) == (True, True)
-    assert "known" not in answer.json["message"]
+    response = service.get(path, start_date="2026-03-09", driver_id=["known", "theirs", "nobody"])
+    assert (response.status_code, response.json["error"]) == (404, "NotFound")
+    assert ("theirs" in response.json["message"], "nobody" in response.json["message"]) == (True, True)
+    assert "known" not in response.json["message"]
 
 
 REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
@@ -160,8 +160,8 @@ REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
 @pytest.mark.parametrize(("driver_id", "hint"), [("a,b", f"a,b. {REPEAT}"), ("nobody", "nobody")])
 def test_an_unknown_driver_with_commas_hints_at_repeating_the_parameter(service, path, driver_id, hint):
-    answer = service.get(path, start_date="2026-03-09", driver_id=driver_id)
-    assert (answer.status_code, answer.json["message"]) == (404, f"Not in this fleet: {hint}")
+    response = service.get(path, start_date="2026-03-09", driver_id=driver_id)
+    assert (response.status_code, response.json["message"]) == (404, f"Not in this fleet: {hint}")
 
 
 def test_a_driver_whose_identifier_has_commas_is_found(service, load):
@@ -221,14 +221,14 @@ def test_other_parameters_are_refused(service, path, query):
 def test_twenty_of_the_longest_identifiers_are_served(service, load):
     names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
     load(*(make_trip("2026-03-09T08:00", name) for name in names))
-    answer = service.get(WEEKLY, start_date="2026-03-09", driver_id=names)
-    assert [row["driver_info"]["driver_id"] for row in answer.json["data"]] == names
+    response = service.get(WEEKLY, start_date="2026-03-09", driver_id=names)
+    assert [row["driver_info"]["driver_id"] for row in response.json["data"]] == names
 
 
 def test_sums_past_what_a_document_can_hold_saturate(service, load):
     events = make_event_summary(hard_brake_count=2**63 - 1, phone_use_time_seconds=1.7e308)
     load(*(make_trip(f"2026-03-09T0{n}:00", distance_miles=1.7e308, event_summary=events) for n in range(3)))
     for path in (DAILY, WEEKLY):
-        found = summary(service.get(path, start_date="2026-03-09", driver_id="d1"))
-        assert found["distance_miles"] == found["events_summary"]["phone_use_time_seconds"] == 1.7976931348623157e308
-        assert found["events_summary"]["hard_brake_count"] == 2**63 - 1
+        result = summary(service.get(path, start_date="2026-03-09", driver_id="d1"))
+        assert result["distance_miles"] == result["events_summary"]["phone_use_time_seconds"] == 1.7976931348623157e308
+        assert result["events_summary"]["hard_brake_count"] == 2**63 - 1

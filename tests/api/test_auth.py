@@ -10,7 +10,7 @@ from scripts.admin.keys import issue_key
 from tests.factories import make_driver
 
 
-def test_a_key_opens_its_own_fleet(service, load):
+def test_a_key_gives_access_to_its_own_fleet(service, load):
     load(drivers=[make_driver("d1")])
     assert service.get("/drivers").json["count"] == 1
     assert service.get("/drivers", fleet="f2").json["count"] == 0
@@ -41,12 +41,12 @@ def refused(service, header):
     ]
     + ["APIKEY {key} {key}", "APIKEY da_" + "0" * 36, "APIKEY {other}", "Basic Zm9vOmJhcg==", "APIKEY \xff"],
 )
-def test_whatever_is_wrong_with_a_key_the_answer_is_the_same(service, header):
+def test_every_invalid_key_gets_the_same_response(service, header):
     header = header and header.format(key=service.key("f1"), other=make_key())
-    answer = refused(service, header)
-    assert answer.status_code == 401
-    assert answer.headers["WWW-Authenticate"] == 'APIKEY realm="fleet"'
-    assert {**answer.json, "request_id": ""} == {**refused(service, None).json, "request_id": ""}
+    response = refused(service, header)
+    assert response.status_code == 401
+    assert response.headers["WWW-Authenticate"] == 'APIKEY realm="fleet"'
+    assert {**response.json, "request_id": ""} == {**refused(service, None).json, "request_id": ""}
 
 
 def test_an_expired_key_is_refused(service, clock):
@@ -57,7 +57,7 @@ def test_an_expired_key_is_refused(service, clock):
     assert refused(service, f"APIKEY {key}").status_code == 401
 
 
-def test_a_revoked_key_is_refused_and_the_fleets_other_key_is_not(service):
+def test_a_revoked_key_is_refused_and_another_key_of_the_fleet_is_accepted(service):
     old, new = issue_key(service.store, "f1"), issue_key(service.store, "f1")
     service.db["keys"].update_one({}, {"$set": {"revoked_at": 1}})
     assert [refused(service, f"APIKEY {key}").status_code for key in (old, new)] == [401, 200]
@@ -66,35 +66,35 @@ def test_a_revoked_key_is_refused_and_the_fleets_other_key_is_not(service):
 @pytest.mark.parametrize(
     "path", ["", "/", "/nothing", "/drivers/", "//drivers", "/Drivers", "/driver//trips", "/openapi"]
 )
-def test_a_path_that_does_not_exist_takes_a_key_all_the_same(service, path):
+def test_an_unknown_path_requires_a_key(service, path):
     assert service.get(path, fleet=None).status_code == 401
     assert service.get(path).status_code == 404
 
 
-def test_the_health_check_takes_no_key(service):
+def test_the_health_check_requires_no_key(service):
     assert service.get("/healthz", fleet=None).status_code == 200
 
 
-def test_failures_are_counted_by_the_address_that_a_trusted_proxy_tells(make_service):
+def test_failures_are_counted_by_the_address_that_a_trusted_proxy_sends(make_service):
     service = make_service(auth_failure_limit=parse("1 per minute"), trusted_proxies=(ip_network("127.0.0.1"),))
-    sent = ("198.51.100.1", "198.51.100.2", "6.6.6.6, 198.51.100.1", "198.51.100.2, nonsense")
-    answers = [service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in sent]
-    assert [answer.status_code for answer in answers] == [401, 401, 429, 401]
+    addresses = ("198.51.100.1", "198.51.100.2", "6.6.6.6, 198.51.100.1", "198.51.100.2, nonsense")
+    responses = [service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in addresses]
+    assert [response.status_code for response in responses] == [401, 401, 429, 401]
 
 
-def test_without_a_trusted_proxy_an_address_that_is_told_does_not_count(make_service):
+def test_a_forwarded_address_is_ignored_without_a_trusted_proxy(make_service):
     service = make_service(auth_failure_limit=parse("1 per minute"))
-    answers = [
+    responses = [
         service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in ("1.1.1.1", "2.2.2.2")
     ]
-    assert [answer.status_code for answer in answers] == [401, 429]
+    assert [response.status_code for response in responses] == [401, 429]
 
 
-def test_failures_of_one_address_are_limited_and_a_valid_key_from_there_is_still_served(make_service, clock):
+def test_failures_of_one_address_are_limited_and_its_valid_keys_are_accepted(make_service, clock):
     service = make_service(auth_failure_limit=parse("3 per minute"))
-    answers = [service.get("/drivers", fleet=None) for _ in range(5)]
-    assert [answer.status_code for answer in answers] == [401, 401, 401, 429, 429]
-    assert answers[-1].json["error"] == "RateLimitExceeded"
+    responses = [service.get("/drivers", fleet=None) for _ in range(5)]
+    assert [response.status_code for response in responses] == [401, 401, 401, 429, 429]
+    assert responses[-1].json["error"] == "RateLimitExceeded"
     assert service.get("/drivers").status_code == 200
-    clock.shift(int(answers[-1].headers["Retry-After"]))
+    clock.shift(int(responses[-1].headers["Retry-After"]))
     assert service.get("/drivers", fleet=None).status_code == 401

@@ -82,31 +82,37 @@ def masks(fields, before="", after=""):
             yield from masks(below, f"{before}{name}{{", f"}}{after}")
 
 
-def test_no_answer_holds_what_was_not_declared(tainted_service):
+def test_no_response_contains_an_undeclared_field(tainted_service):
     views = tainted_service.app.view_functions
     for endpoint, paths in PATHS.items():
         for mask in ["", "*", *masks(fields_of(type(views[endpoint].endpoint.answer)))]:
             for path, kind in ((path, kind) for path in paths for kind in KINDS):
-                answer = tainted_service.get(path, headers={"X-Fields": mask, "Accept": kind})
-                assert answer.status_code == 200 or (mask and answer.status_code == 400), (path, mask, answer.text)
-                assert FIELD not in answer.text, (path, mask, answer.text)
-                assert VALUE not in answer.text, (path, mask, answer.text)
+                response = tainted_service.get(path, headers={"X-Fields": mask, "Accept": kind})
+                assert response.status_code == 200 or (mask and response.status_code == 400), (
+                    path,
+                    mask,
+                    response.text,
+                )
+                assert FIELD not in response.text, (path, mask, response.text)
+                assert VALUE not in response.text, (path, mask, response.text)
 
 
-def test_no_file_of_a_report_holds_what_was_not_declared(tainted_service):
+def test_no_report_file_contains_an_undeclared_field(tainted_service):
     links = tainted_service.get(PATHS["report.get_report_links"][0]).json
     for name in ("report_link", "report_page"):
-        answer = tainted_service.get(links[name].partition(API)[2], fleet=None, buffered=True)
-        assert answer.status_code == 200
-        assert b"canary" not in answer.data
+        response = tainted_service.get(links[name].partition(API)[2], fleet=None, buffered=True)
+        assert response.status_code == 200
+        assert b"canary" not in response.data
 
 
-def test_every_collection_that_is_read_holds_the_canary(tainted_service, db):
+def test_every_collection_that_is_read_contains_the_canary(tainted_service, db):
     counts = {name: db[name].count_documents({FIELD: VALUE}) for name in db.list_collection_names()}
     assert all(counts.values()), counts
 
 
-def test_every_endpoint_that_answers_with_documents_is_asked(service):
+def test_every_endpoint_that_returns_documents_is_requested(service):
     views = service.app.view_functions.items()
-    answering = {name for name, view in views if (found := getattr(view, "operation", None)) and found.masks}
-    assert answering == PATHS.keys()
+    with_documents = {
+        name for name, view in views if (operation := getattr(view, "operation", None)) and operation.masks
+    }
+    assert with_documents == PATHS.keys()

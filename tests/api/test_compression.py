@@ -15,7 +15,7 @@ from app.middleware.compression import ENCODINGS, zstd
 from app.store import Store
 from scripts.admin.keys import issue_key
 from tests.factories import make_driver
-from tests.served import serving
+from tests.served import run_service
 from tests.stores import load
 
 DECODERS = {None: bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
@@ -37,82 +37,82 @@ def drivers(load, service):
     """Ask for a page of 100 drivers, by whatever encodings: `drivers("gzip", method=...)`."""
     load(drivers=[make_driver(f"d{number}", first_name="Zoë") for number in range(100)])
 
-    def ask(accepted=None, path="/drivers?limit=100", **options):
+    def get_compressed(accepted=None, path="/drivers?limit=100", **options):
         headers = {} if accepted is None else {"Accept-Encoding": accepted}
         return service.get(path, headers=headers | options.pop("headers", {}), **options)
 
-    return ask
+    return get_compressed
 
 
-def document(service, accepted=None, held=None, method="GET"):
+def document(service, accepted=None, etag=None, method="GET"):
     """Return the OpenAPI document, which has a tag."""
-    sent = {"Accept-Encoding": accepted, "If-None-Match": held}
-    sent = {name: value for name, value in sent.items() if value}
-    return service.get(DOCUMENT, fleet=None, headers=sent, method=method)
+    headers = {"Accept-Encoding": accepted, "If-None-Match": etag}
+    headers = {name: value for name, value in headers.items() if value}
+    return service.get(DOCUMENT, fleet=None, headers=headers, method=method)
 
 
 @pytest.mark.parametrize(("accepted", "encoding"), CHOICES.items())
-def test_a_client_gets_the_encoding_that_it_likes_best(drivers, accepted, encoding):
-    answer = drivers(accepted)
-    assert answer.headers.get("Content-Encoding") == encoding
-    assert DECODERS[encoding](answer.data) == drivers().data
+def test_a_client_gets_the_encoding_that_it_prefers(drivers, accepted, encoding):
+    response = drivers(accepted)
+    assert response.headers.get("Content-Encoding") == encoding
+    assert DECODERS[encoding](response.data) == drivers().data
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_compressed_answer_tells_its_own_length_and_is_much_shorter(drivers, encoding):
-    answer = drivers(encoding)
-    assert int(answer.headers["Content-Length"]) == len(answer.data) < len(drivers().data) / 5
+def test_a_compressed_response_has_its_own_content_length_and_is_much_shorter(drivers, encoding):
+    response = drivers(encoding)
+    assert int(response.headers["Content-Length"]) == len(response.data) < len(drivers().data) / 5
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_an_answer_is_compressed_from_a_size_on(drivers, encoding):
+def test_a_response_is_compressed_from_a_minimum_size_on(drivers, encoding):
     size = len(drivers(path="/drivers?limit=1").data)
     assert size < MIN_BYTES
     assert "Content-Encoding" not in drivers(encoding, path="/drivers?limit=1").headers
     assert drivers(encoding, path=f"/drivers?limit={MIN_BYTES // 100}").headers["Content-Encoding"] == encoding
 
 
-def test_a_client_that_refuses_it_plain_gets_even_a_short_answer_compressed(drivers):
-    answer = drivers("gzip, identity;q=0", path="/drivers?limit=1")
-    assert DECODERS[answer.headers["Content-Encoding"]](answer.data) == drivers(path="/drivers?limit=1").data
+def test_a_client_that_refuses_identity_gets_a_short_response_compressed(drivers):
+    response = drivers("gzip, identity;q=0", path="/drivers?limit=1")
+    assert DECODERS[response.headers["Content-Encoding"]](response.data) == drivers(path="/drivers?limit=1").data
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("accepted", [None, "gzip"])
-def test_every_answer_tells_caches_that_the_encoding_matters(drivers, path, accepted):
+def test_every_response_varies_by_accept_encoding(drivers, path, accepted):
     assert "Accept-Encoding" in drivers(accepted, path=path).vary
 
 
-def test_what_else_matters_to_caches_stays_told(drivers):
+def test_compression_keeps_the_other_members_of_vary(drivers):
     assert set(drivers("gzip").vary) == {"X-Fields", "Accept-Encoding"}
     assert set(drivers("gzip", path="/nothing").vary) == {"Accept", "Accept-Encoding"}
 
 
 @pytest.mark.parametrize("accepted", [None, *ENCODINGS])
-def test_head_tells_what_get_does(drivers, accepted):
+def test_head_has_the_headers_of_a_compressed_get(drivers, accepted):
     whole, head = drivers(accepted), drivers(accepted, method="HEAD")
-    told = ("Content-Type", "Content-Encoding", "Content-Length", "Vary")
-    assert [head.headers.get(name) for name in told] == [whole.headers.get(name) for name in told]
+    names = ("Content-Type", "Content-Encoding", "Content-Length", "Vary")
+    assert [head.headers.get(name) for name in names] == [whole.headers.get(name) for name in names]
     assert head.data == b""
 
 
 def test_a_long_error_is_compressed_too(service):
-    answer = service.get(LONG_ERROR, headers={"Accept-Encoding": "gzip", "X-Request-ID": "r1"})
-    assert (answer.status_code, answer.headers["Content-Encoding"]) == (404, "gzip")
-    assert gzip.decompress(answer.data) == service.get(LONG_ERROR, headers={"X-Request-ID": "r1"}).data
+    response = service.get(LONG_ERROR, headers={"Accept-Encoding": "gzip", "X-Request-ID": "r1"})
+    assert (response.status_code, response.headers["Content-Encoding"]) == (404, "gzip")
+    assert gzip.decompress(response.data) == service.get(LONG_ERROR, headers={"X-Request-ID": "r1"}).data
 
 
 def test_a_picture_is_left_as_it_is(service):
-    answer = service.get("/docs/favicon-32x32.png", fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
-    assert not {"Content-Encoding", "Vary"} & {*answer.headers.keys()}
+    response = service.get("/docs/favicon-32x32.png", fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
+    assert not {"Content-Encoding", "Vary"} & {*response.headers.keys()}
 
 
-def test_the_log_tells_the_bytes_that_are_sent(drivers, log):
+def test_the_log_has_the_number_of_bytes_sent(drivers, log):
     size = len(drivers("gzip").data)
     assert log()[-1]["bytes"] == size
 
 
-def test_each_encoding_has_a_tag_of_its_own(service):
+def test_each_encoding_has_its_own_etag(service):
     tag = document(service).headers["ETag"].strip('"')
     tags = {encoding: document(service, encoding).headers["ETag"] for encoding in ENCODINGS}
     assert tags == {encoding: f'"{tag}-{encoding}"' for encoding in ENCODINGS}
@@ -120,34 +120,34 @@ def test_each_encoding_has_a_tag_of_its_own(service):
 
 @pytest.mark.parametrize("accepted", [None, *ENCODINGS, "gzip, zstd", "identity"])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_whoever_holds_it_in_any_encoding_is_not_sent_it_again(service, accepted, method):
+def test_the_etag_of_any_encoding_is_not_modified(service, accepted, method):
     for encoding in (None, *ENCODINGS):
         tag = document(service, encoding).headers["ETag"]
-        for held in (tag, f"W/{tag}", f'"other", {tag}'):
-            answer = document(service, accepted, held, method)
-            assert (answer.status_code, answer.data, answer.headers["ETag"]) == (304, b"", tag)
-            assert "Accept-Encoding" in answer.vary
-            assert "Content-Encoding" not in answer.headers
+        for etag in (tag, f"W/{tag}", f'"other", {tag}'):
+            response = document(service, accepted, etag, method)
+            assert (response.status_code, response.data, response.headers["ETag"]) == (304, b"", tag)
+            assert "Accept-Encoding" in response.vary
+            assert "Content-Encoding" not in response.headers
 
 
 @pytest.mark.parametrize(("accepted", "preferred"), [(None, None), ("gzip", "gzip"), ("gzip, zstd", "zstd")])
-def test_of_several_that_are_held_the_one_that_would_be_sent_is_named(service, accepted, preferred):
+def test_a_304_for_several_etags_has_the_etag_of_the_preferred_encoding(service, accepted, preferred):
     tags = {encoding: document(service, encoding).headers["ETag"] for encoding in (None, *ENCODINGS)}
     assert document(service, accepted, ", ".join(tags.values())).headers["ETag"] == tags[preferred]
 
 
-@pytest.mark.parametrize("held", ['"other"', '"other-gzip"', "x", '""'])
-def test_whoever_holds_something_else_is_sent_it(service, held):
-    assert document(service, "gzip", held).status_code == 200
+@pytest.mark.parametrize("etag", ['"other"', '"other-gzip"', "x", '""'])
+def test_another_etag_gets_the_full_response(service, etag):
+    assert document(service, "gzip", etag).status_code == 200
 
 
 @pytest.fixture
 def live(mongod_uri, tmp_path):
     """Run the service, with a page of drivers: its URL, and the headers to send."""
-    with serving(mongod_uri, tmp_path, "compression") as (served, db):
+    with run_service(mongod_uri, tmp_path, "compression") as (process, db):
         load(db, drivers=[make_driver(f"d{number}") for number in range(100)])
         yield (
-            f"http://{served.bind}/api/v1/drivers?limit=100",
+            f"http://{process.bind}/api/v1/drivers?limit=100",
             {"Authorization": f"APIKEY {issue_key(Store.of(db), 'f1')}"},
         )
 
@@ -157,16 +157,16 @@ def test_over_the_wire_each_encoding_arrives_whole_on_a_connection_that_goes_on(
     connection, bodies = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10), set()
     for encoding in ("identity", *ENCODINGS, "identity"):
         connection.request("GET", url, headers=headers | {"Accept-Encoding": encoding})
-        answer = connection.getresponse()
-        bodies.add(DECODERS[answer.getheader("Content-Encoding")](answer.read()))
+        response = connection.getresponse()
+        bodies.add(DECODERS[response.getheader("Content-Encoding")](response.read()))
     connection.close()
     assert [len(json.loads(body)["drivers"]) for body in bodies] == [100]
 
 
-def test_clients_read_what_they_get(live):
+def test_common_clients_decompress_responses(live):
     url, headers = live
-    answer = httpx.get(url, headers=headers)
-    assert (answer.headers["Content-Encoding"] in ENCODINGS, answer.json()["count"]) == (True, 100)
+    response = httpx.get(url, headers=headers)
+    assert (response.headers["Content-Encoding"] in ENCODINGS, response.json()["count"]) == (True, 100)
     if curl := shutil.which("curl"):
         command = [curl, "-sS", "--compressed", "-H", f"Authorization: {headers['Authorization']}", url]
-        assert subprocess.run(command, check=True, capture_output=True).stdout == answer.content
+        assert subprocess.run(command, check=True, capture_output=True).stdout == response.content

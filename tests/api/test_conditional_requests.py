@@ -23,20 +23,20 @@ def fleet(load):
     load(TRIP, drivers=[make_driver("d1")])
 
 
-def tag(service, path, **options):
-    answer = service.get(path, **options)
-    assert answer.status_code == 200, answer.text
-    return answer.headers["ETag"]
+def get_etag(service, path, **options):
+    response = service.get(path, **options)
+    assert response.status_code == 200, response.text
+    return response.headers["ETag"]
 
 
-def ask_again(service, path, held, **options):
-    return service.get(path, **{**options, "headers": {**options.get("headers", {}), "If-None-Match": held}})
+def revalidate(service, path, etag, **options):
+    return service.get(path, **{**options, "headers": {**options.get("headers", {}), "If-None-Match": etag}})
 
 
 @EVERY
-def test_an_answer_that_the_client_holds_is_not_sent_again(service, fleet, path):
+def test_a_response_with_a_matching_etag_is_not_sent_again(service, fleet, path):
     whole = service.get(path)
-    again = ask_again(service, path, whole.headers["ETag"])
+    again = revalidate(service, path, whole.headers["ETag"])
     assert (again.status_code, again.data) == (304, b"")
     for name in ("ETag", "Cache-Control", "Vary"):
         assert again.headers[name] == whole.headers[name]
@@ -44,109 +44,117 @@ def test_an_answer_that_the_client_holds_is_not_sent_again(service, fleet, path)
 
 
 @EVERY
-def test_an_answer_may_be_kept_by_the_client_alone_and_is_asked_for_again(service, fleet, path):
+def test_only_the_client_may_cache_a_response_and_must_revalidate_it(service, fleet, path):
     assert service.get(path).headers["Cache-Control"] == "private, no-cache"
 
 
 @EVERY
-def test_a_tag_is_a_strong_one(service, fleet, path):
-    assert tag(service, path).startswith('"')
+def test_an_etag_is_strong(service, fleet, path):
+    assert get_etag(service, path).startswith('"')
 
 
 @EVERY
-def test_an_answer_that_the_client_does_not_hold_is_sent(service, fleet, path):
+def test_a_response_without_a_matching_etag_is_sent(service, fleet, path):
     whole = service.get(path)
-    for held in ('"another"', 'W/"another", "third"', "", "nonsense"):
-        answer = ask_again(service, path, held)
-        assert (answer.status_code, answer.data) == (200, whole.data)
+    for etag in ('"another"', 'W/"another", "third"', "", "nonsense"):
+        response = revalidate(service, path, etag)
+        assert (response.status_code, response.data) == (200, whole.data)
 
 
 @EVERY
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"another", {}', '"another" , W/{}', "*"])
-def test_a_tag_is_known_in_every_form(service, fleet, path, form):
-    assert ask_again(service, path, form.format(tag(service, path))).status_code == 304
+def test_an_etag_matches_in_every_form_of_if_none_match(service, fleet, path, form):
+    assert revalidate(service, path, form.format(get_etag(service, path))).status_code == 304
 
 
 @EVERY
-def test_a_trip_that_changed_changes_the_tag_at_once(service, load, fleet, path):
-    held = tag(service, path)
+def test_a_changed_trip_changes_the_etag_at_once(service, load, fleet, path):
+    etag = get_etag(service, path)
     load({**TRIP, "distance_miles": 11.0})
     if "drivers" in path:
         load(drivers=[make_driver("d1", alias="A")])
-    assert ask_again(service, path, held).status_code == 200
+    assert revalidate(service, path, etag).status_code == 200
 
 
 @EVERY
-def test_loading_the_same_again_keeps_the_tag(service, load, fleet, path):
-    held = tag(service, path)
+def test_loading_the_same_data_again_keeps_the_etag(service, load, fleet, path):
+    etag = get_etag(service, path)
     load(TRIP)
-    assert ask_again(service, path, held).status_code == 304
+    assert revalidate(service, path, etag).status_code == 304
 
 
 @EVERY
-def test_what_changes_elsewhere_keeps_the_tag(service, load, fleet, path):
-    held = tag(service, path)
+def test_changes_outside_a_response_keep_its_etag(service, load, fleet, path):
+    etag = get_etag(service, path)
     load(make_trip("2026-03-10T08:00", "d1"), drivers=[make_driver("d1")], fleet="f2")
-    assert ask_again(service, path, held).status_code == 304
+    assert revalidate(service, path, etag).status_code == 304
 
 
-def test_another_drivers_trip_keeps_the_tags_of_a_driver(service, load, fleet):
+def test_another_drivers_trip_keeps_the_etags_of_a_driver(service, load, fleet):
     load(drivers=[make_driver("d2")])
-    held = {path: tag(service, path) for path in PATHS.values()}
+    etag = {path: get_etag(service, path) for path in PATHS.values()}
     load(make_trip("2026-03-10T09:00", "d2"))
-    found = {name: ask_again(service, path, held[path]).status_code for name, path in PATHS.items()}
-    assert found == dict.fromkeys(PATHS, 304) | {"drivers": 200}
+    statuses = {name: revalidate(service, path, etag[path]).status_code for name, path in PATHS.items()}
+    assert statuses == dict.fromkeys(PATHS, 304) | {"drivers": 200}
 
 
 @EVERY
-def test_fleet_and_mask_and_request_have_tags_of_their_own(service, load, fleet, path):
+def test_each_fleet_mask_and_request_has_its_own_etag(service, load, fleet, path):
     load(TRIP, drivers=[make_driver("d1")], fleet="f2")
     more = "&" if "?" in path else "?"
-    tags = [tag(service, path), tag(service, path, fleet="f2"), tag(service, path, headers={"X-Fields": "count,data"})]
+    etags = [
+        get_etag(service, path),
+        get_etag(service, path, fleet="f2"),
+        get_etag(service, path, headers={"X-Fields": "count,data"}),
+    ]
     if "aggregate" not in path:
-        tags.append(tag(service, f"{path}{more}page=2"))
-    assert len(set(tags)) == len(tags)
+        etags.append(get_etag(service, f"{path}{more}page=2"))
+    assert len(set(etags)) == len(etags)
 
 
 @EVERY
-def test_a_tag_does_not_depend_on_the_key(service, fleet, path):
-    held = tag(service, path)
+def test_an_etag_does_not_depend_on_the_key(service, fleet, path):
+    etag = get_etag(service, path)
     service.keys.clear()
-    assert tag(service, path) == held
+    assert get_etag(service, path) == etag
 
 
 @EVERY
-def test_a_mask_is_revalidated_too(service, fleet, path):
+def test_a_masked_response_is_revalidated(service, fleet, path):
     options = {"headers": {"X-Fields": "{count,data{driver_info{driver_id}},trips{trip_id},drivers{alias}}"}}
-    held = tag(service, path, **options)
-    assert ask_again(service, path, held, **options).status_code == 304
+    etag = get_etag(service, path, **options)
+    assert revalidate(service, path, etag, **options).status_code == 304
 
 
 @EVERY
-def test_head_tells_what_get_tells(service, fleet, path):
-    held = tag(service, path)
-    assert tag(service, path, method="HEAD") == held
-    assert ask_again(service, path, held, method="HEAD").status_code == 304
+def test_head_has_the_headers_of_get(service, fleet, path):
+    etag = get_etag(service, path)
+    assert get_etag(service, path, method="HEAD") == etag
+    assert revalidate(service, path, etag, method="HEAD").status_code == 304
 
 
-def test_a_trip_that_becomes_visible_changes_the_tag(service, load, clock):
+def test_a_trip_that_becomes_visible_changes_the_etag(service, load, clock):
     load(make_trip("2026-03-18T08:00", trip_id="t1", tracking_id="k1"))
     paths = [PATHS[name] for name in ("trips", "trip", "trips by tracking id")]
-    held = [tag(service, path) for path in paths]
+    etag = [get_etag(service, path) for path in paths]
     clock.move_to("2026-03-18T12:31:00Z")
-    assert [ask_again(service, path, of).status_code for path, of in zip(paths, held, strict=True)] == [200] * 3
+    assert [revalidate(service, path, of).status_code for path, of in zip(paths, etag, strict=True)] == [200] * 3
 
 
-def test_what_is_not_modified_counts_against_the_limit(make_service, fleet):
+def test_a_304_counts_against_the_rate_limit(make_service, fleet):
     service = make_service()
-    held = service.get("/drivers")
-    again = ask_again(service, "/drivers", held.headers["ETag"])
-    remaining = [int(answer.headers["X-RateLimit-Remaining"]) for answer in (held, again)]
+    etag = service.get("/drivers")
+    again = revalidate(service, "/drivers", etag.headers["ETag"])
+    remaining = [int(response.headers["X-RateLimit-Remaining"]) for response in (etag, again)]
     assert remaining[1] == remaining[0] - 1
 
 
 @EVERY
-def test_errors_have_no_tag(service, fleet, path):
+def test_errors_have_no_etag(service, fleet, path):
     more = "&" if "?" in path else "?"
-    answer = ask_again(service, f"{path}{more}nope=1", "*")
-    assert (answer.status_code, answer.headers["Cache-Control"], answer.headers.get("ETag")) == (400, "private", None)
+    response = revalidate(service, f"{path}{more}nope=1", "*")
+    assert (response.status_code, response.headers["Cache-Control"], response.headers.get("ETag")) == (
+        400,
+        "private",
+        None,
+    )

@@ -14,20 +14,20 @@ def policy(page):
     return dict(rule.split(" ", 1) for rule in page.headers["Content-Security-Policy"].split("; "))
 
 
-def test_it_is_a_page_for_everyone(page):
+def test_the_page_needs_no_key(page):
     assert (page.status_code, page.content_type) == (200, "text/html; charset=utf-8")
 
 
-def test_only_scripts_of_the_service_may_run_and_only_it_may_be_asked(page):
+def test_the_page_may_run_scripts_of_and_connect_to_the_service_only(page):
     assert policy(page)["default-src"] == "'none'"
     assert policy(page)["script-src"] == policy(page)["connect-src"] == "'self'"
 
 
-def test_no_script_or_style_stands_in_the_page_itself(page):
+def test_the_page_has_no_inline_script_or_style(page):
     assert re.findall(r"<script(?![^>]* src=)|<style| on\w+=| style=", page.text) == []
 
 
-def test_all_that_the_page_refers_to_is_served_beside_it(service, page):
+def test_every_file_that_the_page_refers_to_is_served(service, page):
     for name in re.findall(r'(?:href|src)="([^"]*)"', page.text):
         file = service.get(f"/{name}", fleet=None, buffered=True)
         assert (file.status_code, len(file.data) > 0) == (200, True), name

@@ -11,8 +11,8 @@ HOUR_MS = 3_600_000
 NOON_MS = 1_773_835_200_000  # conftest.NOW
 
 
-def ids(answer):
-    return [trip["trip_id"] for trip in answer.json["trips"]]
+def ids(response):
+    return [trip["trip_id"] for trip in response.json["trips"]]
 
 
 def test_a_trip_is_served_in_summary_form_with_exactly_the_fields_of_the_contract_in_order(service, load):
@@ -23,10 +23,10 @@ def test_a_trip_is_served_in_summary_form_with_exactly_the_fields_of_the_contrac
         events=[make_event(1_773_100_000_000)],
     )
     load(trip)
-    answer = service.get(PATH, start_date="2026-03-01")
-    assert list(answer.json) == ["count", "current_page", "next_page", "limit", "trips"]
+    response = service.get(PATH, start_date="2026-03-01")
+    assert list(response.json) == ["count", "current_page", "next_page", "limit", "trips"]
     hidden = {"tracking_id", "trail_path", "events"}
-    assert list(answer.json["trips"][0].items()) == [item for item in trip.items() if item[0] not in hidden]
+    assert list(response.json["trips"][0].items()) == [item for item in trip.items() if item[0] not in hidden]
 
 
 def test_trips_come_oldest_first_and_by_id_at_the_same_time(service, load):
@@ -47,8 +47,8 @@ def test_a_trip_on_or_after_the_start_date_is_listed_and_the_millisecond_before_
 @pytest.mark.parametrize(("end", "count"), [(NOON_MS - 4 * HOUR_MS, 1), (NOON_MS - 4 * HOUR_MS + 1, 0)])
 def test_a_trip_is_visible_once_four_hours_have_passed_since_its_end(service, load, end, count):
     load(make_trip("2026-03-18T00:00", trip_end_time=end))
-    answer = service.get(PATH, start_date="2026-03-18").json
-    assert (answer["count"], len(answer["trips"])) == (count, count)
+    response = service.get(PATH, start_date="2026-03-18").json
+    assert (response["count"], len(response["trips"])) == (count, count)
 
 
 def test_the_processing_delay_is_a_setting(make_service, load):
@@ -58,15 +58,15 @@ def test_the_processing_delay_is_a_setting(make_service, load):
 
 def test_pages_follow_each_other_without_gap_or_overlap(service, load):
     load(*(make_trip(trip_id=f"t{number:02}") for number in range(7)))
-    answers = [service.get(PATH, start_date="2026-03-01", limit=3, page=page) for page in (1, 2, 3)]
-    assert sum(map(ids, answers), []) == [f"t{number:02}" for number in range(7)]
-    assert [answer.json["next_page"] for answer in answers] == [2, 3, None]
+    responses = [service.get(PATH, start_date="2026-03-01", limit=3, page=page) for page in (1, 2, 3)]
+    assert sum(map(ids, responses), []) == [f"t{number:02}" for number in range(7)]
+    assert [response.json["next_page"] for response in responses] == [2, 3, None]
 
 
 def test_a_page_past_the_end_is_empty(service, load):
     load(make_trip())
-    answer = service.get(PATH, start_date="2026-03-01", page=2).json
-    assert answer == {"count": 1, "current_page": 2, "next_page": None, "limit": 50, "trips": []}
+    response = service.get(PATH, start_date="2026-03-01", page=2).json
+    assert response == {"count": 1, "current_page": 2, "next_page": None, "limit": 50, "trips": []}
 
 
 def test_a_driver_without_trips_has_an_empty_page(service, load):
@@ -75,11 +75,11 @@ def test_a_driver_without_trips_has_an_empty_page(service, load):
 
 
 def test_an_unknown_driver_is_not_found(service):
-    answer = service.get("/driver/nobody/trips", start_date="2026-03-01")
-    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
+    response = service.get("/driver/nobody/trips", start_date="2026-03-01")
+    assert (response.status_code, response.json["error"]) == (404, "NotFound")
 
 
-def test_another_fleets_driver_answers_as_one_that_does_not_exist(service, load):
+def test_another_fleets_driver_gets_the_response_of_an_unknown_driver(service, load):
     load(make_trip(driver_id="theirs"), fleet="f2")
     theirs = service.get("/driver/theirs/trips", start_date="2026-03-01")
     nobody = service.get("/driver/nobody/trips", start_date="2026-03-01")
@@ -99,8 +99,8 @@ def test_fleets_with_the_same_driver_id_see_their_own_trips(service, load):
 )
 def test_an_identifier_is_opaque(service, load, driver_id):
     load(make_trip(driver_id=driver_id))
-    answer = service.get(f"/driver/{quote(driver_id, safe='')}/trips", start_date="2026-03-01")
-    assert answer.json["trips"][0]["driver_id"] == driver_id
+    response = service.get(f"/driver/{quote(driver_id, safe='')}/trips", start_date="2026-03-01")
+    assert response.json["trips"][0]["driver_id"] == driver_id
 
 
 @pytest.mark.parametrize("segment", ["a" * 129, "é" * 65, "%00", "a%0Ab", "%C2%85", "%FF", "%ED%A0%80", ".", "%2E%2e"])
@@ -127,6 +127,6 @@ def test_any_other_start_date_is_refused(service, date):
     assert list(service.errors(PATH, start_date=date)) == ["start_date"]
 
 
-def test_every_fault_is_told_at_once(service):
+def test_one_response_lists_all_faults(service):
     errors = service.errors("/driver/%00/trips?limit=0&page=0&page=1&start_date=x&driver_id=d1&foo=1")
     assert sorted(errors) == ["driver_id", "foo", "limit", "page", "start_date"]

@@ -5,18 +5,18 @@ import pytest
 from tests.factories import make_driver, make_trip
 
 
-def ids(answer):
-    return [driver["driver_id"] for driver in answer.json["drivers"]]
+def ids(response):
+    return [driver["driver_id"] for driver in response.json["drivers"]]
 
 
 def test_a_driver_is_served_with_exactly_the_fields_of_the_contract_in_order(service, load):
     driver = make_driver("d1", first_name="Ada", email="ada@example.com", first_travel_date="2026-01-02")
     load(drivers=[driver])
-    answer = service.get("/drivers")
-    assert answer.status_code == 200
-    assert list(answer.json) == ["count", "limit", "current_page", "next_page", "drivers"]
-    assert answer.json["drivers"] == [driver]
-    assert list(answer.json["drivers"][0]) == list(driver)
+    response = service.get("/drivers")
+    assert response.status_code == 200
+    assert list(response.json) == ["count", "limit", "current_page", "next_page", "drivers"]
+    assert response.json["drivers"] == [driver]
+    assert list(response.json["drivers"][0]) == list(driver)
 
 
 def test_drivers_come_in_code_point_order(service, load):
@@ -41,9 +41,9 @@ def test_a_full_last_page_has_no_next(service, load):
 @pytest.mark.parametrize("page", [2, 1_000_000_000])
 def test_a_page_past_the_end_is_empty(service, load, page):
     load(drivers=[make_driver("d1")])
-    answer = service.get("/drivers", page=page)
+    response = service.get("/drivers", page=page)
     expected = {"count": 1, "limit": 50, "current_page": page, "next_page": None, "drivers": []}
-    assert (answer.status_code, answer.json) == (200, expected)
+    assert (response.status_code, response.json) == (200, expected)
 
 
 def test_a_fleet_without_drivers_has_an_empty_page(service):
@@ -52,8 +52,8 @@ def test_a_fleet_without_drivers_has_an_empty_page(service):
 
 def test_limit_defaults_to_50(service, load):
     load(drivers=[make_driver(f"d{number:02}") for number in range(51)])
-    answer = service.get("/drivers").json
-    assert (answer["limit"], len(answer["drivers"]), answer["next_page"]) == (50, 50, 2)
+    response = service.get("/drivers").json
+    assert (response["limit"], len(response["drivers"]), response["next_page"]) == (50, 50, 2)
 
 
 @pytest.mark.parametrize("limit", ["0", "101", "-1", "+1", "01", "1.0", "1e1", "", " 1", "٣", "9" * 5000, "ten", "1\n"])
@@ -75,7 +75,7 @@ def test_unknown_parameters_are_refused_by_name(service):
     assert errors == {"Limit": ["Unknown parameter; did you mean limit?"], "x": ["Unknown parameter."]}
 
 
-def test_unknown_parameters_are_ignored_where_the_operator_says_so(make_service, load):
+def test_unknown_parameters_are_ignored_if_the_setting_says_so(make_service, load):
     load(drivers=[make_driver("a"), make_driver("b")])
     service = make_service(unknown_parameters="ignore")
     assert ids(service.get("/drivers", limit="1", Limit="2", x=["1", "2"])) == ["a"]
@@ -92,7 +92,7 @@ def test_a_parameter_named_in_no_utf_8_is_refused(service):
     assert list(service.errors("/drivers?%ff=1")) == ["?"]
 
 
-def test_another_fleets_drivers_are_not_seen(service, load):
+def test_another_fleets_drivers_are_not_listed(service, load):
     load(drivers=[make_driver("mine")])
     load(drivers=[make_driver("theirs")], fleet="f2")
     assert ids(service.get("/drivers")) == ["mine"]

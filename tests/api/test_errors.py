@@ -12,11 +12,11 @@ def test_an_error_body_has_exactly_its_members_in_order(service):
 
 
 def test_a_problem_has_the_members_of_rfc_9457_and_those_of_the_plain_body(service):
-    answer = service.get("/drivers?limit=0", headers={"Accept": "application/problem+json"})
-    assert answer.content_type == "application/problem+json"
-    assert list(answer.json) == ["type", "title", "status", "detail", "message", "error", "request_id", "errors"]
-    assert (answer.json["status"], answer.json["title"]) == (400, "Bad Request")
-    assert answer.json["detail"] == answer.json["message"]
+    response = service.get("/drivers?limit=0", headers={"Accept": "application/problem+json"})
+    assert response.content_type == "application/problem+json"
+    assert list(response.json) == ["type", "title", "status", "detail", "message", "error", "request_id", "errors"]
+    assert (response.json["status"], response.json["title"]) == (400, "Bad Request")
+    assert response.json["detail"] == response.json["message"]
 
 
 @pytest.mark.parametrize(
@@ -33,33 +33,33 @@ def test_a_problem_has_the_members_of_rfc_9457_and_those_of_the_plain_body(servi
         ("garbage;;;,", False),
     ],
 )
-def test_a_problem_comes_to_those_who_ask_for_it_by_name(service, accept, problem):
-    answer = service.get("/nothing", headers={"Accept": accept})
-    assert answer.content_type == ("application/problem+json" if problem else "application/json")
+def test_a_client_that_accepts_problem_json_gets_it(service, accept, problem):
+    response = service.get("/nothing", headers={"Accept": accept})
+    assert response.content_type == ("application/problem+json" if problem else "application/json")
 
 
-def test_every_answer_has_an_id_and_an_error_tells_it(service):
-    answer = service.get("/nothing")
-    assert answer.headers["X-Request-ID"] == answer.json["request_id"]
-    assert answer.json["request_id"] != service.get("/nothing").json["request_id"]
+def test_every_response_has_a_request_id_and_an_error_repeats_it(service):
+    response = service.get("/nothing")
+    assert response.headers["X-Request-ID"] == response.json["request_id"]
+    assert response.json["request_id"] != service.get("/nothing").json["request_id"]
 
 
 @pytest.mark.parametrize(("sent", "taken"), [("abc-1.2_3", True), ("x" * 65, False), ("a b", False), ("é", False)])
-def test_a_sane_request_id_is_taken_over(service, sent, taken):
+def test_a_valid_request_id_is_used(service, sent, taken):
     assert (service.get("/nothing", headers={"X-Request-ID": sent}).json["request_id"] == sent) is taken
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW"])
 @pytest.mark.parametrize("path", ["/drivers", "/driver/x/trips", "/trip/trip_id/x", "/healthz"])
 def test_other_methods_are_not_allowed_and_need_no_key(service, method, path):
-    answer = service.get(path, method=method, fleet=None)
-    assert (answer.status_code, answer.json["error"]) == (405, "MethodNotAllowed")
-    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+    response = service.get(path, method=method, fleet=None)
+    assert (response.status_code, response.json["error"]) == (405, "MethodNotAllowed")
+    assert response.headers["Allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_options_tells_the_methods_and_needs_no_key(service):
-    answer = service.get("/drivers", method="OPTIONS", fleet=None)
-    assert (answer.status_code, answer.data, answer.headers["Allow"]) == (204, b"", "GET, HEAD, OPTIONS")
+def test_options_returns_the_methods_and_needs_no_key(service):
+    response = service.get("/drivers", method="OPTIONS", fleet=None)
+    assert (response.status_code, response.data, response.headers["Allow"]) == (204, b"", "GET, HEAD, OPTIONS")
 
 
 def test_other_methods_on_an_unknown_path_take_a_key_first(service):
@@ -67,7 +67,7 @@ def test_other_methods_on_an_unknown_path_take_a_key_first(service):
 
 
 @pytest.mark.parametrize("path", ["/drivers", "/drivers?limit=0", "/nothing", "/healthz"])
-def test_head_answers_like_get_without_the_body(service, path):
+def test_head_has_the_response_of_get_without_the_body(service, path):
     get, head = (service.get(path, method=method) for method in ("GET", "HEAD"))
     assert (head.status_code, head.data) == (get.status_code, b"")
     assert head.headers["Content-Length"] == get.headers["Content-Length"]
@@ -77,8 +77,8 @@ def test_head_answers_like_get_without_the_body(service, path):
     "path", ["/driver/a/b/trips", "/driver/a//trips", "/trip/trip_id/a/b", "/trip/tracking_id/a/b/c"]
 )
 def test_a_path_whose_identifier_may_hold_a_slash_hints_at_its_encoding(service, path):
-    answer = service.get(path)
-    assert (answer.status_code, "%2F" in answer.json["message"]) == (404, True)
+    response = service.get(path)
+    assert (response.status_code, "%2F" in response.json["message"]) == (404, True)
     assert service.get(path, fleet=None).status_code == 401
 
 
@@ -115,12 +115,12 @@ def test_a_trips_path_hints_at_no_parameter_for_a_driver_with_commas(service):
 @pytest.mark.parametrize(
     "path", ["/index.html", "/api", "/api/v2/drivers", "/API/V1/drivers", "/api/v1x", "//api/v1/drivers", "/%2e"]
 )
-def test_outside_of_the_api_there_is_nothing(service, path):
-    answer = service.app.test_client().get(path)
-    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
+def test_paths_outside_the_api_are_not_found(service, path):
+    response = service.app.test_client().get(path)
+    assert (response.status_code, response.json["error"]) == (404, "NotFound")
 
 
-def test_a_broken_parameter_is_told_before_a_missing_record(service):
+def test_an_invalid_parameter_is_reported_before_a_missing_record(service):
     assert service.get("/driver/nobody/trips?start_date=x").status_code == 400
 
 
@@ -131,27 +131,27 @@ def raising(error):
     return find_page
 
 
-def test_a_store_that_does_not_answer_is_503_with_retry_after(service, monkeypatch):
+def test_a_store_that_does_not_respond_is_503_with_retry_after(service, monkeypatch):
     monkeypatch.setattr(drivers.drivers, "find_page", raising(AutoReconnect("connection closed")))
-    answer = service.get("/drivers")
-    assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
-    assert int(answer.headers["Retry-After"]) >= 1
+    response = service.get("/drivers")
+    assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
+    assert int(response.headers["Retry-After"]) >= 1
 
 
 @pytest.mark.parametrize("error", [OperationFailure("secret"), KeyError("secret"), RecursionError("secret")])
-def test_a_defect_is_500_without_a_word_of_it(service, monkeypatch, error, log):
+def test_an_internal_error_is_500_without_details(service, monkeypatch, error, log):
     monkeypatch.setattr(drivers.drivers, "find_page", raising(error))
-    answer = service.get("/drivers")
-    assert (answer.status_code, answer.json["error"]) == (500, "InternalError")
-    assert "secret" not in answer.text
+    response = service.get("/drivers")
+    assert (response.status_code, response.json["error"]) == (500, "InternalError")
+    assert "secret" not in response.text
     defect, line = log()
-    assert (defect["event"], defect["request_id"]) == ("defect", answer.json["request_id"])
+    assert (defect["event"], defect["request_id"]) == ("defect", response.json["request_id"])
     assert "secret" in defect["exception"]
     assert line["status"] == 500
 
 
 @pytest.mark.parametrize("host", ["a..b", "[", "x" * 300, "host:port", "é"])
-def test_a_host_header_that_makes_no_sense_is_no_defect(service, host):
+def test_an_invalid_host_header_is_no_internal_error(service, host):
     assert service.get("/drivers", headers={"Host": host}).status_code in (200, 400)
 
 

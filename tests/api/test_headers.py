@@ -42,7 +42,7 @@ def fail(error):
     return view
 
 
-def held(service, path):
+def get_not_modified(service, path):
     """Ask for what the client holds."""
     tag = service.get(path).headers["ETag"]
     return service.get(path, headers={"If-None-Match": tag})
@@ -62,7 +62,7 @@ def refused(service, **options):
 
 
 # Each kind of answer: its status, how to get it, and how it may be kept.
-ANSWERS = {
+RESPONSES = {
     "list": (200, lambda service: service.get("/drivers"), "private, no-cache"),
     "masked": (200, lambda service: service.get("/drivers", headers={"X-Fields": "count"}), "private, no-cache"),
     "map": (200, lambda service: service.get("/trip/trip_id/t1", headers=MAP), "private, no-cache"),
@@ -74,9 +74,9 @@ ANSWERS = {
     "docs page": (200, lambda service: service.get("/docs"), "public, no-cache"),
     "docs file": (200, lambda service: service.get("/docs/docs.js"), "public, no-cache"),
     "options": (204, lambda service: service.get("/drivers", method="OPTIONS"), "private"),
-    "held": (304, lambda service: held(service, "/drivers"), "private, no-cache"),
-    "held file": (304, lambda service: held(service, link(service, "report_link")), "private, no-cache"),
-    "held page": (304, lambda service: held(service, "/docs"), "public, no-cache"),
+    "held": (304, lambda service: get_not_modified(service, "/drivers"), "private, no-cache"),
+    "held file": (304, lambda service: get_not_modified(service, link(service, "report_link")), "private, no-cache"),
+    "held page": (304, lambda service: get_not_modified(service, "/docs"), "public, no-cache"),
     "invalid": (400, lambda service: service.get("/drivers?limit=0"), "private"),
     "mask": (400, lambda service: service.get("/drivers", headers={"X-Fields": "{"}), "private"),
     "no key": (401, lambda service: service.get("/drivers", fleet=None), "private"),
@@ -92,57 +92,57 @@ ANSWERS = {
 
 
 @pytest.fixture(scope="module")
-def answers(mongod_uri):
+def responses(mongod_uri):
     """An answer of each kind, by kind and whether some origins are allowed."""
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
-    found = {}
+    result = {}
     with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False):
         prepare(store := Store.of(db := client["headers"]))
         load(db, make_trip(trip_id="t1"))
         build_report(store, "f1", DATE)
         for origins in ((), (ORIGIN,)):
-            for kind, (_, get, _) in ANSWERS.items():
+            for kind, (_, get, _) in RESPONSES.items():
                 service = Service(db, secret_key="secret", cors_origins=origins, **limits)
-                found[kind, bool(origins)] = get(service)
-        yield found
+                result[kind, bool(origins)] = get(service)
+        yield result
         client.drop_database("headers")
 
 
-@pytest.fixture(params=ANSWERS)
+@pytest.fixture(params=RESPONSES)
 def kind(request):
     """What kind of answer is looked at."""
     return request.param
 
 
-def test_every_kind_of_answer_is_what_it_is_meant_to_be(answers, kind):
-    assert answers[kind, False].status_code == ANSWERS[kind][0], answers[kind, False].text
+def test_every_kind_of_response_has_the_expected_status(responses, kind):
+    assert responses[kind, False].status_code == RESPONSES[kind][0], responses[kind, False].text
 
 
-def varies(answer):
-    return set(answer.headers.get("Vary", "").split(", "))
+def varies(response):
+    return set(response.headers.get("Vary", "").split(", "))
 
 
-def test_every_answer_is_private_and_of_the_type_it_says(answers, kind):
-    headers = answers[kind, False].headers
-    assert headers["Cache-Control"] == ANSWERS[kind][2]
+def test_every_response_has_its_cache_control_and_content_type(responses, kind):
+    headers = responses[kind, False].headers
+    assert headers["Cache-Control"] == RESPONSES[kind][2]
     assert headers.getlist("X-Content-Type-Options") == ["nosniff"]
     assert len(headers.getlist("X-Request-ID")) == 1
 
 
-def test_every_answer_names_what_it_depends_on(answers, kind):
-    answer = answers[kind, False]
+def test_every_response_has_a_complete_vary_header(responses, kind):
+    response = responses[kind, False]
     depends = {"Accept-Encoding"}
-    depends |= {"Accept"} if answer.status_code >= 400 or kind == "map" else set()
+    depends |= {"Accept"} if response.status_code >= 400 or kind == "map" else set()
     depends |= {"X-Fields"} if kind in ("list", "masked", "map", "held") else set()
-    assert varies(answer) == depends
+    assert varies(response) == depends
 
 
-def test_no_answer_allows_an_origin_unless_told_to(answers, kind):
-    assert not [name for name in answers[kind, False].headers.keys() if name.startswith("Access-Control")]
+def test_no_response_allows_an_origin_by_default(responses, kind):
+    assert not [name for name in responses[kind, False].headers.keys() if name.startswith("Access-Control")]
 
 
-def test_every_answer_depends_on_the_origin_where_some_are_allowed(answers, kind):
-    assert "Origin" in varies(answers[kind, True])
+def test_every_response_varies_by_origin_if_some_are_allowed(responses, kind):
+    assert "Origin" in varies(responses[kind, True])
 
 
 def test_an_origin_on_the_list_is_allowed_and_another_is_not(make_service):
@@ -155,23 +155,23 @@ def test_an_origin_on_the_list_is_allowed_and_another_is_not(make_service):
     assert {headers["Vary"] for headers in (mine, *theirs)} == {"X-Fields, Accept-Encoding, Origin"}
 
 
-def test_what_a_script_may_read_is_all_that_answers_tell_in_headers(make_service):
+def test_scripts_may_read_every_response_header(make_service):
     headers = make_service(cors_origins=(ORIGIN,)).get("/drivers", headers={"Origin": ORIGIN}).headers
     exposed = headers["Access-Control-Expose-Headers"].split(", ")
     assert {"X-Request-ID", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
-    told = header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
-    assert exposed == list(told)
+    names = header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
+    assert exposed == list(names)
     assert not set(exposed) & set(header_names(ChallengeHeaders()))
 
 
 @pytest.mark.parametrize("path", ["/drivers", "/nothing?x=1", "/healthz"])
-def test_a_browser_may_ask_first(make_service, path):
-    asked = {
+def test_a_preflight_request_is_allowed(make_service, path):
+    headers = {
         "Origin": ORIGIN,
         "Access-Control-Request-Method": "GET",
         "Access-Control-Request-Headers": "authorization",
     }
-    answer = make_service(cors_origins=(ORIGIN,)).get("/drivers", method="OPTIONS", fleet=None, headers=asked)
-    assert answer.status_code == 204
-    assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD"
-    assert "Authorization" in answer.headers["Access-Control-Allow-Headers"]
+    response = make_service(cors_origins=(ORIGIN,)).get("/drivers", method="OPTIONS", fleet=None, headers=headers)
+    assert response.status_code == 204
+    assert response.headers["Access-Control-Allow-Methods"] == "GET, HEAD"
+    assert "Authorization" in response.headers["Access-Control-Allow-Headers"]

@@ -15,9 +15,9 @@ from schemas.page import Unhealthy
 NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
 
 
-def test_it_is_ok_while_the_store_answers(service):
-    answer = service.get("/healthz", fleet=None)
-    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+def test_it_is_ok_while_the_store_responds(service):
+    response = service.get("/healthz", fleet=None)
+    assert (response.status_code, response.json) == (200, {"status": "ok"})
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez"])
@@ -31,28 +31,32 @@ def without_store():
         yield create_app(Config(mongodb_uri=NOWHERE, ratelimit_storage_uri="memory://"), client).test_client()
 
 
-def test_it_is_unavailable_while_the_store_does_not_answer(without_store):
-    answer = without_store.get("/api/v1/healthz")
-    assert (answer.status_code, answer.json["status"], answer.json["error"]) == (503, "unavailable", "StoreUnavailable")
-    assert list(answer.json) == list(Unhealthy().fields)
+def test_it_is_unavailable_while_the_store_does_not_respond(without_store):
+    response = without_store.get("/api/v1/healthz")
+    assert (response.status_code, response.json["status"], response.json["error"]) == (
+        503,
+        "unavailable",
+        "StoreUnavailable",
+    )
+    assert list(response.json) == list(Unhealthy().fields)
 
 
-def test_a_check_that_fails_opens_the_circuit(without_store):
+def test_a_failed_check_opens_the_circuit(without_store):
     without_store.get("/api/v1/healthz")
     breaker = without_store.application.extensions["store_breaker"]
     with breaker.guard(), pytest.raises(CircuitOpen), breaker.guard():
         pass
 
 
-def test_the_service_runs_all_the_same(without_store):
-    answer = without_store.get("/api/v1/livez")
-    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+def test_livez_is_ok_while_the_store_does_not_respond(without_store):
+    response = without_store.get("/api/v1/livez")
+    assert (response.status_code, response.json) == (200, {"status": "ok"})
 
 
-def test_the_endpoints_are_unavailable_while_the_store_does_not_answer(without_store):
-    answer = without_store.get("/api/v1/drivers", headers={"Authorization": f"APIKEY {make_key()}"})
-    assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
-    assert answer.headers["Retry-After"] == "2"
+def test_the_endpoints_are_unavailable_while_the_store_does_not_respond(without_store):
+    response = without_store.get("/api/v1/drivers", headers={"Authorization": f"APIKEY {make_key()}"})
+    assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
+    assert response.headers["Retry-After"] == "2"
 
 
 @pytest.fixture
@@ -76,18 +80,18 @@ def waited_for(service):
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/drivers", "/trip/trip_id/t", "/report?report_time=2026-03-16T00:00:00"])
-def test_while_one_request_waits_for_the_store_the_others_do_not(waited_for, path):
-    answer = waited_for.get(path)
-    assert (answer.status_code, answer.json["error"]) == (503, "StoreUnavailable")
-    assert answer.headers["Retry-After"] == "2"
-    assert path != "/healthz" or list(answer.json) == list(Unhealthy().fields)
+def test_only_one_request_waits_for_a_store_that_hangs(waited_for, path):
+    response = waited_for.get(path)
+    assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
+    assert response.headers["Retry-After"] == "2"
+    assert path != "/healthz" or list(response.json) == list(Unhealthy().fields)
 
 
-def test_a_check_that_does_not_wait_says_as_much_as_one_that_did(waited_for):
-    answer = waited_for.get("/healthz")
-    assert (answer.json["status"], list(answer.json)) == ("unavailable", list(Unhealthy().fields))
+def test_a_check_with_an_open_circuit_has_the_same_body_as_one_that_waited(waited_for):
+    response = waited_for.get("/healthz")
+    assert (response.json["status"], list(response.json)) == ("unavailable", list(Unhealthy().fields))
 
 
 @pytest.mark.parametrize(("path", "status"), [("/nothing", 401), ("/drivers?page=0", 401), ("/livez", 200)])
-def test_what_needs_no_store_is_answered_while_it_hangs(waited_for, path, status):
+def test_endpoints_that_need_no_store_respond_while_it_hangs(waited_for, path, status):
     assert waited_for.get(path, fleet=None).status_code == status

@@ -10,25 +10,25 @@ def page(service):
     return service.open("/", fleet=None)
 
 
-def test_it_is_a_page_for_everyone(page):
+def test_the_page_needs_no_key(page):
     assert (page.status_code, page.content_type) == (200, "text/html; charset=utf-8")
 
 
-def test_no_script_runs_on_it_and_only_its_own_stylesheet_and_icon_load(page):
+def test_the_page_runs_no_script_and_loads_only_its_own_stylesheet_and_icon(page):
     policy = dict(rule.split(" ", 1) for rule in page.headers["Content-Security-Policy"].split("; "))
     assert policy.pop("default-src") == policy["base-uri"] == policy["form-action"] == "'none'"
     assert {name for name, source in policy.items() if source == "'self'"} == {"style-src", "img-src"}
     assert re.findall(r"<script|<style| on\w+=| style=", page.text) == []
 
 
-def test_every_link_of_it_leads_somewhere(service, page):
+def test_every_link_of_the_page_works(service, page):
     links = re.findall(r'(?:href|src)="([^"]*)"', page.text)
     assert {"api/v1/docs", "api/v1/healthz", "api/v1/openapi.json"} < {*links}
     for link in links:
         assert service.open(f"/{link}", fleet=None, buffered=True).status_code == 200, link
 
 
-def test_its_example_is_a_request_that_works(service, page, load):
+def test_the_example_request_of_the_page_works(service, page, load):
     (path,) = re.findall(r"http://127.0.0.1:8000(/api/[^\"]*)", page.text)
     assert list(service.open(path).json) == ["count", "limit", "current_page", "next_page", "drivers"]
 

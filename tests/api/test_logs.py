@@ -13,7 +13,7 @@ LINK = "WyJmMSIsIjIwMjYtMDMtMTYiXQ.x-Y_z"
 
 
 def test_a_line_names_route_status_fleet_and_request(service, log):
-    answer = service.get("/driver/nobody/trips", start_date="2026-03-01")
+    response = service.get("/driver/nobody/trips", start_date="2026-03-01")
     line = log()[-1]
     assert line.pop("duration_ms") >= 0
     assert line == {
@@ -23,11 +23,11 @@ def test_a_line_names_route_status_fleet_and_request(service, log):
         "method": "GET",
         "route": "/api/v1/driver/<segment:driver_id>/trips",
         "status": 404,
-        "bytes": len(answer.data),
+        "bytes": len(response.data),
         "fleet": "f1",
         "key_id": service.db["keys"].find_one()["key_id"],
         "client": None,
-        "request_id": answer.json["request_id"],
+        "request_id": response.json["request_id"],
     }
 
 
@@ -42,7 +42,7 @@ def test_above_the_level_of_a_line_there_is_none(make_service, log):
     assert not [line for line in log() if line["event"] == "request"]
 
 
-def test_no_line_holds_a_key_wherever_it_was_put(service, log):
+def test_no_log_line_contains_a_key(service, log):
     key = make_key()
     for path in (f"/driver/{key}/trips", f"/{key}", f"/drivers?{key}={key}", "/drivers"):
         service.get(path, headers={"Authorization": f"APIKEY {key}", "X-Request-ID": key})
@@ -53,7 +53,7 @@ def test_no_line_holds_a_key_wherever_it_was_put(service, log):
     assert lines[-1]["request_id"] == "da_[redacted]"
 
 
-def test_no_line_holds_a_report_link_wherever_it_went(make_service, log):
+def test_no_log_line_contains_a_report_link(make_service, log):
     service = make_service(secret_key="secret")
     links = ReportLinkSigner(service.app.extensions["config"])
     url = links.build_url("http://x", "f1", "2026-03-16", "csv", "key", 2**50)
@@ -67,7 +67,7 @@ def test_no_line_holds_a_report_link_wherever_it_went(make_service, log):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         (f"failed {API}/report/abc/def.ghi?x at 9", f"failed {API}/report/[redacted] at 9"),
         (f'failed {API}/report/ab"c\\\né at 9', f"failed {API}/report/[redacted]\né at 9"),
@@ -76,33 +76,33 @@ def test_no_line_holds_a_report_link_wherever_it_went(make_service, log):
         ("100 %s \udc80", "100 %s \\udc80"),
     ],
 )
-def test_what_a_library_logs_is_blotted_too(text, told, log):
+def test_log_lines_of_libraries_are_redacted(text, expected, log):
     JsonHandler().emit(logging.LogRecord("gunicorn.error", logging.WARNING, "", 0, "%s", (text,), None))
     (line,) = log()
-    assert [line[name] for name in ("logger", "level", "event")] == ["gunicorn.error", "warning", told]
+    assert [line[name] for name in ("logger", "level", "event")] == ["gunicorn.error", "warning", expected]
 
 
-def test_what_gunicorn_quotes_of_a_request_that_is_no_http_is_not_logged(service, log):
+def test_invalid_http_that_gunicorn_quotes_is_not_logged(service, log):
     logger = logging.getLogger("gunicorn.error")
     logger.warning("Invalid request from ip=127.0.0.1: Invalid HTTP method: 'get /%64a_'")
     logger.error("Worker was sent SIGKILL!")
     assert [line["event"] for line in log()] == ["Worker was sent SIGKILL!"]
 
 
-def test_warnings_of_any_library_are_lines_of_the_log(service, log):
+def test_warnings_of_libraries_are_logged(service, log):
     logger = logging.getLogger("any.library")
     logger.info("not of interest")
     logger.warning("key %s", make_key())
     assert [(line["logger"], line["event"]) for line in log()] == [("any.library", "key da_[redacted]")]
 
 
-def test_keys_within_values_are_blotted_too(log):
+def test_keys_inside_values_are_redacted(log):
     key = make_key()
     make_logger(logging.INFO).warning("what", document={"driver_id": key, "days": [{key: 1}]})
     assert log()[-1]["document"] == {"driver_id": "da_[redacted]", "days": [{"da_[redacted]": 1}]}
 
 
-def test_a_traceback_is_blotted_too(log):
+def test_a_traceback_is_redacted(log):
     key = make_key()
     try:
         raise ValueError(key)
@@ -113,6 +113,6 @@ def test_a_traceback_is_blotted_too(log):
     assert line["exception"].endswith("ValueError: da_[redacted]")
 
 
-def test_values_that_json_does_not_know_are_told_as_text(log):
+def test_values_without_a_json_type_are_logged_as_text(log):
     make_logger(logging.INFO).warning("what", error=ValueError("x"), day={1})
     assert (log()[-1]["error"], log()) == ("x", [])

@@ -43,8 +43,8 @@ def masked(service, path, mask, **options):
     return service.get(path, headers={"X-Fields": mask}, **options)
 
 
-def refusal(answer):
-    return answer.status_code, answer.json["error"], answer.json["message"]
+def refusal(response):
+    return response.status_code, response.json["error"], response.json["message"]
 
 
 @pytest.fixture
@@ -54,14 +54,14 @@ def loaded(service, load):
     return service
 
 
-def test_without_a_mask_the_answer_is_whole(loaded):
+def test_a_response_without_a_mask_is_complete(loaded):
     assert loaded.get(TRIPS).text == text(WHOLE)
 
 
 @pytest.mark.parametrize("mask", ["", " ", "   ", "\t", " \xa0\t", "*", "{*}", " { * } ", "**,*", "*{count}"])
-def test_a_mask_that_asks_for_everything_leaves_the_answer_whole(loaded, mask):
-    answer = masked(loaded, TRIPS, mask)
-    assert (answer.status_code, answer.text) == (200, text(WHOLE))
+def test_a_mask_that_selects_everything_keeps_the_response_complete(loaded, mask):
+    response = masked(loaded, TRIPS, mask)
+    assert (response.status_code, response.text) == (200, text(WHOLE))
 
 
 COUNT, BOTH = {"count": 1}, {"count": 1, "limit": 50}
@@ -126,10 +126,10 @@ PRUNED = {
 
 
 @pytest.mark.parametrize("mask", PRUNED)
-def test_a_mask_leaves_the_fields_it_names_in_its_order(loaded, mask):
-    answer = masked(loaded, TRIPS, mask)
-    assert (answer.status_code, answer.text) == (200, text(PRUNED[mask]))
-    assert answer.mimetype == "application/json"
+def test_a_mask_returns_the_fields_that_it_names_in_its_order(loaded, mask):
+    response = masked(loaded, TRIPS, mask)
+    assert (response.status_code, response.text) == (200, text(PRUNED[mask]))
+    assert response.mimetype == "application/json"
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_a_mask_leaves_the_fields_it_names_in_its_order(loaded, mask):
         ("count{x},,", COMMA),
     ],
 )
-def test_a_mask_that_cannot_be_read_is_a_parse_error(loaded, mask, reason):
+def test_a_mask_with_a_syntax_error_is_a_parse_error(loaded, mask, reason):
     assert refusal(masked(loaded, TRIPS, mask)) == (400, "ParseError", f"Mask parse error: {reason}")
 
 
@@ -176,14 +176,14 @@ def test_a_mask_on_a_plain_value_is_a_mask_error(loaded, mask):
 
 
 def test_the_body_of_a_mask_error_is_that_of_any_error(loaded):
-    answer = masked(loaded, TRIPS, "count{x}")
-    assert list(answer.json) == ["message", "error", "request_id"]
+    response = masked(loaded, TRIPS, "count{x}")
+    assert list(response.json) == ["message", "error", "request_id"]
     problem = loaded.get(TRIPS, headers={"X-Fields": "{", "Accept": "application/problem+json"})
     assert (problem.mimetype, problem.json["detail"]) == ("application/problem+json", f"Mask parse error: {MISSING}")
 
 
 DRIVER = {"driver_id": "d1", "first_name": "Ada"}
-ANSWERS = {
+RESPONSES = {
     (DRIVERS, "drivers{driver_id,first_name},count"): {"drivers": [DRIVER], "count": 1},
     (DRIVERS, "next_page,drivers{alias,driver_id}"): {
         "next_page": None,
@@ -246,10 +246,10 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize(("path", "mask"), ANSWERS, ids=range(len(ANSWERS)))
-def test_every_endpoint_serves_what_is_asked_for(loaded, path, mask):
-    answer = masked(loaded, path, mask)
-    assert (answer.status_code, answer.text) == (200, text(ANSWERS[path, mask]))
+@pytest.mark.parametrize(("path", "mask"), RESPONSES, ids=range(len(RESPONSES)))
+def test_every_endpoint_returns_the_fields_of_the_mask(loaded, path, mask):
+    response = masked(loaded, path, mask)
+    assert (response.status_code, response.text) == (200, text(RESPONSES[path, mask]))
 
 
 RECORDS = {
@@ -263,17 +263,17 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("path", RECORDS)
-def test_any_two_fields_of_a_record_come_in_the_order_asked(loaded, path):
+def test_any_two_fields_of_a_record_come_in_the_order_of_the_mask(loaded, path):
     # An index that holds all that is asked for hands it out in its own order.
     mask, schema = RECORDS[path]
     for first, second in itertools.permutations(schema().fields, 2):
         (records,) = masked(loaded, path, mask.format(f"{first},{second}")).json.values()
-        (record,) = (found.get("driving_summary", found) for found in records)
+        (record,) = (part.get("driving_summary", part) for part in records)
         assert list(record) == [first, second]
 
 
 @pytest.mark.parametrize("path", [TRIPS, "/trip/tracking_id/k1"])
-def test_trips_asked_for_by_what_their_index_holds_come_in_the_order_asked(loaded, path):
+def test_fields_that_an_index_covers_come_in_the_order_of_the_mask(loaded, path):
     for names in itertools.permutations(("trip_id", "driver_id", "trip_start_time", "trip_end_time")):
         record = {name: TRIP[name] for name in names}
         assert masked(loaded, path, f"trips{{{','.join(names)}}}").text == text({"trips": [record]})
@@ -285,18 +285,18 @@ def test_every_endpoint_is_pruned_to_nothing_by_empty_brackets(loaded, path):
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_a_cache_is_told_that_the_mask_matters(loaded, path):
+def test_vary_includes_the_mask_header(loaded, path):
     assert "X-Fields" in loaded.get(path).vary
     assert "X-Fields" in masked(loaded, path, "*").vary
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_every_endpoint_is_whole_under_a_star(loaded, path):
+def test_a_star_returns_every_field_at_every_endpoint(loaded, path):
     assert masked(loaded, path, "*").data == loaded.get(path).data
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_every_endpoint_refuses_a_mask_that_cannot_be_read_or_does_not_fit(loaded, path):
+def test_every_endpoint_refuses_an_invalid_mask(loaded, path):
     assert refusal(masked(loaded, path, CANNOT_BE_READ))[:2] == (400, "ParseError")
     assert refusal(masked(loaded, path, DOES_NOT_FIT)) == INCONSISTENT
 
@@ -314,20 +314,20 @@ EVENT_DATA = {
 
 @pytest.mark.parametrize("part", EVENT_DATA)
 def test_a_mask_picks_among_the_keys_of_event_data(loaded, part):
-    answer = masked(loaded, TRIP_IN_FULL, f"trips{{events{{{part}}}}}")
-    assert answer.text == text({"trips": [{"events": [{"event_data": {}}, {"event_data": EVENT_DATA[part]}]}]})
+    response = masked(loaded, TRIP_IN_FULL, f"trips{{events{{{part}}}}}")
+    assert response.text == text({"trips": [{"events": [{"event_data": {}}, {"event_data": EVENT_DATA[part]}]}]})
 
 
 @pytest.mark.parametrize("key", ["user_speed_mph", "nope", "*", "user_speed_mph,*"])
 @pytest.mark.parametrize("inner", ["{x}", "{}", "{*}"])
 def test_a_mask_goes_no_deeper_than_the_keys_of_event_data(loaded, key, inner):
-    answer = masked(loaded, TRIP_IN_FULL, f"trips{{events{{event_data{{{key}{inner}}}}}}}")
-    assert refusal(answer) == INCONSISTENT
+    response = masked(loaded, TRIP_IN_FULL, f"trips{{events{{event_data{{{key}{inner}}}}}}}")
+    assert refusal(response) == INCONSISTENT
 
 
-def test_a_mask_that_does_not_fit_is_refused_where_there_is_nothing_to_prune(loaded):
-    answer = masked(loaded, "/trip/trip_id/nothing", "trips{events{event_data{x{}}}}")
-    assert refusal(answer) == INCONSISTENT
+def test_an_inconsistent_mask_is_refused_for_an_empty_response(loaded):
+    response = masked(loaded, "/trip/trip_id/nothing", "trips{events{event_data{x{}}}}")
+    assert refusal(response) == INCONSISTENT
 
 
 def test_two_headers_are_one_joined_by_a_comma(loaded):
@@ -349,9 +349,9 @@ def test_a_head_request_is_masked_as_its_get(loaded):
 
 
 @pytest.mark.parametrize("mask", ["{}", "nope", CANNOT_BE_READ, "status{x}"])
-def test_the_health_check_knows_no_mask(service, mask):
-    answer = masked(service, "/healthz", mask, fleet=None)
-    assert (answer.status_code, answer.json) == (200, {"status": "ok"})
+def test_the_health_check_ignores_masks(service, mask):
+    response = masked(service, "/healthz", mask, fleet=None)
+    assert (response.status_code, response.json) == (200, {"status": "ok"})
 
 
 @pytest.mark.parametrize("mask", [CANNOT_BE_READ, DOES_NOT_FIT])
@@ -381,11 +381,11 @@ def test_the_mask_comes_before_the_record(service, path, mask, kind):
 
 @pytest.mark.parametrize("mask", ["{}", "nope", "data{}", "data{driving_summary}", "data{nope}", "count", "*"])
 @pytest.mark.parametrize("path", [TRIPS, DAILY, WEEKLY])
-def test_an_unknown_driver_is_not_found_whatever_is_asked_of_it(service, path, mask):
-    answer = masked(service, path, mask)
-    assert (answer.status_code, answer.json) == (
+def test_an_unknown_driver_is_not_found_with_any_mask(service, path, mask):
+    response = masked(service, path, mask)
+    assert (response.status_code, response.json) == (
         404,
-        {**service.get(path).json, "request_id": answer.json["request_id"]},
+        {**service.get(path).json, "request_id": response.json["request_id"]},
     )
 
 
@@ -406,9 +406,9 @@ def idle(loaded, load):
     ],
 )
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
-def test_who_did_not_drive_has_no_summary_under_any_mask(idle, path, mask, drove):
-    answer = masked(idle, f"{path}&driver_id=d2", mask)
-    assert answer.text == text({"data": [{"driving_summary": drove}, {}]})
+def test_a_driver_without_trips_has_no_summary_with_any_mask(idle, path, mask, drove):
+    response = masked(idle, f"{path}&driver_id=d2", mask)
+    assert response.text == text({"data": [{"driving_summary": drove}, {}]})
 
 
 @pytest.mark.parametrize(
@@ -424,25 +424,25 @@ def test_who_did_not_drive_has_no_summary_under_any_mask(idle, path, mask, drove
     ],
 )
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
-def test_a_mask_leaves_who_did_not_drive_no_more_than_the_driver(idle, path, mask, left):
-    _, found = masked(idle, f"{path}&driver_id=d2", mask).json["data"]
-    assert list(found) == left
+def test_a_masked_element_without_trips_has_only_the_driver(idle, path, mask, left):
+    _, part = masked(idle, f"{path}&driver_id=d2", mask).json["data"]
+    assert list(part) == left
 
 
 @pytest.mark.parametrize("path", [DAILY, WEEKLY])
 def test_a_masked_aggregate_keeps_the_order_of_its_drivers(idle, path):
-    answer = masked(idle, f"{path.replace('d1', 'd2')}&driver_id=d1", "data{driver_info{driver_id}}")
-    assert answer.text == text({"data": [{"driver_info": {"driver_id": name}} for name in ("d2", "d1")]})
+    response = masked(idle, f"{path.replace('d1', 'd2')}&driver_id=d1", "data{driver_info{driver_id}}")
+    assert response.text == text({"data": [{"driver_info": {"driver_id": name}} for name in ("d2", "d1")]})
 
 
 DEEP = 200_000
 
 
 @pytest.mark.parametrize("name", ["trips", "nope", "*", "data", "drivers"])
-def test_a_huge_mask_is_answered_as_a_small_one_is(loaded, patient, name):
+def test_a_huge_mask_gets_the_response_of_a_small_one(loaded, patient, name):
     assert masked(loaded, TRIPS, f"{name}{{" * DEEP).json["message"] == f"Mask parse error: {MISSING}"
-    answer, small = (masked(loaded, TRIPS, f"{name}{{" * depth + "}" * depth) for depth in (DEEP, 3))
-    assert (answer.status_code, answer.data) == (200, small.data)
+    response, small = (masked(loaded, TRIPS, f"{name}{{" * depth + "}" * depth) for depth in (DEEP, 3))
+    assert (response.status_code, response.data) == (200, small.data)
 
 
 UNDECLARED = ["tracking_id", "version", "fleet", "_id", "json", "totals", "summary", "canary", "nope", "trail_path"]
@@ -458,13 +458,13 @@ PARTS = st.recursive(
 MASKS = st.builds(str.format, st.sampled_from(PLACES), PARTS)
 
 
-def is_part_of(found, whole):
+def is_part_of(part, whole):
     """Return whether nothing is found that is not in its place in the whole."""
-    if isinstance(found, dict):
-        return all(name in whole and is_part_of(value, whole[name]) for name, value in found.items())
-    if isinstance(found, list):
-        return len(found) == len(whole) and all(map(is_part_of, found, whole))
-    return found == whole
+    if isinstance(part, dict):
+        return all(name in whole and is_part_of(value, whole[name]) for name, value in part.items())
+    if isinstance(part, list):
+        return len(part) == len(whole) and all(map(is_part_of, part, whole))
+    return part == whole
 
 
 @pytest.fixture
@@ -475,24 +475,24 @@ def canaries(db, loaded):
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
-def test_no_mask_reaches_what_is_not_declared(canaries, path):
+def test_no_mask_returns_undeclared_fields(canaries, path):
     whole = canaries.get(path).json
 
     @settings(derandomize=True, deadline=None, max_examples=100)
     @given(MASKS)
     def check(mask):
-        answer = masked(canaries, path, mask)
-        assert "canary" not in answer.text
-        assert answer.status_code == 400 or is_part_of(answer.json, whole)
+        response = masked(canaries, path, mask)
+        assert "canary" not in response.text
+        assert response.status_code == 400 or is_part_of(response.json, whole)
 
     check()
 
 
 @pytest.mark.parametrize("name", [*UNDECLARED, "canary{canary}", "fleet{x}"])
 @pytest.mark.parametrize("mask", ["{}", "drivers{{{}}}", "trips{{{}}}", "data{{driver_info{{{}}}}}", "data{{{}}}"])
-def test_an_undeclared_field_asked_for_by_name_is_left_out(canaries, mask, name):
+def test_an_undeclared_field_named_in_a_mask_is_left_out(canaries, mask, name):
     path = DAILY if "data" in mask else DRIVERS if "drivers" in mask else TRIPS
-    whole, answer = canaries.get(path).json, masked(canaries, path, mask.format(name))
-    assert answer.status_code == 200
-    assert is_part_of(answer.json, whole)
-    assert name.partition("{")[0] not in answer.text
+    whole, response = canaries.get(path).json, masked(canaries, path, mask.format(name))
+    assert response.status_code == 200
+    assert is_part_of(response.json, whole)
+    assert name.partition("{")[0] not in response.text

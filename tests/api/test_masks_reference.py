@@ -57,21 +57,21 @@ class Reference:
         api = Api(app)
 
         @api.route("/answer")
-        class Answer(Resource):
+        class Response(Resource):
             @api.marshal_with(self.model)
             def get(resource):
                 return self.whole
 
         self._client = app.test_client()
 
-    def ask(self, mask):
+    def get_response(self, mask):
         """Return what our service is to answer: the status, and the message or the JSON text."""
         # Where ours differs on purpose: nothing but spaces is an IndexError there, and is no mask here.
-        answer = self._client.get("/answer", headers={"X-Fields": mask if mask.strip() else ""})
+        response = self._client.get("/answer", headers={"X-Fields": mask if mask.strip() else ""})
         # A bracket below a key of a raw object is for the value of that key to understand there, and never fits here.
-        if answer.status_code != 400 and goes_below_raw_keys(self.model, as_nested(Mask(mask.strip()))):
+        if response.status_code != 400 and goes_below_raw_keys(self.model, as_nested(Mask(mask.strip()))):
             return MASK_ERROR
-        return outcome(answer, hook=without_null_summary)
+        return outcome(response, hook=without_null_summary)
 
 
 def as_nested(mask):
@@ -90,17 +90,17 @@ def goes_below_raw_keys(model, mask):
     )
 
 
-def without_null_summary(found):
+def without_null_summary(document):
     """Return an object of the reference as ours is: the reference makes an absent member null."""
-    return {name: value for name, value in found.items() if (name, value) != ("driving_summary", None)}
+    return {name: value for name, value in document.items() if (name, value) != ("driving_summary", None)}
 
 
-def outcome(answer, hook=None):
+def outcome(response, hook=None):
     """Return the status, and the JSON text, or the message and the kind, which the reference tells by its message."""
-    found = json.loads(answer.data, object_hook=hook)
-    if answer.status_code == 200:
-        return 200, json.dumps(found)
-    return answer.status_code, found["message"], found.get("error", KINDS.get(found["message"].partition(":")[0]))
+    body = json.loads(response.data, object_hook=hook)
+    if response.status_code == 200:
+        return 200, json.dumps(body)
+    return response.status_code, body["message"], body.get("error", KINDS.get(body["message"].partition(":")[0]))
 
 
 STRANGE = [
@@ -139,11 +139,11 @@ def contents(draw, shape):
     words = []
     for _ in range(draw(st.integers(0, 3)) + bool(shape)):
         name = draw(names if draw(st.integers(0, 5)) else st.sampled_from(STRANGE))
-        chance = draw(st.integers(0, 9))
+        rng = draw(st.integers(0, 9))
         if shape.get(name):
-            bracketed = "" if chance == 0 else "{}" if chance == 1 else f"{{{draw(contents(shape[name]))}}}"
+            bracketed = "" if rng == 0 else "{}" if rng == 1 else f"{{{draw(contents(shape[name]))}}}"
         else:
-            bracketed = f"{{{draw(contents({}))}}}" if chance == 9 and draw(st.booleans()) else ""
+            bracketed = f"{{{draw(contents({}))}}}" if rng == 9 and draw(st.booleans()) else ""
         words.append(name + bracketed)
     return draw(st.sampled_from(SEPARATORS)).join(words)
 
@@ -233,7 +233,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_masked_answer_is_that_of_the_reference(service, load, name):
+def test_a_masked_response_equals_that_of_flask_restx(service, load, name):
     load(*make_trips(), drivers=DRIVERS)
     schema, paths = CASES[name]
     reference = Reference(schema)
@@ -243,7 +243,7 @@ def test_a_masked_answer_is_that_of_the_reference(service, load, name):
     @given(st.sampled_from(paths), masks(shape_of(reference.model)))
     def check(path, mask):
         reference.whole = wholes[path]
-        assert outcome(service.get(path, headers={"X-Fields": mask})) == reference.ask(mask)
+        assert outcome(service.get(path, headers={"X-Fields": mask})) == reference.get_response(mask)
 
     check()
 
@@ -257,14 +257,17 @@ def read(parser, mask):
 
 @settings(max_examples=1000, derandomize=True, deadline=None)
 @given(masks({"a": {"b": {"c": None}, "d": None}, "e": None}))
-def test_a_mask_is_read_as_the_reference_reads_it(mask):
+def test_a_mask_is_parsed_like_in_flask_restx(mask):
     mask = mask.strip()
     theirs = read(lambda text: as_nested(Mask(text)), mask)
     assert repr(read(parse, mask)) == repr(theirs)
 
 
-def test_the_reference_refuses_a_mask_on_a_plain_value_but_not_on_a_raw_one():
+def test_flask_restx_refuses_a_mask_on_a_plain_value_but_not_on_a_raw_one():
     reference = Reference(TripDetailPage())
     reference.whole = {"count": 1, "trips": [{"events": [{"event_data": {"a": 1, "b": 2}}]}]}
-    assert reference.ask("count{x}") == MASK_ERROR
-    assert reference.ask("trips{events{event_data{b}}}") == (200, '{"trips": [{"events": [{"event_data": {"b": 2}}]}]}')
+    assert reference.get_response("count{x}") == MASK_ERROR
+    assert reference.get_response("trips{events{event_data{b}}}") == (
+        200,
+        '{"trips": [{"events": [{"event_data": {"b": 2}}]}]}',
+    )

@@ -66,7 +66,7 @@ def test_calls_without_a_valid_key_are_counted_and_so_is_what_the_limit_of_their
     assert value(measured, "rate_limit_refusals_total", limit="address") == 3
 
 
-def test_calls_served_uncounted_are_counted(make_service):
+def test_requests_that_pass_uncounted_are_counted_in_a_metric(make_service):
     service = make_service(metrics_bind=BIND, ratelimit_storage_uri="redis://127.0.0.1:1")
     for path in ("/drivers", "/drivers", "/healthz"):
         service.get(path)
@@ -83,8 +83,8 @@ def test_no_metric_names_a_fleet_a_key_or_what_a_client_sent(measured, load):
     load(drivers=[make_driver("canary-driver")], fleet="canary-fleet")
     measured.get("/driver/canary-driver/trips?start_date=2026-03-01", fleet="canary-fleet")
     measured.get("/canary-path", fleet="canary-fleet")
-    told = generate_latest(measured.app.extensions["metrics"].registry).decode()
-    assert not [word for word in ("canary", *measured.db["keys"].distinct("key_id")) if word in told]
+    metrics = generate_latest(measured.app.extensions["metrics"].registry).decode()
+    assert not [word for word in ("canary", *measured.db["keys"].distinct("key_id")) if word in metrics]
 
 
 def test_without_the_setting_nothing_is_measured(make_service):
@@ -122,18 +122,18 @@ def freshness(db):
 
 
 def test_an_empty_store_is_up(db):
-    told = freshness(db)
-    assert (told("store_up"), told("newest_trip_timestamp_seconds")) == (1, None)
+    metrics = freshness(db)
+    assert (metrics("store_up"), metrics("newest_trip_timestamp_seconds")) == (1, None)
 
 
-def test_the_newest_trip_tells_when_it_came(db, clock, load):
+def test_the_newest_trip_metric_is_its_end_time(db, clock, load):
     load(make_trip())
     clock.shift(3600)
     load(make_trip())
     assert freshness(db)("newest_trip_timestamp_seconds") == 1_773_835_200 + 3600
 
 
-def test_a_store_that_does_not_answer_is_down_and_nothing_else_is_told_of_it():
+def test_a_store_that_does_not_respond_is_down_and_has_no_other_metrics():
     with MongoClient("mongodb://127.0.0.1:1", timeoutMS=100) as client:
-        told = freshness(client["test"])
-        assert (told("store_up"), told("newest_trip_timestamp_seconds")) == (0, None)
+        metrics = freshness(client["test"])
+        assert (metrics("store_up"), metrics("newest_trip_timestamp_seconds")) == (0, None)

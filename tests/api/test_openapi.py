@@ -31,15 +31,15 @@ OF_RECORDS = [path for path in OPERATIONS if path not in (REPORT, REPORT_FILE)]
 NOT_MODIFIED = {"$ref": "#/components/responses/NotModified"}
 
 
-def resolved(found):
+def resolved(schema):
     """Return what a reference stands for."""
-    if "$ref" not in found:
-        return found
-    _, _, kind, name = found["$ref"].split("/")
+    if "$ref" not in schema:
+        return schema
+    _, _, kind, name = schema["$ref"].split("/")
     return DOCUMENT["components"][kind][name]
 
 
-def fits(schema, value):
+def assert_valid(schema, value):
     """Hold a value against a schema of the document."""
     root = {"$schema": "https://json-schema.org/draft/2020-12/schema", "components": DOCUMENT["components"], **schema}
     checker = jsonschema.Draft202012Validator(root, format_checker=jsonschema.FormatChecker())
@@ -61,7 +61,7 @@ def described():
     yield from DOCUMENT["components"]["headers"].values()
 
 
-def asked(path, operation):
+def example_request(path, operation):
     """Return a request path made of the parameters' own examples; the date is a Monday."""
     query = {}
     for parameter in map(resolved, operation["parameters"]):
@@ -88,9 +88,9 @@ def test_it_is_served_to_everyone_and_revalidated_by_its_etag(service):
 
 def test_the_command_prints_the_bytes_that_are_served(command, make_service, monkeypatch):
     monkeypatch.setenv("PUBLIC_BASE_URL", "https://api.example.com/driving")
-    served = make_service(public_base_url="https://api.example.com/driving").get("/openapi.json")
-    assert command("openapi").stdout_bytes == served.data
-    assert served.json["servers"][0]["url"] == "https://api.example.com/driving"
+    response = make_service(public_base_url="https://api.example.com/driving").get("/openapi.json")
+    assert command("openapi").stdout_bytes == response.data
+    assert response.json["servers"][0]["url"] == "https://api.example.com/driving"
 
 
 def test_every_endpoint_is_in_it_under_its_tag():
@@ -140,7 +140,9 @@ def kinds_below(kind):
 def test_every_kind_of_error_is_in_it_with_an_example():
     kinds = kinds_below(errors.BaseExtApiException)
     assert set(SCHEMAS["ErrorBody"]["properties"]["error"]["enum"]) == kinds
-    assert {name for _, _, found in responses() for name in found["content"].get(JSON, {}).get("examples", ())} == kinds
+    assert {
+        name for _, _, response in responses() for name in response["content"].get(JSON, {}).get("examples", ())
+    } == kinds
 
 
 def test_every_part_says_what_it_means():
@@ -148,7 +150,7 @@ def test_every_part_says_what_it_means():
     assert [name for name, schema in SCHEMAS.items() if not schema["description"]] == []
 
 
-def test_every_field_of_an_answer_is_always_there_but_for_speeds_reasons_and_summaries():
+def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
     missing = {
         name: sorted({*schema["properties"]} - {*schema.get("required", ())}) for name, schema in SCHEMAS.items()
     }
@@ -162,10 +164,10 @@ def test_every_field_of_an_answer_is_always_there_but_for_speeds_reasons_and_sum
     assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}
 
 
-def test_examples_fit_their_own_schemas():
+def test_examples_are_valid_against_their_schemas():
     for part in described():
         for value in part.get("examples", part.get("schema", {}).get("examples", ())):
-            fits(part.get("schema", part), value)
+            assert_valid(part.get("schema", part), value)
     for _, _, response in responses():
         for content in response["content"].values():
             values = (
@@ -174,7 +176,7 @@ def test_examples_fit_their_own_schemas():
                 else [e["value"] for e in content.get("examples", {}).values()]
             )
             for value in values:
-                fits(content["schema"], value)
+                assert_valid(content["schema"], value)
 
 
 @pytest.fixture
@@ -186,18 +188,18 @@ def example_fleet(service, load, store):
 
 
 @pytest.mark.parametrize("path", OF_RECORDS)
-def test_the_example_of_an_answer_is_what_the_service_answers(example_fleet, path):
-    path, query = asked(path, operation := OPERATIONS[path])
-    answer = example_fleet.get(path, **query)
+def test_the_example_of_a_response_is_the_response_of_the_service(example_fleet, path):
+    path, query = example_request(path, operation := OPERATIONS[path])
+    response = example_fleet.get(path, **query)
     shown = operation["responses"]["200"]["content"][JSON]["example"]
-    assert (answer.status_code, json.dumps(answer.json)) == (200, json.dumps(shown))
+    assert (response.status_code, json.dumps(response.json)) == (200, json.dumps(shown))
 
 
-def test_links_to_a_report_fit_their_schema(example_fleet):
-    path, query = asked(REPORT, OPERATIONS[REPORT])
-    answer = example_fleet.get(path, **query)
-    assert answer.status_code == 200
-    fits(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], answer.json)
+def test_links_to_a_report_are_valid_against_their_schema(example_fleet):
+    path, query = example_request(REPORT, OPERATIONS[REPORT])
+    response = example_fleet.get(path, **query)
+    assert response.status_code == 200
+    assert_valid(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], response.json)
 
 
 def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
@@ -207,21 +209,21 @@ def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
 
 
 @pytest.mark.parametrize("path", OF_RECORDS)
-def test_answers_fit_their_schemas_nulls_and_empty_lists_included(service, load, path):
+def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(service, load, path):
     load(
         make_trip(f"{MONDAY}T08:00", "demo-01", trip_id="demo-01-54-1", events=[make_event(1_773_100_000_000)]),
         make_trip(f"{MONDAY}T10:00", "demo-01", insurance_period=3),
         drivers=[make_driver("demo-01"), make_driver("demo-02")],
     )
-    path, query = asked(path, operation := OPERATIONS[path])
+    path, query = example_request(path, operation := OPERATIONS[path])
     if "driver_id" in query:
         query["driver_id"] = ["demo-01", "demo-02"]
-    answer = service.get(path, **query)
-    assert answer.status_code == 200
-    fits(operation["responses"]["200"]["content"][JSON]["schema"], answer.json)
+    response = service.get(path, **query)
+    assert response.status_code == 200
+    assert_valid(operation["responses"]["200"]["content"][JSON]["schema"], response.json)
 
 
-def test_an_operation_may_answer_with_files_alone():
+def test_an_operation_may_return_only_files():
     app = Flask("files")
 
     @app.get("/file")
@@ -246,7 +248,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("kind", WRONG)
-def test_the_example_of_an_error_is_what_the_service_answers(service, kind):
+def test_the_example_of_an_error_is_the_response_of_the_service(service, kind):
     path, headers = WRONG[kind]
     headers, method = {**headers, "X-Request-ID": EXAMPLE_REQUEST_ID}, "POST" if kind == "MethodNotAllowed" else "GET"
     plain = service.get(path, method=method, headers=headers)
@@ -258,33 +260,33 @@ def test_the_example_of_an_error_is_what_the_service_answers(service, kind):
 
 def links(fleet):
     """Return the links to the report of the fleet that the examples speak of, as paths."""
-    path, query = asked(REPORT, OPERATIONS[REPORT])
-    found = fleet.get(path, **query).json
-    return [found[name].partition("/api/v1")[2] for name in ("report_link", "report_page")]
+    path, query = example_request(REPORT, OPERATIONS[REPORT])
+    schema = fleet.get(path, **query).json
+    return [schema[name].partition("/api/v1")[2] for name in ("report_link", "report_page")]
 
 
-def test_every_header_of_an_answer_is_described(example_fleet):
+def test_every_response_header_is_described(example_fleet):
     common = {"Content-Type", "Content-Length", "X-Content-Type-Options", "Vary"}
     common |= {"Content-Security-Policy", "Referrer-Policy"}
     for path in OPERATIONS:
-        path, query = asked(path, operation := OPERATIONS[path])
-        if path == asked(REPORT_FILE, OPERATIONS[REPORT_FILE])[0]:
+        path, query = example_request(path, operation := OPERATIONS[path])
+        if path == example_request(REPORT_FILE, OPERATIONS[REPORT_FILE])[0]:
             path = links(example_fleet)[0]
-        answer = example_fleet.get(path, **query)
+        received = example_fleet.get(path, **query)
         response = resolved(operation["responses"]["200"])
-        assert {*answer.headers.keys()} - common <= {*response["headers"]}
+        assert {*received.headers.keys()} - common <= {*response["headers"]}
 
 
-def test_an_answer_that_the_client_holds_is_described(example_fleet):
+def test_the_304_response_is_described(example_fleet):
     for path, operation in OPERATIONS.items():
         if (described := operation["responses"].get("304")) is None:
             continue
-        path, query = asked(path, operation)
+        path, query = example_request(path, operation)
         if described != NOT_MODIFIED:
             path = links(example_fleet)[0]
-        answer = example_fleet.get(path, headers={"If-None-Match": "*"}, **query)
-        assert (answer.status_code, answer.data) == (304, b"")
-        assert {*answer.headers.keys()} - {"X-Content-Type-Options", "Vary"} <= {*resolved(described)["headers"]}
+        response = example_fleet.get(path, headers={"If-None-Match": "*"}, **query)
+        assert (response.status_code, response.data) == (304, b"")
+        assert {*response.headers.keys()} - {"X-Content-Type-Options", "Vary"} <= {*resolved(described)["headers"]}
         assert "content" not in resolved(described)
 
 
@@ -297,8 +299,8 @@ BOUNDS = [
 
 
 @pytest.mark.parametrize(("path", "name", "schema"), BOUNDS, ids=lambda value: value if isinstance(value, str) else "")
-def test_numbers_are_taken_within_their_bounds_alone(example_fleet, path, name, schema):
-    path, query = asked(path, OPERATIONS[path])
+def test_only_numbers_within_their_bounds_are_accepted(example_fleet, path, name, schema):
+    path, query = example_request(path, OPERATIONS[path])
     low, high = schema["minimum"], schema["maximum"]
     statuses = [
         example_fleet.get(path, **{**query, name: value}).status_code for value in (low - 1, low, high, high + 1)
@@ -306,9 +308,9 @@ def test_numbers_are_taken_within_their_bounds_alone(example_fleet, path, name, 
     assert statuses == [400, 200, 200, 400]
 
 
-def test_what_is_left_out_counts_as_its_default(example_fleet):
+def test_a_parameter_left_out_has_its_default(example_fleet):
     for path, name, schema in BOUNDS:
-        found, query = asked(path, OPERATIONS[path])
-        given = example_fleet.get(found, **{**query, name: schema["default"]})
+        path_of_example, query = example_request(path, OPERATIONS[path])
+        given = example_fleet.get(path_of_example, **{**query, name: schema["default"]})
         query.pop(name)
-        assert example_fleet.get(found, **query).data == given.data
+        assert example_fleet.get(path_of_example, **query).data == given.data

@@ -10,14 +10,14 @@ def limited(make_service):
 
 
 def test_calls_past_the_limit_are_refused_until_it_reopens(limited, clock):
-    answers = [limited.get("/drivers") for _ in range(4)]
-    assert [answer.status_code for answer in answers] == [200, 200, 200, 429]
-    assert answers[-1].json["error"] == "RateLimitExceeded"
-    clock.shift(int(answers[-1].headers["Retry-After"]))
+    responses = [limited.get("/drivers") for _ in range(4)]
+    assert [response.status_code for response in responses] == [200, 200, 200, 429]
+    assert responses[-1].json["error"] == "RateLimitExceeded"
+    clock.shift(int(responses[-1].headers["Retry-After"]))
     assert limited.get("/drivers").status_code == 200
 
 
-def test_another_fleet_is_not_touched(limited):
+def test_the_limit_of_one_fleet_does_not_affect_another(limited):
     for _ in range(4):
         limited.get("/drivers")
     assert limited.get("/drivers", fleet="f2").status_code == 200
@@ -52,7 +52,7 @@ def test_health_checks_and_failed_authentication_do_not_count(limited):
     assert limited.get("/drivers").headers["X-RateLimit-Remaining"] == "2"
 
 
-def test_every_authenticated_answer_says_where_the_fleet_stands(limited, clock):
+def test_every_authenticated_response_has_the_rate_limit_status(limited, clock):
     limited.get("/drivers")
     clock.shift(10.5)
     headers = limited.get("/nothing").headers
@@ -64,11 +64,11 @@ def test_every_authenticated_answer_says_where_the_fleet_stands(limited, clock):
     assert "Retry-After" not in headers
 
 
-def test_an_answer_without_a_valid_key_says_nothing_of_limits(limited):
+def test_a_response_without_a_valid_key_has_no_rate_limit_status(limited):
     assert not [name for name in limited.get("/drivers", fleet=None).headers.keys() if "ratelimit" in name.lower()]
 
 
-def test_refusals_carry_the_headers_too(limited):
+def test_a_429_has_the_rate_limit_headers(limited):
     for _ in range(3):
         limited.get("/drivers")
     headers = limited.get("/drivers").headers
@@ -76,18 +76,18 @@ def test_refusals_carry_the_headers_too(limited):
     assert int(headers["Retry-After"]) >= 60
 
 
-def test_a_call_over_the_limit_is_refused_before_its_path_or_parameters_are_looked_at(limited):
+def test_the_rate_limit_is_checked_before_path_and_parameters(limited):
     for _ in range(3):
         limited.get("/drivers")
     assert [limited.get(path).status_code for path in ("/nothing", "/drivers?limit=0")] == [429, 429]
 
 
-def test_while_the_storage_is_down_the_service_goes_on(make_service):
+def test_requests_succeed_while_the_storage_is_down(make_service):
     service = make_service(ratelimit_storage_uri="redis://127.0.0.1:1")
     assert [service.get("/drivers", fleet=fleet).status_code for fleet in ("f1", None)] == [200, 401]
 
 
-def test_a_storage_that_fails_is_told_of_once_a_minute(make_service, log):
+def test_a_failing_storage_is_logged_once_a_minute(make_service, log):
     service = make_service(ratelimit_storage_uri="redis://127.0.0.1:1")
     for fleet in ("f1", None, "f1", "f1"):
         service.get("/drivers", fleet=fleet)
@@ -95,7 +95,7 @@ def test_a_storage_that_fails_is_told_of_once_a_minute(make_service, log):
     assert (line["level"], "Connection refused" in line["exception"]) == ("error", True)
 
 
-def test_a_client_that_no_proxy_names_is_limited_too(make_service):
+def test_a_client_without_a_forwarded_address_is_limited(make_service):
     service = make_service(auth_failure_limit=parse("1 per minute"))
     client = service.app.test_client()
     statuses = [client.get("/api/v1/drivers", environ_base={"REMOTE_ADDR": ""}).status_code for _ in range(2)]

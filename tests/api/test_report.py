@@ -40,26 +40,26 @@ def ready(load, build):
 
 def link_of(service, name="report_link", **options):
     """Return what a link is, as a path below the API."""
-    answer = service.get(PATH, **options)
-    assert answer.status_code == 200, answer.text
-    return answer.json[name].partition(API)[2]
+    response = service.get(PATH, **options)
+    assert response.status_code == 200, response.text
+    return response.json[name].partition(API)[2]
 
 
-def rows(answer):
-    return list(csv.DictReader(io.StringIO(answer.get_data(as_text=True), newline="")))
+def rows(response):
+    return list(csv.DictReader(io.StringIO(response.get_data(as_text=True), newline="")))
 
 
 def test_a_report_that_is_not_built_is_not_ready(service):
-    answer = service.get(PATH)
-    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
-    assert answer.json["message"] == "Report not ready yet"
+    response = service.get(PATH)
+    assert (response.status_code, response.json["error"]) == (404, "NotFound")
+    assert response.json["message"] == "Report not ready yet"
 
 
 def test_a_report_that_is_built_has_two_links_and_their_end(service, ready):
-    answer = service.get(PATH).json
-    assert list(answer) == ["report_link", "report_page", "expires_at"]
-    assert answer["expires_at"] == epoch_ms("2026-03-18T12:15")
-    assert {answer[name].partition("/api/v1/report/")[0] for name in ("report_link", "report_page")} == {
+    response = service.get(PATH).json
+    assert list(response) == ["report_link", "report_page", "expires_at"]
+    assert response["expires_at"] == epoch_ms("2026-03-18T12:15")
+    assert {response[name].partition("/api/v1/report/")[0] for name in ("report_link", "report_page")} == {
         "http://localhost"
     }
 
@@ -82,7 +82,7 @@ def test_the_public_address_decides_the_host(make_service, ready):
 
 
 @pytest.mark.parametrize("host", ['ev"il<>.example', "a b", "x/y"])
-def test_an_address_that_is_none_is_in_no_link(service, ready, host):
+def test_an_invalid_host_is_not_used_in_links(service, ready, host):
     assert service.errors(PATH, headers={"Host": host}) == {}
 
 
@@ -112,7 +112,7 @@ def test_a_time_in_another_spelling_is_refused(service, time):
     assert list(service.errors(f"/report?report_time={time}")) == ["report_time"]
 
 
-def test_a_time_is_asked_for_once(service):
+def test_report_time_may_be_given_only_once(service):
     assert service.errors("/report") == {"report_time": ["Must be given."]}
     assert service.errors(f"{PATH}&report_time={DATE}T00:00:00") == {
         "report_time": ["Must be given once; it is given 2 times."]
@@ -125,15 +125,15 @@ def test_a_mask_prunes_the_links(service, ready):
     assert service.get(PATH, headers={"X-Fields": "{expires_at"}).json["error"] == "ParseError"
 
 
-def test_nobody_keeps_what_the_links_are_told_in(service, ready):
-    for answer in (
+def test_responses_with_links_may_not_be_stored(service, ready):
+    for response in (
         service.get(PATH),
         service.get("/report"),
         service.get(PATH, fleet=None),
         service.get(PATH, fleet="f2"),
     ):
-        assert answer.headers["Cache-Control"] == "no-store"
-        assert "ETag" not in answer.headers
+        assert response.headers["Cache-Control"] == "no-store"
+        assert "ETag" not in response.headers
 
 
 def test_another_fleet_has_its_own_reports(service, ready, load, build):
@@ -143,21 +143,21 @@ def test_another_fleet_has_its_own_reports(service, ready, load, build):
     assert [row["driver_id"] for row in rows(service.get(link_of(service, fleet="f2"), fleet=None))] == ["other"]
 
 
-def test_a_link_needs_no_key_and_gives_the_file(service, ready):
-    answer = service.get(link_of(service), fleet=None)
-    assert (answer.status_code, answer.content_type) == (200, "text/csv; charset=utf-8")
-    assert answer.headers["Content-Disposition"] == "attachment; filename=f1-report-2026-03-16.csv"
-    assert tuple(rows(answer)[0]) == HEADER
-    assert len(rows(answer)) == 40
-    assert int(answer.headers["Content-Length"]) == len(answer.data)
+def test_a_link_needs_no_key_and_returns_the_file(service, ready):
+    response = service.get(link_of(service), fleet=None)
+    assert (response.status_code, response.content_type) == (200, "text/csv; charset=utf-8")
+    assert response.headers["Content-Disposition"] == "attachment; filename=f1-report-2026-03-16.csv"
+    assert tuple(rows(response)[0]) == HEADER
+    assert len(rows(response)) == 40
+    assert int(response.headers["Content-Length"]) == len(response.data)
 
 
-def test_the_other_link_gives_a_page_that_may_run_nothing(service, ready):
-    answer = service.get(link_of(service, "report_page"), fleet=None)
-    assert (answer.status_code, answer.content_type) == (200, "text/html; charset=utf-8")
-    assert answer.headers["Content-Disposition"] == "inline; filename=f1-report-2026-03-16.html"
-    assert answer.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
-    assert answer.data.startswith(b"<!doctype html>")
+def test_the_page_link_returns_a_page_that_may_not_run_scripts(service, ready):
+    response = service.get(link_of(service, "report_page"), fleet=None)
+    assert (response.status_code, response.content_type) == (200, "text/html; charset=utf-8")
+    assert response.headers["Content-Disposition"] == "inline; filename=f1-report-2026-03-16.html"
+    assert response.headers["Content-Security-Policy"].startswith("default-src 'none'; style-src 'unsafe-inline'")
+    assert response.data.startswith(b"<!doctype html>")
 
 
 @pytest.mark.parametrize("fleet", ["a/../b\\c", 'x"; filename=evil', "Flotte Ünï", "=1+1", "ü"])
@@ -171,7 +171,7 @@ def test_a_file_has_a_sensible_name_whatever_the_fleet_is_called(service, load, 
     assert name.replace("-", "").replace(".", "").isalnum()
 
 
-def test_a_link_holds_until_it_expires(service, ready, clock):
+def test_a_link_is_valid_until_it_expires(service, ready, clock):
     link = link_of(service)
     clock.shift(15 * 60 - 1)
     assert service.get(link, fleet=None).status_code == 200
@@ -179,7 +179,7 @@ def test_a_link_holds_until_it_expires(service, ready, clock):
     refused(service, link)
 
 
-def test_operators_set_for_how_long_a_link_holds(make_service, ready, clock):
+def test_the_lifetime_of_a_link_is_a_setting(make_service, ready, clock):
     service = make_service(report_link_minutes=1)
     link = link_of(service)
     clock.shift(61)
@@ -188,13 +188,13 @@ def test_operators_set_for_how_long_a_link_holds(make_service, ready, clock):
 
 def refused(service, link):
     """Assert that a link is refused, in the one way."""
-    answer = service.get(link, fleet=None)
-    assert (answer.status_code, list(answer.json)) == (403, ["message", "error", "request_id"]), link
-    assert answer.json["error"] == "Forbidden"
-    assert "WWW-Authenticate" not in answer.headers
+    response = service.get(link, fleet=None)
+    assert (response.status_code, list(response.json)) == (403, ["message", "error", "request_id"]), link
+    assert response.json["error"] == "Forbidden"
+    assert "WWW-Authenticate" not in response.headers
 
 
-def test_a_link_bent_anywhere_is_refused(service, ready):
+def test_a_link_altered_anywhere_is_refused(service, ready):
     prefix, link = "/report/", link_of(service).removeprefix("/report/")
     for place, letter in enumerate(link):
         for other in {*"aA0-_.~/", chr(ord(letter) ^ 1), chr(ord(letter) + 1)} - {letter, "?", "#", "%"}:
@@ -204,11 +204,11 @@ def test_a_link_bent_anywhere_is_refused(service, ready):
 
 
 @pytest.mark.parametrize("junk", ["x", ".", "..", "a.b", ".e30.x", "W10.x", "%F0", "%2F", "." * 5000])
-def test_what_is_no_link_is_refused(service, junk):
+def test_a_malformed_link_is_refused(service, junk):
     refused(service, f"/report/{junk}")
 
 
-def test_a_bent_link_is_refused_whatever_else_is_asked(service, ready):
+def test_an_altered_link_is_refused_with_any_parameters_and_headers(service, ready):
     refused(service, f"{link_of(service)[:-9]}?{'x' * 8}")
 
 
@@ -216,7 +216,7 @@ def test_a_link_takes_no_parameters(service, ready):
     assert service.errors(f"{link_of(service)}?x=1", fleet=None) == {"x": ["Unknown parameter."]}
 
 
-def test_a_parameter_of_a_link_is_ignored_where_the_operator_says_so(make_service, ready):
+def test_a_parameter_of_a_link_is_ignored_if_the_setting_says_so(make_service, ready):
     service = make_service(secret_key=SECRET, unknown_parameters="ignore")
     assert service.get(f"{link_of(service)}?x=1&link=y", fleet=None, buffered=True).status_code == 200
 
@@ -238,13 +238,13 @@ def test_a_link_of_a_key_that_expired_is_refused(service, ready, db, clock):
 
 def test_a_key_of_one_fleet_gives_no_link_to_another(service, ready, db):
     links, end = ReportLinkSigner(service.app.extensions["config"]), epoch_ms("2026-03-18T13:00")
-    found = {}
+    paths = {}
     for fleet in ("f1", "f2"):
         service.key(fleet)
         key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
-        found[fleet] = links.build_url("", "f1", DATE, "csv", key_id, end).removeprefix(API)
-    assert service.get(found["f1"], fleet=None).status_code == 200
-    refused(service, found["f2"])
+        paths[fleet] = links.build_url("", "f1", DATE, "csv", key_id, end).removeprefix(API)
+    assert service.get(paths["f1"], fleet=None).status_code == 200
+    refused(service, paths["f2"])
 
 
 def test_a_link_signed_with_another_secret_is_refused(make_service, ready):
@@ -253,41 +253,41 @@ def test_a_link_signed_with_another_secret_is_refused(make_service, ready):
     refused(make_service(), link)
 
 
-def test_a_link_signed_with_an_older_secret_holds_while_that_is_taken(make_service, ready):
+def test_a_link_signed_with_a_fallback_secret_is_valid(make_service, ready):
     link = link_of(make_service(secret_key="older"))
     service = make_service(secret_key="newer", secret_key_fallbacks=("oldest", "older"))
     assert service.get(link, fleet=None).status_code == 200
     refused(make_service(secret_key="older"), link_of(service))
 
 
-def test_a_link_to_a_report_that_was_deleted_finds_nothing(service, ready, db):
+def test_a_link_to_a_deleted_report_is_not_found(service, ready, db):
     link = link_of(service)
     db.reports.delete_many({})
     assert service.get(link, fleet=None).status_code == 404
 
 
-def test_a_link_is_not_counted_and_tells_of_no_limit(make_service, ready):
+def test_a_link_request_is_not_counted_and_has_no_rate_limit_headers(make_service, ready):
     from limits import parse
 
     service = make_service(secret_key=SECRET, rate_limit=parse("2 per minute"))
     link = link_of(service)
-    answers = [service.get(link, fleet=None) for _ in range(5)]
-    assert {answer.status_code for answer in answers} == {200}
-    assert "X-RateLimit-Limit" not in answers[0].headers
+    responses = [service.get(link, fleet=None) for _ in range(5)]
+    assert {response.status_code for response in responses} == {200}
+    assert "X-RateLimit-Limit" not in responses[0].headers
     assert service.get("/drivers").status_code == 200
 
 
 @pytest.mark.parametrize("name", ["report_link", "report_page"])
-def test_a_file_that_the_client_holds_is_not_sent_again(service, ready, build, clock, name):
+def test_a_file_with_a_matching_etag_is_not_sent_again(service, ready, build, clock, name):
     link = link_of(service, name)
     first = service.get(link, fleet=None)
-    held = {"If-None-Match": first.headers["ETag"]}
-    again = service.get(link, fleet=None, headers=held)
+    headers = {"If-None-Match": first.headers["ETag"]}
+    again = service.get(link, fleet=None, headers=headers)
     assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
     assert again.headers["Cache-Control"] == "private, no-cache"
 
 
-def test_a_report_that_is_built_anew_is_sent_again(service, ready, load, build):
+def test_a_rebuilt_report_is_sent_again(service, ready, load, build):
     link = link_of(service)
     first = service.get(link, fleet=None)
     load(make_trip("2026-03-11T08:00", "d2"))
@@ -298,7 +298,7 @@ def test_a_report_that_is_built_anew_is_sent_again(service, ready, load, build):
     assert changed == {"d2"}
 
 
-def test_a_file_comes_compressed_to_those_who_take_that(service, ready):
+def test_a_file_is_compressed_for_clients_that_accept_it(service, ready):
     link = link_of(service)
     plain = service.get(link, fleet=None)
     packed = service.get(link, fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
@@ -306,24 +306,24 @@ def test_a_file_comes_compressed_to_those_who_take_that(service, ready):
     assert packed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
     assert "Accept-Encoding" in packed.headers["Vary"]
     assert gzip.decompress(packed.data) == plain.data
-    held = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]}
-    assert service.get(link, fleet=None, headers=held).status_code == 304
+    headers = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["ETag"]}
+    assert service.get(link, fleet=None, headers=headers).status_code == 304
 
 
-def test_head_tells_of_a_file_without_sending_it(service, ready):
+def test_head_has_the_headers_of_a_file_without_its_body(service, ready):
     link = link_of(service)
-    answer = service.get(link, fleet=None, method="HEAD")
-    assert (answer.status_code, answer.data) == (200, b"")
-    assert answer.headers["Content-Length"] == service.get(link, fleet=None).headers["Content-Length"]
+    response = service.get(link, fleet=None, method="HEAD")
+    assert (response.status_code, response.data) == (200, b"")
+    assert response.headers["Content-Length"] == service.get(link, fleet=None).headers["Content-Length"]
 
 
-def test_a_file_with_a_part_missing_breaks_off(service, ready, db):
+def test_a_file_with_a_missing_part_ends_early(service, ready, db):
     link = link_of(service)
     db["report_files.chunks"].delete_many({"n": 0})
     assert service.get(link, fleet=None).status_code == 500
 
 
-def test_what_a_link_stands_for_is_what_it_was_made_of(service):
+def test_a_parsed_link_has_the_values_that_it_was_built_from(service):
     links = ReportLinkSigner(service.app.extensions["config"])
     link = ReportLink("fleet ü\u2028", DATE, "csv", "key", epoch_ms("2026-03-18T12:01"))
     assert links.verify(links.build_url("", *link).removeprefix(f"{API}/report/")) == link

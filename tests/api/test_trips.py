@@ -9,8 +9,8 @@ from tests.factories import make_event, make_event_summary, make_point, make_tri
 START = 1_773_129_600_000  # 2026-03-10T08:00
 
 
-def ids(answer):
-    return [trip["trip_id"] for trip in answer.json["trips"]]
+def ids(response):
+    return [trip["trip_id"] for trip in response.json["trips"]]
 
 
 def overspeeding(**data):
@@ -22,15 +22,15 @@ def test_a_trip_is_served_in_detail_form_with_exactly_the_fields_of_the_contract
     focus_area = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), False)
     trip = make_trip(trip_id="t1", events=[overspeeding(), make_event(START)])
     load({**trip, "focus_area": focus_area})
-    answer = service.get("/trip/trip_id/t1").json
-    served = answer["trips"][0]
+    response = service.get("/trip/trip_id/t1").json
+    returned = response["trips"][0]
     trail_path, events = trip.pop("trail_path"), trip.pop("events")
     del trip["tracking_id"]
     expected = {**trip, "focus_area": focus_area, "trail_path": trail_path, "events": events}
-    assert list(served.items()) == list(expected.items())
-    assert [list(point) for point in served["trail_path"]] == [list(point) for point in trail_path]
-    assert [list(event) for event in served["events"]] == [list(event) for event in events]
-    assert {**answer, "trips": []} == {"count": 1, "current_page": 1, "next_page": None, "limit": 5, "trips": []}
+    assert list(returned.items()) == list(expected.items())
+    assert [list(point) for point in returned["trail_path"]] == [list(point) for point in trail_path]
+    assert [list(event) for event in returned["events"]] == [list(event) for event in events]
+    assert {**response, "trips": []} == {"count": 1, "current_page": 1, "next_page": None, "limit": 5, "trips": []}
 
 
 def test_numbers_come_back_as_they_were(service, load):
@@ -46,7 +46,7 @@ def test_several_trips_share_a_tracking_id_five_a_page_oldest_first(service, loa
     load(*(make_trip(f"2026-03-{10 - number:02}T08:00", trip_id=f"t{number}", tracking_id="k") for number in range(7)))
     first, second = (service.get("/trip/tracking_id/k", page=page) for page in (1, 2))
     assert (ids(first), ids(second)) == (["t6", "t5", "t4", "t3", "t2"], ["t1", "t0"])
-    assert [(answer.json["count"], answer.json["next_page"]) for answer in (first, second)] == [(7, 2), (7, None)]
+    assert [(response.json["count"], response.json["next_page"]) for response in (first, second)] == [(7, 2), (7, None)]
 
 
 def test_a_trip_that_ended_less_than_four_hours_ago_is_not_there_yet(service, load, clock):
@@ -58,12 +58,12 @@ def test_a_trip_that_ended_less_than_four_hours_ago_is_not_there_yet(service, lo
 
 
 @pytest.mark.parametrize("path", ["/trip/trip_id/nothing", "/trip/tracking_id/nothing"])
-def test_nothing_found_is_an_empty_page(service, path):
-    answer = service.get(path)
-    assert (answer.status_code, answer.json["count"], answer.json["trips"]) == (200, 0, [])
+def test_a_search_without_results_returns_an_empty_page(service, path):
+    response = service.get(path)
+    assert (response.status_code, response.json["count"], response.json["trips"]) == (200, 0, [])
 
 
-def test_another_fleets_trip_answers_as_one_that_does_not_exist(service, load):
+def test_another_fleets_trip_gets_the_response_of_an_unknown_trip(service, load):
     load(make_trip(trip_id="t1", tracking_id="k"), fleet="f2")
     for param, value in (("trip_id", "t1"), ("tracking_id", "k")):
         assert service.get(f"/trip/{param}/{value}").data == service.get(f"/trip/{param}/nothing").data
@@ -76,9 +76,9 @@ def test_trips_without_a_tracking_id_are_not_found_by_its_name(service, load):
 
 @pytest.mark.parametrize("param", ["driver_id", "fleet", "_id", "Trip_id", "trip_id,", "$where"])
 def test_another_filter_param_is_no_path(service, param):
-    answer = service.get(f"/trip/{param}/x")
-    assert (answer.status_code, answer.json["error"]) == (404, "NotFound")
-    assert "/trip/trip_id/{trip_id} and /api/v1/trip/tracking_id/{tracking_id}." in answer.json["message"]
+    response = service.get(f"/trip/{param}/x")
+    assert (response.status_code, response.json["error"]) == (404, "NotFound")
+    assert "/trip/trip_id/{trip_id} and /api/v1/trip/tracking_id/{tracking_id}." in response.json["message"]
 
 
 @pytest.mark.parametrize("value", ["a/b/c", "a%2Fb", "{'$gt': ''}", " ", "ü"])

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.factories import days_ago, make_driver, make_trip
-from tests.served import serving
+from tests.served import run_service
 from tests.stores import issue_key, load
 
 pytestmark = pytest.mark.clients
@@ -16,10 +16,10 @@ pytestmark = pytest.mark.clients
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri):
     """The address of a running service, and a key of a fleet with two drivers and a trip."""
-    with serving(mongod_uri, tmp_path_factory.mktemp("browser"), "browser") as (served, db):
+    with run_service(mongod_uri, tmp_path_factory.mktemp("browser"), "browser") as (process, db):
         drivers = [make_driver(f"d{number}", first_name="Ada") for number in (1, 2)]
         load(db, make_trip(days_ago(8), trip_id="t1"), drivers=drivers)
-        yield f"http://{served.bind}/api/v1", issue_key(db, "f1")
+        yield f"http://{process.bind}/api/v1", issue_key(db, "f1")
 
 
 class Visit:
@@ -27,10 +27,10 @@ class Visit:
 
     def __init__(self, page: Page, address: str, key: str) -> None:
         self.page, self.key = page, key
-        self.said, self.asked, self.failed = [], [], []
-        page.on("console", lambda message: self.said.append(message.text))
-        page.on("pageerror", lambda error: self.said.append(str(error)))
-        page.on("request", lambda request: self.asked.append(request.url))
+        self.messages, self.requested_urls, self.failed = [], [], []
+        page.on("console", lambda message: self.messages.append(message.text))
+        page.on("pageerror", lambda error: self.messages.append(str(error)))
+        page.on("request", lambda request: self.requested_urls.append(request.url))
         page.on("requestfailed", lambda request: self.failed.append(request.url))
         page.goto(f"{address}/docs")
         page.locator(".opblock").first.wait_for()
@@ -86,7 +86,7 @@ def test_a_pasted_key_shows_the_drivers(visit):
     assert [driver["driver_id"] for driver in json.loads(body)["drivers"]] == ["d1", "d2"]
 
 
-def test_without_a_key_the_answer_says_how_to_send_one(visit):
+def test_a_response_without_a_key_says_how_to_send_one(visit):
     status, body = visit.execute("listDrivers")
     assert (status, json.loads(body)["error"]) == ("401", "Unauthorized")
 
@@ -103,18 +103,18 @@ def test_every_endpoint_can_be_tried_with_an_identifier_alone(visit):
     assert [visit.execute(operation, **values)[0] for operation, values in tried.items()] == ["200"] * 5
 
 
-def test_the_page_asks_its_own_service_alone_and_has_nothing_to_complain_of(visit, live):
+def test_the_page_requests_only_its_own_service_and_logs_no_error(visit, live):
     visit.authorize()
     visit.execute("listDrivers")
-    assert visit.said == []
+    assert visit.messages == []
     assert visit.failed == []
-    assert [url for url in visit.asked if not url.startswith((live[0], "data:"))] == []
+    assert [url for url in visit.requested_urls if not url.startswith((live[0], "data:"))] == []
 
 
 def test_a_script_written_into_the_page_does_not_run(visit):
-    with visit.page.expect_console_message() as said:
+    with visit.page.expect_console_message() as message:
         visit.page.evaluate(
             "document.body.append(Object.assign(document.createElement('script'), {text: 'window.ran = 1'}))"
         )
-    assert "script-src 'self'" in said.value.text
+    assert "script-src 'self'" in message.value.text
     assert visit.page.evaluate("window.ran") is None

@@ -61,14 +61,14 @@ def visit(chromium, tmp_path, messages, requests):
 
 
 @pytest.mark.parametrize("fleet", FLEETS)
-def test_the_page_asks_for_nothing_and_has_nothing_to_complain_of(visit, messages, requests, fleet):
+def test_the_page_requests_nothing_and_logs_no_error(visit, messages, requests, fleet):
     page = visit(fleet)
     assert (messages, requests) == ([], [page.url])
 
 
 @pytest.mark.parametrize("fleet", FLEETS)
 @pytest.mark.parametrize(("width", "media"), [(PHONE, "screen"), (SCREEN, "screen"), (PAPER, "print")])
-def test_nothing_reaches_beyond_the_page(visit, fleet, width, media):
+def test_no_element_overflows_the_page(visit, fleet, width, media):
     page = visit(fleet, width, media=media)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -90,7 +90,7 @@ def test_the_text_of_charts_is_legible_on_a_phone(visit):
     assert min(widths) / WIDTH * TEXT_SIZE > 10
 
 
-def test_names_keep_to_their_cells(visit):
+def test_names_stay_inside_their_cells(visit):
     beyond = """cells => cells.filter(cell => cell.querySelector("bdi").getBoundingClientRect().right
                                           > cell.getBoundingClientRect().right).length"""
     assert visit(width=PHONE).locator("th:has(bdi)").evaluate_all(beyond) == 0

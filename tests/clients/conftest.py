@@ -21,7 +21,7 @@ from scripts.demo.fleet import make_drivers
 from scripts.mongodb.connection import prepare
 from scripts.reports.build import build_report, current_report_date
 from tests.factories import make_event, make_event_summary, make_trip
-from tests.served import Served
+from tests.served import ServiceProcess
 from tests.stores import issue_key, load
 
 HERE = Path(__file__).parent
@@ -77,7 +77,7 @@ def _round_trip(number: int, today: datetime.date) -> dict[str, Any]:
 @contextlib.contextmanager
 def _serve(fleet: Database, uri: str, folder: Path, **settings: str) -> Iterator[SimpleNamespace]:
     settings |= {"MONGODB_URI": uri, "MONGODB_DATABASE": fleet.name}
-    with Served(folder, **settings) as process:
+    with ServiceProcess(folder, **settings) as process:
         process.read(1)
         yield SimpleNamespace(url=f"http://{process.bind}", key=issue_key(fleet, "demo"), stop=process.stop)
 
@@ -133,10 +133,10 @@ def make_client(run) -> Callable[..., None]:
     """Run a generator of clients, which has to end well and without a warning."""
 
     def make_client(*command: str | Path, **options: Any) -> None:
-        made = run(*command, **options)
-        said = made.stdout + made.stderr
-        assert made.returncode == 0, said
-        assert "warn" not in said.lower(), said
+        completed = run(*command, **options)
+        output = completed.stdout + completed.stderr
+        assert completed.returncode == 0, output
+        assert "warn" not in output.lower(), output
 
     return make_client
 

@@ -46,9 +46,7 @@ def bare(text):
     ],
     ids=["curl", "python", "typescript"],
 )
-def test_the_examples_print_what_the_page_shows_though_they_are_told_to_wait(
-    folder, busy, run, language, name, command
-):
+def test_the_examples_print_what_the_page_shows_after_a_429(folder, busy, run, language, name, command):
     sections = [section for section in SECTIONS if language in section]
     (folder / name).write_text("\n".join(section[language] for section in sections))
     ran = run("sh", "-c", command, cwd=folder, SERVICE=busy.url, KEY=busy.key)
@@ -68,17 +66,17 @@ def test_a_mask_gives_what_the_page_shows(live, path, mask, shown):
     today = datetime.datetime.now(datetime.UTC).date()
     path = path.replace("$since", str(today - datetime.timedelta(days=30)))
     path = path.replace("$monday", str(today - datetime.timedelta(days=today.weekday() + 7)))
-    answer = httpx.get(f"{live.url}{API}{path}", headers={"Authorization": f"APIKEY {live.key}", "X-Fields": mask})
-    if answer.status_code == 200:
-        assert f"`{answer.text}`" == shown
+    response = httpx.get(f"{live.url}{API}{path}", headers={"Authorization": f"APIKEY {live.key}", "X-Fields": mask})
+    if response.status_code == 200:
+        assert f"`{response.text}`" == shown
     else:
-        assert f"{answer.status_code} {answer.json()['error']}, `{answer.json()['message']}`" == shown
+        assert f"{response.status_code} {response.json()['error']}, `{response.json()['message']}`" == shown
 
 
 def test_the_page_names_every_kind_of_error_with_its_status(document):
     described = json.loads(document.read_text())
-    told = {kind for _, kinds in KINDS for kind in re.findall(r"`(\w+)`", kinds)}
-    assert told == set(described["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"])
+    kinds_on_page = {kind for _, kinds in KINDS for kind in re.findall(r"`(\w+)`", kinds)}
+    assert kinds_on_page == set(described["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"])
     statuses = {status for path in described["paths"].values() for status in path["get"]["responses"]}
     assert {status for status, _ in KINDS} == {status for status in statuses if status >= "400"}
 

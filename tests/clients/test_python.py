@@ -8,20 +8,20 @@ pytestmark = pytest.mark.clients
 
 
 @pytest.fixture(scope="module")
-def made(document, python_client):
+def import_module_of_client(document, python_client):
     """Import a module of the client by name."""
     return python_client(document, "client_made_from_the_document")
 
 
 @pytest.fixture
-def operation(made):
+def operation(import_module_of_client):
     """Find an operation of the client by name."""
-    return lambda name: made(f"api.external.{name}")
+    return lambda name: import_module_of_client(f"api.external.{name}")
 
 
 @pytest.fixture
-def client(made, live):
-    with made("client").AuthenticatedClient(live.url, token=live.key, prefix="APIKEY") as client:
+def client(import_module_of_client, live):
+    with import_module_of_client("client").AuthenticatedClient(live.url, token=live.key, prefix="APIKEY") as client:
         yield client
 
 
@@ -47,16 +47,16 @@ def test_it_lists_drivers(operation, client):
 def test_it_pages_through_all_trips(operation, client, since):
     trips, page = [], 1
     while page is not None:
-        found = operation("list_driver_trips").sync("demo-01", client=client, start_date=since, limit=2, page=page)
-        trips += found.trips
-        page = found.next_page
+        result = operation("list_driver_trips").sync("demo-01", client=client, start_date=since, limit=2, page=page)
+        trips += result.trips
+        page = result.next_page
     assert [trip.trip_id for trip in trips] == [f"demo-01-{number}-1" for number in range(44, 55)]
-    assert found.current_page == 6
+    assert result.current_page == 6
     assert sum(trip.distance_miles for trip in trips) == 137.5
 
 
-def test_it_reads_a_trip_in_full(made, operation, client):
-    trip_id = made("models").ListTripsFilterParam.TRIP_ID
+def test_it_reads_a_trip_in_full(import_module_of_client, operation, client):
+    trip_id = import_module_of_client("models").ListTripsFilterParam.TRIP_ID
     (trip,) = operation("list_trips").sync(trip_id, "demo-01-54-1", client=client).trips
     assert [point.course for point in trip.trail_path] == [90.0, 90.0]
     assert trip.insurance_period is None
@@ -72,32 +72,32 @@ def test_it_reads_a_week_and_its_days(operation, client, monday):
     assert len(week.daily_summary_breakdown) == week.trip_count
 
 
-def test_a_driver_who_did_not_drive_has_no_summary(made, operation, client, monday):
+def test_a_driver_who_did_not_drive_has_no_summary(import_module_of_client, operation, client, monday):
     weekly = operation("get_weekly_driver_aggregate")
-    (found,) = weekly.sync(client=client, start_date=monday, driver_id=["demo-20"]).data
-    assert (found.driver_info.driver_id, found.driving_summary) == ("demo-20", made("types").UNSET)
+    (result,) = weekly.sync(client=client, start_date=monday, driver_id=["demo-20"]).data
+    assert (result.driver_info.driver_id, result.driving_summary) == ("demo-20", import_module_of_client("types").UNSET)
 
 
-def test_it_asks_whether_an_answer_still_holds(operation, client):
-    held = operation("list_drivers").sync_detailed(client=client)
-    again = operation("list_drivers").sync_detailed(client=client, if_none_match=held.headers["ETag"])
-    assert (held.status_code, again.status_code, again.parsed) == (200, 304, None)
+def test_it_revalidates_a_response(operation, client):
+    first = operation("list_drivers").sync_detailed(client=client)
+    again = operation("list_drivers").sync_detailed(client=client, if_none_match=first.headers["ETag"])
+    assert (first.status_code, again.status_code, again.parsed) == (200, 304, None)
 
 
-def test_it_reads_an_error_of_parameters(made, operation, client):
-    answer = operation("list_drivers").sync_detailed(client=client, page=0)
-    assert answer.status_code == 400
-    assert isinstance(answer.parsed, made("models").ErrorBody)
-    assert answer.parsed.error == "ValidationError"
-    assert answer.parsed.errors["page"][0].startswith("Must be a whole number")
+def test_it_reads_an_error_of_parameters(import_module_of_client, operation, client):
+    response = operation("list_drivers").sync_detailed(client=client, page=0)
+    assert response.status_code == 400
+    assert isinstance(response.parsed, import_module_of_client("models").ErrorBody)
+    assert response.parsed.error == "ValidationError"
+    assert response.parsed.errors["page"][0].startswith("Must be a whole number")
 
 
-def test_it_reads_the_refusal_of_a_key(made, operation, live):
-    with made("client").AuthenticatedClient(live.url, token="da_unknown", prefix="APIKEY") as client:
-        answer = operation("list_drivers").sync_detailed(client=client)
-    assert (answer.status_code, answer.parsed.error) == (401, "Unauthorized")
+def test_it_reads_the_error_of_a_refused_key(import_module_of_client, operation, live):
+    with import_module_of_client("client").AuthenticatedClient(live.url, token="da_unknown", prefix="APIKEY") as client:
+        response = operation("list_drivers").sync_detailed(client=client)
+    assert (response.status_code, response.parsed.error) == (401, "Unauthorized")
 
 
-def test_it_asks_for_health_without_a_key(made, live):
-    with made("client").Client(live.url) as client:
-        assert made("api.health.get_health").sync(client=client).status == "ok"
+def test_it_requests_the_health_check_without_a_key(import_module_of_client, live):
+    with import_module_of_client("client").Client(live.url) as client:
+        assert import_module_of_client("api.health.get_health").sync(client=client).status == "ok"

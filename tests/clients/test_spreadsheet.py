@@ -36,10 +36,10 @@ UTF_8 = "Text - txt - csv (StarCalc):44,34,76,1"
 @pytest.fixture
 def soffice():
     """LibreOffice's command."""
-    found = shutil.which("soffice")
-    if found is None and os.environ.get("CI"):
+    result = shutil.which("soffice")
+    if result is None and os.environ.get("CI"):
         pytest.fail("There is no soffice: apt-get install libreoffice-calc-nogui")
-    return found or pytest.skip("There is no soffice: apt-get install libreoffice-calc-nogui")
+    return result or pytest.skip("There is no soffice: apt-get install libreoffice-calc-nogui")
 
 
 @pytest.fixture
@@ -57,9 +57,9 @@ def opened(soffice, tmp_path):
             str(tmp_path),
             str(tmp_path / "report.csv"),
         ]
-        said = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=True)
+        completed = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS, check=True)
         # That is of its installation.
-        assert [line for line in said.stderr.splitlines() if "javaldx" not in line] == []
+        assert [line for line in completed.stderr.splitlines() if "javaldx" not in line] == []
         (table,) = ElementTree.parse(tmp_path / "report.fods").iter(f"{TABLE}table")
         assert not [cell for cell in table.iter() if f"{TABLE}formula" in cell.attrib]
         return [shown for line in table.iter(f"{TABLE}table-row") if any(shown := cells(line))]
@@ -69,12 +69,12 @@ def opened(soffice, tmp_path):
 
 def cells(line):
     """Return the cells of a row, without those after the last column."""
-    found = []
+    result = []
     for cell in line.iter(f"{TABLE}table-cell"):
         text = "\n".join("".join(part.itertext()) for part in cell.iter(f"{TEXT}p"))
         value = float(cell.get(f"{OFFICE}value")) if cell.get(f"{OFFICE}value-type") == "float" else text
-        found += [value] * min(int(cell.get(f"{TABLE}number-columns-repeated", 1)), len(HEADER))
-    return found[: len(HEADER)]
+        result += [value] * min(int(cell.get(f"{TABLE}number-columns-repeated", 1)), len(HEADER))
+    return result[: len(HEADER)]
 
 
 def expected(value):
@@ -95,12 +95,12 @@ def test_it_shows_every_cell_and_runs_none(store, load, opened):
         drivers=[make_driver(f"d{n}", alias=name, last_name=name) for n, name in enumerate(NAMES)],
     )
     report = build_report(store, "f1", DATE)
-    found = opened(b"".join(read_file(store, report["csv"])))
+    result = opened(b"".join(read_file(store, report["csv"])))
     with store.snapshot() as session:
-        due = [row(*one) for rows in FigureCollector(store, session, "f1", DATE).rows() for one in rows]
-    assert found[0] == list(HEADER)
+        expected_rows = [row(*one) for rows in FigureCollector(store, session, "f1", DATE).rows() for one in rows]
+    assert result[0] == list(HEADER)
     dates = [number for number, name in enumerate(HEADER) if name.endswith("_date")]
-    for shown, values in zip(found[1:], due, strict=True):
+    for shown, values in zip(result[1:], expected_rows, strict=True):
         for number, value in enumerate(values):
             if number not in dates:
                 assert shown[number] == expected(value), HEADER[number]

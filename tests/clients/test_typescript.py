@@ -44,9 +44,9 @@ def folder(tmp_path_factory, document, node_modules, make_client):
 @pytest.fixture(scope="module")
 def compiled(folder, run):
     """What the compiler says of the example, and of each wrong one."""
-    for number, (right, wrong) in enumerate(WRONG):
-        assert EXAMPLE.count(right) == 1
-        (folder / f"wrong-{number}.mts").write_text(EXAMPLE.replace(right, wrong))
+    for number, (valid, wrong) in enumerate(WRONG):
+        assert EXAMPLE.count(valid) == 1
+        (folder / f"wrong-{number}.mts").write_text(EXAMPLE.replace(valid, wrong))
     return run("tsc", *OPTIONS, *sorted(folder.glob("*.mts")), cwd=folder).stdout
 
 

@@ -21,7 +21,7 @@ from scripts.admin.keys import issue_key
 from scripts.mongodb.connection import prepare
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
-from tests.served import COMMAND, until
+from tests.served import COMMAND, wait_until
 from tests.stopping import Stop, open_store_until
 
 DATE = "2026-03-16"
@@ -82,18 +82,18 @@ def documents(db, name, **projection):
     return sorted(bytes(document.raw) for document in db.get_collection(name, RAW).find({}, projection or None))
 
 
-def answers(db, key):
+def get_responses(db, key):
     service = Service(db, secret_key="s")
-    found = [service.get(path, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
-    file = service.app.test_client().get(found[6].json["report_link"].partition("localhost")[2], buffered=True)
-    return [(answer.status_code, answer.headers.get("ETag"), answer.data) for answer in (*found[:7], file)]
+    result = [service.get(path, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
+    file = service.app.test_client().get(result[6].json["report_link"].partition("localhost")[2], buffered=True)
+    return [(response.status_code, response.headers.get("ETag"), response.data) for response in (*result[:7], file)]
 
 
-def test_what_is_restored_answers_as_before(command, mongod, loaded, saved, empty, clock):
-    before = answers(mongod, loaded)
+def test_a_restored_store_gives_the_same_responses(command, mongod, loaded, saved, empty, clock):
+    before = get_responses(mongod, loaded)
     assert {status for status, _, _ in before} == {200}
     assert command("restore", str(saved)).exit_code == 0
-    assert answers(empty, loaded) == before
+    assert get_responses(empty, loaded) == before
 
 
 def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, mongod, saved, empty):
@@ -112,7 +112,7 @@ def test_what_is_restored_has_its_indexes(command, mongod, saved, empty):
         assert empty[name].index_information() == mongod[name].index_information()
 
 
-def test_a_file_holds_the_documents_one_after_the_other(saved, mongod):
+def test_a_file_contains_the_documents_one_after_the_other(saved, mongod):
     for name in COLLECTIONS:
         held = bson.decode_all(gzip.decompress((saved / f"{name}.bson.gz").read_bytes()))
         assert sorted(map(bson.encode, held)) == documents(mongod, name)
@@ -171,7 +171,7 @@ def put_nothing(path):
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "said"),
+    ("name", "change", "message"),
     [
         ("trips.bson.gz", shorten, "trips.bson.gz is missing or was changed since the backup"),
         ("keys.bson.gz", turn_a_bit, "keys.bson.gz is missing or was changed since the backup"),
@@ -182,18 +182,18 @@ def put_nothing(path):
         ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
     ],
 )
-def test_what_is_not_as_it_was_written_is_not_restored(command, saved, empty, name, change, said):
+def test_an_altered_backup_is_not_restored(command, saved, empty, name, change, message):
     change(saved / name)
     refused = command("restore", str(saved))
-    assert (refused.exit_code, said in refused.stderr) == (1, True)
+    assert (refused.exit_code, message in refused.stderr) == (1, True)
     assert empty.list_collection_names() == []
 
 
-def test_what_is_no_folder_is_told(command, empty, tmp_path):
+def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
     assert "nothing is not a complete backup" in command("restore", str(tmp_path / "nothing")).stderr
 
 
-def test_a_store_that_holds_something_is_not_restored_into(command, mongod, saved):
+def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
     refused = command("restore", str(saved))
     assert (refused.exit_code, refused.stderr) == (
         1,
@@ -202,10 +202,10 @@ def test_a_store_that_holds_something_is_not_restored_into(command, mongod, save
 
 
 @pytest.mark.parametrize("name", ["", "trips.bson.gz", "manifest.json"])
-def test_a_backup_that_is_killed_is_never_taken_for_whole(command, loaded, tmp_path, name):
+def test_a_killed_backup_is_never_restored(command, loaded, tmp_path, name):
     folder, part = tmp_path / "saved", tmp_path / "saved.part"
     process = subprocess.Popen([COMMAND, "backup", str(folder)], stdout=subprocess.DEVNULL)
-    until(lambda: (part / name).exists() or process.poll() is not None)
+    wait_until(lambda: (part / name).exists() or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.wait()
     if folder.exists():
@@ -232,7 +232,7 @@ def restore_until(command, mongod_uri, saved, empty, monkeypatch):
     return restore_until
 
 
-def test_a_store_that_is_restored_in_part_lets_nobody_in(restore_until, empty):
+def test_a_partly_restored_store_accepts_no_key(restore_until, empty):
     operations = 12
     while restore_until(operations):
         assert empty["keys"].find_one({}) is None

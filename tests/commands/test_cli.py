@@ -39,13 +39,13 @@ def test_a_setting_is_checked_by_every_command():
     assert (result.returncode, result.stderr[:36]) == (1, "Error: WEB_CONCURRENCY=abc cannot be")
 
 
-def test_a_uri_is_never_told_with_its_password():
+def test_a_uri_is_never_printed_with_its_password():
     result = run("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://user:12/secret@host/db")
     assert "secret" not in result.stderr
     assert result.stderr.startswith("Error: MONGODB_URI cannot be used")
 
 
-def test_without_words_it_explains_itself():
+def test_without_arguments_it_prints_its_help():
     result = run()
     assert result.returncode == 2
     assert "Usage: driver-analytics" in result.stderr

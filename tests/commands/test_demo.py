@@ -33,7 +33,7 @@ def loaded(mongod_uri):
         client.drop_database("demo")
 
 
-def test_it_holds_every_case_that_the_contract_knows(loaded):
+def test_the_demo_fleet_has_every_case_of_the_contract(loaded):
     drivers = list(loaded.drivers.find())
     assert len(drivers) == 20
     assert [driver for driver in drivers if driver["first_name"] is driver["last_name"] is driver["email"] is None]
@@ -55,7 +55,7 @@ def test_loading_it_on_another_day_moves_it_there_without_leftovers(loaded):
     dates = loaded.driver_periods.distinct("start_date", {"period": "day"})
     assert earliest <= min(dates) <= max(dates) <= "2026-05-01"
     assert loaded.trips.count_documents({"trip_start_time": {"$lt": epoch_ms(f"{earliest}T00:00")}}) == 0
-    assert [found for _, found in verify_fleet(Store.of(loaded), FLEET) if found] == []
+    assert [result for _, result in verify_fleet(Store.of(loaded), FLEET) if result] == []
 
 
 @pytest.fixture
@@ -77,11 +77,11 @@ def test_one_that_was_not_loaded_to_its_end_is_loaded_again(short):
     assert demo.needs_load(short)
 
 
-def test_an_empty_store_gets_it(store):
+def test_an_empty_store_gets_the_demo_fleet(store):
     assert demo.needs_load(store)
 
 
-def test_a_store_that_holds_another_fleet_does_not(store, load):
+def test_a_store_with_another_fleet_does_not_get_the_demo_fleet(store, load):
     load(drivers=[make_driver()], fleet="mine")
     assert not demo.needs_load(store)
 

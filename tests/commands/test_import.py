@@ -65,7 +65,7 @@ def altered(path, text, document=WHOLE):
     """Return the line of a document in which the value at `path` is this JSON text; None leaves the field out."""
     document = copy.deepcopy(document)
     *way, last = steps_of(path)
-    inside = functools.reduce(lambda found, step: found[step], way, document)
+    inside = functools.reduce(lambda result, step: result[step], way, document)
     if text is None:
         del inside[last]
         return json.dumps(document)
@@ -73,17 +73,19 @@ def altered(path, text, document=WHOLE):
     return json.dumps(document, ensure_ascii=False).replace(json.dumps(SNOWMAN, ensure_ascii=False), text)
 
 
-def leaves(value, path=""):
+def plain_values(value, path=""):
     """Yield (path, value) of every plain value."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
     if inner is None:
         yield path[1:], value
     else:
-        for key, found in inner:
-            yield from leaves(found, f"{path}.{key}")
+        for key, result in inner:
+            yield from plain_values(result, f"{path}.{key}")
 
 
-LEAVES = [(path, value) for path, value in leaves(WHOLE) if not path.startswith(("events.0", "events.1", "events.2"))]
+LEAVES = [
+    (path, value) for path, value in plain_values(WHOLE) if not path.startswith(("events.0", "events.1", "events.2"))
+]
 OBJECTS = ["event_summary", "focus_area", "trail_path.1", "events.3", "events.3.event_data"]
 
 
@@ -121,10 +123,10 @@ def reason(rejects):
     """Import one bad line between good ones; return why it was rejected."""
 
     def reason(line, kind="trips"):
-        found = rejects(line, kind=kind)
-        assert list(found) == [2]
-        assert found[2] == {"line": 2, "reason": found[2]["reason"], "input": line}
-        return found[2]["reason"]
+        result = rejects(line, kind=kind)
+        assert list(result) == [2]
+        assert result[2] == {"line": 2, "reason": result[2]["reason"], "input": line}
+        return result[2]["reason"]
 
     return reason
 
@@ -182,7 +184,7 @@ def test_every_line_is_loaded(load_file, mongod, tmp_path, content):
     assert trip_ids(mongod) == ["a", "b"]
 
 
-def test_gzip_is_told_by_content_whatever_the_name(load_file, mongod, tmp_path):
+def test_gzip_is_recognised_by_content_not_by_name(load_file, mongod, tmp_path):
     plain, packed = tmp_path / "plain.gz", tmp_path / "packed.ndjson"
     plain.write_text(json.dumps(make_trip(trip_id="a")))
     packed.write_bytes(gzip.compress(json.dumps(make_trip(trip_id="b")).encode()))
@@ -251,8 +253,8 @@ def test_fields_in_any_order_are_stored_and_served_in_the_contracts_order(servic
     load_file(write_lines("trips.ndjson", reverse(WHOLE)))
     expected = {name: WHOLE[name] for name in TRIP_FIELDS}
     assert [name for name in mongod.trips.find_one({}) if name in expected] == TRIP_FIELDS
-    served = service.get("/trip/trip_id/bad").json["trips"]
-    assert json.dumps(served) == json.dumps([expected])
+    trips = service.get("/trip/trip_id/bad").json["trips"]
+    assert json.dumps(trips) == json.dumps([expected])
 
 
 def test_optional_fields_of_a_driver_that_are_absent_are_null(load_file, write_lines, mongod):
@@ -315,8 +317,8 @@ def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mon
     load_file(path)
     for line in path.read_text().splitlines():
         trip = json.loads(line)
-        found = mongod.trips.find_one({"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0})
-        assert {name: repr(value) for name, value in found.items()} == {n: repr(v) for n, v in trip.items()}
+        result = mongod.trips.find_one({"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0})
+        assert {name: repr(value) for name, value in result.items()} == {n: repr(v) for n, v in trip.items()}
 
 
 @pytest.mark.parametrize("date", ["2024-02-29", "0001-01-01", "9999-12-31"])
@@ -334,27 +336,27 @@ NO_JSON += [f'{{"trip_id": {"9" * 5000}}}', "NaN", '{"trip_id": "a"', '"trip_id"
 
 
 def test_a_line_that_is_not_json_is_rejected(rejects):
-    found = rejects(*NO_JSON)
-    assert [row["input"] for row in found.values()] == NO_JSON
-    assert [row["reason"] for row in found.values() if not row["reason"].startswith("Not JSON")] == []
+    result = rejects(*NO_JSON)
+    assert [row["input"] for row in result.values()] == NO_JSON
+    assert [row["reason"] for row in result.values() if not row["reason"].startswith("Not JSON")] == []
 
 
 @pytest.mark.parametrize("depth", [5_000, 100_000])
 def test_a_line_nested_too_deeply_is_rejected(reason, depth):
     # How deep Python's json goes depends on the version of Python; further in, the field is unknown.
-    said = reason('{"a": ' + "[" * depth + "]" * depth + "}")
-    assert "nested" in said or "a: Unknown field." in said
+    message = reason('{"a": ' + "[" * depth + "]" * depth + "}")
+    assert "nested" in message or "a: Unknown field." in message
 
 
 def test_a_line_that_is_no_object_is_rejected(rejects):
-    found = rejects("[]", "[{}]", "null", "1", '"text"', "true", "1.5")
-    assert [row["reason"] for row in found.values()] == ["Not a JSON object."] * 7
+    result = rejects("[]", "[{}]", "null", "1", '"text"', "true", "1.5")
+    assert [row["reason"] for row in result.values()] == ["Not a JSON object."] * 7
 
 
 @pytest.mark.parametrize("path", ["distance_miles", "trail_path.1.course"])
-def test_a_constant_that_json_does_not_know_is_rejected(rejects, path):
-    found = rejects(*(altered(path, name) for name in ("NaN", "Infinity", "-Infinity", "nan", "inf")))
-    assert [row["reason"].startswith("Not JSON") for row in found.values()] == [True] * 5
+def test_a_constant_that_is_not_in_json_is_rejected(rejects, path):
+    result = rejects(*(altered(path, name) for name in ("NaN", "Infinity", "-Infinity", "nan", "inf")))
+    assert [row["reason"].startswith("Not JSON") for row in result.values()] == [True] * 5
 
 
 @pytest.mark.parametrize("path", ["trip_id", *(f"{inside}.again" for inside in OBJECTS)])
@@ -384,10 +386,10 @@ def test_a_lone_surrogate_is_rejected_in_value_and_key(reason, line):
 # What is out of shape: fields.
 
 
-def assert_each_rejected(found, paths):
+def assert_each_rejected(result, paths):
     """Check that the lines from 2 on were rejected, each with a reason that names its path."""
-    assert list(found) == list(range(2, 2 + len(paths)))
-    blamed = {path: found[number]["reason"] for number, path in enumerate(paths, 2)}
+    assert list(result) == list(range(2, 2 + len(paths)))
+    blamed = {path: result[number]["reason"] for number, path in enumerate(paths, 2)}
     assert {path: why for path, why in blamed.items() if not why.startswith(f"{spelled(path)}: ")} == {}
 
 
@@ -405,7 +407,7 @@ def test_an_unknown_field_is_rejected_at_any_depth(rejects, name):
 
 
 def leaves_at(path):
-    return functools.reduce(lambda found, step: found[step], steps_of(path), WHOLE).items()
+    return functools.reduce(lambda result, step: result[step], steps_of(path), WHOLE).items()
 
 
 @pytest.mark.parametrize("text", ["[]", "{}", '[{"a": 1}]', "1e400", "-1e400", f"{2**63}", f"{-(2**63) - 1}", "1e999"])
@@ -448,7 +450,7 @@ def test_a_string_is_neither_number_nor_boolean(rejects, text):
 
 
 @pytest.mark.parametrize("path", ["trail_path", "events"])
-def test_a_list_holds_objects_of_its_shape(rejects, path):
+def test_a_list_accepts_only_objects_of_its_schema(rejects, path):
     assert_each_rejected(rejects(*(altered(path, text) for text in ("{}", '"x"', "1", "true"))), [path] * 4)
     items = rejects(*(altered(path, text) for text in ("[1]", "[[]]", "[null]", '["x"]')))
     assert_each_rejected(items, [f"{path}.0"] * 4)
@@ -644,7 +646,7 @@ def test_two_files_that_would_share_a_rejects_file_are_refused(command, mongod, 
     assert mongod.drivers.count_documents({}) == 0
 
 
-def test_a_rejects_file_that_cannot_be_written_is_told_in_one_line(load_file, write_lines, tmp_path):
+def test_a_rejects_file_that_cannot_be_written_is_an_error_in_one_line(load_file, write_lines, tmp_path):
     (tmp_path / "trips.ndjson.rejected.ndjson.partial").mkdir()
     result = load_file(write_lines("trips.ndjson", make_trip(), "bad"), status=1)
     assert result.stderr.startswith("Error: Line 2 is invalid (Not JSON")
@@ -736,15 +738,15 @@ MOVES = {
 
 
 @pytest.mark.parametrize("moved", MOVES.values(), ids=MOVES)
-def test_after_a_move_the_store_holds_what_the_last_lines_alone_make(load_lines, mongod, moved):
+def test_after_a_move_the_store_has_what_the_last_lines_alone_would_give(load_lines, mongod, moved):
     others = [make_trip(f"2026-03-{day}T09:00", f"d{n}") for day in (10, 11, 17) for n in (1, 2)]
     last = make_trip(**{"start": "2026-03-10T08:00", "trip_id": "moves", "tracking_id": "k1", **moved})
     load_lines(make_trip("2026-03-10T08:00", trip_id="moves", tracking_id="k1"), *others, last)
-    found = contents(mongod)
+    result = contents(mongod)
     for name in DATA:
         mongod[name].delete_many({})
     load_lines(*others, last)
-    assert contents(mongod) == found
+    assert contents(mongod) == result
 
 
 def test_travel_dates_shrink_when_a_trip_moves_away(load_lines, mongod):
@@ -906,7 +908,7 @@ def test_a_folder_for_rejects_that_is_not_there_is_a_usage_error(command, write_
     assert "--rejects" in result.stderr
 
 
-def test_an_integer_past_64_bits_is_found_between_others(command, mongod, write_lines):
+def test_an_integer_past_64_bits_is_rejected_among_valid_ones(command, mongod, write_lines):
     trail = [make_point(0, course=course) for course in (0, 2**63, 1e19)]
     path = write_lines("trips.ndjson", make_trip(trail_path=trail), make_trip(trip_id="after"))
     assert command("import", "--fleet", "f1", "--trips", str(path)).exit_code == 1
@@ -944,7 +946,7 @@ def test_a_rejects_file_never_takes_the_place_of_an_input(command, write_lines):
     assert "a.rejected.ndjson" in result.stderr
 
 
-def test_a_full_disk_is_told_in_one_line(command, write_lines, tmp_path):
+def test_a_full_disk_is_an_error_in_one_line(command, write_lines, tmp_path):
     (tmp_path / "trips.ndjson.rejected.ndjson.partial").symlink_to("/dev/full")
     result = command("import", "--fleet", "f1", "--trips", str(write_lines("trips.ndjson", *["x" * 9000] * 3)))
     assert result.exit_code == 1

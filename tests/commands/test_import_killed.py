@@ -139,21 +139,21 @@ def test_a_rebuild_that_stops_before_any_command_is_finished_by_the_next_one(mon
 
 
 @pytest.fixture
-def held(mongod):
+def locked_session(mongod):
     """The session of a transaction that has locked the fleet f1."""
     with locked(mongod) as session:
         yield session
 
 
-def test_an_import_waits_for_the_one_that_writes_to_its_fleet(mongod_uri, mongod, tmp_path, held):
+def test_an_import_waits_for_the_one_that_writes_to_its_fleet(mongod_uri, mongod, tmp_path, locked_session):
     process = start_import(mongod_uri, mongod.name, "--trips", write_file(tmp_path / "trips", [make_trip()]))
     assert process.stderr.readline() == "Waiting for another command that writes to the fleet f1 ...\n"
     assert mongod.trips.count_documents({}) == 0
-    held.abort_transaction()
+    locked_session.abort_transaction()
     finish(process)
     assert mongod.trips.count_documents({}) == 1
 
 
-def test_other_fleets_do_not_wait(command, mongod, write_lines, held):
+def test_other_fleets_do_not_wait(command, mongod, write_lines, locked_session):
     path = write_lines("trips.ndjson", make_trip())
     assert command("import", "--fleet", "f2", "--trips", str(path)).exit_code == 0

@@ -8,7 +8,7 @@ import pytest
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 
-from app.store import Store, keys
+from app.store import Store, api_keys
 from app.store.api_keys import digest
 from tests.conftest import Service
 from tests.factories import make_driver
@@ -26,7 +26,7 @@ def checksum(body):
 
 
 def get_key(db, key):
-    return keys.get_key(Store.of(db), key)
+    return api_keys.get_key(Store.of(db), key)
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_keys_differ(issue):
     assert len({issue()[3:33] for _ in range(5)}) == 5
 
 
-def test_a_key_lets_in_to_its_fleet(issue, mongod):
+def test_a_key_gives_access_to_its_fleet(issue, mongod):
     assert get_key(mongod, issue("f2")).fleet == "f2"
 
 
@@ -80,13 +80,13 @@ def test_list_has_a_line_a_key_with_the_key_id_first(issue, rows):
     assert rows() == []
     issue()
     issue("f1", "--expires-in-days", "30")
-    found = rows()
-    assert len(found) == 2
-    assert all(re.fullmatch(r"[0-9a-f]{8,}", row[0]) and re.search("[0-9]", row[0]) for row in found)
-    assert {len(row) for row in found} == {4}
+    result = rows()
+    assert len(result) == 2
+    assert all(re.fullmatch(r"[0-9a-f]{8,}", row[0]) and re.search("[0-9]", row[0]) for row in result)
+    assert {len(row) for row in result} == {4}
 
 
-def test_list_tells_when_a_key_was_issued_and_expires(issue, rows, clock):
+def test_list_shows_when_a_key_was_issued_and_expires(issue, rows, clock):
     issue()
     clock.shift(60)
     issue("f1", "--expires-in-days", "3")
@@ -101,14 +101,14 @@ def test_list_shows_no_other_fleets_keys(issue, rows):
     assert rows("f1") == []
 
 
-def test_list_holds_no_key(issue, command):
+def test_list_contains_no_key(issue, command):
     key = issue()
-    said = command("keys", "list", "--fleet", "f1").output
-    assert key[3:33] not in said
-    assert key[3:15] not in said
+    output = command("keys", "list", "--fleet", "f1").output
+    assert key[3:33] not in output
+    assert key[3:15] not in output
 
 
-def test_a_key_that_is_revoked_lets_nobody_in_and_leaves_the_others(issue, mongod, rows, command):
+def test_a_revoked_key_is_refused_and_other_keys_are_accepted(issue, mongod, rows, command):
     issued = [issue(), issue()]
     result = command("keys", "revoke", rows()[0][0])
     assert (result.exit_code, result.stdout) == (0, "")
@@ -135,7 +135,7 @@ def test_revoking_an_unknown_key_is_an_error_in_one_line(command, issue, rows, k
     assert rows()[0][1] == "live"
 
 
-def test_a_key_lets_in_until_it_expires(issue, mongod, clock, rows):
+def test_a_key_is_accepted_until_it_expires(issue, mongod, clock, rows):
     key = issue("f1", "--expires-in-days", "2")
     clock.shift(2 * DAY_MS / 1000 - 1)
     assert get_key(mongod, key)
@@ -172,11 +172,11 @@ def test_a_fleet_id_out_of_bounds_is_a_usage_error(command, verb, fleet):
 
 def dump(client):
     """Return every document of every database, as BSON."""
-    found = []
+    result = []
     for name in client.list_database_names():
         db = client.get_database(name, codec_options=CodecOptions(RawBSONDocument))
-        found += [bytes(doc.raw) for collection in db.list_collection_names() for doc in db[collection].find()]
-    return b"".join(found)
+        result += [bytes(doc.raw) for collection in db.list_collection_names() for doc in db[collection].find()]
+    return b"".join(result)
 
 
 @pytest.fixture
@@ -190,13 +190,13 @@ def profiled(mongod):
 
 def links(service, key):
     """Follow the links of a report, and return what they end with."""
-    answer = service.get("/report?report_time=2026-11-16T00:00:00", headers={"Authorization": f"APIKEY {key}"}).json
-    found = [answer[name].rpartition("/")[2] for name in ("report_link", "report_page")]
-    assert [service.get(f"/report/{link}", buffered=True).status_code for link in found] == [200, 200]
-    return found
+    response = service.get("/report?report_time=2026-11-16T00:00:00", headers={"Authorization": f"APIKEY {key}"}).json
+    result = [response[name].rpartition("/")[2] for name in ("report_link", "report_page")]
+    assert [service.get(f"/report/{link}", buffered=True).status_code for link in result] == [200, 200]
+    return result
 
 
-def test_a_dump_of_every_database_holds_no_key_and_no_link(issue, command, profiled):
+def test_a_dump_of_every_database_contains_no_key_and_no_link(issue, command, profiled):
     load(profiled, drivers=[make_driver()])
     command("reports", "build", "--fleet", "f1", "--report-date", "2026-11-16")
     issued = [issue(), issue("f1", "--expires-in-days", "30")]

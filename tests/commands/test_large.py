@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
-from tests.served import COMMAND, serving
+from tests.served import COMMAND, run_service
 from tests.stores import issue_key, load
 
 pytestmark = pytest.mark.large
@@ -76,16 +76,16 @@ def resident_mb(pid):
 
 
 def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongod_uri, tmp_path, capsys):
-    with serving(mongod_uri, tmp_path, "large_report") as (served, db):
+    with run_service(mongod_uri, tmp_path, "large_report") as (process, db):
         fill(db)
         words = [COMMAND, "reports", "build", "--fleet", "f1", "--report-date", DATE]
-        usage = run(words, served.environment)
-        link = served.get(f"/report?report_time={DATE}T00:00:00", issue_key(db, "f1"))[1]["report_link"]
+        usage = run(words, process.environment)
+        link = process.get(f"/report?report_time={DATE}T00:00:00", issue_key(db, "f1"))[1]["report_link"]
         lines = size = 0
-        with urllib.request.urlopen(link, timeout=60) as answer:
-            while part := answer.read(1 << 16):
+        with urllib.request.urlopen(link, timeout=60) as response:
+            while part := response.read(1 << 16):
                 lines, size = lines + part.count(b"\n"), size + len(part)
-        pid = served.process.pid
+        pid = process.process.pid
         workers = map(resident_mb, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         most = max(usage.ru_maxrss // 1024, *workers)
     with capsys.disabled():

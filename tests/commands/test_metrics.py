@@ -10,7 +10,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.commands.test_serve import fails, replace_workers, workers
-from tests.served import free_port, serving
+from tests.served import free_port, run_service
 from tests.stores import issue_key
 
 ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
@@ -22,79 +22,81 @@ def measured(mongod_uri, redis_server, folder):
     bind = f"127.0.0.1:{free_port()}"
     settings = {"METRICS_BIND": bind, "RATELIMIT_STORAGE_URI": redis_server.uri, "LOG_LEVEL": "WARNING"}
     settings["TMPDIR"] = str(folder)
-    with serving(mongod_uri, folder / "data", "measured", **settings) as (served, db):
-        yield served, db, bind
+    with run_service(mongod_uri, folder / "data", "measured", **settings) as (process, db):
+        yield process, db, bind
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri, redis_server):
-    with measured(mongod_uri, redis_server, tmp_path_factory.mktemp("measured")) as found:
-        yield found
+    with measured(mongod_uri, redis_server, tmp_path_factory.mktemp("measured")) as values:
+        yield values
 
 
 def scrape(bind, name, **labels):
     """Return what the metrics of all workers tell of one of them."""
-    with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as answer:
-        families = list(text_string_to_metric_families(answer.read().decode()))
-    wanted = (f"driver_analytics_{name}", labels)
-    found = [sample.value for family in families for sample in family.samples if (sample.name, sample.labels) == wanted]
-    return found[0] if found else 0
+    with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as response:
+        families = list(text_string_to_metric_families(response.read().decode()))
+    labelled = (f"driver_analytics_{name}", labels)
+    values = [
+        sample.value for family in families for sample in family.samples if (sample.name, sample.labels) == labelled
+    ]
+    return values[0] if values else 0
 
 
-def ask(served, times):
+def send_requests(process, times):
     """Ask over as many connections, which Linux shares out among the workers."""
-    assert {served.get("/healthz")[0] for _ in range(times)} == {200}
+    assert {process.get("/healthz")[0] for _ in range(times)} == {200}
 
 
-def test_any_worker_tells_the_sum_of_all(live):
-    served, _, bind = live
+def test_every_worker_reports_the_sum_of_all_workers(live):
+    process, _, bind = live
     before = scrape(bind, "http_requests_total", **ROUTE)
-    ask(served, 40)
+    send_requests(process, 40)
     assert {scrape(bind, "http_requests_total", **ROUTE) for _ in range(10)} == {before + 40}
     assert scrape(bind, "http_request_duration_seconds_count", route=ROUTE["route"]) >= 40
 
 
-def test_the_store_is_timed_and_told_of(live):
-    served, db, bind = live
-    served.get("/drivers", issue_key(db, "f1"))
+def test_the_metrics_contain_times_and_status_of_the_store(live):
+    process, db, bind = live
+    process.get("/drivers", issue_key(db, "f1"))
     assert scrape(bind, "store_operation_duration_seconds_count", command="find", outcome="ok") > 0
     assert scrape(bind, "store_up") == 1
 
 
 def test_the_public_port_has_none(live):
-    served, _, _ = live
-    assert served.get("/metrics")[0] == 401
+    process, _, _ = live
+    assert process.get("/metrics")[0] == 401
     with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://{served.bind}/metrics", timeout=10)
+        urllib.request.urlopen(f"http://{process.bind}/metrics", timeout=10)
 
 
-def test_a_connection_that_asks_nothing_keeps_nobody_from_asking(live):
+def test_an_idle_connection_does_not_block_the_metrics(live):
     _, _, bind = live
     host, port = bind.split(":")
     with socket.create_connection((host, int(port))), socket.create_connection((host, int(port))):
         assert scrape(bind, "store_up") == 1
 
 
-def test_what_workers_counted_outlives_them(live):
-    served, _, bind = live
-    ask(served, 20)
+def test_counts_survive_the_end_of_a_worker(live):
+    process, _, bind = live
+    send_requests(process, 20)
     before = scrape(bind, "http_requests_total", **ROUTE)
-    replace_workers(served, workers(served)[0], signal.SIGKILL)
-    replace_workers(served, served.process.pid, signal.SIGHUP)
-    ask(served, 20)
+    replace_workers(process, workers(process)[0], signal.SIGKILL)
+    replace_workers(process, process.process.pid, signal.SIGHUP)
+    send_requests(process, 20)
     assert scrape(bind, "http_requests_total", **ROUTE) == before + 20
 
 
 def test_the_files_of_the_workers_go_with_the_service(mongod_uri, redis_server, tmp_path):
-    with measured(mongod_uri, redis_server, tmp_path) as (served, _, _):
-        ask(served, 1)
+    with measured(mongod_uri, redis_server, tmp_path) as (process, _, _):
+        send_requests(process, 1)
         (folder,) = tmp_path.glob("driver-analytics-metrics-*")
         assert list(folder.iterdir())
-        served.stop()
+        process.stop()
         assert not folder.exists()
 
 
-def test_a_port_that_is_taken_is_told_in_one_line(tmp_path):
+def test_a_metrics_port_in_use_is_an_error_in_one_line(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
         assert "set METRICS_BIND to another ADDRESS:PORT" in fails(tmp_path, METRICS_BIND=bind)

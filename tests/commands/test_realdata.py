@@ -50,13 +50,13 @@ def real(command, mongod, files):
 
 def pages(service, path, records, **query):
     """Return the records of all pages."""
-    found, page = [], 1
+    result, page = [], 1
     while page:
-        answer = service.get(path, page=page, **query)
-        assert answer.status_code == 200, answer.text
-        found += answer.json[records]
-        page = answer.json["next_page"]
-    return found
+        response = service.get(path, page=page, **query)
+        assert response.status_code == 200, response.text
+        result += response.json[records]
+        page = response.json["next_page"]
+    return result
 
 
 def quoted(identifier):
@@ -79,35 +79,35 @@ def test_every_trip_of_every_driver_is_listed_in_order(real, files):
     for driver in rows["drivers"]:
         path = f"/driver/{quoted(driver['driver_id'])}/trips"
         mine = sorted((t for t in rows["trips"] if t["driver_id"] == driver["driver_id"]), key=oldest_first)
-        served = pages(real, path, "trips", start_date=start, limit=3)
-        assert json.dumps(served) == json.dumps([{name: trip[name] for name in summary} for trip in mine])
+        returned = pages(real, path, "trips", start_date=start, limit=3)
+        assert json.dumps(returned) == json.dumps([{name: trip[name] for name in summary} for trip in mine])
 
 
 def test_every_trip_is_served_in_full(real, files):
     _, rows = files
     detail = list(TripDetail().fields)
     for trip in rows["trips"]:
-        (served,) = real.get(f"/trip/trip_id/{quoted(trip['trip_id'])}").json["trips"]
-        assert json.dumps(served) == json.dumps({name: trip[name] for name in detail})
+        (returned,) = real.get(f"/trip/trip_id/{quoted(trip['trip_id'])}").json["trips"]
+        assert json.dumps(returned) == json.dumps({name: trip[name] for name in detail})
     assert sum(len(trip["trail_path"]) for trip in rows["trips"]) == 94_167
 
 
-def test_every_recording_is_found_by_its_tracking_id(real, files):
+def test_every_recording_is_returned_by_its_tracking_id(real, files):
     _, rows = files
     recordings = defaultdict(list)
     for trip in rows["trips"]:
         recordings[trip["tracking_id"]].append(trip)
     for tracking_id, trips in recordings.items():
-        served = pages(real, f"/trip/tracking_id/{quoted(tracking_id)}", "trips")
-        assert [trip["trip_id"] for trip in served] == [trip["trip_id"] for trip in sorted(trips, key=oldest_first)]
+        returned = pages(real, f"/trip/tracking_id/{quoted(tracking_id)}", "trips")
+        assert [trip["trip_id"] for trip in returned] == [trip["trip_id"] for trip in sorted(trips, key=oldest_first)]
 
 
 def test_every_driver_day_adds_up_to_what_was_worked_out_apart_from_the_service(real, files):
     _, rows = files
     for row in rows["expected_daily"]:
-        answer = real.get("/driver-aggregate/daily", start_date=row["date"], driver_id=row["driver_id"])
-        served = answer.json["data"][0]["driving_summary"]
-        assert {name: served[name] for name in row if name != "driver_id"} == {
+        response = real.get("/driver-aggregate/daily", start_date=row["date"], driver_id=row["driver_id"])
+        returned = response.json["data"][0]["driving_summary"]
+        assert {name: returned[name] for name in row if name != "driver_id"} == {
             **{name: row[name] for name in row if name != "driver_id"},
             **{name: pytest.approx(row[name], rel=1e-9) for name in AMOUNTS},
         }

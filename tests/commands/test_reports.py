@@ -78,9 +78,9 @@ def load(command, write_lines):
 def content(db):
     """Return the CSV file of a report that is there."""
     file = db.reports.find_one({"fleet": "f1", "report_date": DATE})["csv"]
-    found = b"".join(read_file(Store.of(db), file))
-    assert len(found) == file["bytes"]
-    return found
+    result = b"".join(read_file(Store.of(db), file))
+    assert len(result) == file["bytes"]
+    return result
 
 
 def rows(db):
@@ -100,10 +100,10 @@ def used_ids(db):
 def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(command, mongod, load):
     load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
     assert command("reports", "build", *WORDS).stdout == f"f1: built the report of {DATE}, 8 drivers\n"
-    found = rows(mongod)
+    result = rows(mongod)
     weeks = {week["driver_id"]: json.loads(week["json"]) for week in mongod.driver_periods.find(WEEK)}
-    assert [row["driver_id"] for row in found] == [*(f"d{n}" for n in range(7)), "idle"]
-    for row in found[:-1]:
+    assert [row["driver_id"] for row in result] == [*(f"d{n}" for n in range(7)), "idle"]
+    for row in result[:-1]:
         week = weeks[row["driver_id"]]
         for name, value in {**week, **week["events_summary"]}.items():
             if isinstance(value, int | float):
@@ -209,7 +209,7 @@ def test_building_a_report_again_changes_nothing_but_when(command, mongod, load)
     assert mongod.reports.count_documents({}) == 1
 
 
-def test_files_of_a_report_that_was_built_anew_are_kept_for_those_who_read_them(command, mongod, load):
+def test_files_of_a_rebuilt_report_stay_for_their_current_readers(command, mongod, load):
     load(*busy_fleet())
     with time_machine.travel("2026-03-18T12:00:00Z", tick=False) as clock:
         command("reports", "build", *WORDS)
@@ -241,13 +241,13 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
     )
 
 
-def test_what_is_due_is_last_week_of_every_fleet_that_lacks_it(command, mongod, load):
+def test_last_week_is_due_for_every_fleet_without_its_report(command, mongod, load):
     for fleet in ("f1", "f2"):
         load(*busy_fleet(), fleet=fleet)
     with time_machine.travel("2026-03-18T12:00:00Z", tick=False):
         command("reports", "build", *WORDS)
-        said = command("reports", "build", "--due").stdout.splitlines()
-    assert said == [f"f1: the report of {DATE} already exists", f"f2: built the report of {DATE}, 7 drivers"]
+        message = command("reports", "build", "--due").stdout.splitlines()
+    assert message == [f"f1: the report of {DATE} already exists", f"f2: built the report of {DATE}, 7 drivers"]
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_a_week_is_due_from_monday_on(day, due):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         *(
             (words, "Give either --fleet ID and --report-date DATE, or only --due.")
@@ -271,10 +271,10 @@ def test_a_week_is_due_from_monday_on(day, due):
         (("--fleet", "nobody", "--report-date", DATE), "Nothing is stored for the fleet nobody."),
     ],
 )
-def test_what_cannot_be_built_is_told_in_one_line(command, words, said):
+def test_a_report_that_cannot_be_built_is_an_error_in_one_line(command, words, message):
     result = command("reports", "build", *words)
     assert result.exit_code in (1, 2)
-    assert said in result.stderr.splitlines()[-1]
+    assert message in result.stderr.splitlines()[-1]
 
 
 @pytest.fixture
@@ -286,9 +286,9 @@ def collector(mongod, load):
         yield FigureCollector(store, session, "f1", DATE)
 
 
-def test_what_the_page_tells_is_what_the_rows_add_up_to(collector):
-    found = [row for rows in collector.rows() for row in rows]
-    figures, drove = collector.figures, [row.summary for row in found if row.summary]
+def test_the_figures_of_the_page_are_the_totals_of_the_rows(collector):
+    result = [row for rows in collector.rows() for row in rows]
+    figures, drove = collector.figures, [row.summary for row in result if row.summary]
     assert (figures.drivers, figures.drove) == (8, len(drove))
     assert figures.total["trip_count"] == sum(summary["trip_count"] for summary in drove)
     assert figures.total["distance_miles"] == pytest.approx(sum(summary["distance_miles"] for summary in drove))
@@ -296,7 +296,7 @@ def test_what_the_page_tells_is_what_the_rows_add_up_to(collector):
     assert figures.focus == {flag: sum(summary["focus_area"][flag] for summary in drove) for flag in figures.focus}
     scores = [row.summary["fm_score"] for row in figures.worst]
     assert scores == sorted(scores)
-    assert [row.driver for row in figures.first] == [row.driver for row in found]
+    assert [row.driver for row in figures.first] == [row.driver for row in result]
 
 
 def test_days_and_the_week_before_are_those_of_the_fleet(collector):
@@ -346,7 +346,7 @@ def test_a_report_stopped_before_any_operation_is_not_there_and_leaves_nothing_o
     assert len(rows(mongod)) == 7
 
 
-def test_a_stop_while_a_report_is_built_anew_leaves_the_one_that_is_there(build_until, mongod, load):
+def test_a_stop_while_a_report_is_rebuilt_keeps_the_existing_one(build_until, mongod, load):
     load(*busy_fleet())
     assert not build_until(-1)
     first, operations = content(mongod), 0

@@ -138,15 +138,15 @@ def changes(collection):
 
 def allowed(attempts):
     """Return which attempts were not refused."""
-    found = []
+    result = []
     for name, attempt in attempts:
         try:
             attempt()
         except OperationFailure as error:
             if error.code == REFUSED:
                 continue
-        found.append(name)
-    return found
+        result.append(name)
+    return result
 
 
 def test_every_collection_is_there(connect):
@@ -155,7 +155,7 @@ def test_every_collection_is_there(connect):
 
 @pytest.mark.parametrize("name", COLLECTIONS)
 @pytest.mark.parametrize("user", ["service", "backup"])
-def test_who_serves_and_who_backs_up_cannot_write_in_any_way(connect, user, name):
+def test_the_service_and_backup_users_cannot_write(connect, user, name):
     assert allowed(writes(connect(user)[name])) == []
 
 
@@ -165,7 +165,7 @@ def test_the_service_reads_no_sources(connect):
     assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks"}
 
 
-def test_who_backs_up_takes_all_and_who_imports_restores_it(run, server, connect, tmp_path):
+def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, server, connect, tmp_path):
     run("backup", tmp_path / "taken", user="backup")
     with MongoClient(server.uri_of("root")) as client:
         whole = {name: client[NAME][name].count_documents({}) for name in COLLECTIONS}
@@ -175,7 +175,7 @@ def test_who_backs_up_takes_all_and_who_imports_restores_it(run, server, connect
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-def test_who_imports_drops_and_renames_nothing(connect, name):
+def test_the_importer_cannot_drop_or_rename_anything(connect, name):
     assert allowed(changes(connect("importer")[name])) == []
 
 
@@ -189,13 +189,13 @@ def test_no_user_sees_another_database(connect, user):
 def test_the_service_serves_as_its_user(connect, loaded):
     service = Service(connect("service"))
     start, day = days_ago(5)[:10], days_ago(3)[:10]
-    asked = ["/healthz", "/drivers", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
-    asked += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}T00:00:00"]
-    for path in asked:
+    paths = ["/healthz", "/drivers", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
+    paths += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}T00:00:00"]
+    for path in paths:
         for headers in ({}, {"X-Fields": "*,nope"}):
-            answer = service.get(path, fleet=None, headers={**headers, "Authorization": f"APIKEY {loaded}"})
-            assert answer.status_code == 200, answer.text
-    link = answer.json["report_link"].partition("/api/v1")[2]
+            response = service.get(path, fleet=None, headers={**headers, "Authorization": f"APIKEY {loaded}"})
+            assert response.status_code == 200, response.text
+    link = response.json["report_link"].partition("/api/v1")[2]
     assert service.get(link, fleet=None, buffered=True).status_code == 200
 
 

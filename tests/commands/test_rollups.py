@@ -95,8 +95,8 @@ def test_of_drivers_whose_trips_are_gone_only_those_imported_stay(loaded, rebuil
     mongod.trips.delete_many({"driver_id": {"$in": ["d13", "d14"]}})
     rebuild()
     profiles = [orjson.loads(row) for row in mongod.fleet_drivers.find_one({"fleet": "f1", "position": 0})["drivers"]]
-    found = [(profile["driver_id"], profile["first_travel_date"], profile["last_travel_date"]) for profile in profiles]
-    assert found == [("d13", "2026-01-01", None), ("d15", "2026-03-10", "2026-03-12"), ("idle", None, None)]
+    result = [(profile["driver_id"], profile["first_travel_date"], profile["last_travel_date"]) for profile in profiles]
+    assert result == [("d13", "2026-01-01", None), ("d15", "2026-03-10", "2026-03-12"), ("idle", None, None)]
 
 
 def test_a_fleet_that_lost_all_its_sources_has_no_read_model_left(loaded, rebuild, verify, mongod):
@@ -278,7 +278,7 @@ def test_what_should_not_be_there_is_named_and_removed(
     assert_repaired(verify, rebuild, mongod, loaded)
 
 
-def test_the_number_of_differences_and_the_remedy_are_told(loaded, verify, mongod):
+def test_verify_prints_the_number_of_differences_and_the_remedy(loaded, verify, mongod):
     mongod.driver_periods.update_many({"fleet": "f1", **DRIVER, "period": "day"}, {"$set": {"trips": []}})
     assert verify("--fleet", "f1")[1][3:] == [f"f1: 9 days compared: 3 differences; {REPAIRS}"]
 
@@ -431,11 +431,11 @@ def assert_stored(db, by_day):
         assert_follows(day["summary"], by_day[key])
     driven = {driver_id: [key for key in sorted(by_day) if key[0] == driver_id] for driver_id, _ in by_day}
     for name in ("week", "month"):
-        found = {
+        result = {
             period["driver_id"]: orjson.loads(period["json"]) for period in db.driver_periods.find({"period": name})
         }
-        assert found.keys() == driven.keys()
-        for driver_id, summary in found.items():
+        assert result.keys() == driven.keys()
+        for driver_id, summary in result.items():
             assert list(summary) == list(WeeklySummary().fields)
             assert summary["daily_summary_breakdown"] == [orjson.loads(days[key]["json"]) for key in driven[driver_id]]
             assert_follows(summary, [trip for key in driven[driver_id] for trip in by_day[key]])

@@ -17,17 +17,17 @@ from pathlib import Path
 import pytest
 
 from tests.factories import make_driver
-from tests.served import COMMAND, GUNICORN, START_SECONDS, Served, serving, until
+from tests.served import COMMAND, GUNICORN, START_SECONDS, ServiceProcess, run_service, wait_until
 from tests.stores import issue_key, load
 
 
 def processes_in(folder):
     """Return the command lines of the processes that work on a folder."""
-    found = []
+    result = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
-    return [line for line in found if str(folder) in line]
+            result.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return [line for line in result if str(folder) in line]
 
 
 # `serve --demo` prints: where it serves, a key, what to try first, six requests and two links.
@@ -42,147 +42,147 @@ def data_dir(tmp_path_factory, mongod_uri):
 @pytest.fixture(scope="module")
 def first_run(data_dir):
     """What a first `serve --demo` printed, and what the requests that it printed gave."""
-    with Served(data_dir, "--demo") as served:
-        served.read(LINES)
+    with ServiceProcess(data_dir, "--demo") as process:
+        process.read(LINES)
         curls = [
             subprocess.run(
                 ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
             )
-            for line in [*served.said[3:9], *(f"curl '{line.split()[-1]}'" for line in served.said[9:])]
+            for line in [*process.output[3:9], *(f"curl '{line.split()[-1]}'" for line in process.output[9:])]
         ]
-    return served, curls
+    return process, curls
 
 
 def test_it_ends_by_printing_a_key_the_docs_page_and_six_requests_and_two_links_that_work(first_run):
-    served, curls = first_run
-    assert f" http://{served.bind}/api/v1/docs, " in served.said[2]
-    assert re.search(r" da_[0-9A-Za-z]{36}$", served.said[1])
-    assert [answer.returncode for answer in curls] == [0] * 8
-    drivers, trips, detail, tracked, daily, weekly = (json.loads(answer.stdout) for answer in curls[:6])
+    process, curls = first_run
+    assert f" http://{process.bind}/api/v1/docs, " in process.output[2]
+    assert re.search(r" da_[0-9A-Za-z]{36}$", process.output[1])
+    assert [response.returncode for response in curls] == [0] * 8
+    drivers, trips, detail, tracked, daily, weekly = (json.loads(response.stdout) for response in curls[:6])
     assert len(drivers["drivers"]) == 3
     assert trips["trips"]
     assert detail["trips"][0]["trail_path"]
     assert tracked["trips"][0]["driver_id"] == detail["trips"][0]["driver_id"]
     assert daily["data"][0]["driving_summary"]["trip_count"] >= 1
     assert weekly["data"][0]["driving_summary"]["daily_summary_breakdown"]
-    report, page = (answer.stdout for answer in curls[6:])
+    report, page = (response.stdout for response in curls[6:])
     assert [line.partition(",")[0] for line in report.splitlines()[:2]] == ["driver_id", "demo-01"]
     assert page.startswith("<!doctype html>")
 
 
-def test_ctrl_c_stops_everything_without_a_word(first_run, data_dir):
-    served, _ = first_run
-    assert served.process.returncode == 0
+def test_ctrl_c_stops_everything_without_output(first_run, data_dir):
+    process, _ = first_run
+    assert process.process.returncode == 0
     assert processes_in(data_dir) == []
-    assert "Traceback" not in served.errors
+    assert "Traceback" not in process.errors
 
 
-def test_no_log_line_holds_the_key_or_a_link(first_run):
-    served, _ = first_run
-    for secret in (served.said[1].split()[-1], *(link.rpartition("/")[2] for link in served.said[9:])):
-        assert secret not in served.errors
-    assert served.errors.count('"status":200') == 8
+def test_no_log_line_contains_the_key_or_a_link(first_run):
+    process, _ = first_run
+    for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[9:])):
+        assert secret not in process.errors
+    assert process.errors.count('"status":200') == 8
 
 
 def test_a_second_run_keeps_data_and_key(first_run, data_dir):
-    with Served(data_dir, "--demo") as served:
-        served.read(LINES)
-    earlier = [line.replace(first_run[0].bind, served.bind) for line in first_run[0].said]
-    assert served.said[1:9] == earlier[1:9]
+    with ServiceProcess(data_dir, "--demo") as process:
+        process.read(LINES)
+    earlier = [line.replace(first_run[0].bind, process.bind) for line in first_run[0].output]
+    assert process.output[1:9] == earlier[1:9]
 
 
 def test_a_command_joins_the_embedded_store_and_leaves_it_running(first_run, data_dir):
-    with Served(data_dir) as served:
-        served.read(1)
+    with ServiceProcess(data_dir) as process:
+        process.read(1)
         issued = subprocess.run(
             [COMMAND, "keys", "issue", "--fleet", "f"],
-            env=served.environment,
+            env=process.environment,
             capture_output=True,
             text=True,
             check=True,
         )
-        assert served.get("/drivers", issued.stdout.strip()) == (
+        assert process.get("/drivers", issued.stdout.strip()) == (
             200,
             {"count": 0, "limit": 50, "current_page": 1, "next_page": None, "drivers": []},
         )
 
 
 def test_sigterm_stops_everything_too(data_dir, first_run):
-    with Served(data_dir) as served:
-        served.read(1)
-        served.process.terminate()
-    assert served.process.returncode == 0
+    with ServiceProcess(data_dir) as process:
+        process.read(1)
+        process.process.terminate()
+    assert process.process.returncode == 0
     assert processes_in(data_dir) == []
 
 
 def test_an_interrupt_while_the_store_starts_leaves_nothing_running(tmp_path):
-    with Served(tmp_path) as served:
-        until(lambda: (tmp_path / "mongod.json").exists())
+    with ServiceProcess(tmp_path) as process:
+        wait_until(lambda: (tmp_path / "mongod.json").exists())
     assert processes_in(tmp_path) == []
-    with Served(tmp_path) as served:
-        assert served.read(1) == [f"Serving on http://{served.bind}"]
+    with ServiceProcess(tmp_path) as process:
+        assert process.read(1) == [f"Serving on http://{process.bind}"]
 
 
 def test_a_second_interrupt_does_not_keep_it_from_ending(tmp_path):
-    with Served(tmp_path) as served:
-        served.read(1)
-        served.process.send_signal(signal.SIGINT)
-        until(lambda: len(processes_in(tmp_path)) == 1)
+    with ServiceProcess(tmp_path) as process:
+        process.read(1)
+        process.process.send_signal(signal.SIGINT)
+        wait_until(lambda: len(processes_in(tmp_path)) == 1)
     assert processes_in(tmp_path) == []
-    assert "Traceback" not in served.errors
+    assert "Traceback" not in process.errors
 
 
-def test_a_store_that_went_down_is_started_anew_by_the_next_command_for_all(tmp_path):
-    with Served(tmp_path) as served:
-        served.read(1)
+def test_the_next_command_restarts_a_store_that_went_down(tmp_path):
+    with ServiceProcess(tmp_path) as process:
+        process.read(1)
         os.kill(json.loads((tmp_path / "mongod.json").read_text())["pid"], signal.SIGKILL)
-        subprocess.run([COMMAND, "keys", "list", "--fleet", "f"], env=served.environment, check=True)
-        until(lambda: served.get("/healthz")[0] == 200)
+        subprocess.run([COMMAND, "keys", "list", "--fleet", "f"], env=process.environment, check=True)
+        wait_until(lambda: process.get("/healthz")[0] == 200)
     assert processes_in(tmp_path) == []
 
 
 def test_a_terminal_that_closes_ends_it(tmp_path):
-    with Served(tmp_path, terminal=True) as served:
-        served.read(1)
-        os.close(served.terminal)
-        served.process.send_signal(signal.SIGHUP)
-        served.process.wait(60)
+    with ServiceProcess(tmp_path, terminal=True) as process:
+        process.read(1)
+        os.close(process.terminal)
+        process.process.send_signal(signal.SIGHUP)
+        process.process.wait(60)
     assert processes_in(tmp_path) == []
 
 
 def test_a_socket_in_use_is_not_taken_over(tmp_path):
     bind = f"unix:{tmp_path}/socket"
     nowhere = {"MONGODB_URI": "mongodb://127.0.0.1:1", "BIND": bind}
-    with Served(tmp_path, **nowhere) as served:
-        served.read(1)
+    with ServiceProcess(tmp_path, **nowhere) as process:
+        process.read(1)
         assert fails(tmp_path, **nowhere).startswith(f"Error: Cannot serve on {bind}: Address already in use.")
 
 
-def test_without_a_store_it_starts_and_says_so_when_asked(tmp_path):
-    with Served(tmp_path, MONGODB_URI="mongodb://127.0.0.1:1/?directConnection=true") as served:
-        served.read(1)
-        status, body = served.get("/healthz")
+def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
+    with ServiceProcess(tmp_path, MONGODB_URI="mongodb://127.0.0.1:1/?directConnection=true") as process:
+        process.read(1)
+        status, body = process.get("/healthz")
         assert (status, body["status"]) == (503, "unavailable")
-        assert served.get("/drivers", "da_" + "0" * 36)[0] == 401
+        assert process.get("/drivers", "da_" + "0" * 36)[0] == 401
     assert not list(tmp_path.iterdir())
 
 
 def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warning(tmp_path):
-    with Served(tmp_path, "--demo", MONGOD="/bin/false") as served:
-        served.read(7)
-        key = served.said[1].split()[-1]
-        assert served.get("/drivers", key)[1]["count"] >= 19
-        assert served.get("/healthz") == (200, {"status": "ok"})
-    assert re.match(r"Warning: No usable mongod: MONGOD=/bin/false .*MONGODB_URI.* in memory", served.errors)
+    with ServiceProcess(tmp_path, "--demo", MONGOD="/bin/false") as process:
+        process.read(7)
+        key = process.output[1].split()[-1]
+        assert process.get("/drivers", key)[1]["count"] >= 19
+        assert process.get("/healthz") == (200, {"status": "ok"})
+    assert re.match(r"Warning: No usable mongod: MONGOD=/bin/false .*MONGODB_URI.* in memory", process.errors)
 
 
 def test_gunicorn_serves_wsgi_by_itself(tmp_path, mongod_uri, redis_server):
     settings = {"MONGODB_URI": mongod_uri, "RATELIMIT_STORAGE_URI": redis_server.uri, "WEB_CONCURRENCY": "2"}
-    with Served(tmp_path, words=(GUNICORN, "wsgi:app"), **settings) as served:
-        until(served.answers)
-        assert served.get("/healthz") == (200, {"status": "ok"})
-        until(lambda: len(workers(served)) == 2)
-    assert [json.loads(line)["event"] for line in served.errors.splitlines()].count("request") >= 2
+    with ServiceProcess(tmp_path, words=(GUNICORN, "wsgi:app"), **settings) as process:
+        wait_until(process.responds)
+        assert process.get("/healthz") == (200, {"status": "ok"})
+        wait_until(lambda: len(workers(process)) == 2)
+    assert [json.loads(line)["event"] for line in process.errors.splitlines()].count("request") >= 2
 
 
 @pytest.fixture(scope="module")
@@ -191,30 +191,30 @@ def live(tmp_path_factory, mongod_uri, redis_server):
     limits = {"RATE_LIMIT": "60 per minute", "AUTH_FAILURE_LIMIT": "100000 per minute"}
     limits["RATELIMIT_STORAGE_URI"] = redis_server.uri
     # Nobody reads the log, which a test of very many requests would fill.
-    with serving(mongod_uri, tmp_path_factory.mktemp("live"), "live", LOG_LEVEL="WARNING", **limits) as found:
-        yield found
+    with run_service(mongod_uri, tmp_path_factory.mktemp("live"), "live", LOG_LEVEL="WARNING", **limits) as result:
+        yield result
 
 
-def ask(served, target, key, method="GET"):
+def send_request(process, target, key, method="GET"):
     """Return the whole answer to a request line sent as it is."""
-    host, port = served.bind.split(":")
+    host, port = process.bind.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
-        head = f"{method} {target} HTTP/1.1\r\nHost: {served.bind}\r\nAuthorization: APIKEY {key}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: {process.bind}\r\nAuthorization: APIKEY {key}\r\n"
         connection.sendall(f"{head}Connection: close\r\n\r\n".encode())
         return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
 
 @pytest.mark.parametrize("target", ["{}", "http://example.com{}"])
 def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
-    served, db = live
+    process, db = live
     load(db, drivers=[make_driver("a/b"), make_driver("a")], fleet="slash")
     key = issue_key(db, "slash")
     today = datetime.datetime.now(datetime.UTC).date()
-    answers = [
-        ask(served, target.format(f"/api/v1/driver/{path}/trips?start_date={today}"), key).split()[1]
+    responses = [
+        send_request(process, target.format(f"/api/v1/driver/{path}/trips?start_date={today}"), key).split()[1]
         for path in ("a%2Fb", "a%2fb", "a/b", "a", "a%2F", "%61")
     ]
-    assert answers == ["200", "200", "404", "200", "404", "200"]
+    assert responses == ["200", "200", "404", "200", "404", "200"]
 
 
 @pytest.mark.parametrize(
@@ -222,92 +222,94 @@ def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
     ["//api/v1/drivers", "http://h?x=/api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers", "/api/v1/drivers/"],
 )
 def test_a_doubled_or_trailing_slash_is_another_path(live, target):
-    served, db = live
-    assert ask(served, target, issue_key(db, "slash")).startswith("HTTP/1.1 404 ")
+    process, db = live
+    assert send_request(process, target, issue_key(db, "slash")).startswith("HTTP/1.1 404 ")
 
 
 def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
-    served, db = live
+    process, db = live
     names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
     load(db, drivers=map(make_driver, names), fleet="long")
     yesterday = datetime.datetime.now(datetime.UTC).date() - datetime.timedelta(days=1)
     query = "&".join(f"driver_id={urllib.parse.quote(name)}" for name in names)
-    answer = ask(served, f"/api/v1/driver-aggregate/daily?start_date={yesterday}&{query}", issue_key(db, "long"))
-    assert answer.startswith("HTTP/1.1 200 ")
+    response = send_request(
+        process, f"/api/v1/driver-aggregate/daily?start_date={yesterday}&{query}", issue_key(db, "long")
+    )
+    assert response.startswith("HTTP/1.1 200 ")
 
 
 def test_head_sends_the_length_and_no_body(live):
-    served, db = live
-    head, _, body = ask(served, "/api/v1/drivers", issue_key(db, "head"), method="HEAD").partition("\r\n\r\n")
-    whole = served.get("/drivers", issue_key(db, "head"))[1]
+    process, db = live
+    head, _, body = send_request(process, "/api/v1/drivers", issue_key(db, "head"), method="HEAD").partition("\r\n\r\n")
+    whole = process.get("/drivers", issue_key(db, "head"))[1]
     assert f"\r\nContent-Length: {len(json.dumps(whole, separators=(',', ':')))}\r\n" in head
     assert body == ""
 
 
 def test_the_limit_is_exact_over_workers_threads_and_keys(live):
-    served, db = live
+    process, db = live
     keys = [issue_key(db, "busy"), issue_key(db, "busy")]
     with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda number: served.get("/drivers", keys[number % 2])[0], range(100)))
-    assert (answers.count(200), answers.count(429)) == (60, 40)
-    assert served.get("/drivers", issue_key(db, "calm"))[0] == 200
+        responses = list(pool.map(lambda number: process.get("/drivers", keys[number % 2])[0], range(100)))
+    assert (responses.count(200), responses.count(429)) == (60, 40)
+    assert process.get("/drivers", issue_key(db, "calm"))[0] == 200
 
 
-def test_every_worker_tells_the_same_end_of_the_window(live):
-    served, db = live
+def test_every_worker_reports_the_same_end_of_the_window(live):
+    process, db = live
     key = issue_key(db, "told")
-    answers = [ask(served, "/api/v1/drivers", key) for _ in range(20)]
-    ends = {int(re.search(r"^X-RateLimit-Reset: (\d+)", answer, re.MULTILINE)[1]) for answer in answers}
+    responses = [send_request(process, "/api/v1/drivers", key) for _ in range(20)]
+    ends = {int(re.search(r"^X-RateLimit-Reset: (\d+)", response, re.MULTILINE)[1]) for response in responses}
     # Redis tells in whole seconds when it ends.
     assert max(ends) - min(ends) <= 1
 
 
 def test_a_revoked_key_is_refused_by_every_worker(live):
-    served, db = live
+    process, db = live
     key = issue_key(db, "revoked")
-    assert served.get("/drivers", key)[0] == 200
+    assert process.get("/drivers", key)[0] == 200
     db["keys"].update_one({"fleet": "revoked"}, {"$set": {"revoked_at": 1}})
-    until(lambda: {served.get("/drivers", key)[0] for _ in range(8)} == {401})
+    wait_until(lambda: {process.get("/drivers", key)[0] for _ in range(8)} == {401})
 
 
-def workers(served):
+def workers(process):
     """Return the process ids of the workers, oldest first."""
-    pid = served.process.pid
-    return [int(found) for found in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    pid = process.process.pid
+    return [int(result) for result in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def replace_workers(served, pid, number):
+def replace_workers(process, pid, number):
     """Send a signal, wait until it has put new workers in the place of some, and return those that ended."""
-    until(lambda: len(workers(served)) == 2)
-    before = {*workers(served)}
+    wait_until(lambda: len(workers(process)) == 2)
+    before = {*workers(process)}
     os.kill(pid, number)
-    until(lambda: len(workers(served)) == 2 and before - {*workers(served)} and served.answers())
-    return before - {*workers(served)}
+    wait_until(lambda: len(workers(process)) == 2 and before - {*workers(process)} and process.responds())
+    return before - {*workers(process)}
 
 
 def test_sighup_replaces_all_workers(live):
-    served, _ = live
-    assert len(replace_workers(served, served.process.pid, signal.SIGHUP)) == 2
-    assert {served.get("/healthz")[0] for _ in range(20)} == {200}
+    process, _ = live
+    assert len(replace_workers(process, process.process.pid, signal.SIGHUP)) == 2
+    assert {process.get("/healthz")[0] for _ in range(20)} == {200}
 
 
 def test_a_worker_that_died_is_replaced(live):
-    served, _ = live
-    worker = workers(served)[0]
-    assert replace_workers(served, worker, signal.SIGKILL) == {worker}
-    assert {served.get("/healthz")[0] for _ in range(20)} == {200}
+    process, _ = live
+    worker = workers(process)[0]
+    assert replace_workers(process, worker, signal.SIGKILL) == {worker}
+    assert {process.get("/healthz")[0] for _ in range(20)} == {200}
 
 
 def fails(tmp_path, *options, **environment):
     """Return the one line with which it ends."""
-    with Served(tmp_path / "data", *options, **environment) as served:
-        served.process.wait(START_SECONDS)
-    assert served.process.returncode != 0
-    (line,) = served.errors.splitlines()
+    with ServiceProcess(tmp_path / "data", *options, **environment) as process:
+        process.process.wait(START_SECONDS)
+    assert process.process.returncode != 0
+    (line,) = process.errors.splitlines()
     return line
 
 
-def test_a_taken_port_is_told_in_one_line(tmp_path):
+def test_a_port_in_use_is_an_error_in_one_line(tmp_path):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
@@ -315,7 +317,7 @@ def test_a_taken_port_is_told_in_one_line(tmp_path):
         assert re.match(rf"Error: Cannot serve on {bind}: Address already in use\. .*BIND", fails(tmp_path, BIND=bind))
 
 
-def test_a_data_dir_that_cannot_be_written_is_told_in_one_line(tmp_path):
+def test_a_data_dir_that_cannot_be_written_is_an_error_in_one_line(tmp_path):
     (tmp_path / "file").touch()
     line = fails(tmp_path, DATA_DIR=str(tmp_path / "file" / "data"))
     assert re.match(r"Error: DATA_DIR=.* cannot be used: Not a directory\.", line)

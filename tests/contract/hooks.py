@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
 
 MASKS = os.environ["CONTRACT_MASKS"] == "yes"
-ANSWERS = Path(os.environ["CONTRACT_ANSWERS"])
+RESPONSES_FILE = Path(os.environ["CONTRACT_ANSWERS"])
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
 REAL = {
@@ -31,7 +31,7 @@ ONE_AS_GENERATED = 8
 REJECTED, WRONG_BODY = "Schema-valid request rejected", "Response violates schema"
 FAULTS = ["{", "}", ",", ",,", "{nope}", "{{", "},{", ":", "*", " "]
 
-answers = Counter()
+response_counts = Counter()
 # By path: the schemas of the parameters with real values, by name, and the content of a good response.
 parameters, contents = {}, {}
 
@@ -41,12 +41,16 @@ def before_load_schema(context, raw_schema):
     """Keep what the other hooks need of the document; take the mask out of it in the run without masks."""
     for path, item in raw_schema["paths"].items():
         operation = item["get"]
-        named = {found["name"]: found["schema"] for found in operation["parameters"] if "name" in found}
+        named = {parameter["name"]: parameter["schema"] for parameter in operation["parameters"] if "name" in parameter}
         parameters[path] = {name: schema for name, schema in named.items() if name in REAL}
         contents[path] = operation["responses"]["200"]["content"]
         if not MASKS:
-            kept = [found for found in operation["parameters"] if not found.get("$ref", "").endswith(MASK_HEADER)]
-            operation["parameters"] = kept
+            kept_parameters = [
+                parameter
+                for parameter in operation["parameters"]
+                if not parameter.get("$ref", "").endswith(MASK_HEADER)
+            ]
+            operation["parameters"] = kept_parameters
 
 
 @schemathesis.hook
@@ -111,11 +115,11 @@ def flatmap_headers(context, headers):
     return _masks(example).map(lambda mask: {**headers, MASK_HEADER: mask})
 
 
-def _masks(answer):
+def _masks(example):
     """Generate masks for answers such as this: most are right, some broken."""
-    right = _names(answer)
-    broken = st.tuples(right, st.sampled_from(FAULTS), right).map("".join)
-    return right | right.map("{{{}}}".format) | right.map("{{{}}}".format) | broken
+    valid = _names(example)
+    broken = st.tuples(valid, st.sampled_from(FAULTS), valid).map("".join)
+    return valid | valid.map("{{{}}}".format) | valid.map("{{{}}}".format) | broken
 
 
 def _names(value):
@@ -156,10 +160,10 @@ def after_call(context, case, response):
     """Count the answers to what was generated."""
     if case.meta:
         kind = (case.operation.label, case.meta.phase.name.value, case.meta.generation.mode.value)
-        answers[*kind, response.status_code] += 1
+        response_counts[*kind, response.status_code] += 1
 
 
 @atexit.register
-def write_answers():
+def write_response_counts():
     """Hand the counts to the test: operation, phase, mode, status and how many."""
-    ANSWERS.write_text(json.dumps([[*kind, count] for kind, count in sorted(answers.items())]))
+    RESPONSES_FILE.write_text(json.dumps([[*kind, count] for kind, count in sorted(response_counts.items())]))

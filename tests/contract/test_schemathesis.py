@@ -12,7 +12,7 @@ import pytest
 from app.store import Store
 from scripts.reports.build import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
-from tests.served import serving
+from tests.served import run_service
 from tests.stores import issue_key, load
 
 pytestmark = pytest.mark.large
@@ -43,48 +43,48 @@ def live(tmp_path_factory, mongod_uri):
     limits = dict.fromkeys(("RATE_LIMIT", "AUTH_FAILURE_LIMIT"), "1000000 per minute")
     folder = tmp_path_factory.mktemp("live")
     settings = {**limits, "LOG_LEVEL": "ERROR", "REPORT_LINK_MINUTES": "60"}
-    with serving(mongod_uri, folder, "contract", **settings) as (served, db):
+    with run_service(mongod_uri, folder, "contract", **settings) as (process, db):
         load(db, *TRIPS, drivers=DRIVERS)
         build_report(Store.of(db), "f1", REPORT_DATE)
         key = issue_key(db, "f1")
-        link = served.get(f"/report?report_time={REPORT_DATE}T00:00:00", key)[1]["report_link"]
-        yield served, key, link.rpartition("/")[2]
+        link = process.get(f"/report?report_time={REPORT_DATE}T00:00:00", key)[1]["report_link"]
+        yield process, key, link.rpartition("/")[2]
 
 
 @pytest.fixture(scope="module", params=["no", "yes"], ids=["without masks", "with masks"])
 def run(request, live, tmp_path_factory):
     """A finished run of Schemathesis, and its answers: (operation, phase, mode, status) and how many."""
-    served, key, link = live
+    process, key, link = live
     folder = tmp_path_factory.mktemp("schemathesis")
-    told = {"CONTRACT_KEY": key, "CONTRACT_LINK": link, "CONTRACT_MASKS": request.param}
-    told["CONTRACT_ANSWERS"] = str(folder / "answers.json")
+    environment = {"CONTRACT_KEY": key, "CONTRACT_LINK": link, "CONTRACT_MASKS": request.param}
+    environment["CONTRACT_ANSWERS"] = str(folder / "answers.json")
     finished = subprocess.run(
-        [SCHEMATHESIS, "--config-file", CONFIG, "run", f"http://{served.bind}/api/v1/openapi.json", "--no-color"],
+        [SCHEMATHESIS, "--config-file", CONFIG, "run", f"http://{process.bind}/api/v1/openapi.json", "--no-color"],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **told},
+        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         capture_output=True,
         text=True,
         check=False,
     )
-    answers = json.loads((folder / "answers.json").read_text())
-    return finished, [(tuple(kind), count) for *kind, count in answers]
+    responses = json.loads((folder / "answers.json").read_text())
+    return finished, [(tuple(kind), count) for *kind, count in responses]
 
 
 def test_no_check_fails(run, capsys):
-    finished, answers = run
-    positive, accepted = valid(answers)
+    finished, responses = run
+    positive, accepted = valid(responses)
     with capsys.disabled():
         print(f"\n{accepted.total()} of {positive.total()} valid requests answered 200 or 304")
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 
-def test_no_operation_gets_fewer_examples_than_asked_for(run):
+def test_every_operation_gets_the_configured_number_of_examples(run):
     generated = counted(run[1], phase="fuzzing")
     enough = {operation for operation, count in generated.items() if count >= EXAMPLES}
     assert enough == OPERATIONS | {LINK}
 
 
-def test_what_one_operation_answers_is_asked_of_the_next(run):
+def test_responses_of_one_operation_are_used_in_requests_to_the_next(run):
     followed = counted(run[1], phase="stateful")
     assert {operation for operation, count in followed.items() if count >= LEAST_FOLLOWED} >= FOLLOWED
 
@@ -94,21 +94,21 @@ def test_both_valid_and_invalid_data_are_sent_to_each_operation(run):
         assert counted(run[1], phase="fuzzing", mode=mode).keys() >= OPERATIONS
 
 
-def test_most_valid_requests_find_what_they_ask_for(run):
+def test_most_valid_requests_succeed(run):
     positive, accepted = valid(run[1])
     assert min(accepted[operation] / positive[operation] for operation in OPERATIONS) > LEAST_SHARE_ACCEPTED
 
 
-def valid(answers):
+def valid(responses):
     """Count the answers to valid requests by operation: all, and those that are or confirm an answer."""
-    accepted = [counted(answers, mode="positive", status=status) for status in (200, 304)]
-    return counted(answers, mode="positive"), sum(accepted, Counter())
+    accepted = [counted(responses, mode="positive", status=status) for status in (200, 304)]
+    return counted(responses, mode="positive"), sum(accepted, Counter())
 
 
-def counted(answers, **wanted):
+def counted(responses, **kind_filter):
     """Count answers by operation."""
-    found = Counter()
-    for (operation, *rest), count in answers:
+    counts = Counter()
+    for (operation, *rest), count in responses:
         kind = dict(zip(("phase", "mode", "status"), rest, strict=True))
-        found[operation] += count if wanted.items() <= kind.items() else 0
-    return +found
+        counts[operation] += count if kind_filter.items() <= kind.items() else 0
+    return +counts

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.resilience.fleet import load_fleet, right_answers
-from tests.resilience.load import Ask
+from tests.resilience.fleet import expected_responses, load_fleet
+from tests.resilience.load import Request
 from tests.resilience.processes import Mongod, Primary, Service
 
 HERE = Path(__file__).parent
@@ -36,13 +36,13 @@ class Store(NamedTuple):
 
     server: Mongod
     key: str
-    right: dict[Ask, bytes]
+    expected: dict[Request, bytes]
 
     @property
     def uri(self):
         return self.server.uri
 
-    def mend(self):
+    def repair(self):
         """Have it run, whether it was stopped or stands still."""
         self.server.resume() if self.server.runs else self.server.start()
 
@@ -54,8 +54,8 @@ def store(tmp_path_factory, redis_server):
     with Primary(folder, "--setParameter", "enableTestCommands=1") as server:
         key = load_fleet(server.uri, folder)
         with Service(folder, MONGODB_URI=server.uri, RATELIMIT_STORAGE_URI=redis_server.uri) as service:
-            right = right_answers(service, key)
-        yield Store(server, key, right)
+            expected = expected_responses(service, key)
+        yield Store(server, key, expected)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import datetime
 import json
 
 from tests.factories import make_driver, make_event, make_trip
-from tests.resilience.load import Ask
+from tests.resilience.load import Request
 from tests.resilience.processes import DATABASE, run_command
 
 FLEET = "acme"
@@ -49,7 +49,7 @@ def issue_key(uri, fleet=FLEET, database=DATABASE):
     return run_command("keys", "issue", "--fleet", fleet, uri=uri, database=database).strip()
 
 
-def asks():
+def requests():
     """Return requests to every endpoint that reads what was imported, whole and masked."""
     some = "&".join(f"driver_id=d{n:02}" for n in range(0, DRIVERS, 3))
     paths = [
@@ -63,22 +63,22 @@ def asks():
         f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
     ]
     masked = [
-        Ask("/drivers", "{count,drivers{driver_id,alias}}"),
-        Ask(f"/driver/d05/trips?start_date={MONDAY}", "{trips{trip_id,distance_miles}}"),
-        Ask("/trip/tracking_id/k03", "{trips{trip_id,events{event_name}}}"),
-        Ask(f"/driver-aggregate/weekly?start_date={MONDAY}&{some}", "{data{driving_summary{fm_score,trip_count}}}"),
+        Request("/drivers", "{count,drivers{driver_id,alias}}"),
+        Request(f"/driver/d05/trips?start_date={MONDAY}", "{trips{trip_id,distance_miles}}"),
+        Request("/trip/tracking_id/k03", "{trips{trip_id,events{event_name}}}"),
+        Request(f"/driver-aggregate/weekly?start_date={MONDAY}&{some}", "{data{driving_summary{fm_score,trip_count}}}"),
     ]
-    return [*map(Ask, paths), *masked]
+    return [*map(Request, paths), *masked]
 
 
-def right_answers(service, key):
+def expected_responses(service, key):
     """Return the body of each answer, from a service that nothing ails."""
-    right = {ask: service.body(ask, key) for ask in asks()}
-    served = json.loads(right[Ask("/trip/trip_id/t017")])["trips"][0]
+    expected = {request: service.body(request, key) for request in requests()}
+    served = json.loads(expected[Request("/trip/trip_id/t017")])["trips"][0]
     imported = make_trips()[17]
     assert {name: served[name] for name in imported if name in served} == {
         name: value for name, value in imported.items() if name != "tracking_id"
     }
-    listed = json.loads(right[Ask("/drivers?limit=100")])["drivers"]
+    listed = json.loads(expected[Request("/drivers?limit=100")])["drivers"]
     assert [driver["email"] for driver in listed] == [driver["email"] for driver in make_drivers()]
-    return right
+    return expected

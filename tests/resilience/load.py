@@ -7,13 +7,13 @@ import threading
 import time
 from typing import NamedTuple
 
-from tests.served import until
+from tests.served import wait_until
 
 API = "/api/v1"
 OK = 200
 
 
-class Ask(NamedTuple):
+class Request(NamedTuple):
     """A request: its path under /api/v1, and its field mask."""
 
     path: str
@@ -24,7 +24,7 @@ class Ask(NamedTuple):
         return {"X-Fields": self.fields} if self.fields else {}
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """An answer, or the name of the `error` that came instead; `started` is of time.monotonic."""
 
     started: float
@@ -42,7 +42,7 @@ class Answer(NamedTuple):
 class Result(NamedTuple):
     """What became of a request: `failure` is None for 200 with the right body, and else says what came instead."""
 
-    ask: Ask
+    request: Request
     started: float
     seconds: float
     failure: str | None
@@ -52,18 +52,18 @@ class Result(NamedTuple):
         return self.started + self.seconds
 
 
-def failure_of(answer, right):
+def failure_of(response, expected):
     """Return what is wrong with an answer, or None."""
-    if answer.status is None:
-        return answer.error
-    if answer.status == OK:
-        return None if answer.body == right else "wrong answer"
+    if response.status is None:
+        return response.error
+    if response.status == OK:
+        return None if response.body == expected else "wrong response"
     try:
-        kind = answer.json["error"]
+        kind = response.json["error"]
     except (ValueError, KeyError, TypeError):
         kind = "of another body"
-    lacks = answer.status == 503 and "Retry-After" not in answer.headers
-    return f"{answer.status} {kind}{' without Retry-After' if lacks else ''}"
+    lacks = response.status == 503 and "Retry-After" not in response.headers
+    return f"{response.status} {kind}{' without Retry-After' if lacks else ''}"
 
 
 class Client:
@@ -78,17 +78,17 @@ class Client:
         started = time.monotonic()
         try:
             self._connection.request("GET", API + path, headers={**self._headers, **(headers or {})})
-            found = self._connection.getresponse()
-            body = found.read()
+            raw_response = self._connection.getresponse()
+            body = raw_response.read()
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            return Answer(started, time.monotonic() - started, error=type(error).__name__)
-        return Answer(started, time.monotonic() - started, found.status, dict(found.headers), body)
+            return Response(started, time.monotonic() - started, error=type(error).__name__)
+        return Response(started, time.monotonic() - started, raw_response.status, dict(raw_response.headers), body)
 
-    def ask(self, ask, right):
+    def request(self, request, expected):
         """Return the Result of a request, of which the right answer is known."""
-        answer = self.get(ask.path, ask.headers)
-        return Result(ask, answer.started, answer.seconds, failure_of(answer, right))
+        response = self.get(request.path, request.headers)
+        return Result(request, response.started, response.seconds, failure_of(response, expected))
 
     def close(self):
         self._connection.close()
@@ -101,9 +101,9 @@ class Load:
     meanwhile; times are of time.monotonic.
     """
 
-    def __init__(self, address, key, right, *, clients=8, keep_alive=True, pause=0.0, timeout=30):
+    def __init__(self, address, key, expected, *, clients=8, keep_alive=True, pause=0.0, timeout=30):
         self.results = []
-        self._address, self._key, self._right = address, key, list(right.items())
+        self._address, self._key, self._right = address, key, list(expected.items())
         self._keep_alive, self._pause, self._timeout = keep_alive, pause, timeout
         self._done = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(clients)]
@@ -132,16 +132,16 @@ class Load:
     def more(self, requests):
         """Wait until so many more requests have their answers."""
         enough = len(self.results) + requests
-        until(lambda: len(self.results) >= enough)
+        wait_until(lambda: len(self.results) >= enough)
 
     def between(self, since, until=float("inf")):
         """Return the results of the requests that were answered in a span of time."""
-        return [found for found in list(self.results) if since <= found.ended < until]
+        return [result for result in list(self.results) if since <= result.ended < until]
 
     def _run(self, number):
         client, turn = Client(self._address, self._key, self._timeout), number
         while not self._done.is_set():
-            self.results.append(client.ask(*self._right[turn % len(self._right)]))
+            self.results.append(client.request(*self._right[turn % len(self._right)]))
             if not self._keep_alive:
                 client.close()
             turn += 1
@@ -151,27 +151,27 @@ class Load:
 
 def failures(results):
     """Return how many requests failed, by how."""
-    return collections.Counter(found.failure for found in results if found.failure)
+    return collections.Counter(result.failure for result in results if result.failure)
 
 
-def told(results):
+def summarize(results):
     """Say how many requests there were, and how many of them failed and how."""
     counts = failures(results)
-    said = ", ".join(f"{count} {how}" for how, count in counts.most_common())
-    return f"{len(results):,} requests, {counts.total()} failed{f' ({said})' if said else ''}"
+    kinds = ", ".join(f"{count} {how}" for how, count in counts.most_common())
+    return f"{len(results):,} requests, {counts.total()} failed{f' ({kinds})' if kinds else ''}"
 
 
 def recovery(results, since):
     """Return how long after a moment the last failed request was answered, in seconds; 0 where none was."""
-    return max((found.ended - since for found in results if found.failure and found.ended >= since), default=0.0)
+    return max((result.ended - since for result in results if result.failure and result.ended >= since), default=0.0)
 
 
 def slowest(results):
     """Return the seconds that the slowest answer took."""
-    return max(found.seconds for found in results)
+    return max(result.seconds for result in results)
 
 
 def percentile(results, share):
     """Return the seconds within which this share of the answers came, such as 0.99."""
-    times = sorted(found.seconds for found in results)
+    times = sorted(result.seconds for result in results)
     return times[min(len(times) - 1, int(len(times) * share))]

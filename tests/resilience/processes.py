@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 
 from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, find_mongod, make_primary
 from tests.resilience.load import Client
-from tests.served import COMMAND, until
+from tests.served import COMMAND, wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 HOST = "127.0.0.1"
@@ -51,9 +51,9 @@ class Process:
     `start` waits until `answers()`. Leaving it as a context stops it, whatever state it is in.
     """
 
-    def __init__(self, folder, name, words, answers, env=None):
+    def __init__(self, folder, name, words, responds, env=None):
         folder.mkdir(parents=True, exist_ok=True)
-        self.log, self.words, self.answers, self.env = folder / f"{name}.log", words, answers, env or {}
+        self.log, self.words, self.responds, self.env = folder / f"{name}.log", words, responds, env or {}
         self.process = None
 
     def __enter__(self):
@@ -78,12 +78,12 @@ class Process:
                 stderr=log,
                 start_new_session=True,
             )
-        until(self._is_up)
+        wait_until(self._is_up)
         return self
 
     def _is_up(self):
-        assert self.runs, self.said()
-        return self.answers()
+        assert self.runs, self.log_text()
+        return self.responds()
 
     def signal(self, number):
         """Send a signal to its first process."""
@@ -91,7 +91,7 @@ class Process:
 
     def stop(self):
         """End it with SIGTERM; return the seconds that it took."""
-        began = time.monotonic()
+        started = time.monotonic()
         if self.runs:
             self.resume()
             self.process.terminate()
@@ -100,7 +100,7 @@ class Process:
             except subprocess.TimeoutExpired:
                 self.kill()
                 raise
-        return time.monotonic() - began
+        return time.monotonic() - started
 
     def kill(self):
         """End all of its processes with SIGKILL."""
@@ -126,7 +126,7 @@ class Process:
         pid = self.process.pid
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
-    def said(self):
+    def log_text(self):
         """Return what it has printed and logged since it was first started."""
         return self.log.read_text(errors="replace")
 
@@ -170,7 +170,7 @@ class Primary(Mongod):
 
     def __init__(self, folder, *options):
         super().__init__(folder, *REPLICA_SET_OPTIONS, *options)
-        self.answers = self._is_made_primary
+        self.responds = self._is_made_primary
 
     def _is_made_primary(self):
         try:
@@ -197,7 +197,7 @@ class ReplicaSet:
             members = [{"_id": n, "host": member.address} for n, member in enumerate(self.members)]
             with MongoClient(self.members[0].uri) as client:
                 client.admin.command("replSetInitiate", {"_id": "rs0", "members": members, "settings": settings})
-            until(self.is_whole)
+            wait_until(self.is_whole)
             self._stack = stack.pop_all()
         return self
 
@@ -206,9 +206,9 @@ class ReplicaSet:
 
     def primary(self):
         """Wait until there is a primary, and return that member."""
-        found = []
-        until(lambda: found.extend(member for member in self.members if member.is_primary) or found)
-        return found[0]
+        result = []
+        wait_until(lambda: result.extend(member for member in self.members if member.is_primary) or result)
+        return result[0]
 
     def is_whole(self):
         """Return whether one is primary, and the others secondaries."""
@@ -250,16 +250,16 @@ class WebServer(Process):
         with contextlib.closing(Client(self.address, key, timeout)) as client:
             return client.get(path, headers)
 
-    def body(self, ask, key):
+    def body(self, request, key):
         """Return the body of a good answer."""
-        answer = self.get(ask.path, key, **ask.headers)
-        assert answer.status == 200, (ask, answer)
-        return answer.body
+        response = self.get(request.path, key, **request.headers)
+        assert response.status == 200, (request, response)
+        return response.body
 
-    def ask(self, ask, key, right):
+    def request(self, request, key, expected):
         """Return the Result of one request on a connection of its own."""
         with contextlib.closing(Client(self.address, key)) as client:
-            return client.ask(ask, right)
+            return client.request(request, expected)
 
 
 class Service(WebServer):
@@ -279,6 +279,6 @@ class Service(WebServer):
 def run_command(*words, uri, database=DATABASE, **env):
     """Run one of the commands on a store, to a good end, and return what it printed."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MONGODB_URI": uri, "MONGODB_DATABASE": database, **env}
-    done = subprocess.run([COMMAND, *map(str, words)], env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    completed = subprocess.run([COMMAND, *map(str, words)], env=env, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout

@@ -12,7 +12,7 @@ FOLDERS = "".join(f"{kind}_temp_path {{0}}/{kind};\n" for kind in ("client_body"
 def shipped(kind, folder, ports):
     """Return the text of a shipped configuration, but for ports, folders, and whom it runs as."""
     text = (ROOT / "deploy" / SHIPPED[kind]).read_text()
-    text = re.sub(r"127\.0\.0\.1:(\d+)", lambda found: f"{HOST}:{ports[int(found[1])]}", text)
+    text = re.sub(r"127\.0\.0\.1:(\d+)", lambda match: f"{HOST}:{ports[int(match[1])]}", text)
     text = re.sub(r"^ *(user|group|chroot) .*\n", "", text, flags=re.MULTILINE)
     if kind == "nginx":
         text = text.replace("/var/log/nginx", str(folder)).replace("http {\n", f"http {{\n{FOLDERS.format(folder)}")

@@ -3,7 +3,7 @@
 import re
 import socket
 
-from tests.resilience.wsgi import Answer
+from tests.resilience.wsgi import Response
 
 
 class Connection:
@@ -17,12 +17,12 @@ class Connection:
         self._socket = self._socket or socket.create_connection(self._address, timeout=30)
         try:
             self._socket.sendall(request)
-            answer = self._receive(has_body=not request.startswith(b"HEAD "))
+            response = self._receive(has_body=not request.startswith(b"HEAD "))
         except OSError:
-            answer = None
-        if answer is None or (answer.header("connection") or "").lower() == "close":
+            response = None
+        if response is None or (response.header("connection") or "").lower() == "close":
             self.close()
-        return answer
+        return response
 
     def close(self):
         if self._socket:
@@ -30,16 +30,16 @@ class Connection:
         self._socket = None
 
     def _receive(self, has_body):
-        found = b""
-        while b"\r\n\r\n" not in found:
-            found += self._some()
-        top, _, body = found.decode("latin-1").partition("\r\n\r\n")
+        content = b""
+        while b"\r\n\r\n" not in content:
+            content += self._some()
+        top, _, body = content.decode("latin-1").partition("\r\n\r\n")
         first, *lines = top.split("\r\n")
         headers = [(name.lower(), value) for name, value in (re.split(": *", line, maxsplit=1) for line in lines)]
-        due = int(dict(headers).get("content-length", 0)) if has_body else 0
-        while len(body) < due:
+        length = int(dict(headers).get("content-length", 0)) if has_body else 0
+        while len(body) < length:
             body += self._some().decode("latin-1")
-        return Answer(int(first[9:12]), headers, body[:due].encode("latin-1"))
+        return Response(int(first[9:12]), headers, body[:length].encode("latin-1"))
 
     def _some(self):
         part = self._socket.recv(65_536)

@@ -19,8 +19,8 @@ from tests.conftest import Service
 from tests.factories import make_driver
 from tests.imports import BATCH_LINES, make_trips, move, start_import, write_file
 from tests.resilience.fleet import MONDAY
-from tests.resilience.load import Ask, Client
-from tests.served import until
+from tests.resilience.load import Client, Request
+from tests.served import wait_until
 from tests.states import FLEET, batches_of, differences, state_of, states_after, transaction_lifetime, write_batches
 
 KILLS, CLIENTS, PAUSE_SECONDS = 20, 3, 0.02
@@ -46,13 +46,13 @@ PATHS = [
 MASK = (
     "count,drivers{driver_id,last_travel_date},trips{trip_id,driver_id},data{driver_info,driving_summary{trip_count}}"
 )
-ASKS = [Ask(path, mask) for path in PATHS for mask in ("", MASK)]
+REQUESTS = [Request(path, mask) for path in PATHS for mask in ("", MASK)]
 
 
 @pytest.fixture
 def committed(mongod):
     """The states that the imports commit in turn, and the bodies of each request's responses."""
-    service, bodies = Service(mongod, rate_limit=parse("1000000 per minute")), {ask: set() for ask in ASKS}
+    service, bodies = Service(mongod, rate_limit=parse("1000000 per minute")), {request: set() for request in REQUESTS}
     first, second = (
         [*batches_of("drivers", drivers, BATCH_LINES), *batches_of("trips", trips, BATCH_LINES)]
         for drivers, trips in IMPORTS
@@ -61,10 +61,10 @@ def committed(mongod):
     states = []
     for state in itertools.chain([state_of(mongod)], states_after(mongod, second + first)):
         states.append(state)
-        for ask in ASKS:
-            response = service.get(ask.path, headers=ask.headers)
+        for request in REQUESTS:
+            response = service.get(request.path, headers=request.headers)
             assert response.status_code == 200
-            bodies[ask].add(response.data)
+            bodies[request].add(response.data)
     return states, bodies
 
 
@@ -81,7 +81,7 @@ def start(mongod, mongod_uri, tmp_path):
 def kill_after(process, db, batches, seconds):
     """Kill an import some seconds after it committed so many batches; return whether it had not ended by then."""
     enough = writes(db) + batches
-    until(lambda: writes(db) >= enough or process.poll() is not None)
+    wait_until(lambda: writes(db) >= enough or process.poll() is not None)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     process.send_signal(signal.SIGKILL)
@@ -94,44 +94,44 @@ def writes(db):
     return db.fleet_drivers.find_one({"_id": FLEET})["writes"]
 
 
-class Found(NamedTuple):
+class Observation(NamedTuple):
     """A response; one that is not modified has the body that it stands for."""
 
-    ask: Ask
+    request: Request
     status: int | None
     body: bytes
 
 
 def read(address, key, number, done):
     """Make requests until it is done, half of them conditional; count what was Found."""
-    client, chance, tags, found = Client(address, key), random.Random(number), {}, Counter()
+    client, rng, tags, observations = Client(address, key), random.Random(number), {}, Counter()
     while not done.is_set():
-        ask = chance.choice(ASKS)
-        tag, body = chance.choice([(None, None), tags.get(ask, (None, None))])
-        answer = client.get(ask.path, ask.headers | ({"If-None-Match": tag} if tag else {}))
-        if answer.status == 200:
-            tags[ask] = answer.headers["ETag"], answer.body
-        found[Found(ask, answer.status, body if answer.status == 304 else answer.body)] += 1
+        request = rng.choice(REQUESTS)
+        tag, body = rng.choice([(None, None), tags.get(request, (None, None))])
+        response = client.get(request.path, request.headers | ({"If-None-Match": tag} if tag else {}))
+        if response.status == 200:
+            tags[request] = response.headers["ETag"], response.body
+        observations[Observation(request, response.status, body if response.status == 304 else response.body)] += 1
         done.wait(PAUSE_SECONDS)
     client.close()
-    return found
+    return observations
 
 
 @contextlib.contextmanager
 def readers(service, key):
     """Read with several clients meanwhile; what they found is in the Counter when it is left."""
-    done, found = threading.Event(), Counter()
+    done, observations = threading.Event(), Counter()
     with ThreadPoolExecutor() as pool:
         reading = [pool.submit(read, service.address, key, number, done) for number in range(CLIENTS)]
         try:
-            yield found
+            yield observations
         finally:
             done.set()
         for future in reading:
-            found += future.result()
+            observations += future.result()
 
 
-def runs(db, start, states, chance):
+def runs(db, start, states, rng):
     """Start imports until KILLS of them were killed; yield, after each, the state that it was to reach, if it lived.
 
     An import is started again until all of it is stored, and gets some batches further each time. Then comes the other.
@@ -140,7 +140,7 @@ def runs(db, start, states, chance):
     while kills < KILLS:
         done = states.index(state_of(db))
         number, batches = (1, done) if done < BATCHES else (0, done - BATCHES)
-        killed = kill_after(start(number), db, batches + chance.randrange(MORE), chance.uniform(0, SECONDS))
+        killed = kill_after(start(number), db, batches + rng.randrange(MORE), rng.uniform(0, SECONDS))
         yield None if killed else states[BATCHES * (2 - number)]
         kills += killed
 
@@ -150,15 +150,19 @@ def test_responses_are_of_committed_states_while_imports_are_killed(
 ):
     (states, bodies), seed, left = committed, random.randrange(1_000_000), []
     service = make_service(MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
-    with transaction_lifetime(mongod.client, 1), service, readers(service, issue_key(Store.of(mongod), FLEET)) as found:
+    with (
+        transaction_lifetime(mongod.client, 1),
+        service,
+        readers(service, issue_key(Store.of(mongod), FLEET)) as observations,
+    ):
         for end in runs(mongod, start, states, random.Random(seed)):
             assert state_of(mongod) in (states if end is None else [end]), f"seed {seed}, run {len(left)}"
             assert differences(mongod) == [], f"seed {seed}, run {len(left)}"
             left.append(states.index(state_of(mongod)))
-    wrong = Counter({what: count for what, count in found.items() if what.body not in bodies[what.ask]})
+    wrong = Counter({what: count for what, count in observations.items() if what.body not in bodies[what.request]})
     report(
         f"imports killed {KILLS} times in {len(left)} runs, in {len(set(left))} of {len(states) - 1} states: "
-        f"{found.total():,} responses of {CLIENTS} clients, {wrong.total()} of no committed state; the read models "
-        "were those of the sources each time"
+        f"{observations.total():,} responses of {CLIENTS} clients, {wrong.total()} of no committed state; "
+        "the read models were those of the sources each time"
     )
     assert not wrong

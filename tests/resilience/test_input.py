@@ -15,8 +15,8 @@ from schemas.error import ErrorBody, Problem
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, TODAY, issue_key, make_drivers, make_trips
 from tests.resilience.raw import Connection
-from tests.resilience.wsgi import ask
-from tests.served import until
+from tests.resilience.wsgi import call_app
+from tests.served import wait_until
 from tests.stores import load
 
 # What failed is told in the assertion.
@@ -251,7 +251,7 @@ def latin(value):
 part = text.map(escape) | text.map(escape) | text.map(lambda value: re.sub(r"[\s#?\x00-\x1f]", "+", latin(value)))
 pair = st.tuples(st.sampled_from(NAMES) | part, part).map("=".join)
 # A request that would be right, but for what is put beside it.
-right = st.sampled_from(
+valid = st.sampled_from(
     [
         "/drivers?limit=5",
         f"/driver/d03/trips?start_date={MONDAY}",
@@ -260,11 +260,11 @@ right = st.sampled_from(
         f"/driver-aggregate/weekly?start_date={MONDAY}&driver_id=d01",
     ]
 )
-made = st.tuples(st.sampled_from(ROUTES), part, st.lists(pair, max_size=4)).map(
+valid_targets = st.tuples(st.sampled_from(ROUTES), part, st.lists(pair, max_size=4)).map(
     lambda drawn: drawn[0].replace("{}", drawn[1]) + ("?" if drawn[2] else "") + "&".join(drawn[2])
 )
-bent = st.tuples(right, pair).map("&".join)
-target = st.one_of(made, bent, right).map(lambda path: API + path)
+bent = st.tuples(valid, pair).map("&".join)
+target = st.one_of(valid_targets, bent, valid).map(lambda path: API + path)
 mask = st.sampled_from(MASKS) | st.sampled_from(BOMBS) | st.text("{},*:ab ._$", max_size=30)
 header = st.one_of(
     st.tuples(st.just("X-Fields"), mask.map(latin)),
@@ -290,14 +290,14 @@ def written(request, key):
 MADE_UP = {"deadline": None, "database": None, "suppress_health_check": list(HealthCheck), "phases": [Phase.generate]}
 
 
-def check(answer, has_body):
+def check(response, has_body):
     """Assert that an answer of the service is one that is allowed."""
-    assert answer.status in STATUSES
-    if answer.status < 400 or not has_body:
+    assert response.status in STATUSES
+    if response.status < 400 or not has_body:
         return
-    shape = PROBLEM if answer.header("content-type") == "application/problem+json" else PLAIN
-    wanted = shape if answer.json["error"] == "ValidationError" else shape - {"errors"}
-    assert set(answer.json) == wanted
+    shape = PROBLEM if response.header("content-type") == "application/problem+json" else PLAIN
+    members = shape if response.json["error"] == "ValidationError" else shape - {"errors"}
+    assert set(response.json) == members
 
 
 def timed(app, *request):
@@ -308,13 +308,13 @@ def timed(app, *request):
     took = []
     while not took or (min(took) > CPU_SECONDS / 10 and len(took) < 5):
         began = time.thread_time()
-        answer = ask(app, *request)
+        response = call_app(app, *request)
         took.append(time.thread_time() - began)
-    return answer, min(took)
+    return response, min(took)
 
 
 @pytest.mark.large
-def test_no_request_fails_in_another_way_than_it_should_or_takes_long(mongod, capfd, report):
+def test_every_request_gets_an_allowed_response_in_time(mongod, capfd, report):
     load(mongod, *make_trips(), drivers=make_drivers(), fleet=FLEET)
     no_limit = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("1000000000 per minute"))
     service = InProcess(mongod, log_level="WARNING", **no_limit)
@@ -325,25 +325,25 @@ def test_no_request_fails_in_another_way_than_it_should_or_takes_long(mongod, ca
     def send(some):
         nonlocal longest
         for path, headers, verb, with_key in some:
-            answer, took = timed(service.app, path, [key, *headers] if with_key else headers, verb)
+            response, took = timed(service.app, path, [key, *headers] if with_key else headers, verb)
             longest = max(longest, took)
-            statuses[answer.status] += 1
-            check(answer, verb != "HEAD")
+            statuses[response.status] += 1
+            check(response, verb != "HEAD")
             assert took < CPU_SECONDS, (path, headers)
 
     send()
-    told = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
-    report(f"junk: {statuses.total():,} requests ({told}), no other; {longest:.2f} s of CPU for the longest")
+    summarize = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items()))
+    report(f"junk: {statuses.total():,} requests ({summarize}), no other; {longest:.2f} s of CPU for the longest")
     assert "defect" not in capfd.readouterr().err
     assert statuses.total() >= IN_PROCESS
     assert min(statuses[status] for status in (200, 400, 401, 404)) > IN_PROCESS / 100
 
 
-def test_no_bytes_make_the_running_service_fail(store, make_service, report):
+def test_no_bytes_cause_an_internal_error(store, make_service, report):
     limits = dict.fromkeys(("RATE_LIMIT", "AUTH_FAILURE_LIMIT"), "1000000000 per minute")
     key, statuses = issue_key(store.uri), Counter()
     with make_service(MONGODB_URI=store.uri, LOG_LEVEL="ERROR", WEB_CONCURRENCY=str(WORKERS), **limits) as service:
-        until(lambda: len(service.children()) == WORKERS)
+        wait_until(lambda: len(service.children()) == WORKERS)
         workers, connection = service.children(), Connection(service.address)
 
         @settings(max_examples=SERVED // AT_A_TIME, **MADE_UP)
@@ -351,9 +351,9 @@ def test_no_bytes_make_the_running_service_fail(store, make_service, report):
         def send(some):
             for request, (at, more) in some:
                 text = written(request, key)
-                sent = text[: at % len(text)] + more + text[at % len(text) :] if more else text
-                answer = connection.send(sent + END)
-                statuses[kind(answer, sent)] += 1
+                sent_bytes = text[: at % len(text)] + more + text[at % len(text) :] if more else text
+                response = connection.send(sent_bytes + END)
+                statuses[kind(response, sent_bytes)] += 1
                 if more:
                     # It may have been two requests.
                     connection.close()
@@ -361,18 +361,18 @@ def test_no_bytes_make_the_running_service_fail(store, make_service, report):
         with contextlib.closing(connection):
             send()
         assert service.children() == workers
-    told = ", ".join(f"{count:,} {name}" for name, count in statuses.most_common())
-    report(f"junk over a socket: {statuses.total():,} requests ({told}), no other; the workers lived on")
-    assert "defect" not in service.said()
+    summarize = ", ".join(f"{count:,} {name}" for name, count in statuses.most_common())
+    report(f"junk over a socket: {statuses.total():,} requests ({summarize}), no other; the workers lived on")
+    assert "defect" not in service.log_text()
     assert statuses.total() >= SERVED
 
 
-def kind(answer, sent):
+def kind(response, sent_bytes):
     """Return what kind of answer it is, having checked it."""
-    if answer is None:
+    if response is None:
         return "connections closed"
-    if answer.header("X-Request-ID") is None:
-        assert answer.status in REFUSALS
-        return f"{answer.status} of gunicorn"
-    check(answer, not sent.startswith(b"HEAD "))
-    return str(answer.status)
+    if response.header("X-Request-ID") is None:
+        assert response.status in REFUSALS
+        return f"{response.status} of gunicorn"
+    check(response, not sent_bytes.startswith(b"HEAD "))
+    return str(response.status)

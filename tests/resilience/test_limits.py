@@ -27,8 +27,8 @@ NOT_COUNTED = [
 def service(store, make_service):
     """A service of four workers."""
     settings = {"RATE_LIMIT": f"{LIMIT} per {PERIOD_SECONDS} seconds", "WEB_CONCURRENCY": "4", "MONGODB_URI": store.uri}
-    with make_service(**settings, AUTH_FAILURE_LIMIT="1000000 per minute") as found:
-        yield found
+    with make_service(**settings, AUTH_FAILURE_LIMIT="1000000 per minute") as result:
+        yield result
 
 
 @pytest.fixture
@@ -43,81 +43,81 @@ def call(service, keys, calls):
 
     def run(thread):
         client = Client(service.address, keys[thread % len(keys)])
-        found = [client.get(PATHS[n % len(PATHS)]) for n in range(thread, calls, THREADS)]
+        result = [client.get(PATHS[n % len(PATHS)]) for n in range(thread, calls, THREADS)]
         client.close()
-        return found
+        return result
 
     with ThreadPoolExecutor(THREADS) as pool:
-        return [answer for found in pool.map(run, range(THREADS)) for answer in found]
+        return [response for result in pool.map(run, range(THREADS)) for response in result]
 
 
 def not_counted(service, key):
     """Make calls that are not to count."""
     for method, path, with_key in NOT_COUNTED:
         headers = {"Authorization": f"APIKEY {key}"} if with_key else {}
-        answer = httpx.request(method, f"http://127.0.0.1:{service.port}/api/v1{path}", headers=headers)
-        assert answer.status_code in (200, 204, 401, 405)
+        response = httpx.request(method, f"http://127.0.0.1:{service.port}/api/v1{path}", headers=headers)
+        assert response.status_code in (200, 204, 401, 405)
 
 
-def ended(answer):
-    return answer.started + answer.seconds
+def ended(response):
+    return response.started + response.seconds
 
 
-def test_of_a_fleets_calls_just_as_many_as_the_limit_pass_and_it_reopens_when_told(service, keys, report):
+def test_exactly_the_limit_of_calls_passes_and_it_reopens_after_retry_after(service, keys, report):
     mine, other = keys
     not_counted(service, mine[0])
-    answers = call(service, mine, CALLS)
+    responses = call(service, mine, CALLS)
     not_counted(service, mine[0])
-    passed = [answer for answer in answers if answer.status != 429]
-    refused = [answer for answer in answers if answer.status == 429]
-    assert max(map(ended, answers)) < min(answer.started for answer in answers) + PERIOD_SECONDS, (
+    passed = [response for response in responses if response.status != 429]
+    refused = [response for response in responses if response.status == 429]
+    assert max(map(ended, responses)) < min(response.started for response in responses) + PERIOD_SECONDS, (
         "the machine is too slow"
     )
 
-    assert Counter(answer.status for answer in passed).keys() == {200, 400, 404}
+    assert Counter(response.status for response in passed).keys() == {200, 400, 404}
     assert (len(passed), len(refused)) == (LIMIT, CALLS - LIMIT)
     # It is read after the request was counted, and others may have been counted meanwhile.
-    remaining = [int(answer.headers["X-RateLimit-Remaining"]) for answer in passed]
+    remaining = [int(response.headers["X-RateLimit-Remaining"]) for response in passed]
     assert (min(remaining), max(remaining) < LIMIT) == (0, True)
-    for answer in answers:
-        check_headers(answer)
+    for response in responses:
+        check_headers(response)
 
     untouched = service.get("/drivers", other)
     assert (untouched.status, untouched.headers["X-RateLimit-Remaining"]) == (200, str(LIMIT - 1))
 
     # Nobody is let in before it reopens, and whoever waits as told is.
-    told, waited = max(ended(answer) + wait(answer) for answer in refused), [refused[-1]]
+    summarize, waited = max(ended(response) + wait(response) for response in refused), [refused[-1]]
     while waited[-1].status == 429:
         refused.append(waited[-1])
         time.sleep(0.2)
         waited.append(service.get("/drivers", mine[0]))
     reopened = waited[-1]
-    assert reopened.started <= told + 1
-    assert min(answer.started for answer in passed) + PERIOD_SECONDS <= ended(reopened)
-    last = max(answer.started for answer in refused)
-    assert all(ended(answer) + wait(answer) >= last for answer in refused)
+    assert reopened.started <= summarize + 1
+    assert min(response.started for response in passed) + PERIOD_SECONDS <= ended(reopened)
+    last = max(response.started for response in refused)
+    assert all(ended(response) + wait(response) >= last for response in refused)
     report(
         f"rate limit of {LIMIT} in {PERIOD_SECONDS} s: {CALLS:,} requests of 2 keys over {THREADS} threads, 4 workers: "
-        f"{len(passed)} passed; told to wait until {told - ended(reopened):+.1f} s of when it reopened"
+        f"{len(passed)} passed; told to wait until {summarize - ended(reopened):+.1f} s of when it reopened"
     )
 
 
-def wait(answer):
+def wait(response):
     """Return the seconds that a refusal says to wait."""
-    seconds = int(answer.headers["Retry-After"])
+    seconds = int(response.headers["Retry-After"])
     assert 1 <= seconds <= PERIOD_SECONDS + 1
     return seconds
 
 
-def check_headers(answer):
+def check_headers(response):
     """Assert that the headers of the limit are there, and agree."""
-    headers = answer.headers
+    headers = response.headers
     remaining, reset = headers["X-RateLimit-Remaining"], int(headers["X-RateLimit-Reset"])
     state = re.fullmatch(r'"fleet";r=(\d+);t=(\d+)', headers["RateLimit"])
     assert headers["X-RateLimit-Limit"] == str(LIMIT)
     assert headers["RateLimit-Policy"] == f'"fleet";q={LIMIT};w={PERIOD_SECONDS}'
     assert state[1] == remaining
-    assert ("Retry-After" in headers) is (answer.status == 429)
+    assert ("Retry-After" in headers) is (response.status == 429)
     assert headers.get("Retry-After", state[2]) == state[2]
     # Of the clock, which may have been set since, more than of the answer.
     assert abs(reset - time.time() - int(state[2])) <= PERIOD_SECONDS

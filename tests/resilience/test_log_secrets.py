@@ -19,7 +19,7 @@ from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, issue_key
 from tests.resilience.processes import DATABASE
 from tests.resilience.raw import Connection
-from tests.resilience.wsgi import ask
+from tests.resilience.wsgi import call_app
 
 IN_PROCESS, SERVED = 70_000, 30_000
 CLIENTS = 8
@@ -38,34 +38,34 @@ class Sending:
     """Makes up requests with secrets in them: a target, header lines, a method and a body."""
 
     def __init__(self, secrets, seed):
-        self.secrets, self.chance = secrets, random.Random(seed)
+        self.secrets, self.rng = secrets, random.Random(seed)
 
     def target(self):
-        pick, secret = self.chance.choice, self.chance.choice(self.secrets)
-        return API + pick(PATHS).format(pick(SPELLINGS)(secret)) if self.chance.random() < 0.7 else f"{API}/drivers"
+        pick, secret = self.rng.choice, self.rng.choice(self.secrets)
+        return API + pick(PATHS).format(pick(SPELLINGS)(secret)) if self.rng.random() < 0.7 else f"{API}/drivers"
 
     def headers(self):
-        found = []
-        for name in self.chance.sample(HEADERS, self.chance.choice([0, 1, 2, len(HEADERS)])):
-            form = self.chance.choice(SCHEMES if name == "Authorization" else ["{}", "x={}; y", '"{}"', "{0}, {0}"])
-            found.append((name, form.format(self.chance.choice(self.secrets))))
-        if self.chance.random() < 0.1:
-            found.append((f"X-{self.chance.choice(self.secrets)}", "x"))
-        return found
+        header_lines = []
+        for name in self.rng.sample(HEADERS, self.rng.choice([0, 1, 2, len(HEADERS)])):
+            form = self.rng.choice(SCHEMES if name == "Authorization" else ["{}", "x={}; y", '"{}"', "{0}, {0}"])
+            header_lines.append((name, form.format(self.rng.choice(self.secrets))))
+        if self.rng.random() < 0.1:
+            header_lines.append((f"X-{self.rng.choice(self.secrets)}", "x"))
+        return header_lines
 
     def method(self):
-        return self.chance.choice(["GET"] * 8 + ["HEAD", "OPTIONS", "POST"])
+        return self.rng.choice(["GET"] * 8 + ["HEAD", "OPTIONS", "POST"])
 
     def body(self):
-        return self.chance.choice([b"", b"", b"{}", b'{"key": "%s"}']).replace(
-            b"%s", self.chance.choice(self.secrets).encode()
+        return self.rng.choice([b"", b"", b"{}", b'{"key": "%s"}']).replace(
+            b"%s", self.rng.choice(self.secrets).encode()
         )
 
 
 def pieces(secrets):
     """Return a pattern that finds any piece of what is secret in keys and links, in whichever case."""
-    told = [secret.rpartition(".")[2] if "." in secret else secret[3:33] for secret in secrets]
-    cut = {re.escape(text[at : at + PIECE]) for text in told for at in range(len(text) - PIECE + 1)}
+    parts = [secret.rpartition(".")[2] if "." in secret else secret[3:33] for secret in secrets]
+    cut = {re.escape(text[at : at + PIECE]) for text in parts for at in range(len(text) - PIECE + 1)}
     return re.compile("|".join(sorted(cut)), re.IGNORECASE)
 
 
@@ -76,8 +76,10 @@ def hits(log, secrets):
 
 def links(secret_key, key_id, fleet):
     """Return links as the service makes them."""
-    made = ReportLinkSigner(Config(secret_key=secret_key))
-    return [made.build_url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")]
+    signer = ReportLinkSigner(Config(secret_key=secret_key))
+    return [
+        signer.build_url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")
+    ]
 
 
 @pytest.mark.large
@@ -91,9 +93,11 @@ def test_no_secret_is_in_the_log_of_any_request_or_traceback(mongod, capfd, repo
     service.app.view_functions["docs.get_page"] = fail(ServerSelectionTimeoutError)
     sending, statuses = Sending(secrets, 1), Counter()
     for _ in range(IN_PROCESS):
-        target = sending.chance.choice([f"{API}/healthz", f"{API}/docs"]) if sending.chance.random() < 0.1 else None
-        answer = ask(service.app, target or sending.target(), sending.headers(), sending.method(), sending.body())
-        statuses[answer.status] += 1
+        target = sending.rng.choice([f"{API}/healthz", f"{API}/docs"]) if sending.rng.random() < 0.1 else None
+        response = call_app(
+            service.app, target or sending.target(), sending.headers(), sending.method(), sending.body()
+        )
+        statuses[response.status] += 1
     log = capfd.readouterr().err
     assert len(log.splitlines()) >= IN_PROCESS
     assert {200, 400, 401, 403, 404, 405, 500, 503} <= statuses.keys()
@@ -106,26 +110,26 @@ def fail(error):
     """Return a view that fails with what it was asked."""
 
     def view(**path):
-        told = [path, request.args, [value for _, value in request.headers], request.get_data()]
+        parts = [path, request.args, [value for _, value in request.headers], request.get_data()]
         try:
-            raise ValueError(told)
+            raise ValueError(parts)
         except ValueError as cause:
-            raise error(f"{request.method} {request.path} {told}") from cause
+            raise error(f"{request.method} {request.path} {parts}") from cause
 
     return view
 
 
 def raw(sending):
     """Return a request as bytes; of ten, one is malformed."""
-    pick, secret = sending.chance.choice, sending.chance.choice(sending.secrets)
+    pick, secret = sending.rng.choice, sending.rng.choice(sending.secrets)
     method, target, body = sending.method(), sending.target(), sending.body()
-    if sending.chance.random() < 0.05:
+    if sending.rng.random() < 0.05:
         target = f"http://{secret}@{secret}.example{target}"
     version = "HTTP/1.1"
     lines = [f"{name}: {value}" for name, value in sending.headers()]
     if body:
         lines.append(f"Content-Length: {len(body)}")
-    if sending.chance.random() < 0.1:
+    if sending.rng.random() < 0.1:
         method = pick([method, method, method.lower(), secret, f"{secret} {method}", ""])
         version = pick([version, f"HTTP/{secret}", secret, f"{version} {secret}", ""])
         target = pick([target, target, quote(target, safe=""), f"{target}\0", target * 200, f"/{secret} x"])
@@ -164,9 +168,9 @@ def test_no_secret_is_in_the_log_of_the_running_service(store, make_service, rep
         for _ in range(10):
             for path in (f"/driver/{key}/trips?start_date={MONDAY}", f"/report?report_time={MONDAY}T00:00:00"):
                 statuses[service.get(path, key).status] += 1
-    log = service.said()
-    told = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items(), key=str))
-    report(f"secrets in {statuses.total():,} requests to the running service ({told}): 0 in {len(log):,} bytes of log")
+    log = service.log_text()
+    parts = ", ".join(f"{count:,} {status}" for status, count in sorted(statuses.items(), key=str))
+    report(f"secrets in {statuses.total():,} requests to the running service ({parts}): 0 in {len(log):,} bytes of log")
     assert {200, 400, 401, 404, 405, 500} <= statuses.keys()
     assert hits(log, secrets) == []
 
@@ -178,8 +182,8 @@ def flood(address, senders):
     def run(sending):
         connection = Connection(address)
         for _ in range(SERVED // len(senders)):
-            answer = connection.send(raw(sending))
-            statuses[answer and answer.status] += 1
+            response = connection.send(raw(sending))
+            statuses[response and response.status] += 1
         connection.close()
 
     threads = [threading.Thread(target=run, args=(sending,)) for sending in senders]

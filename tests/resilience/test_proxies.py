@@ -12,7 +12,7 @@ from tests.resilience.fleet import MONDAY, issue_key
 from tests.resilience.load import API
 from tests.resilience.processes import ROOT, Service, program, run_command
 from tests.resilience.proxies import SHIPPED, Proxy
-from tests.served import until
+from tests.served import wait_until
 
 BOTH = pytest.mark.parametrize("proxy", SHIPPED, indirect=True, scope="module")
 LINE_BYTES = 8190
@@ -36,25 +36,25 @@ def folder(tmp_path_factory):
 def service(store, redis_server, folder):
     settings = {"MONGODB_URI": store.uri, "RATELIMIT_STORAGE_URI": redis_server.uri}
     settings |= {"TRUSTED_PROXIES": "127.0.0.1", "AUTH_FAILURE_LIMIT": "3 per hour"}
-    with Service(folder, **settings) as found:
-        yield found
+    with Service(folder, **settings) as result:
+        yield result
 
 
 @pytest.fixture(scope="module")
 def proxy(request, service, folder):
     """A proxy before the same instance twice."""
-    with Proxy(folder / request.param, request.param, (service, service)) as found:
-        yield found
+    with Proxy(folder / request.param, request.param, (service, service)) as result:
+        yield result
 
 
 @pytest.fixture
 def dead(proxy, service):
     """The proxy, and nobody behind it."""
     service.kill()
-    until(lambda: proxy.get("/healthz").status == 503)
+    wait_until(lambda: proxy.get("/healthz").status == 503)
     yield proxy
     service.start()
-    until(proxy.answers)
+    wait_until(proxy.responds)
 
 
 def send(server, line, *headers):
@@ -84,39 +84,39 @@ def logged(proxy):
     ],
 )
 def test_a_path_arrives_as_it_was_sent(proxy, key, path, status):
-    answer = send(proxy, f"GET {API}{path} HTTP/1.1", f"Authorization: APIKEY {key}")
-    assert answer.startswith(f"HTTP/1.1 {status} ")
-    assert "x-request-id: " in answer.lower()
+    response = send(proxy, f"GET {API}{path} HTTP/1.1", f"Authorization: APIKEY {key}")
+    assert response.startswith(f"HTTP/1.1 {status} ")
+    assert "x-request-id: " in response.lower()
 
 
 @BOTH
 def test_the_longest_request_line_arrives(proxy, key):
     line = f"GET {API}/drivers?x={{}} HTTP/1.1"
-    answer = send(proxy, line.format("x" * (LINE_BYTES - len(line) + 2)), f"Authorization: APIKEY {key}")
-    assert '"error":"ValidationError"' in answer
+    response = send(proxy, line.format("x" * (LINE_BYTES - len(line) + 2)), f"Authorization: APIKEY {key}")
+    assert '"error":"ValidationError"' in response
 
 
 @BOTH
 @pytest.mark.parametrize("line", ["GET /a b HTTP/1.1", "NONSENSE", f"GET /{'x' * 40_000} HTTP/1.1"])
-def test_what_cannot_be_read_is_refused_and_the_proxy_not_described(proxy, line):
-    answer = send(proxy, line)
-    assert re.match(r"HTTP/1.1 4(00|14) ", answer)
-    assert not re.search(r"haproxy|nginx/|gunicorn", answer, re.IGNORECASE)
+def test_invalid_http_is_refused_without_naming_the_proxy(proxy, line):
+    response = send(proxy, line)
+    assert re.match(r"HTTP/1.1 4(00|14) ", response)
+    assert not re.search(r"haproxy|nginx/|gunicorn", response, re.IGNORECASE)
 
 
 @BOTH
-def test_no_version_is_told(proxy):
+def test_no_response_reveals_a_version(proxy):
     assert not re.search(r"gunicorn|nginx/|haproxy", send(proxy, f"GET {API}/healthz HTTP/1.1"), re.IGNORECASE)
 
 
 @BOTH
-def test_a_request_id_is_passed_on_or_made(proxy):
+def test_a_request_id_is_passed_on_or_generated(proxy):
     assert ": mine-1\r\n" in send(proxy, f"GET {API}/healthz HTTP/1.1", "X-Request-ID: mine-1")
     assert re.search(r"x-request-id: [0-9a-f-]{32,36}\r\n", send(proxy, f"GET {API}/healthz HTTP/1.1").lower())
 
 
 @BOTH
-def test_a_client_cannot_say_that_it_is_another(proxy):
+def test_a_client_cannot_forge_its_address(proxy):
     statuses = [
         send(proxy, f"GET {API}/drivers HTTP/1.1", f"X-Forwarded-For: 192.0.2.{n}", f"Forwarded: for=192.0.2.{n}")[9:12]
         for n in range(5)
@@ -125,54 +125,56 @@ def test_a_client_cannot_say_that_it_is_another(proxy):
 
 
 @BOTH
-def test_without_an_instance_the_answer_is_503_with_the_body_of_every_error(dead):
+def test_without_an_instance_the_response_is_503_with_the_error_body(dead):
     head, _, body = send(dead, f"GET {API}/drivers HTTP/1.1", "X-Request-ID: mine-2").partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 503 ")
     assert "retry-after: 1" in head.lower()
-    said = '{"message":"The service does not answer; ask again.","error":"ServiceUnavailable","request_id":"mine-2"}'
-    assert body == said
+    log_text = (
+        '{"message":"The service does not answer; ask again.","error":"ServiceUnavailable","request_id":"mine-2"}'
+    )
+    assert body == log_text
 
 
 @BOTH
-def test_while_the_store_is_down_the_answers_are_the_services_own(proxy, store):
+def test_while_the_store_is_down_the_proxy_passes_on_the_responses_of_the_service(proxy, store):
     store.server.pause()
     try:
         # Long enough for a probe to find out.
-        found = [proxy.get("/healthz") for _ in range(12)]
-        assert {(answer.status, answer.json["status"]) for answer in found} == {(503, "unavailable")}
+        result = [proxy.get("/healthz") for _ in range(12)]
+        assert {(response.status, response.json["status"]) for response in result} == {(503, "unavailable")}
         assert proxy.get("/livez").status == 200
     finally:
-        store.mend()
-        until(proxy.answers)
+        store.repair()
+        wait_until(proxy.responds)
 
 
 @BOTH
-def test_no_log_holds_a_key_that_is_no_part_of_a_path(proxy, key):
+def test_no_log_contains_a_key_outside_a_path(proxy, key):
     send(proxy, f"{key} {API}/drivers HTTP/1.1", "X-Request-ID: odd")
     send(proxy, f"GET {API}/drivers HTTP/1.1", f"X-Request-ID: {key}")
     send(proxy, f"GET {API}/drivers HTTP/1.1", "X-Request-ID: after")
-    until(lambda: "request_id=after" in logged(proxy))
+    wait_until(lambda: "request_id=after" in logged(proxy))
     assert key not in logged(proxy)
 
 
 @BOTH
-def test_no_log_holds_a_key_or_a_link_or_a_query(dead, key):
+def test_no_log_contains_a_key_a_link_or_a_query(dead, key):
     for path in (f"/report/canary{'x' * 9}", "/drivers?canary=1"):
         send(dead, f"GET {API}{path} HTTP/1.1", f"Authorization: APIKEY {key}", "X-Request-ID: last")
-    until(lambda: logged(dead).count("request_id=last") == 2)
+    wait_until(lambda: logged(dead).count("request_id=last") == 2)
     assert not re.search(f"canary|{key}", logged(dead))
 
 
 @BOTH
-def test_nor_does_the_log_of_what_went_well(proxy, key):
+def test_no_log_of_successful_requests_contains_a_secret(proxy, key):
     send(
         proxy, f"GET {API}/driver/canary/trips?canary=1 HTTP/1.1", f"Authorization: APIKEY {key}", "X-Request-ID: well"
     )
-    until(lambda: "request_id=well" in logged(proxy))
+    wait_until(lambda: "request_id=well" in logged(proxy))
     assert not re.search(f"canary|{key}", logged(proxy))
 
 
-def test_what_is_shipped_is_sound(tmp_path):
+def test_the_shipped_configuration_is_valid(tmp_path):
     folder = ROOT / "deploy"
     subprocess.run([program("haproxy"), "-c", "-q", "-f", folder / "haproxy.cfg"], check=True)
     # nginx tries its log files and its pid file, which belong to root.

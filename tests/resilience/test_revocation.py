@@ -6,22 +6,22 @@ import pytest
 from pymongo import MongoClient
 
 from tests.resilience.fleet import FLEET, issue_key
-from tests.resilience.load import Ask, Load
+from tests.resilience.load import Load, Request
 from tests.resilience.processes import DATABASE, run_command
-from tests.served import until
+from tests.served import wait_until
 
 WORKERS, CLIENTS = 4, 32
 HOLD_SECONDS = 5
-ASK = Ask("/drivers?limit=100")
+ASK = Request("/drivers?limit=100")
 
 
 @pytest.fixture
 def service(store, make_service):
     """A service of several workers, which lets clients without a valid key ask on."""
     settings = {"WEB_CONCURRENCY": str(WORKERS), "AUTH_FAILURE_LIMIT": "1000000000 per minute"}
-    with make_service(MONGODB_URI=store.uri, **settings) as found:
-        until(lambda: len(found.children()) == WORKERS)
-        yield found
+    with make_service(MONGODB_URI=store.uri, **settings) as result:
+        wait_until(lambda: len(result.children()) == WORKERS)
+        yield result
 
 
 @pytest.fixture
@@ -29,49 +29,49 @@ def load(store, service):
     """Clients that ask with a key of their own, a connection a request so that each worker is asked, and its id."""
     key = issue_key(store.uri)
     key_id = run_command("keys", "list", "--fleet", FLEET, uri=store.uri).splitlines()[-1].partition("\t")[0]
-    right = {ASK: store.right[ASK]}
-    with Load(service.address, key, right, clients=CLIENTS, keep_alive=False, pause=0.02) as load:
-        until(lambda: len(load.results) > 10 * CLIENTS)
+    expected = {ASK: store.expected[ASK]}
+    with Load(service.address, key, expected, clients=CLIENTS, keep_alive=False, pause=0.02) as load:
+        wait_until(lambda: len(load.results) > 10 * CLIENTS)
         yield load, key_id
 
 
 def last_let_in(results, since):
     """Return how long after a moment the last request that was let in was sent, in seconds."""
-    return max((found.started - since for found in results if found.failure is None), default=0.0)
+    return max((result.started - since for result in results if result.failure is None), default=0.0)
 
 
 def test_a_revoked_key_is_refused_by_every_worker_in_time(store, load, report):
-    asking, key_id = load
+    generator, key_id = load
     run_command("keys", "revoke", key_id, uri=store.uri)
     revoked = time.monotonic()
-    asking.run_for(HOLD_SECONDS + 1)
-    results = asking.stop()
+    generator.run_for(HOLD_SECONDS + 1)
+    results = generator.stop()
     after = last_let_in(results, revoked)
     report(f"key revoked: {len(results):,} requests to {WORKERS} workers; let in for {max(0, after):.1f} s more")
     assert after < HOLD_SECONDS
-    assert {found.failure for found in results} == {None, "401 Unauthorized"}
+    assert {result.failure for result in results} == {None, "401 Unauthorized"}
 
 
 def test_a_key_that_expires_is_refused_by_every_worker_at_once(store, load, report):
-    asking, key_id = load
+    generator, key_id = load
     expires_at = time.time() + 2 * HOLD_SECONDS
     with MongoClient(store.uri) as client:
-        found = client[DATABASE]["keys"].update_one(
+        result = client[DATABASE]["keys"].update_one(
             {"key_id": key_id}, {"$set": {"expires_at": int(expires_at * 1000)}}
         )
-        assert found.modified_count == 1
+        assert result.modified_count == 1
     expired = time.monotonic() + expires_at - time.time()
-    asking.run_for(2 * HOLD_SECONDS + 1)
-    results = asking.stop()
+    generator.run_for(2 * HOLD_SECONDS + 1)
+    results = generator.stop()
     after = last_let_in(results, expired)
     report(
         f"key expired: {len(results):,} requests to {WORKERS} workers; the last let in was sent {-after:.2f} s before"
     )
     # Its milliseconds are whole.
     assert after < 0.01
-    assert {found.failure for found in results} == {None, "401 Unauthorized"}
+    assert {result.failure for result in results} == {None, "401 Unauthorized"}
 
 
 @pytest.mark.parametrize("path", ["/drivers", "/nothing", "/healthz"])
-def test_no_answer_tells_the_version_of_the_server(service, path):
+def test_no_response_reveals_the_version_of_the_server(service, path):
     assert service.get(path).headers.get("Server", "gunicorn") == "gunicorn"

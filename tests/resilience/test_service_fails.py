@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.resilience.load import API, Load, failures, slowest, told
+from tests.resilience.load import API, Load, failures, slowest, summarize
 from tests.resilience.processes import ROOT, Redis, program
 from tests.resilience.proxies import SHIPPED, Proxy
-from tests.served import until
+from tests.served import wait_until
 
 # As gunicorn.conf.py has it.
 GRACEFUL_TIMEOUT_SECONDS = 20
@@ -30,8 +30,8 @@ SPARE_KB = 8_192
 @pytest.fixture(scope="module")
 def counters(tmp_path_factory):
     """A Redis that counts calls."""
-    with Redis(tmp_path_factory.mktemp("redis")) as found:
-        yield found
+    with Redis(tmp_path_factory.mktemp("redis")) as running:
+        yield running
 
 
 @pytest.fixture
@@ -57,63 +57,65 @@ def proxies(tmp_path, pair):
 def loads(store, *servers):
     """Load each server with clients that keep their connections and with clients that do not."""
     with contextlib.ExitStack() as stack:
-        found = [
-            stack.enter_context(Load(server.address, store.key, store.right, clients=3, keep_alive=keep, pause=0.005))
+        running = [
+            stack.enter_context(
+                Load(server.address, store.key, store.expected, clients=3, keep_alive=keep, pause=0.005)
+            )
             for server in servers
             for keep in (True, False)
         ]
-        yield found
-        go_on(found)
+        yield running
+        go_on(running)
 
 
-def go_on(found):
+def go_on(running):
     """Let each load have so many more answers."""
-    for load in found:
+    for load in running:
         load.more(MORE)
 
 
-def check(report, what, found, more="", broken_off=0):
+def check(report, what, loads_to_check, more="", broken_off=0):
     """Report what came of the loads; none of their requests may have failed, but for so many that broke off."""
-    results = [result for load in found for result in load.results]
-    report(f"{what}: {told(results)}; slowest answer {slowest(results):.1f} s{more}")
+    results = [result for load in loads_to_check for result in load.results]
+    report(f"{what}: {summarize(results)}; slowest response {slowest(results):.1f} s{more}")
     failed = failures(results)
     assert failed.pop("IncompleteRead", 0) <= broken_off
     assert not failed
 
 
 def test_only_responses_that_have_begun_fail_when_one_of_two_instances_is_killed(pair, proxies, store, report):
-    with loads(store, *proxies) as found:
+    with loads(store, *proxies) as running:
         for number in range(KILLS):
-            go_on(found)
+            go_on(running)
             pair[number % 2].kill()
-            go_on(found)
+            go_on(running)
             pair[number % 2].start()
     # gunicorn sends the head of a response, and then its body. Killed in between, it leaves a response that no proxy
     # can take back.
-    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", found, broken_off=KILLS)
+    check(report, f"instance killed {KILLS} times behind HAProxy and nginx", running, broken_off=KILLS)
 
 
-def test_no_request_fails_when_instances_are_started_anew_in_turn(pair, proxies, store, report):
+def test_no_request_fails_during_a_rolling_restart(pair, proxies, store, report):
     took = []
-    with loads(store, *proxies) as found:
+    with loads(store, *proxies) as running:
         for number in range(TIMES):
-            go_on(found)
+            go_on(running)
             took.append(pair[number % 2].stop())
             pair[number % 2].start()
-    check(report, f"SIGTERM {TIMES} times behind HAProxy and nginx", found, f", ended within {max(took):.1f} s")
+    check(report, f"SIGTERM {TIMES} times behind HAProxy and nginx", running, f", ended within {max(took):.1f} s")
     assert max(took) < GRACEFUL_TIMEOUT_SECONDS
 
 
-def test_no_request_fails_when_the_workers_are_made_anew(pair, proxies, store, report):
-    with loads(store, *proxies) as found:
+def test_no_request_fails_when_the_workers_are_replaced(pair, proxies, store, report):
+    with loads(store, *proxies) as running:
         for _ in range(TIMES):
             before = {*pair[0].children()}
             pair[0].signal(signal.SIGHUP)
-            until(lambda: not before & {*pair[0].children()})  # noqa: B023
-    check(report, f"SIGHUP {TIMES} times behind HAProxy and nginx", found)
+            wait_until(lambda: not before & {*pair[0].children()})  # noqa: B023
+    check(report, f"SIGHUP {TIMES} times behind HAProxy and nginx", running)
 
 
-def test_sigterm_lets_a_request_in_flight_be_answered(make_service, settings, report):
+def test_sigterm_waits_for_the_response_to_a_request_in_flight(make_service, settings, report):
     with make_service(**settings) as service, socket.create_connection(service.address, timeout=30) as client:
         client.sendall(f"GET {API}/healthz HTTP/1.1\r\n".encode())
         # A thread has it by then; nobody else can tell.
@@ -121,11 +123,11 @@ def test_sigterm_lets_a_request_in_flight_be_answered(make_service, settings, re
         service.signal(signal.SIGTERM)
         time.sleep(1)
         client.sendall(b"Host: h\r\n\r\n")
-        answer = b"".join(iter(lambda: client.recv(65536), b""))
+        response = b"".join(iter(lambda: client.recv(65536), b""))
         took = service.stop()
-    report(f"SIGTERM in the midst of a request: answered {answer.split()[1].decode()}, ended within {took + 1:.1f} s")
-    assert answer.startswith(b"HTTP/1.1 200 ")
-    assert b"Connection: close" in answer
+    report(f"SIGTERM in the midst of a request: answered {response.split()[1].decode()}, ended within {took + 1:.1f} s")
+    assert response.startswith(b"HTTP/1.1 200 ")
+    assert b"Connection: close" in response
     assert took + 1 < GRACEFUL_TIMEOUT_SECONDS
 
 
@@ -149,8 +151,8 @@ def wrk(service, requests, seconds):
 def write_requests(path, store):
     """Write the requests without a mask, which are the quicker ones, to a file as wrk.lua reads them."""
     rest = f"HTTP/1.1\r\nHost: h\r\nAuthorization: APIKEY {store.key}"
-    asks = [ask for ask in store.right if not ask.fields]
-    heads = [f"GET {API}{ask.path} {rest}\r\n\r\n" for ask in asks]
+    requests = [request for request in store.expected if not request.fields]
+    heads = [f"GET {API}{request.path} {rest}\r\n\r\n" for request in requests]
     path.write_text("\0".join(heads), newline="")
     return path
 
@@ -160,8 +162,8 @@ def test_memory_does_not_grow_over_200000_requests(make_service, settings, store
     warm = highest = 0
     with make_service(**settings) as service:
         while answered < REQUESTS:
-            told = wrk(service, requests, 3)
-            answered, failed = answered + told["answered"], failed + told["refused"] + told["broken"]
+            summarize = wrk(service, requests, 3)
+            answered, failed = answered + summarize["answered"], failed + summarize["refused"] + summarize["broken"]
             held = held_kb(service)
             if answered <= WARM or not warm:
                 warm = max(warm, *held.values())

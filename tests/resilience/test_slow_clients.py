@@ -9,7 +9,7 @@ import pytest
 
 from tests.factories import make_trip
 from tests.resilience.fleet import MONDAY, issue_key
-from tests.resilience.load import API, Load, failures, percentile, told
+from tests.resilience.load import API, Load, failures, percentile, summarize
 from tests.resilience.processes import run_command
 from tests.resilience.proxies import Proxy
 
@@ -89,12 +89,12 @@ def half_sent():
 
 
 @pytest.mark.parametrize(("kind", "readers"), [("haproxy", 0), ("nginx", READERS)])
-def test_slow_clients_hold_up_nobody_behind_a_proxy(kind, readers, pair, long_trip, store, tmp_path, report):
+def test_slow_clients_do_not_delay_others_behind_a_proxy(kind, readers, pair, long_trip, store, tmp_path, report):
     heads = [half_sent()] * (SLOW - readers) + [long_trip] * readers
     quiet, slow = [], []
     with (
         Proxy(tmp_path, kind, pair) as proxy,
-        Load(proxy.address, store.key, store.right, clients=4, pause=0.02) as load,
+        Load(proxy.address, store.key, store.expected, clients=4, pause=0.02) as load,
     ):
         for _ in range(ROUNDS):
             quiet += load.run_for(ROUND_SECONDS)
@@ -103,7 +103,7 @@ def test_slow_clients_hold_up_nobody_behind_a_proxy(kind, readers, pair, long_tr
                 slow += load.run_for(ROUND_SECONDS)
     limits = percentile(quiet, 0.99), percentile(slow, 0.99)
     report(
-        f"{SLOW} slow clients behind {kind}, {readers} of them readers: {told(load.results)}; "
+        f"{SLOW} slow clients behind {kind}, {readers} of them readers: {summarize(load.results)}; "
         f"p99 of others {limits[1] * 1000:.0f} ms, {limits[0] * 1000:.0f} ms without them"
     )
     assert not failures(load.results)

@@ -22,7 +22,7 @@ from scripts.reports.build import build_report
 from tests import stores
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
-from tests.resilience.wsgi import ask
+from tests.resilience.wsgi import call_app
 
 REQUESTS = 2_000
 # The beginning of one is the other: a query by prefix would find both.
@@ -49,14 +49,14 @@ KINDS = ["*/*", "application/json", "application/geo+json", "application/problem
 
 def trips_of(fleet):
     """Return lines of a trips file: shared ids and the fleet's own, of trips, drivers and tracking ids."""
-    found = []
+    counts = []
     for n, driver_id in enumerate(SHARED + DRIVERS[fleet][:15]):
         for m, date in enumerate(DATES[n % 2 :: 2]):
             own = "" if driver_id in SHARED and m % 2 else f"-{fleet}"
             named = {"trip_id": f"t{n}-{date}{own}", "tracking_id": f"k{m % 4}{own}", "distance_miles": n + len(fleet)}
             trip = make_trip(f"{date}T08:{len(fleet):02}", driver_id, **named)
-            found.append({**trip, "events": [make_event(trip["trip_start_time"])]})
-    return found
+            counts.append({**trip, "events": [make_event(trip["trip_start_time"])]})
+    return counts
 
 
 def load(db, fleet):
@@ -72,8 +72,8 @@ def copy(both, alone, fleet):
     own = {f"{BUCKET}.files": "_id", f"{BUCKET}.chunks": "files_id"}
     for name in both.list_collection_names():
         match = {own[name]: {"$regex": f"^{fleet}\t"}} if name in own else {"fleet": fleet}
-        if found := list(both[name].find(match)):
-            alone[name].insert_many(found)
+        if counts := list(both[name].find(match)):
+            alone[name].insert_many(counts)
 
 
 @pytest.fixture
@@ -93,11 +93,11 @@ def twins(mongod_uri, clock):
         client.drop_database("alone")
 
 
-class Asking:
+class RequestGenerator:
     """Makes up requests for the ids of the other fleet, most of them amid others: a method for each endpoint."""
 
     def __init__(self, service, seed):
-        self.chance, self.urls = random.Random(seed), service.app.url_map.bind("")
+        self.rng, self.urls = random.Random(seed), service.app.url_map.bind("")
         self.links = ReportLinkSigner(service.app.extensions["config"])
         self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
         self.drivers = SHARED * 5 + DRIVERS[THEIRS] + DRIVERS[MINE] + UNKNOWN
@@ -122,69 +122,69 @@ class Asking:
 
     def some(self, choices):
         """Return one of the choices, or most often nothing."""
-        return self.chance.choice(choices) if self.chance.random() < 0.3 else None
+        return self.rng.choice(choices) if self.rng.random() < 0.3 else None
 
     def list_drivers(self):
         return "/drivers", {"page": self.some(range(1, 6)), "limit": self.some([1, 2, 5, 50, 99, 100, 101])}
 
     def list_driver_trips(self):
         _, query = self.list_drivers()
-        return f"/driver/{self.chance.choice(self.drivers)}/trips", {"start_date": self.chance.choice(DATES), **query}
+        return f"/driver/{self.rng.choice(self.drivers)}/trips", {"start_date": self.rng.choice(DATES), **query}
 
     def list_trips(self):
-        name = self.chance.choice(list(self.trips))
-        return f"/trip/{name}/{quote(self.chance.choice(self.trips[name]))}", {"page": self.some(range(1, 5))}
+        name = self.rng.choice(list(self.trips))
+        return f"/trip/{name}/{quote(self.rng.choice(self.trips[name]))}", {"page": self.some(range(1, 5))}
 
     def get_daily_driver_aggregate(self):
         choices = [SHARED, SHARED + DRIVERS[THEIRS][:15], SHARED + DRIVERS[MINE], self.drivers]
-        several = self.chance.choices(self.chance.choice(choices), k=self.chance.randint(1, 20))
-        return "/driver-aggregate/daily", {"start_date": self.chance.choice(DATES), "driver_id": several}
+        several = self.rng.choices(self.rng.choice(choices), k=self.rng.randint(1, 20))
+        return "/driver-aggregate/daily", {"start_date": self.rng.choice(DATES), "driver_id": several}
 
     def get_weekly_driver_aggregate(self):
         _, query = self.get_daily_driver_aggregate()
         return "/driver-aggregate/weekly", {**query, "start_date": MONDAY}
 
     def get_report_links(self):
-        return "/report", {"report_time": f"{self.chance.choice(REPORT_DATES[THEIRS])}T00:00:00"}
+        return "/report", {"report_time": f"{self.rng.choice(REPORT_DATES[THEIRS])}T00:00:00"}
 
     def get_report_file(self):
         """A link of a fleet's report for the key of another, of the parts of two links, or to what they alone have."""
-        date, file = self.chance.choice(REPORT_DATES[THEIRS]), self.chance.choice(["csv", "page"])
-        made = {
+        date, file = self.rng.choice(REPORT_DATES[THEIRS]), self.rng.choice(["csv", "page"])
+        links = {
             (fleet, owner): self.links.build_url("", fleet, date, file, key_id, 2**50).rpartition("/")[2]
             for fleet in (MINE, THEIRS)
             for owner, key_id in self.key_ids.items()
         }
-        theirs, mine = made.pop((THEIRS, THEIRS)), made[MINE, MINE]
+        theirs, mine = links.pop((THEIRS, THEIRS)), links[MINE, MINE]
         swapped = theirs.partition(".")[0] + "." + mine.partition(".")[2]
-        return f"/report/{self.chance.choice([swapped, *made.values()])}", {}
+        return f"/report/{self.rng.choice([swapped, *links.values()])}", {}
 
     def public(self, rule):
         """Routes that ask for nothing of a fleet, with its ids as parameters."""
-        names = {name: self.chance.choice(sorted(FILES)) for name in rule.arguments}
+        names = {name: self.rng.choice(sorted(FILES)) for name in rule.arguments}
         path = self.urls.build(rule.endpoint, names).removeprefix(API)
-        return path, {self.chance.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
+        return path, {self.rng.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
 
 
 @pytest.mark.large
-def test_nothing_of_another_fleet_is_told_whatever_is_asked(twins, report):
+def test_no_response_depends_on_another_fleet(twins, report):
     service, twin = twins
-    asking, found = Asking(service, 0), Counter()
+    generator, counts = RequestGenerator(service, 0), Counter()
     rules = list(service.app.url_map.iter_rules())
     for rule in rules:
         for _ in range(REQUESTS):
-            target, headers = asking.target(rule), asking.headers()
-            theirs = tags = asking.some([1]) and asked(service, THEIRS, target, headers)
+            target, headers = generator.target(rule), generator.headers()
+            theirs = tags = generator.some([1]) and get_response(service, THEIRS, target, headers)
             if tags:
-                found[rule.endpoint, theirs.status] += 1
+                counts[rule.endpoint, theirs.status] += 1
                 headers.append(("If-None-Match", theirs.header("ETag") or "*"))
-            answers = [asked(each, MINE, target, headers) for each in (service, twin)]
-            assert answers[0] == answers[1], (target, headers)
+            responses = [get_response(each, MINE, target, headers) for each in (service, twin)]
+            assert responses[0] == responses[1], (target, headers)
     report(f"another fleet's ids: {REQUESTS:,} requests of each of {len(rules)} routes, all as if it was not there")
-    assert min(found[rule.endpoint, 200] for rule in rules if rule.endpoint != REPORT_FILE_ENDPOINT) > REQUESTS / 40
+    assert min(counts[rule.endpoint, 200] for rule in rules if rule.endpoint != REPORT_FILE_ENDPOINT) > REQUESTS / 40
 
 
-def asked(service, fleet, target, headers):
+def get_response(service, fleet, target, headers):
     """Return the answer to a key of the fleet."""
     own = [("Authorization", f"APIKEY {service.key(fleet)}"), ("X-Request-ID", "same")]
-    return ask(service.app, target, [*own, *headers])
+    return call_app(service.app, target, [*own, *headers])

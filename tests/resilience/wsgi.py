@@ -7,7 +7,7 @@ from urllib.parse import unquote_to_bytes
 import orjson
 
 
-class Answer(NamedTuple):
+class Response(NamedTuple):
     """What came back; headers in their order, and repeated ones each by itself."""
 
     status: int
@@ -20,10 +20,10 @@ class Answer(NamedTuple):
 
     def header(self, name):
         """Return the value of the first header of that name, in whichever case, or None."""
-        return next((value for found, value in self.headers if found.lower() == name.lower()), None)
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
 
 
-def ask(app, target, headers=(), method="GET", body=b""):
+def call_app(app, target, headers=(), method="GET", body=b""):
     """Return the Answer to a request line's target and header lines, each a pair of text in Latin-1."""
     path, _, query = target.partition("?")
     environ = {
@@ -46,22 +46,22 @@ def ask(app, target, headers=(), method="GET", body=b""):
         "wsgi.run_once": False,
     }
     environ.update(_variables(headers))
-    began = []
-    parts = app.wsgi_app(environ, lambda status, sent, error=None: began.extend((status, sent)))
+    start = []
+    parts = app.wsgi_app(environ, lambda status, response_headers, error=None: start.extend((status, response_headers)))
     try:
         content = b"".join(parts)
     finally:
         if hasattr(parts, "close"):
             parts.close()
-    status, sent = began
-    return Answer(int(status[:3]), sent, content)
+    status, response_headers = start
+    return Response(int(status[:3]), response_headers, content)
 
 
 def _variables(headers):
-    found = {}
+    variables = {}
     for name, value in headers:
         variable = name.upper().replace("-", "_")
         if variable not in ("CONTENT_TYPE", "CONTENT_LENGTH"):
             variable = f"HTTP_{variable}"
-        found[variable] = f"{found[variable]},{value}" if variable in found else value
-    return found
+        variables[variable] = f"{variables[variable]},{value}" if variable in variables else value
+    return variables

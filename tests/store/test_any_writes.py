@@ -59,14 +59,14 @@ def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monke
     monkeypatch.setattr(drivers, "BLOCK_SIZE", 4)
     monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", 4)
     monkeypatch.setattr(fleet_drivers, "NEW_BLOCK", 2)
-    store, found = Store.of(memory_client()["written"]), []
+    store, result = Store.of(memory_client()["written"]), []
     lines = [make_trip(driver_id=driver_id, trip_id=driver_id) for driver_id in "bcdefghijk"]
     # The only trip of the last driver goes to a new first one, so that there are as many as before.
     for batch in lines, [{**lines[-1], "driver_id": "a"}]:
         write_batches(store, [Batch("trips", batch)])
-        found.append(drivers.find_page(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
-    assert orjson.dumps(found[0].content) != orjson.dumps(found[1].content)
-    assert found[0].version != found[1].version
+        result.append(drivers.find_page(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
+    assert orjson.dumps(result[0].content) != orjson.dumps(result[1].content)
+    assert result[0].version != result[1].version
 
 
 NO_CONTENT = {"_id", "fleet", "position", "writes"}

@@ -52,10 +52,10 @@ def read(service, load, recorder):
 
     def read(path, mask=None, **headers):
         recorder.reads.clear()
-        answer = service.get(path, headers=headers if mask is None else {"X-Fields": mask, **headers})
-        assert answer.status_code == (304 if headers else 200), answer.text
-        found = [(next(iter(command.values())), command) for command in recorder.reads]
-        return [(name, fields_of(command)) for name, command in found if name in DATA]
+        response = service.get(path, headers=headers if mask is None else {"X-Fields": mask, **headers})
+        assert response.status_code == (304 if headers else 200), response.text
+        result = [(next(iter(command.values())), command) for command in recorder.reads]
+        return [(name, fields_of(command)) for name, command in result if name in DATA]
 
     return read
 
@@ -63,7 +63,7 @@ def read(service, load, recorder):
 def fields_of(command):
     """Return the fields that a `find` returns."""
     projection = command.get("projection")
-    return projection and {name for name, wanted in projection.items() if wanted}
+    return projection and {name for name, included in projection.items() if included}
 
 
 WHOLE = pytest.mark.parametrize("mask", [None, "", " ", "*", "{*}"])
@@ -87,9 +87,9 @@ def test_a_whole_response_is_read_as_rendered_json(read, mask, path, expected):
 @pytest.mark.parametrize("path", PATHS)
 def test_of_a_response_that_the_client_has_only_versions_are_read(service, read, path, mask):
     tag = service.get(path, headers={} if mask is None else {"X-Fields": mask}).headers["ETag"]
-    found = read(path, mask, **{"If-None-Match": tag})
-    assert found
-    assert not [fields for _, fields in found if FRAGMENTS & (fields or set())]
+    result = read(path, mask, **{"If-None-Match": tag})
+    assert result
+    assert not [fields for _, fields in result if FRAGMENTS & (fields or set())]
 
 
 def test_a_key_is_looked_up_once_in_three_seconds(service, read, recorder, clock):
@@ -165,7 +165,7 @@ def test_drivers_and_summaries_are_read_at_once(read, recorder, kind):
 
 @pytest.mark.parametrize("mask", ["data{driver_info}", "data{driver_info{alias}}", "data{driver_info{}}"])
 @pytest.mark.parametrize("kind", AGGREGATES)
-def test_no_summary_is_read_where_none_is_asked_for(read, recorder, kind, mask):
+def test_no_summary_is_read_if_the_mask_selects_none(read, recorder, kind, mask):
     assert read(AGGREGATES[kind], mask) == [("driver_periods", {*PERIODS, "json"})]
     assert periods(recorder) == ["all"]
 

@@ -66,7 +66,7 @@ def test_once_it_is_corrected_the_command_goes_through(command, loaded):
 
 
 @pytest.mark.parametrize("change", [{"$unset": {"revoked_at": 1}}, {"$set": {"expires_at": "soon"}}], ids=str)
-def test_an_invalid_key_lets_nobody_in_and_the_log_names_it(service, log, change):
+def test_an_invalid_key_document_is_refused_and_logged(service, log, change):
     service.key("f1")
     service.db["keys"].update_one({}, change, **BYPASS)
     log()

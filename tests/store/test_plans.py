@@ -3,7 +3,7 @@
 import pytest
 from pymongo import MongoClient, monitoring
 
-from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
+from app.store import Store, UnknownDrivers, api_keys, drivers, reports, summaries, trips
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
@@ -60,8 +60,8 @@ def recorded(mongod_uri):
 
 
 def driver_trips(store, driver_id="d1", **bounds):
-    asked = {"start_date": "2026-03-04", "max_end_ms": LATER, "selection": WHOLE_TRIPS, **PAGE, **bounds}
-    trips.find_driver_trips(store, "f1", driver_id, **asked)
+    params = {"start_date": "2026-03-04", "max_end_ms": LATER, "selection": WHOLE_TRIPS, **PAGE, **bounds}
+    trips.find_driver_trips(store, "f1", driver_id, **params)
 
 
 def trips_of_nobody(store):
@@ -70,8 +70,8 @@ def trips_of_nobody(store):
 
 
 def trips_by(store, name, value, **bounds):
-    asked = {"max_end_ms": LATER, "selection": Selection(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
-    trips.find_trips(store, "f1", name, value, **asked)
+    params = {"max_end_ms": LATER, "selection": Selection(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
+    trips.find_trips(store, "f1", name, value, **params)
 
 
 def aggregates(store, period, shape):
@@ -153,17 +153,17 @@ def stages(plan):
 def explain(store, command):
     """Return the stages of a command's plan, each once, and the names of the indexes."""
     plain = {key: value for key, value in command.items() if not key.startswith("$") and key not in OF_SESSIONS}
-    found = list(stages(store.db.command("explain", plain, verbosity="queryPlanner")))
-    return {stage for stage, _ in found}, {index for _, index in found if index}
+    stage_names = list(stages(store.db.command("explain", plain, verbosity="queryPlanner")))
+    return {stage for stage, _ in stage_names}, {index for _, index in stage_names if index}
 
 
 def carries_fleet(command):
     filters = [command.get("filter"), command.get("query")]
     filters += [stage["$match"] for stage in command.get("pipeline", []) if "$match" in stage][:1]
-    return any(found and found.get("fleet") == "f1" for found in filters)
+    return any(stage_names and stage_names.get("fleet") == "f1" for stage_names in filters)
 
 
-def sent(recorded, read):
+def commands_of(recorded, read):
     """Return the commands that a read sends."""
     store, recorder = recorded
     recorder.reads.clear()
@@ -175,7 +175,7 @@ def sent(recorded, read):
 def test_a_read_runs_on_the_indexes_that_are_meant_for_it(recorded, name):
     read, expected = READS[name]
     indexes = {}
-    for command in sent(recorded, read):
+    for command in commands_of(recorded, read):
         collection = next(iter(command.values()))
         indexes[collection] = indexes.get(collection, set()) | explain(recorded[0], command)[1]
     assert indexes == expected
@@ -183,24 +183,24 @@ def test_a_read_runs_on_the_indexes_that_are_meant_for_it(recorded, name):
 
 @pytest.mark.parametrize("name", {**READS, **WRITES})
 def test_a_query_runs_on_an_index_in_its_order_and_within_its_fleet(recorded, name):
-    commands = sent(recorded, WRITES.get(name) or READS[name][0])
+    commands = commands_of(recorded, WRITES.get(name) or READS[name][0])
     assert commands
     for command in commands:
         assert carries_fleet(command), command
-        found, indexes = explain(recorded[0], command)
+        stage_names, indexes = explain(recorded[0], command)
         assert indexes, command
-        assert not found & {"COLLSCAN", "SORT", "$sort"}, (found, command)
+        assert not stage_names & {"COLLSCAN", "SORT", "$sort"}, (stage_names, command)
 
 
 def test_trips_that_share_a_tracking_id_are_counted_without_reading_any(recorded):
-    *_, count = sent(recorded, lambda store: trips_by(store, "tracking_id", "k1", **PAGE))
+    *_, count = commands_of(recorded, lambda store: trips_by(store, "tracking_id", "k1", **PAGE))
     assert "pipeline" in count
     assert "FETCH" not in explain(recorded[0], count)[0]
 
 
 def test_travel_dates_are_sought_not_scanned(recorded):
     ids = [f"d{n}" for n in range(DRIVERS)]
-    commands = sent(recorded, in_transaction(lambda store, session: make_profiles(store, session, "f1", ids)))
+    commands = commands_of(recorded, in_transaction(lambda store, session: make_profiles(store, session, "f1", ids)))
     pipelines = [command for command in commands if "pipeline" in command]
     assert len(pipelines) == 2
     for command in pipelines:
@@ -208,11 +208,11 @@ def test_travel_dates_are_sought_not_scanned(recorded):
 
 
 def test_a_key_is_looked_up_on_an_index(recorded):
-    (command,) = sent(recorded, lambda store: keys.get_key(store, keys.make_key()))
+    (command,) = commands_of(recorded, lambda store: api_keys.get_key(store, api_keys.make_key()))
     assert explain(recorded[0], command) == ({"LIMIT", "FETCH", "IXSCAN"}, {"digest"})
 
 
-def test_a_malformed_key_asks_the_database_nothing(recorded):
-    key = keys.make_key()
+def test_a_malformed_key_causes_no_database_query(recorded):
+    key = api_keys.make_key()
     for junk in (key[:-1] + ("0" if key[-1] != "0" else "1"), key[:-1], "", "da_", key + "0", "x" * 10_000):
-        assert sent(recorded, lambda store, junk=junk: keys.get_key(store, junk)) == []
+        assert commands_of(recorded, lambda store, junk=junk: api_keys.get_key(store, junk)) == []

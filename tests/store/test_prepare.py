@@ -12,10 +12,10 @@ from scripts.mongodb.connection import prepare
 def test_every_collection_has_its_validator_and_indexes_fleet_first(mongod):
     assert {*INDEXES} == {*VALIDATORS} == {*COLLECTIONS}
     for name, indexes in INDEXES.items():
-        found = mongod[name].index_information()
-        assert set(found) == {"_id_", *(index.document["name"] for index in indexes)}
+        result = mongod[name].index_information()
+        assert set(result) == {"_id_", *(index.document["name"] for index in indexes)}
         assert mongod[name].options()["validator"] == VALIDATORS[name]
-        first = {index["key"][0][0] for key, index in found.items() if key != "_id_"}
+        first = {index["key"][0][0] for key, index in result.items() if key != "_id_"}
         assert first == ({"fleet", "digest", "key_id"} if name == "keys" else {"fleet"})
 
 

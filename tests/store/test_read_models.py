@@ -42,14 +42,14 @@ def fleet(service, load):
 
 def visible(**values):
     """Return the visible trips with these values, oldest first."""
-    found = [trip for trip in TRIPS if values.items() <= trip.items() and trip["trip_end_time"] <= VISIBLE_UNTIL]
-    return sorted(found, key=lambda trip: (trip["trip_start_time"], trip["trip_id"]))
+    result = [trip for trip in TRIPS if values.items() <= trip.items() and trip["trip_end_time"] <= VISIBLE_UNTIL]
+    return sorted(result, key=lambda trip: (trip["trip_start_time"], trip["trip_id"]))
 
 
 def pages(service, path, limit, name):
     """Return the lists of the pages of a path, up to an empty one, and the counts that they give."""
-    found = [service.get(f"{path}page={page}").json for page in range(1, 100 // limit + 2)]
-    return [page[name] for page in found], {page["count"] for page in found}
+    result = [service.get(f"{path}page={page}").json for page in range(1, 100 // limit + 2)]
+    return [page[name] for page in result], {page["count"] for page in result}
 
 
 def sliced(records, limit):
@@ -63,23 +63,23 @@ def test_pages_of_a_driver_s_trips_are_slices_of_them_all(fleet, driver_id, date
     start = epoch_ms(f"2026-03-{date}T00:00")
     expected = [trip for trip in visible(driver_id=driver_id) if trip["trip_start_time"] >= start]
     path = f"/driver/{driver_id.replace('/', '%2F')}/trips?start_date=2026-03-{date}&limit={limit}&"
-    found, counts = pages(fleet, path, limit, "trips")
-    assert json.dumps(found) == json.dumps(sliced([TripSummary().dump(trip) for trip in expected], limit))
+    result, counts = pages(fleet, path, limit, "trips")
+    assert json.dumps(result) == json.dumps(sliced([TripSummary().dump(trip) for trip in expected], limit))
     assert counts == {len(expected)}
 
 
 @pytest.mark.parametrize("tracking_id", ["many", "shared", "nothing"])
 def test_pages_of_trips_that_share_an_id_are_slices_of_them_all(fleet, tracking_id):
     expected = [trip["trip_id"] for trip in visible(tracking_id=tracking_id)]
-    found, counts = pages(fleet, f"/trip/tracking_id/{tracking_id}?", 5, "trips")
-    assert [[trip["trip_id"] for trip in page] for page in found] == sliced(expected, 5)
+    result, counts = pages(fleet, f"/trip/tracking_id/{tracking_id}?", 5, "trips")
+    assert [[trip["trip_id"] for trip in page] for page in result] == sliced(expected, 5)
     assert counts == {len(expected)}
 
 
 @pytest.mark.parametrize("limit", [1, 2, 100])
 def test_pages_of_drivers_are_slices_of_them_all(fleet, limit):
-    found, counts = pages(fleet, f"/drivers?limit={limit}&", limit, "drivers")
-    assert [[driver["driver_id"] for driver in page] for page in found] == sliced(["d1", "idle", "ü/2"], limit)
+    result, counts = pages(fleet, f"/drivers?limit={limit}&", limit, "drivers")
+    assert [[driver["driver_id"] for driver in page] for page in result] == sliced(["d1", "idle", "ü/2"], limit)
     assert counts == {3}
 
 
@@ -101,13 +101,13 @@ def test_a_profile_is_what_the_schema_dumps(fleet):
 
 def test_sources_hold_what_was_imported_and_the_fleet_alone(fleet):
     for name, key, imported in (("trips", "trip_id", TRIPS), ("drivers", "driver_id", DRIVERS)):
-        stored = {found[key]: found for found in fleet.db[name].find({}, {"_id": 0})}
+        stored = {result[key]: result for result in fleet.db[name].find({}, {"_id": 0})}
         assert stored == {line[key]: {"fleet": "f1", **line} for line in imported}
 
 
 def test_what_is_loaded_verifies(fleet):
     assert list(verify_fleet(fleet.store, "f1"))[-1] == (0, [])
-    assert [difference for _, found in verify_fleet(fleet.store, "f1") for difference in found] == []
+    assert [difference for _, result in verify_fleet(fleet.store, "f1") for difference in result] == []
 
 
 def test_a_driver_is_there_as_long_as_imported_or_with_trips(fleet):

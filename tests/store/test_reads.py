@@ -33,9 +33,9 @@ READS = {
 
 @pytest.mark.parametrize("path", READS)
 def test_nothing_that_is_not_declared_leaves_the_store(canaries, path):
-    answer = canaries.get(path)
-    assert answer.status_code == 200
-    assert "canary" not in answer.text
+    response = canaries.get(path)
+    assert response.status_code == 200
+    assert "canary" not in response.text
 
 
 @pytest.mark.parametrize(("path", "schema"), READS.items())

@@ -63,11 +63,11 @@ def filters(db, service, load, recorder, command):
     def filters(mask=""):
         recorder.reads.clear()
         for path in itertools.chain(*REQUESTS.values()):
-            answer = service.get(path, headers={"X-Fields": mask})
-            service.get(path, headers={"X-Fields": mask, "If-None-Match": answer.headers.get("ETag", "")})
+            response = service.get(path, headers={"X-Fields": mask})
+            service.get(path, headers={"X-Fields": mask, "If-None-Match": response.headers.get("ETag", "")})
         link = service.get(REPORT).json["report_link"].partition("localhost/api/v1")[2]
         assert service.get(link, fleet=None, buffered=True).status_code == 200
-        return [found for read in recorder.reads if read["$db"] == db.name for found in filters_of(read)]
+        return [result for read in recorder.reads if read["$db"] == db.name for result in filters_of(read)]
 
     return filters
 
@@ -84,16 +84,16 @@ def is_pinned(value):
     return value is not None and (not isinstance(value, dict) or list(value) in (["$eq"], ["$in"]))
 
 
-def spread(found):
+def spread(result):
     """Return the fields by which a fleet's shards are all asked: where a filter does not have the whole shard key."""
     return {
         (collection, *(field for field in match if field != "fleet" and is_pinned(match[field])))
-        for collection, match in found
+        for collection, match in result
         if not all(is_pinned(match.get(field)) for field in SHARD_KEYS[collection])
     }
 
 
-def test_all_that_reads_data_is_asked(service):
+def test_every_endpoint_that_reads_data_is_requested(service):
     endpoints = {rule.endpoint for rule in service.app.url_map.iter_rules()}
     assert {name for name in endpoints if name.partition(".")[0] not in NO_DATA} == {*REQUESTS, REPORT_FILE_ENDPOINT}
 
@@ -105,25 +105,25 @@ def test_every_collection_has_a_shard_key_or_is_named_as_having_none():
 def test_a_shard_key_begins_an_index_and_every_unique_one():
     for name, key in SHARD_KEYS.items():
         indexes = [index.document for index in INDEXES.get(name, ())]
-        found = [(list(index["key"]), index.get("unique", False)) for index in indexes]
-        found += (
+        result = [(list(index["key"]), index.get("unique", False)) for index in indexes]
+        result += (
             [([field for field, _ in FILE_INDEXES[name][0]], FILE_INDEXES[name][1])] if name in FILE_INDEXES else []
         )
-        begun = [unique for fields, unique in found if fields[: len(key)] == [*key]]
+        begun = [unique for fields, unique in result if fields[: len(key)] == [*key]]
         assert begun
-        assert begun.count(True) == [unique for _, unique in found].count(True)
+        assert begun.count(True) == [unique for _, unique in result].count(True)
 
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_every_read_has_the_prefix_of_the_shard_key(filters, mask):
-    found = filters(mask)
-    assert {collection for collection, _ in found} == {*READ_MODELS, "report_files.chunks"}
-    for collection, match in found:
+    result = filters(mask)
+    assert {collection for collection, _ in result} == {*READ_MODELS, "report_files.chunks"}
+    for collection, match in result:
         first = next(iter(SHARD_KEYS[collection]))
         assert is_pinned(match.get(first)), (collection, match)
         assert first != "fleet" or match["fleet"] == "f1"
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_only_trips_of_a_tracking_id_ask_more_than_one_shard_of_a_fleet(filters, mask):
+def test_only_trips_of_a_tracking_id_query_more_than_one_shard_of_a_fleet(filters, mask):
     assert spread(filters(mask)) == {("trip_details", "tracking_id")}

@@ -64,26 +64,26 @@ def make_batches():
 
     The drivers d0 and d1 are always there; d2 and d3 are while they have trips. Trips of March 18 are not visible yet.
     """
-    chance = random.Random(16)
+    rng = random.Random(16)
 
     def some(kind):
-        trip_ids = chance.sample([f"t{n}" for n in range(16)], 5)
+        trip_ids = rng.sample([f"t{n}" for n in range(16)], 5)
         if kind == "deleted":
             return trip_ids
         if kind == "drivers":
-            return [make_driver(f"d{n}", alias=f"A{chance.random()}") for n in (0, 1)]
+            return [make_driver(f"d{n}", alias=f"A{rng.random()}") for n in (0, 1)]
         return [
             make_trip(
-                f"2026-03-{chance.choice((9, 10, 11, 16, 18)):02}T09:00",
-                f"d{chance.choice((0, 0, 0, 1, 2, 3))}",
+                f"2026-03-{rng.choice((9, 10, 11, 16, 18)):02}T09:00",
+                f"d{rng.choice((0, 0, 0, 1, 2, 3))}",
                 trip_id=trip_id,
-                tracking_id=chance.choice(("k0", "k0", "k1", None)),
-                distance_miles=chance.random(),
+                tracking_id=rng.choice(("k0", "k0", "k1", None)),
+                distance_miles=rng.random(),
             )
             for trip_id in trip_ids
         ]
 
-    kinds = ["drivers"] + chance.choices(("trips", "drivers", "deleted"), (6, 1, 2), k=STATES - 1)
+    kinds = ["drivers"] + rng.choices(("trips", "drivers", "deleted"), (6, 1, 2), k=STATES - 1)
     return [Batch(kind, some(kind)) for kind in kinds]
 
 
@@ -106,23 +106,23 @@ def get(service, request, etag=None):
 @pytest.fixture(scope="module")
 def expected(mongod_uri):
     """By request, what each state gives."""
-    found = {request: [] for request in REQUESTS}
+    contents_by_request = {request: [] for request in REQUESTS}
     with time_machine.travel(NOW, tick=False), MongoClient(mongod_uri) as client:
         db = client["snapshots"]
         prepare(Store.of(db))
         service = service_of(db)
         for batch in BATCHES:
             write_batches(Store.of(db), [batch])
-            for request, contents in found.items():
+            for request, contents in contents_by_request.items():
                 contents.append(get(service, request)[1])
         client.drop_database("snapshots")
-    return found
+    return contents_by_request
 
 
 def changing(expected, state):
     """Return the requests for which the next state gives another response, in some order."""
-    found = [request for request, contents in expected.items() if contents[state] != contents[state + 1]]
-    return random.Random(state).sample(found, len(found))
+    changed = [request for request, contents in expected.items() if contents[state] != contents[state + 1]]
+    return random.Random(state).sample(changed, len(changed))
 
 
 def test_every_batch_changes_responses(expected):
@@ -133,7 +133,7 @@ def test_every_batch_changes_responses(expected):
 # In threads.
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """A content, and between which states it was read: one had been committed before, the other not begun after."""
 
     request: Request
@@ -171,31 +171,31 @@ class Writing:
         try:
             while not self.done:
                 first = self.committed
-                reader.seen.append(Seen(*reader.get(), first, self.begun))
+                reader.observations.append(Observation(*reader.get(), first, self.begun))
                 self.responses.release()
         finally:
             # The writer waits for no reader that failed.
             self.responses.release(STATES * RESPONSES)
-        return reader.seen
+        return reader.observations
 
 
 class Reader:
     """Makes requests in some order, most of them with the ETag of an earlier response."""
 
     def __init__(self, service, number):
-        self.service, self.chance, self.seen = service, random.Random(number), []
+        self.service, self.rng, self.observations = service, random.Random(number), []
         self.contents = {request: {} for request in REQUESTS}
 
     def get(self):
         """Return a request, its status and its content, which is of an earlier response if it is not modified."""
-        request = self.chance.choice(REQUESTS)
-        known = self.contents[request]
-        etag = self.chance.choice([None, *list(known)[-2:]])
+        request = self.rng.choice(REQUESTS)
+        contents_by_etag = self.contents[request]
+        etag = self.rng.choice([None, *list(contents_by_etag)[-2:]])
         response, content = get(self.service, request, etag)
         if response.status_code == 200:
             # A tag stands for one content for good.
-            assert known.setdefault(response.headers["ETag"], content) == content
-        return request, response.status_code, known[etag] if response.status_code == 304 else content
+            assert contents_by_etag.setdefault(response.headers["ETag"], content) == content
+        return request, response.status_code, contents_by_etag[etag] if response.status_code == 304 else content
 
 
 def test_a_response_is_of_a_state_that_was_current_meanwhile(expected, mongod, clock, patient):
@@ -204,10 +204,14 @@ def test_a_response_is_of_a_state_that_was_current_meanwhile(expected, mongod, c
     with ThreadPoolExecutor() as pool:
         readers = [pool.submit(writing.read_all, service, number) for number in range(READERS)]
         writing.write_all()
-        seen = [found for reader in readers for found in reader.result()]
-    wrong = [found for found in seen if found.content not in expected[found.request][found.first : found.last + 1]]
+        observations = [observation for reader in readers for observation in reader.result()]
+    wrong = [
+        observation
+        for observation in observations
+        if observation.content not in expected[observation.request][observation.first : observation.last + 1]
+    ]
     assert wrong == []
-    assert {found.status for found in seen} == {200, 304, 404}
+    assert {observation.status for observation in observations} == {200, 304, 404}
 
 
 # Between any two commands of a request.

@@ -199,10 +199,10 @@ def serial_order(db, imports):
         batch_of |= {(n, line["trip_id"]): (n, i // BATCH_LINES) for i, line in enumerate(lines)}
         for batch in range(1, len(lines) // BATCH_LINES):
             graph.add((n, batch), (n, batch - 1))
-    for found in db.trips.find():
-        last = found["insurance_period"] - 1
-        earlier = [batch_of[n, found["trip_id"]] for n in range(len(imports)) if n != last]
-        graph.add(batch_of[last, found["trip_id"]], *earlier)
+    for trip in db.trips.find():
+        last = trip["insurance_period"] - 1
+        earlier = [batch_of[n, trip["trip_id"]] for n in range(len(imports)) if n != last]
+        graph.add(batch_of[last, trip["trip_id"]], *earlier)
     return [batches_of("trips", imports[n], BATCH_LINES)[batch] for n, batch in graph.static_order()]
 
 

@@ -60,7 +60,7 @@ def test_no_character_of_a_key_can_be_changed(position):
     assert not keys.is_well_formed(KEY[:position] + other + KEY[position + 1 :])
 
 
-def test_a_key_that_is_not_well_formed_is_refused_without_asking_the_database():
+def test_a_malformed_key_is_refused_without_a_database_query():
     assert keys.get_key(None, KEY[:-1] + "!") is None
 
 
@@ -68,7 +68,7 @@ def test_a_key_that_was_never_issued_is_refused(store):
     assert keys.get_key(store, KEY) is None
 
 
-def test_an_issued_key_tells_its_fleet(store):
+def test_an_issued_key_has_its_fleet(store):
     key = issue_key(store, "f1")
     stored = store.keys.find_one()
     assert keys.get_key(store, key) == keys.Key(stored["key_id"], "f1")
@@ -93,56 +93,56 @@ def live(store, clock):
     return keys.ApiKeyCache(store)
 
 
-def lets_in(live, key):
+def find_key(live, key):
     return live.get_cached(key) or live.fetch(key)
 
 
-def test_a_revoked_key_that_was_known_is_refused_within_three_seconds(store, live, clock):
+def test_a_cached_key_that_is_revoked_is_refused_within_three_seconds(store, live, clock):
     key = issue_key(store, "f1")
-    assert lets_in(live, key)
+    assert find_key(live, key)
     store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     clock.shift(2.999)
-    assert lets_in(live, key)
+    assert find_key(live, key)
     clock.shift(0.001)
-    assert lets_in(live, key) is None
+    assert find_key(live, key) is None
 
 
 @pytest.mark.parametrize("seconds", [-1, -86_400])
-def test_a_clock_set_back_makes_no_key_known_for_longer(store, live, clock, seconds):
+def test_a_clock_set_back_does_not_extend_the_cache_ttl(store, live, clock, seconds):
     key = issue_key(store, "f1")
-    assert lets_in(live, key)
+    assert find_key(live, key)
     store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     clock.shift(seconds)
-    assert lets_in(live, key) is None
+    assert find_key(live, key) is None
 
 
-def test_a_known_key_is_refused_from_the_millisecond_of_its_expiry_on(store, live, clock):
+def test_a_cached_key_is_refused_from_the_millisecond_of_its_expiry_on(store, live, clock):
     key = issue_key(store, "f1", expires_in_days=1)
     clock.shift(86_399)
-    assert lets_in(live, key)
+    assert find_key(live, key)
     clock.shift(1)
-    assert lets_in(live, key) is None
+    assert find_key(live, key) is None
 
 
-def test_keys_that_are_refused_do_not_crowd_out_one_that_is_known(store, live, monkeypatch):
+def test_refused_keys_do_not_evict_a_cached_key(store, live, monkeypatch):
     monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     revoked = issue_key(store, "f1")
     store.keys.update_one({}, {"$set": {"revoked_at": 1}})
-    assert lets_in(live, key := issue_key(store, "f1"))
-    assert {lets_in(live, refused) for refused in (revoked, KEY, "junk", "")} == {None}
+    assert find_key(live, key := issue_key(store, "f1"))
+    assert {find_key(live, refused) for refused in (revoked, KEY, "junk", "")} == {None}
     assert live.get_cached(key)
 
 
-def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypatch):
+def test_a_key_issued_after_it_was_refused_is_accepted_at_once(store, live, monkeypatch):
     monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
-    assert lets_in(live, KEY) is None
+    assert find_key(live, KEY) is None
     issue_key(store, "f1")
-    assert lets_in(live, KEY).fleet == "f1"
+    assert find_key(live, KEY).fleet == "f1"
 
 
-def test_the_keys_that_are_known_are_bounded_and_none_is_kept_itself(store, live, monkeypatch):
+def test_the_number_of_cached_keys_is_bounded_and_no_plain_key_is_stored(store, live, monkeypatch):
     monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     issued = [issue_key(store, "f1") for _ in range(5)]
-    assert all(lets_in(live, key) for key in issued)
+    assert all(find_key(live, key) for key in issued)
     assert 1 <= sum(live.get_cached(key) is not None for key in issued) <= 2
     assert not any(key in str(vars(live)) for key in issued)

@@ -18,9 +18,9 @@ UNKNOWN = {"name": "c", "skip_reason": "not found"}
 def audit(tmp_path):
     """Run it, with a pip-audit that answers so for a service, or breaks off: `audit(pypi=[...], osv=None)`."""
 
-    def audit(**answers):
-        for service, found in answers.items():
-            (tmp_path / service).write_text("" if found is None else json.dumps({"dependencies": found}))
+    def audit(**responses):
+        for service, result in responses.items():
+            (tmp_path / service).write_text("" if result is None else json.dumps({"dependencies": result}))
         stub = tmp_path / "pip-audit"
         stub.write_text(f'#!/bin/sh\nwhile [ "$1" != -s ]; do shift; done\ncat "{tmp_path}/$2"\n')
         stub.chmod(0o755)
@@ -30,25 +30,25 @@ def audit(tmp_path):
     return audit
 
 
-def test_a_lock_without_known_holes_passes(audit):
+def test_a_lock_file_without_known_vulnerabilities_passes(audit):
     done = audit(pypi=[SOUND, UNKNOWN], osv=None)
     assert (done.returncode, done.stderr) == (0, "")
     assert "audit: pypi knows 1 of " in done.stdout
 
 
-def test_a_known_hole_fails_and_is_named(audit):
+def test_a_known_vulnerability_fails_and_is_named(audit):
     done = audit(pypi=[SOUND, HOLED], osv=None)
     assert done.returncode == 1
     assert "audit: b 2: CVE-1, mended in 2.1\n" in done.stdout
 
 
-def test_where_pypi_knows_nothing_osv_is_asked(audit):
+def test_osv_is_queried_for_packages_unknown_to_pypi(audit):
     done = audit(pypi=[UNKNOWN], osv=[HOLED])
     assert (done.returncode, "CVE-1" in done.stdout) == (1, True)
 
 
-@pytest.mark.parametrize("found", [None, [UNKNOWN]])
-def test_where_nobody_can_be_asked_it_says_so_and_passes(audit, found):
-    done = audit(pypi=found, osv=None)
+@pytest.mark.parametrize("result", [None, [UNKNOWN]])
+def test_the_audit_passes_with_a_message_if_no_database_responds(audit, result):
+    done = audit(pypi=result, osv=None)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("audit: COULD NOT LOOK")

@@ -16,7 +16,7 @@ SHAPE = fleet.Shape(drivers=2, days=20, points=30, old_points=6)
 TODAY = datetime.date(2026, 3, 10)
 
 
-def made():
+def make_trips_of_bench():
     return list(fleet.trips(SHAPE, TODAY))
 
 
@@ -33,24 +33,24 @@ def sample(per_second=100.0, cpu_ms=1.0, mongod_ms=0.5, busiest=0.5):
 
 
 def test_every_trip_of_the_fleet_can_be_imported():
-    assert not ImportedTrip(many=True).validate(made())
+    assert not ImportedTrip(many=True).validate(make_trips_of_bench())
 
 
 def test_the_fleet_is_the_same_each_time():
-    assert made() == made()
+    assert make_trips_of_bench() == make_trips_of_bench()
 
 
 def test_trips_have_ids_of_their_own():
-    assert len({trip["trip_id"] for trip in made()}) == 2 * 20 * 4
+    assert len({trip["trip_id"] for trip in make_trips_of_bench()}) == 2 * 20 * 4
 
 
 def test_the_newest_trips_are_of_yesterday_and_old_enough_to_be_served_at_midnight():
-    newest = max(trip["trip_end_time"] for trip in made())
+    newest = max(trip["trip_end_time"] for trip in make_trips_of_bench())
     assert rows.epoch_ms(datetime.date(2026, 3, 9)) < newest < rows.epoch_ms(TODAY) - 4 * 3_600_000
 
 
 def test_recent_trails_are_whole_and_old_ones_thin():
-    lengths = [len(trip["trail_path"]) for trip in made()]
+    lengths = [len(trip["trail_path"]) for trip in make_trips_of_bench()]
     assert lengths == [6] * (2 * 6 * 4) + [30] * (2 * 14 * 4)
 
 
@@ -61,7 +61,7 @@ def test_trips_of_a_day_follow_one_another(a_day):
 
 
 @pytest.mark.parametrize("day", range(1, 8))
-def test_the_week_asked_for_is_whole_recent_and_begins_on_a_monday(day):
+def test_the_requested_week_is_complete_recent_and_begins_on_a_monday(day):
     base = datetime.date(2026, 3, day)
     week = rows.monday(base)
     assert week.weekday() == 0
@@ -69,13 +69,13 @@ def test_the_week_asked_for_is_whole_recent_and_begins_on_a_monday(day):
 
 
 @pytest.mark.parametrize("row", ["detail", "detail, masked", "detail, unchanged"])
-def test_the_trips_asked_for_are_in_the_fleet(row):
-    asked = {request.about["trip"] for request in rows.requests(row, SHAPE, TODAY)}
-    assert asked <= {trip["trip_id"] for trip in made()}
+def test_the_requested_trips_are_in_the_fleet(row):
+    requested_ids = {request.about["trip"] for request in rows.requests(row, SHAPE, TODAY)}
+    assert requested_ids <= {trip["trip_id"] for trip in make_trips_of_bench()}
 
 
 @pytest.mark.parametrize("row", rows.QUERIES)
-def test_every_row_asks_the_api_and_has_a_query_of_the_floor(row):
+def test_every_row_has_a_request_and_a_query_of_the_floor(row):
     for request in rows.requests(row, fleet.Shape(), TODAY):
         assert request.path.startswith(API)
         assert rows.QUERIES[row](**request.about)
@@ -106,19 +106,19 @@ def test_a_ratio_is_the_median_of_the_rounds_own_ratios():
 @pytest.mark.parametrize(
     ("cpu_ms", "per_second", "verdict"), [(2.1, 190, "pass"), (2.2, 190, "fail"), (2.1, 170, "fail")]
 )
-def test_a_row_passes_where_it_keeps_all_its_limits(cpu_ms, per_second, verdict):
+def test_a_row_passes_if_it_is_within_all_its_limits(cpu_ms, per_second, verdict):
     names = ("floor", "fastapi", "full fastapi")
     samples = {("drivers", name, 8): [sample()] for name in names}
     samples["drivers", "service", 8] = [sample(cpu_ms=cpu_ms, per_second=per_second)]
     assert verdict in report.limits_table(samples)
 
 
-def test_a_worker_with_most_of_the_load_is_told_of():
-    (said,) = report.warnings(
+def test_a_worker_with_most_of_the_load_causes_a_warning():
+    (warning,) = report.warnings(
         {("drivers", "service", 8): [sample(), sample(busiest=0.8)], ("drivers", "floor", 8): [sample()]}
     )
-    assert said.startswith("service, 8 connections")
-    assert said.endswith("in 1 of 2 turns (drivers)")
+    assert warning.startswith("service, 8 connections")
+    assert warning.endswith("in 1 of 2 turns (drivers)")
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_the_travel_dates_of_the_drivers_are_those_of_their_trips(tmp_path, monk
     monkeypatch.setattr(data, "DATA", tmp_path)
     drivers, _ = data.make_files("test", SHAPE, TODAY)
     (dates,) = {(one["first_travel_date"], one["last_travel_date"]) for one in read(drivers)}
-    assert dates == (date_of(made()[0]), date_of(made()[-1]))
+    assert dates == (date_of(make_trips_of_bench()[0]), date_of(make_trips_of_bench()[-1]))
 
 
 def test_figures_replace_those_of_an_earlier_run(tmp_path):

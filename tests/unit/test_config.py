@@ -12,7 +12,7 @@ from app.database import connect
 READ = Config.from_environment
 
 
-def test_without_any_setting_the_defaults_hold():
+def test_unset_settings_have_their_defaults():
     assert READ({}) == Config()
     assert (Config().mongodb_database, Config().data_dir) == ("driver_analytics", ".data")
     assert (Config().bind, Config().processing_delay_hours) == ("127.0.0.1:8000", 4)

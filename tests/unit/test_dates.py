@@ -14,10 +14,10 @@ days = st.sets(st.builds(Day, st.sampled_from("abcde"), st.sampled_from(DATES[:6
 
 
 @given(days)
-def test_the_groups_hold_every_day_once_and_no_other(found):
-    groups = list(group_by_dates(found))
+def test_the_groups_hold_every_day_once_and_no_other(result):
+    groups = list(group_by_dates(result))
     covered = [Day(*pair) for drivers, dates in groups for pair in itertools.product(drivers, dates)]
-    assert sorted(covered) == sorted(found)
+    assert sorted(covered) == sorted(result)
     assert len({tuple(dates) for _, dates in groups}) == len(groups)
 
 

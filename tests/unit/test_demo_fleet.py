@@ -121,22 +121,22 @@ def test_another_process_makes_the_same_trips(trips: list[Trip]) -> None:
         f"print(json.dumps(list(itertools.islice(make_trips(dt.datetime.fromisoformat('{NOW.isoformat()}')), 20))))"
     )
     env, root = {**os.environ, "PYTHONHASHSEED": "7"}, pathlib.Path(__file__).parents[2]
-    answer = subprocess.run([sys.executable, "-c", code], env=env, cwd=root, capture_output=True, check=True)
-    assert json.loads(answer.stdout) == trips[:20]
+    response = subprocess.run([sys.executable, "-c", code], env=env, cwd=root, capture_output=True, check=True)
+    assert json.loads(response.stdout) == trips[:20]
 
 
 def test_the_next_day_repeats_the_days_still_in_the_window(trips: list[Trip], next_trips: list[Trip]) -> None:
     by_id = {trip["trip_id"]: trip for trip in trips}
-    known = [trip for trip in next_trips if trip["trip_id"] in by_id]
-    repeated = [trip for trip in known if trip == by_id[trip["trip_id"]]]
+    existing = [trip for trip in next_trips if trip["trip_id"] in by_id]
+    repeated = [trip for trip in existing if trip == by_id[trip["trip_id"]]]
     assert len(repeated) > 0.95 * len(trips)
-    moved = {trip["trip_start_time"] - by_id[trip["trip_id"]]["trip_start_time"] for trip in known}
+    moved = {trip["trip_start_time"] - by_id[trip["trip_id"]]["trip_start_time"] for trip in existing}
     assert moved <= {0, 56 * DAY_MS}
 
 
 def test_the_next_day_adds_only_trips_that_were_cut_by_now(trips: list[Trip], next_trips: list[Trip]) -> None:
-    known = {trip["trip_id"] for trip in trips}
-    added = [trip for trip in next_trips if trip["trip_id"] not in known]
+    existing = {trip["trip_id"] for trip in trips}
+    added = [trip for trip in next_trips if trip["trip_id"] not in existing]
     assert all(trip["trip_end_time"] > NOW.timestamp() * 1000 for trip in added)
     assert all(trip["trip_start_time"] < (NOW + dt.timedelta(hours=9)).timestamp() * 1000 for trip in added)
 
@@ -310,7 +310,7 @@ def test_insurance_periods_are_those_of_ride_hailing_drivers_only(trips: list[Tr
     periods = collections.defaultdict(set)
     for trip in trips:
         periods[trip["driver_id"]].add(trip["insurance_period"])
-    assert {frozenset(found) for found in periods.values()} == {frozenset({None}), frozenset({1, 2, 3})}
+    assert {frozenset(values) for values in periods.values()} == {frozenset({None}), frozenset({1, 2, 3})}
 
 
 def test_all_grades_occur_among_weekly_scores(trips: list[Trip]) -> None:

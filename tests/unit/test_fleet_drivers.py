@@ -56,8 +56,10 @@ def change(store, put=(), removed=(), alias="A"):
 
 def blocks(store):
     """Return the position of each block, and the drivers in it."""
-    found = store.fleet_drivers.find({"position": {"$gte": 0}}).sort("position")
-    return [(block["position"], "".join(json.loads(row)["driver_id"] for row in block["drivers"])) for block in found]
+    documents = store.fleet_drivers.find({"position": {"$gte": 0}}).sort("position")
+    return [
+        (block["position"], "".join(json.loads(row)["driver_id"] for row in block["drivers"])) for block in documents
+    ]
 
 
 def page(store, number, limit):
@@ -135,7 +137,7 @@ def test_a_driver_who_changed_is_replaced_and_other_blocks_keep_their_versions(s
     ],
     ids=str,
 )
-def test_a_list_that_differs_from_the_profiles_is_found_and_made_again(store, match, tampered):
+def test_a_list_that_differs_from_the_profiles_is_reported_and_rebuilt(store, match, tampered):
     change(store, "abcdef")
     assert is_right(store)
     if tampered:
@@ -153,7 +155,7 @@ def test_a_list_that_differs_from_the_profiles_is_found_and_made_again(store, ma
     [{"position": -1, "driver_count": 6}, {"position": 6, "driver_count": 0}, {"position": 6, "drivers": ["{}"]}],
     ids=str,
 )
-def test_what_should_not_be_in_the_list_is_found_and_removed(store, superfluous):
+def test_superfluous_entries_of_the_list_are_reported_and_removed(store, superfluous):
     change(store, "abcdef")
     store.fleet_drivers.insert_one({"fleet": "f1", "driver_count": 1, **superfluous})
     assert not is_right(store)
@@ -169,7 +171,7 @@ def check_changes(changes, limit):
         change(store, put, removed - put)
         present = present - removed | put
         pages = [page(store, number + 1, limit) for number in range(len(present) // limit + 1)]
-        assert [driver["driver_id"] for found, _ in pages for driver in found] == sorted(present)
+        assert [driver["driver_id"] for documents, _ in pages for driver in documents] == sorted(present)
         assert {count for _, count in pages} == {len(present)}
         assert is_right(store)
         assert all(1 <= block["driver_count"] <= BLOCK for block in store.fleet_drivers.find({"position": {"$gte": 0}}))

@@ -8,7 +8,7 @@ from tests.foreign import assigned_names, base_classes, object_attributes, priva
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("import p._q", ["p._q"]),
         ("from p._q import r", ["p._q.r"]),
@@ -23,12 +23,12 @@ from tests.foreign import assigned_names, base_classes, object_attributes, priva
         ("x._replace(y=1)", []),
     ],
 )
-def test_private_names_of_others_are_found(source, found):
-    assert list(private_names(ast.parse(source))) == found
+def test_private_names_of_other_packages_are_reported(source, expected):
+    assert list(private_names(ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("import p.q\np.q.r = 1", ["p.q.r"]),
         ("from p import q as r\nr.s += 1", ["p.q.s"]),
@@ -40,12 +40,12 @@ def test_private_names_of_others_are_found(source, found):
         ("import os\nos.environ['X'] = ''\nx = make()\nx.y = 1", []),
     ],
 )
-def test_attributes_of_imported_names_that_are_set_are_found(source, found):
-    assert list(assigned_names(ast.parse(source))) == found
+def test_attributes_set_on_imported_names_are_reported(source, expected):
+    assert list(assigned_names(ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("def f(x):\n x.y = 1\n del x.z.y", ["x.y", "x.z.y"]),
         ("x = make()\nx.y, z = 1, 2\nm.setattr(x, 'y', 1)", ["x", "x.y"]),
@@ -53,12 +53,12 @@ def test_attributes_of_imported_names_that_are_set_are_found(source, found):
         ("class A:\n def f(self, x):\n  self.y = x.y", []),
     ],
 )
-def test_attributes_of_objects_that_are_set_are_found(source, found):
-    assert list(object_attributes(ast.parse(source))) == found
+def test_attributes_set_on_objects_are_reported(source, expected):
+    assert list(object_attributes(ast.parse(source))) == expected
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("from p.q import R\nclass A(R): pass", ["p.q.R"]),
         ("from p import q\nclass A(q.R[int], object): pass", ["p.q.R"]),
@@ -66,5 +66,5 @@ def test_attributes_of_objects_that_are_set_are_found(source, found):
         ("from app.x import Y\nimport logging\nclass A(Y, logging.Handler, Exception): pass\nclass B(A): pass", []),
     ],
 )
-def test_classes_of_third_parties_that_are_derived_from_are_found(source, found):
-    assert list(base_classes(ast.parse(source))) == found
+def test_base_classes_of_third_parties_are_reported(source, expected):
+    assert list(base_classes(ast.parse(source))) == expected

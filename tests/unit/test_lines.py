@@ -64,20 +64,20 @@ patches = st.dictionaries(names, json_values, max_size=3)
 @example(b'{"a":' * 100_000)
 @example(b"\x00")
 @example("{\ufeff}".encode("utf-16"))
-def test_whatever_the_bytes_they_are_a_document_or_rejected(content):
+def test_any_bytes_are_a_document_or_rejected(content):
     assert [parsed(content, schema) for schema in SCHEMAS] == [None, None]
 
 
 @given(json_values)
-def test_whatever_the_json_it_is_a_document_or_rejected(value):
+def test_any_json_is_a_document_or_rejected(value):
     assert [parsed(json.dumps(value).encode(), schema) for schema in SCHEMAS] == [None, None]
 
 
 @given(patches)
-def test_a_trip_with_whatever_fields_is_loaded_unchanged_or_rejected(patch):
+def test_a_trip_with_any_fields_is_loaded_unchanged_or_rejected(patch):
     given = {**TRIP, **patch}
-    found = parsed(json.dumps(given).encode(), ImportedTrip())
-    assert found is None or found == json.loads(json.dumps(given))
+    result = parsed(json.dumps(given).encode(), ImportedTrip())
+    assert result is None or result == json.loads(json.dumps(given))
 
 
 @given(st.from_regex(r"-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True))
@@ -89,9 +89,9 @@ def test_a_trip_with_whatever_fields_is_loaded_unchanged_or_rejected(patch):
 @example("1e309")
 def test_a_number_is_read_exactly_however_it_is_written(text):
     line = json.dumps(make_trip(trail_path=[make_point(0, course="?")])).replace('"?"', text)
-    number, found = json.loads(text), parsed(line.encode(), ImportedTrip())
-    fits = math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
-    assert repr(found and found["trail_path"][0]["course"]) == repr(number if fits else None)
+    number, result = json.loads(text), parsed(line.encode(), ImportedTrip())
+    in_range = math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
+    assert repr(result and result["trail_path"][0]["course"]) == repr(number if in_range else None)
 
 
 @given(st.integers(0, len(json.dumps(TRIP))), st.binary(max_size=3))
@@ -124,7 +124,7 @@ def test_lines_are_numbered_and_empty_ones_skipped(write, content, expected, pac
 
 
 @given(st.lists(st.binary(max_size=40), max_size=8), st.lists(st.integers(0, 200), max_size=3))
-def test_gzip_members_split_wherever_are_one_file(tmp_path_factory, contents, cuts):
+def test_gzip_members_split_anywhere_are_one_file(tmp_path_factory, contents, cuts):
     text = b"\n".join(contents)
     edges = sorted({0, *(min(cut, len(text)) for cut in cuts), len(text)})
     folder = tmp_path_factory.mktemp("members")
@@ -138,8 +138,8 @@ def test_gzip_members_split_wherever_are_one_file(tmp_path_factory, contents, cu
 def test_a_line_too_long_is_cut_and_the_next_one_is_whole(write, monkeypatch, end):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
     long = b"x" * 3_000_000
-    found = read(write(b"a\n" + long + b"\n" + b"y" * 10 + b"\n" + b"z" * 11 + end))
-    assert [(number, content[:1], oversized) for number, content, oversized in found] == [
+    result = read(write(b"a\n" + long + b"\n" + b"y" * 10 + b"\n" + b"z" * 11 + end))
+    assert [(number, content[:1], oversized) for number, content, oversized in result] == [
         (1, b"a", False),
         (2, b"x", True),
         (3, b"y", False),
@@ -180,12 +180,12 @@ def test_rejected_lines_are_put_in_place_at_the_end(rejects, tmp_path):
     assert list(tmp_path.iterdir()) == [rejects.path]
 
 
-def test_of_an_oversized_line_the_first_thousand_characters_are_kept(rejects):
+def test_the_rejects_file_has_the_first_thousand_characters_of_an_oversized_line(rejects):
     rejects.add(Line(1, "é".encode() * 5000, True), "long")
     rejects.add(Line(2, b"x" * 5000, False), "whole")
     rejects.finish()
-    kept = [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()]
-    assert kept == ["é" * 1000, "x" * 5000]
+    inputs = [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()]
+    assert inputs == ["é" * 1000, "x" * 5000]
 
 
 def test_an_import_that_was_abandoned_leaves_the_earlier_file(rejects, tmp_path):
@@ -196,7 +196,7 @@ def test_an_import_that_was_abandoned_leaves_the_earlier_file(rejects, tmp_path)
     assert list(tmp_path.iterdir()) == [rejects.path]
 
 
-def test_without_rejects_the_earlier_file_goes(rejects, tmp_path):
+def test_an_import_without_rejects_removes_the_earlier_file(rejects, tmp_path):
     rejects.path.write_text("earlier")
     rejects.finish()
     assert list(tmp_path.iterdir()) == []
@@ -214,6 +214,6 @@ def test_a_duplicate_key_is_found_among_many():
         parse(Line(1, f'{{{keys},"z":1,"z":2}}'.encode(), False), Driver())
 
 
-def test_a_reason_tells_what_is_wrong_before_what_is_missing():
+def test_a_reason_lists_invalid_fields_before_missing_ones():
     with pytest.raises(Rejected, match=r"^nope: Unknown field\."):
         parse(Line(1, b'{"trip_id": "x", "nope": 1}', False), ImportedTrip())

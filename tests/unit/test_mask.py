@@ -75,7 +75,7 @@ def test_a_mask_is_read(text, mask):
         ("a}b,,c", CLOSING),
     ],
 )
-def test_what_cannot_be_read_is_told_by_its_first_fault(text, reason):
+def test_a_syntax_error_is_reported_by_its_first_fault(text, reason):
     with pytest.raises(ParseError) as caught:
         parse(text)
     assert str(caught.value) == f"Mask parse error: {reason}"
@@ -96,7 +96,7 @@ def test_spaces_around_a_mask_do_not_count():
 
 
 @pytest.mark.parametrize("text", ["*", "{*}", "**,*", "*{a}", "nope,*"])
-def test_a_star_asks_for_every_field_in_order(text):
+def test_a_star_selects_every_field_in_order(text):
     assert list(select_fields(PAGE, text).items()) == list(PAGE.items())
 
 
@@ -105,17 +105,17 @@ def test_a_star_puts_the_others_after_those_named_wherever_it_stands():
         assert list(select_fields(PAGE, text)) == ["trips", "limit", "count", "current_page", "next_page"]
 
 
-def test_fields_come_in_the_order_asked_at_every_depth():
-    found = select_fields(PAGE, "trips{events{event_name,event_type},trip_id},count")
-    assert list(found) == ["trips", "count"]
-    assert list(found["trips"]) == ["events", "trip_id"]
-    assert list(found["trips"]["events"]) == ["event_name", "event_type"]
+def test_fields_come_in_the_order_of_the_mask_at_every_depth():
+    result = select_fields(PAGE, "trips{events{event_name,event_type},trip_id},count")
+    assert list(result) == ["trips", "count"]
+    assert list(result["trips"]) == ["events", "trip_id"]
+    assert list(result["trips"]["events"]) == ["event_name", "event_type"]
 
 
-def test_what_is_asked_for_whole_is_the_very_part():
+def test_a_part_selected_as_a_whole_is_the_same_object():
     for text in ("trips", "trips{}", "trips{events{}}"):
-        found = select_fields(PAGE, text)["trips"]
-        assert found is TRIP or found["events"] is EVENT
+        result = select_fields(PAGE, text)["trips"]
+        assert result is TRIP or result["events"] is EVENT
 
 
 def test_a_mask_leaves_the_shape_as_it_was():
@@ -125,7 +125,7 @@ def test_a_mask_leaves_the_shape_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("nope,COUNT,$where,count:limit,_id", {}),
         ("nope{a{b}},count", {"count": None}),
@@ -133,20 +133,20 @@ def test_a_mask_leaves_the_shape_as_it_was():
         ("trips{events{event_data{nope}}}", {"trips": {"events": {"event_data": {}}}}),
     ],
 )
-def test_unknown_names_are_left_out_with_all_below_them(text, found):
-    assert select_fields(PAGE, text) == found
+def test_unknown_names_are_left_out_with_all_below_them(text, expected):
+    assert select_fields(PAGE, text) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["count{x}", "count{}", "*,count{*}", "trips{trip_id{x}}", "trips{events{event_type{}}}"]
 )
-def test_a_mask_on_a_plain_value_does_not_fit(text):
+def test_a_mask_on_a_plain_value_is_inconsistent(text):
     with pytest.raises(MaskError, match=INCONSISTENT):
         select_fields(PAGE, text)
 
 
 @pytest.mark.parametrize("inner", ["user_speed_mph{x}", "user_speed_mph{}", "nope{}", "*{}", "*,nope{x}"])
-def test_a_mask_below_the_keys_of_a_raw_object_does_not_fit(inner):
+def test_a_mask_below_the_keys_of_a_raw_object_is_inconsistent(inner):
     with pytest.raises(MaskError, match=INCONSISTENT):
         select_fields(PAGE, f"trips{{events{{event_data{{{inner}}}}}}}")
 
@@ -199,22 +199,22 @@ LARGE = {
 
 @pytest.mark.parametrize("name", LARGE)
 def test_a_huge_mask_that_is_right_is_served_as_a_small_one_is(name):
-    text, found = LARGE[name]
-    assert select_fields(PAGE, text) == found
+    text, result = LARGE[name]
+    assert select_fields(PAGE, text) == result
 
 
 WHOLE = {"a": None, "b": {"c": None, "d": None}, "e": None}
 
 
-def pruned(asked, value, whole=WHOLE):
+def pruned(mask, value, whole=WHOLE):
     """Return what pruning leaves of the value, as text: order counts."""
-    return str(make_pruner(asked, whole)(value))
+    return str(make_pruner(mask, whole)(value))
 
 
-def test_what_is_not_asked_for_is_left_out():
-    found = {"a": 1, "b": {"c": 2, "d": 3}, "e": 4}
-    assert pruned({"b": {"c": None}, "e": None}, found) == "{'b': {'c': 2}, 'e': 4}"
-    assert pruned({}, found) == pruned({}, {}) == "{}"
+def test_fields_outside_the_mask_are_left_out():
+    result = {"a": 1, "b": {"c": 2, "d": 3}, "e": 4}
+    assert pruned({"b": {"c": None}, "e": None}, result) == "{'b': {'c': 2}, 'e': 4}"
+    assert pruned({}, result) == pruned({}, {}) == "{}"
 
 
 def test_of_a_list_every_element_is_pruned():
@@ -223,27 +223,27 @@ def test_of_a_list_every_element_is_pruned():
     )
 
 
-def test_what_is_asked_for_whole_is_left_as_it_lies():
-    found = {"b": {"d": 1, "c": 2}, "a": 3}
-    assert pruned(WHOLE, found) == str(found)
-    assert pruned({"a": None, "b": WHOLE["b"]}, found) == "{'a': 3, 'b': {'d': 1, 'c': 2}}"
+def test_a_part_selected_as_a_whole_is_unchanged():
+    result = {"b": {"d": 1, "c": 2}, "a": 3}
+    assert pruned(WHOLE, result) == str(result)
+    assert pruned({"a": None, "b": WHOLE["b"]}, result) == "{'a': 3, 'b': {'d': 1, 'c': 2}}"
 
 
-def test_fields_are_put_into_the_order_asked():
+def test_fields_are_sorted_into_the_order_of_the_mask():
     assert pruned({"e": None, "a": None}, {"a": 1, "e": 2}) == "{'e': 2, 'a': 1}"
 
 
-def test_fields_below_are_put_into_the_order_asked():
-    asked = {"a": None, "b": {"d": None, "c": None}}
-    assert pruned(asked, {"a": 1, "b": {"c": 2, "d": 3}}) == "{'a': 1, 'b': {'d': 3, 'c': 2}}"
-    assert pruned(asked, {"a": 1, "b": [{"c": 2, "d": 3}, {"c": 4, "d": 5}]}) == (
+def test_nested_fields_are_sorted_into_the_order_of_the_mask():
+    mask = {"a": None, "b": {"d": None, "c": None}}
+    assert pruned(mask, {"a": 1, "b": {"c": 2, "d": 3}}) == "{'a': 1, 'b': {'d': 3, 'c': 2}}"
+    assert pruned(mask, {"a": 1, "b": [{"c": 2, "d": 3}, {"c": 4, "d": 5}]}) == (
         "{'a': 1, 'b': [{'d': 3, 'c': 2}, {'d': 5, 'c': 4}]}"
     )
 
 
 def test_null_and_empty_parts_stay_so():
-    asked = {"b": {"d": None, "c": None}}
-    assert [pruned(asked, {"b": part}) for part in (None, [], {})] == ["{'b': None}", "{'b': []}", "{'b': {}}"]
+    mask = {"b": {"d": None, "c": None}}
+    assert [pruned(mask, {"b": part}) for part in (None, [], {})] == ["{'b': None}", "{'b': []}", "{'b': {}}"]
 
 
 def test_fields_that_a_raw_object_lacks_are_not_made_up():

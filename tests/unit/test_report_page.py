@@ -57,7 +57,7 @@ class Reader(HTMLParser):
             self.text.append(data)
 
     def all(self, tag):
-        return [attrs for found, attrs in self.elements if found == tag]
+        return [attrs for name, attrs in self.elements if name == tag]
 
     @property
     def words(self):
@@ -96,7 +96,7 @@ def test_a_page_has_one_heading_a_language_and_a_title(page):
     assert len(page.all("title")) == 1
 
 
-def test_a_page_asks_for_nothing_and_runs_nothing(page):
+def test_a_page_requests_nothing_and_runs_nothing(page):
     names = {attribute for _, attrs in page.elements for attribute in attrs}
     assert not {tag for tag, _ in page.elements} & {"script", "img", "iframe", "object", "a", "form", "use", "image"}
     assert not {attribute for attribute in names if attribute.startswith(("on", "src"))}
@@ -109,13 +109,13 @@ def test_a_page_names_no_address(fleet):
     assert not re.search(r"://|url\(|@import|@font-face", text)
 
 
-def test_ids_are_unique_and_whatever_refers_to_one_finds_it(page):
+def test_ids_are_unique_and_every_reference_has_its_target(page):
     ids = collections.Counter(attrs["id"] for _, attrs in page.elements if "id" in attrs)
     assert set(ids.values()) <= {1}
     assert {attrs["aria-labelledby"] for _, attrs in page.elements if "aria-labelledby" in attrs} <= set(ids)
 
 
-def test_every_chart_is_told_in_words(page):
+def test_every_chart_has_a_text_alternative(page):
     charts = page.all("svg")
     assert all(chart["role"] == "img" and len(chart["aria-label"]) > 50 for chart in charts)
 
@@ -131,7 +131,7 @@ def test_the_same_figures_give_the_same_bytes(fleet):
     assert make_page(FLEETS[fleet]) == make_page(dataclasses.replace(FLEETS[fleet]))
 
 
-def test_a_page_tells_the_week_of_the_fleet():
+def test_a_page_names_the_fleet_and_its_week():
     words = Reader(make_page(FLEETS["some drove"])).words
     for text in (
         "Weekly driving report acme",
@@ -142,13 +142,13 @@ def test_a_page_tells_the_week_of_the_fleet():
         assert text in words
 
 
-def test_charts_are_told_with_their_figures():
-    told = [chart["aria-label"] for chart in Reader(make_page(FLEETS["some drove"])).all("svg")]
-    assert told[0].startswith("Drivers by score: 0 to 10 0; 10 to 20 0; 20 to 30 0; 30 to 40 1;")
-    assert told[1].startswith("Score of the fleet by day: Mon 9 Nov nobody drove; Tue 10 Nov 65.0;")
-    assert told[2].endswith("Sun 15 Nov 600.")
-    assert "this week: Phone use 3.0; Speeding 0.0; Hard braking 1.7;" in told[3]
-    assert "the week before: Phone use 4.0; Speeding 0.0; Hard braking 1.5;" in told[3]
+def test_the_text_alternatives_of_charts_contain_their_figures():
+    labels = [chart["aria-label"] for chart in Reader(make_page(FLEETS["some drove"])).all("svg")]
+    assert labels[0].startswith("Drivers by score: 0 to 10 0; 10 to 20 0; 20 to 30 0; 30 to 40 1;")
+    assert labels[1].startswith("Score of the fleet by day: Mon 9 Nov nobody drove; Tue 10 Nov 65.0;")
+    assert labels[2].endswith("Sun 15 Nov 600.")
+    assert "this week: Phone use 3.0; Speeding 0.0; Hard braking 1.7;" in labels[3]
+    assert "the week before: Phone use 4.0; Speeding 0.0; Hard braking 1.5;" in labels[3]
 
 
 def test_a_chart_has_its_text_as_text_and_the_pages_colours():
@@ -177,7 +177,7 @@ def test_a_hostile_name_is_text_and_nothing_else(text):
         ({}, "d1"),
     ],
 )
-def test_who_is_shown(fields, called):
+def test_the_expected_drivers_are_shown(fields, called):
     assert name(make_driver("d1", **fields)) == called
 
 
@@ -195,7 +195,7 @@ def test_the_driver_id_stands_beside_a_name():
         ("some drove", "nobody drove"),
     ],
 )
-def test_what_is_missing_is_said(fleet, text):
+def test_a_page_without_data_says_so(fleet, text):
     assert text in Reader(make_page(FLEETS[fleet])).words
 
 
@@ -212,9 +212,11 @@ def test_every_behaviour_has_a_name():
     assert set(EVENTS) == {field for field in EventSummary().fields if field.endswith("_count")}
 
 
-@pytest.mark.parametrize(("count", "base", "found"), [(3, 200, 1.5), (3, 0, 0.0), (2**63, 5e-324, sys.float_info.max)])
-def test_a_rate_is_finite(count, base, found):
-    assert rate(count, base) == found
+@pytest.mark.parametrize(
+    ("count", "base", "expected"), [(3, 200, 1.5), (3, 0, 0.0), (2**63, 5e-324, sys.float_info.max)]
+)
+def test_a_rate_is_finite(count, base, expected):
+    assert rate(count, base) == expected
 
 
 @pytest.mark.parametrize(

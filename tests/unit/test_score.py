@@ -81,10 +81,10 @@ def test_a_trips_focus_area_is_the_one_of_the_window_and_the_contracts(trip):
 def test_the_score_of_a_fleet_is_the_one_that_mongodb_makes_of_the_same_totals(trip):
     totals = {name: trip[name] for name in ("distance_miles", "duration_seconds", "highway_miles")}
     totals |= {"trip_count": 1, "night_driving_seconds": 0, "events_summary": trip["event_summary"]}
-    summary, made = score.compute_score(totals), scored(trip)
+    summary, stored_summary = score.compute_score(totals), scored(trip)
     assert list(summary) == list(fields_of(DrivingSummary))
-    assert (summary["fm_grade"], summary["focus_area"]) == (made["fm_grade"], made["focus_area"])
-    assert summary["fm_score"] == pytest.approx(made["fm_score"], abs=1e-9)
+    assert (summary["fm_grade"], summary["focus_area"]) == (stored_summary["fm_grade"], stored_summary["focus_area"])
+    assert summary["fm_score"] == pytest.approx(stored_summary["fm_score"], abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)
@@ -119,8 +119,8 @@ def test_a_trip_that_went_nowhere_has_no_flag():
 
 def test_the_worst_score_is_zero():
     everything = dict.fromkeys(make_event_summary(), 1000)
-    found = scored(trip_of(1, 1, **everything))
-    assert (found["fm_score"], found["fm_grade"]) == (0.0, "poor")
+    result = scored(trip_of(1, 1, **everything))
+    assert (result["fm_score"], result["fm_grade"]) == (0.0, "poor")
 
 
 @pytest.mark.parametrize(
@@ -142,18 +142,18 @@ def test_a_score_is_rounded_half_up(brakes, miles, score):
     ],
 )
 def test_grades_follow_the_rounded_score(phone, score, grade):
-    found = scored(trip_of(seconds=1000, phone_use_time_seconds=phone))
-    assert (found["fm_score"], found["fm_grade"]) == (score, grade)
+    result = scored(trip_of(seconds=1000, phone_use_time_seconds=phone))
+    assert (result["fm_score"], result["fm_grade"]) == (score, grade)
 
 
 @pytest.mark.parametrize(("overspeeding", "score", "grade"), [(100, 50.0, "fair"), (100.8, 49.9, "poor")])
 def test_below_fifty_a_score_is_poor(overspeeding, score, grade):
-    found = scored(trip_of(seconds=1000, phone_use_time_seconds=150, overspeeding_time_seconds=overspeeding))
-    assert (found["fm_score"], found["fm_grade"]) == (score, grade)
+    result = scored(trip_of(seconds=1000, phone_use_time_seconds=150, overspeeding_time_seconds=overspeeding))
+    assert (result["fm_score"], result["fm_grade"]) == (score, grade)
 
 
-@pytest.mark.parametrize(("total", "whole", "kept"), [(1e19, True, 2**63 - 1), (5, True, 5), (1.5, False, 1.5)])
-def test_a_sum_stays_within_what_a_document_may_hold(total, whole, kept):
+@pytest.mark.parametrize(("total", "whole", "expected"), [(1e19, True, 2**63 - 1), (5, True, 5), (1.5, False, 1.5)])
+def test_a_sum_stays_within_what_a_document_may_hold(total, whole, expected):
     db = memory_client()["test"]
     db.sums.insert_one({"total": total})
-    assert next(db.sums.aggregate([{"$project": {"kept": saturate("$total", whole=whole)}}]))["kept"] == kept
+    assert next(db.sums.aggregate([{"$project": {"kept": saturate("$total", whole=whole)}}]))["kept"] == expected
