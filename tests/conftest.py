@@ -1,4 +1,4 @@
-"""The fixtures that tests share: the two stores, the service on either, and a clock that stands still."""
+"""The fixtures that tests share: the two stores, the service on either, and a frozen clock."""
 
 import functools
 import gzip
@@ -81,7 +81,7 @@ def db(request) -> Database:
 
 @pytest.fixture
 def clock() -> Iterator[Any]:
-    """The time is NOW until a test moves it."""
+    """Freeze the time at NOW; a test may move it."""
     with time_machine.travel(NOW, tick=False) as coordinates:
         yield coordinates
 
@@ -99,7 +99,7 @@ def load(db) -> Callable[..., None]:
 
 
 class Service:
-    """The service, asked with the key of fleet `f1` unless told otherwise."""
+    """The service; requests have the key of fleet `f1` by default."""
 
     def __init__(self, db: Database, **settings: Any) -> None:
         self.db, self.store = db, Store.of(db)
@@ -170,7 +170,7 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 
 @pytest.fixture
 def long_timeout(monkeypatch) -> None:
-    """Give a request all the time that it takes."""
+    """Remove the time limit of requests."""
     monkeypatch.setattr("app.database.TIMEOUT_SECONDS", 1000)
 
 

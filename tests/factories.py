@@ -51,7 +51,7 @@ def make_event(timestamp: int, **fields: Any) -> dict[str, Any]:
 
 
 def make_trip(start: str = "2026-03-10T08:00", driver_id: str = "d1", **fields: Any) -> dict[str, Any]:
-    """Return a line of a trips file: ten miles in half an hour, unless told otherwise."""
+    """Return a line of a trips file: ten miles in half an hour, by default."""
     begin = epoch_ms(start)
     return {
         "trip_id": f"t{next(NUMBERS)}",

@@ -1,4 +1,4 @@
-"""How source code uses other packages than its own, as its syntax tree shows it."""
+"""Find how source code uses other packages, in its syntax tree."""
 
 import ast
 import sys

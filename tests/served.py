@@ -25,14 +25,14 @@ POLL_SECONDS = 0.02
 
 
 def free_port():
-    """Return a port of the loopback address that nobody listens on."""
+    """Return a free port of the loopback address."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
 
 
 def wait_until(condition, seconds=START_SECONDS):
-    """Wait for something to hold; return how many seconds that took."""
+    """Wait until the condition is true; return how many seconds that took."""
     started = time.monotonic()
     while not condition():
         assert time.monotonic() < started + seconds
@@ -76,7 +76,7 @@ class ServiceProcess:
         return output
 
     def responds(self):
-        """Return whether it answers."""
+        """Return whether it responds."""
         try:
             return self.get("/livez")[0] == 200
         except OSError:

@@ -63,7 +63,7 @@ def states_after(db: Database, batches: Iterable[Batch]) -> Iterator[State]:
 
 
 def differences(db: Database) -> list[str]:
-    """Return what `rollups verify` finds."""
+    """Return the differences that `rollups verify` reports."""
     return [line for _, lines in verify_fleet(Store.of(db), FLEET) for line in lines]
 
 

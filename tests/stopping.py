@@ -1,4 +1,4 @@
-"""What stops before any one command of the store, as if the process had ended there."""
+"""Stops before a chosen command of the store, as if the process had ended there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What tests put into a store, and what they find in it."""
+"""Helpers that write into a store and read its content."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What holds for the whole house: every route, every setting, every command."""
+"""Conventions of the whole project: every route, every setting, every command."""
 
 import ast
 import configparser

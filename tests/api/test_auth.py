@@ -1,4 +1,4 @@
-"""Who is let in."""
+"""Authentication: which keys are accepted."""
 
 from ipaddress import ip_network
 

@@ -1,4 +1,4 @@
-"""What a stored document holds beside its declared fields never leaves the service, whatever is asked for."""
+"""No response contains a field of a stored document that is not declared."""
 
 import pytest
 
@@ -53,7 +53,7 @@ def db(mongod):
 
 @pytest.fixture
 def tainted_service(db, make_service, load):
-    """The service on documents each of which holds the canary. Read models were built from such documents."""
+    """The service on documents that all contain the canary. Read models were built from such documents."""
     trips = [
         make_trip(
             f"{date}T08:00", trip_id=f"t{date}", tracking_id="k", events=[make_event(1), make_event(1, **SPEEDING)]
@@ -74,7 +74,7 @@ def tainted_service(db, make_service, load):
 
 
 def masks(fields, before="", after=""):
-    """Yield masks that name the canary beside, below and instead of every field of an answer."""
+    """Yield masks that name the canary beside, below and instead of every field of a response."""
     yield from (f"{before}{inner}{after}" for inner in (FIELD, f"*,{FIELD}", f"{FIELD},*", f"{{{FIELD},*}}"))
     for name, below in (fields or {}).items():
         yield f"{before}{name}{{{FIELD}}}{after}"

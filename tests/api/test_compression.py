@@ -1,4 +1,4 @@
-"""Compressed answers, and what caches and clients are told of them."""
+"""Compressed responses, and their headers for caches and clients."""
 
 import gzip
 import http.client
@@ -34,7 +34,7 @@ CHOICES = {
 
 @pytest.fixture
 def drivers(load, service):
-    """Ask for a page of 100 drivers, by whatever encodings: `drivers("gzip", method=...)`."""
+    """Get a page of 100 drivers with an Accept-Encoding: `drivers("gzip", method=...)`."""
     load(drivers=[make_driver(f"d{number}", first_name="Zoë") for number in range(100)])
 
     def get_compressed(accepted=None, path="/drivers?limit=100", **options):

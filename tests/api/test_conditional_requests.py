@@ -1,4 +1,4 @@
-"""Entity tags: a client that holds an answer is told so, and is not sent it again."""
+"""Conditional requests: a response whose ETag the client sends is not sent again."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Headers of every answer."""
+"""Headers of every response."""
 
 import pytest
 import time_machine
@@ -43,25 +43,25 @@ def fail(error):
 
 
 def get_not_modified(service, path):
-    """Ask for what the client holds."""
+    """Send the ETag of the current response again."""
     tag = service.get(path).headers["ETag"]
     return service.get(path, headers={"If-None-Match": tag})
 
 
 def failing(service, error):
-    """Ask an endpoint that fails."""
+    """Request an endpoint that fails."""
     service.app.view_functions["drivers.list_drivers"] = fail(error)
     return service.get("/drivers")
 
 
 def refused(service, **options):
-    """Ask over the limit."""
+    """Send requests until the rate limit refuses one."""
     for _ in range(5):
         service.get("/drivers", **options)
     return service.get("/drivers", **options)
 
 
-# Each kind of answer: its status, how to get it, and how it may be kept.
+# For each kind of response: its status, how to get it, and its Cache-Control.
 RESPONSES = {
     "list": (200, lambda service: service.get("/drivers"), "private, no-cache"),
     "masked": (200, lambda service: service.get("/drivers", headers={"X-Fields": "count"}), "private, no-cache"),
@@ -93,7 +93,7 @@ RESPONSES = {
 
 @pytest.fixture(scope="module")
 def responses(mongod_uri):
-    """An answer of each kind, by kind and whether some origins are allowed."""
+    """A response of each kind, by kind and whether some origins are allowed."""
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     result = {}
     with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False):
@@ -110,7 +110,7 @@ def responses(mongod_uri):
 
 @pytest.fixture(params=RESPONSES)
 def kind(request):
-    """What kind of answer is looked at."""
+    """The kind of response."""
     return request.param
 
 

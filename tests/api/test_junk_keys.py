@@ -16,7 +16,7 @@ BASE62 = string.digits + string.ascii_letters
 
 
 class Commands(monitoring.CommandListener):
-    """Keeps what is sent to the store: which database, and which command."""
+    """Records the database and the name of each command sent to the store."""
 
     def __init__(self):
         self.sent = []
@@ -65,7 +65,7 @@ def out_of_form(rng):
 
 
 def send_junk_keys(service, make_junk, times):
-    """Ask with junk keys; return the statuses that come back."""
+    """Send requests with junk keys; return the statuses of the responses."""
     rng = random.Random(times)
     keys = [make_junk(rng) for _ in range(times)]
     assert not any(map(is_well_formed, keys))

@@ -1,4 +1,4 @@
-"""X-Fields: what of an answer is served, at every endpoint."""
+"""X-Fields: the fields that a mask returns, at every endpoint."""
 
 import itertools
 import json
@@ -264,7 +264,7 @@ RECORDS = {
 
 @pytest.mark.parametrize("path", RECORDS)
 def test_any_two_fields_of_a_record_come_in_the_order_of_the_mask(loaded, path):
-    # An index that holds all that is asked for hands it out in its own order.
+    # An index that covers all fields of the mask returns them in its own order.
     mask, schema = RECORDS[path]
     for first, second in itertools.permutations(schema().fields, 2):
         (records,) = masked(loaded, path, mask.format(f"{first},{second}")).json.values()
@@ -469,7 +469,7 @@ def is_part_of(part, whole):
 
 @pytest.fixture
 def canaries(db, loaded):
-    """A store whose documents all hold fields that are not declared, put there past the validators."""
+    """A store whose documents all contain undeclared fields, written past the validators."""
     put_canaries(db)
     return loaded
 

@@ -1,4 +1,4 @@
-"""X-Fields against its reference: Flask-RESTX, given our shapes and our whole answers, prunes them as we do."""
+"""X-Fields against its reference: Flask-RESTX, given our schemas and our complete responses, prunes them as we do."""
 
 import json
 
@@ -49,7 +49,7 @@ def inside(field):
 
 
 class Reference:
-    """A service of Flask-RESTX that has but one answer, `whole`, of the shape of a schema."""
+    """A service of Flask-RESTX with one response, `whole`, that has the shape of a schema."""
 
     def __init__(self, schema):
         self.model, self.whole = model_of(schema), None
@@ -65,7 +65,7 @@ class Reference:
         self._client = app.test_client()
 
     def get_response(self, mask):
-        """Return what our service is to answer: the status, and the message or the JSON text."""
+        """Return the expected response of our service: the status, and the message or the JSON text."""
         # Where ours differs on purpose: nothing but spaces is an IndexError there, and is no mask here.
         response = self._client.get("/answer", headers={"X-Fields": mask if mask.strip() else ""})
         # A bracket below a key of a raw object is for the value of that key to understand there, and never fits here.
@@ -96,7 +96,7 @@ def without_null_summary(document):
 
 
 def outcome(response, hook=None):
-    """Return the status, and the JSON text, or the message and the kind, which the reference tells by its message."""
+    """Return the status, and the JSON text, or the message and the kind, which the reference gives in its message."""
     body = json.loads(response.data, object_hook=hook)
     if response.status_code == 200:
         return 200, json.dumps(body)
@@ -173,7 +173,7 @@ def names_of(shape):
 
 
 def masks(shape):
-    """Make masks for a shape: right, nearly right, a jumble of tokens, any text that a header may hold."""
+    """Make masks for a shape: right, nearly right, a jumble of tokens, any text that a header may contain."""
     tokens = [*"{},{}, *", *STRANGE, *dict.fromkeys(names_of(shape))]
     jumble = st.lists(st.sampled_from(tokens) | st.sampled_from([*"{},"]), max_size=8).map("".join)
     letters = st.text("{}{},, *:-_.;$ab\xe9\xa0\t", max_size=12)

@@ -1,4 +1,4 @@
-"""The OpenAPI document: valid, whole, and true of what the service answers."""
+"""The OpenAPI document: valid, complete, and in agreement with the responses of the service."""
 
 import json
 from urllib.parse import quote
@@ -47,7 +47,7 @@ def assert_valid(schema, value):
 
 
 def responses():
-    """Yield every answer that has a body."""
+    """Yield every response that has a body."""
     for path, operation in OPERATIONS.items():
         for status, response in operation["responses"].items():
             if status != "304":

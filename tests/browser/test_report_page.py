@@ -1,4 +1,4 @@
-"""The page of a weekly report, in a browser: legible on a phone, on a screen and on paper, and asking for nothing."""
+"""The page of a weekly report, in a browser: legible on a phone, on a screen and on paper, without requests."""
 
 import pytest
 

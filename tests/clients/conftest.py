@@ -26,7 +26,7 @@ from tests.stores import issue_key, load
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"
-# The tools are those of the virtual environment and of npm. They ask nobody for news of themselves, and npm does not
+# The tools are those of the virtual environment and of npm. They do not check for updates, and npm does not
 # speak of its own settings.
 ENVIRONMENT = {
     **os.environ,

@@ -40,7 +40,7 @@ def client(tmp_path_factory, client_module):
 
 @pytest.fixture(scope="module")
 def call(client, client_module):
-    """Call an operation by name; return the typed response and its JSON, which hold the same."""
+    """Call an operation by name; return the typed response and its JSON, which have the same content."""
 
     def call(name, *path, tag="external", **query):
         response = client_module(f"api.{tag}.{name}").sync_detailed(*path, client=client, **query)

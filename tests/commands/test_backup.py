@@ -49,7 +49,7 @@ def make_trips():
 
 @pytest.fixture
 def loaded(command, mongod, write_lines):
-    """A store with two fleets, a report and two keys, one of them revoked; return the key of f1 that lets in."""
+    """A store with two fleets, a report and two keys, one of them revoked; return the valid key of f1."""
     drivers = write_lines("drivers.ndjson", make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01"))
     trips = write_lines("trips.ndjson", *make_trips())
     for fleet in ("f1", "f2"):

@@ -33,7 +33,7 @@ def live(tmp_path_factory, mongod_uri, redis_server):
 
 
 def scrape(bind, name, **labels):
-    """Return what the metrics of all workers tell of one of them."""
+    """Return the value of a metric, collected from all workers."""
     with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as response:
         families = list(text_string_to_metric_families(response.read().decode()))
     labelled = (f"driver_analytics_{name}", labels)
@@ -44,7 +44,7 @@ def scrape(bind, name, **labels):
 
 
 def send_requests(process, times):
-    """Ask over as many connections, which Linux shares out among the workers."""
+    """Send each request over its own connection; Linux distributes them among the workers."""
     assert {process.get("/healthz")[0] for _ in range(times)} == {200}
 
 

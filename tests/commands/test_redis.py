@@ -28,7 +28,7 @@ def live(redis_server, mongod_uri, tmp_path_factory):
 
 @pytest.fixture
 def call(live):
-    """Make calls of a fleet with two keys, from eight threads: `call("f1", times=3)` returns the answers."""
+    """Make calls of a fleet with two keys, from eight threads: `call("f1", times=3)` returns the responses."""
     process, db = live
 
     def call(fleet, times=1):

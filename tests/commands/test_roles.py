@@ -1,4 +1,4 @@
-"""deploy/mongodb-roles: what each user of the store may do, on a server that asks who one is."""
+"""deploy/mongodb-roles: what each user of the store may do, on a server with access control."""
 
 import contextlib
 import json
@@ -32,10 +32,10 @@ REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
 
 
 class Secured(Primary):
-    """A `mongod` that asks who one is, and whose administrator is root."""
+    """A `mongod` with access control, whose administrator is root."""
 
     def __init__(self, folder):
-        # Members of a replica set that asks who one is share a key.
+        # Members of a replica set with access control share a key.
         key = folder / "key"
         key.write_text("c2VjcmV0")
         key.chmod(0o600)
@@ -77,7 +77,7 @@ def server(request, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(server):
-    """Run a command as a user, the importer unless told otherwise."""
+    """Run a command as a user, the importer by default."""
 
     def run(*words, user="importer"):
         settings = {"MONGODB_URI": server.uri_of(f"{NAME}_{user}"), "MONGODB_DATABASE": NAME}
@@ -127,7 +127,7 @@ def writes(collection):
 
 
 def changes(collection):
-    """Yield what nobody does who writes data."""
+    """Yield operations that no user who writes data needs."""
     yield "drop", lambda: collection.database.command("drop", collection.name)
     yield "dropIndexes", lambda: collection.drop_indexes()
     yield "rename", lambda: collection.rename("gone")

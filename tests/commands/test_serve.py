@@ -196,7 +196,7 @@ def live(tmp_path_factory, mongod_uri, redis_server):
 
 
 def send_request(process, target, key, method="GET"):
-    """Return the whole answer to a request line sent as it is."""
+    """Return the complete response to a request line sent unchanged."""
     host, port = process.bind.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as connection:
         head = f"{method} {target} HTTP/1.1\r\nHost: {process.bind}\r\nAuthorization: APIKEY {key}\r\n"
@@ -260,7 +260,7 @@ def test_every_worker_reports_the_same_end_of_the_window(live):
     key = issue_key(db, "told")
     responses = [send_request(process, "/api/v1/drivers", key) for _ in range(20)]
     ends = {int(re.search(r"^X-RateLimit-Reset: (\d+)", response, re.MULTILINE)[1]) for response in responses}
-    # Redis tells in whole seconds when it ends.
+    # Redis gives the end of the window in whole seconds.
     assert max(ends) - min(ends) <= 1
 
 

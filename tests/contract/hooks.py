@@ -1,4 +1,4 @@
-"""What Schemathesis is told beside the OpenAPI document, in its own process; schemathesis.toml names this module."""
+"""Hooks of Schemathesis, which run in its own process; schemathesis.toml names this module."""
 
 import atexit
 import json
@@ -73,7 +73,7 @@ def _with_real_values(case, stays):
     mode = case.meta.generation.mode
     path = {name: unquote(value) for name, value in case.path_parameters.items()}
     real_path = {name: _real(case, name, value, stays) for name, value in path.items()}
-    # A path that is set is judged anew in its encoded form, in which what was invalid may pass, or be too long.
+    # A path that is set is validated again in its encoded form, in which what was invalid may pass, or be too long.
     if real_path != path:
         case.path_parameters = {name: quote(value, safe="") for name, value in real_path.items()}
     case.query = {name: _real(case, name, value, stays) for name, value in case.query.items()}
@@ -108,7 +108,7 @@ def _number(case, *more):
 
 @schemathesis.hook
 def flatmap_headers(context, headers):
-    """Generate masks of the answer's own fields in the place of any text."""
+    """Generate masks of the response's own fields instead of any text."""
     if not headers or MASK_HEADER not in headers:
         return st.just(headers)
     example = contents[context.operation.path]["application/json"]["example"]
@@ -116,7 +116,7 @@ def flatmap_headers(context, headers):
 
 
 def _masks(example):
-    """Generate masks for answers such as this: most are right, some broken."""
+    """Generate masks for responses like the example: most are valid, some have a syntax error."""
     valid = _names(example)
     broken = st.tuples(valid, st.sampled_from(FAULTS), valid).map("".join)
     return valid | valid.map("{{{}}}".format) | valid.map("{{{}}}".format) | broken
@@ -149,7 +149,7 @@ def filter_failure(context, failure, case, response):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Ask for all the media types of an answer, but where the headers are what the case is there for."""
+    """Accept each media type of a response, except where the headers are what the case is there for."""
     kinds = list(contents[case.operation.path])
     if case.meta and case.meta.phase.name.value != "coverage" and len(kinds) > 1:
         case.headers["Accept"] = kinds[_number(case, "Accept") % len(kinds)]
@@ -157,7 +157,7 @@ def before_call(context, case, kwargs):
 
 @schemathesis.hook
 def after_call(context, case, response):
-    """Count the answers to what was generated."""
+    """Count the responses to generated requests."""
     if case.meta:
         kind = (case.operation.label, case.meta.phase.name.value, case.meta.generation.mode.value)
         response_counts[*kind, response.status_code] += 1
@@ -165,5 +165,5 @@ def after_call(context, case, response):
 
 @atexit.register
 def write_response_counts():
-    """Hand the counts to the test: operation, phase, mode, status and how many."""
+    """Write the counts to a file for the test: operation, phase, mode, status and how many."""
     RESPONSES_FILE.write_text(json.dumps([[*kind, count] for kind, count in sorted(response_counts.items())]))

@@ -31,7 +31,7 @@ OPERATIONS = {
     "GET /api/v1/report",
 }
 LINK = "GET /api/v1/report/{link}"
-# Whose parameters Schemathesis finds in answers.
+# Operations whose parameters Schemathesis takes from responses.
 FOLLOWED = {name for name in OPERATIONS if "/driver" in name}
 LEAST_FOLLOWED = 100
 LEAST_SHARE_ACCEPTED = 0.6
@@ -53,7 +53,7 @@ def live(tmp_path_factory, mongod_uri):
 
 @pytest.fixture(scope="module", params=["no", "yes"], ids=["without masks", "with masks"])
 def run(request, live, tmp_path_factory):
-    """A finished run of Schemathesis, and its answers: (operation, phase, mode, status) and how many."""
+    """A finished run of Schemathesis, and its responses: (operation, phase, mode, status) and how many."""
     process, key, link = live
     folder = tmp_path_factory.mktemp("schemathesis")
     environment = {"CONTRACT_KEY": key, "CONTRACT_LINK": link, "CONTRACT_MASKS": request.param}
@@ -100,13 +100,13 @@ def test_most_valid_requests_succeed(run):
 
 
 def valid(responses):
-    """Count the answers to valid requests by operation: all, and those that are or confirm an answer."""
+    """Count the responses to valid requests by operation: all, and those with status 200 or 304."""
     accepted = [counted(responses, mode="positive", status=status) for status in (200, 304)]
     return counted(responses, mode="positive"), sum(accepted, Counter())
 
 
 def counted(responses, **kind_filter):
-    """Count answers by operation."""
+    """Count responses by operation."""
     counts = Counter()
     for (operation, *rest), count in responses:
         kind = dict(zip(("phase", "mode", "status"), rest, strict=True))

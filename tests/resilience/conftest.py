@@ -1,4 +1,4 @@
-"""What the scenarios share: the marker, the lines that they report, and a store that nothing ails."""
+"""What the scenarios share: the marker, the lines that they report, and a healthy store."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +15,7 @@ LINES = pytest.StashKey[list[str]]()
 
 def pytest_collection_modifyitems(items):
     for item in items:
-        # What is asked in this process for minutes on end goes with what else takes long.
+        # Tests that send requests in this process for minutes run with the other long ones.
         if HERE in item.path.parents and not item.get_closest_marker("large"):
             item.add_marker(pytest.mark.resilience)
 
@@ -32,7 +32,7 @@ def report(request):
 
 
 class Store(NamedTuple):
-    """A mongod with the fleet, a key of it, and the right answers to what is asked of it."""
+    """A mongod with the fleet, a key of it, and the expected responses by request."""
 
     server: Mongod
     key: str
@@ -43,13 +43,13 @@ class Store(NamedTuple):
         return self.server.uri
 
     def repair(self):
-        """Have it run, whether it was stopped or stands still."""
+        """Start or resume it, whether it was stopped or paused."""
         self.server.resume() if self.server.runs else self.server.start()
 
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory, redis_server):
-    """A Store of one mongod, which all share: who breaks it mends it."""
+    """A Store of one mongod, which all tests share: a test that breaks it repairs it."""
     folder = tmp_path_factory.mktemp("store")
     with Primary(folder, "--setParameter", "enableTestCommands=1") as server:
         key = load_fleet(server.uri, folder)

@@ -1,4 +1,4 @@
-"""A small fleet: what is imported, what is asked, and what the right answers are."""
+"""A small fleet: what is imported, the requests, and their expected responses."""
 
 import datetime
 import json
@@ -9,7 +9,7 @@ from tests.resilience.processes import DATABASE, run_command
 
 FLEET = "acme"
 DRIVERS = 20
-# The last full week that ended a week ago at least: whatever day it is, answers stay as they are while a test runs.
+# The last full week that ended a week ago at least: whatever day it is, responses stay the same while a test runs.
 TODAY = datetime.datetime.now(datetime.UTC).date()
 MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() + 14)
 
@@ -72,7 +72,7 @@ def requests():
 
 
 def expected_responses(service, key):
-    """Return the body of each answer, from a service that nothing ails."""
+    """Return the body of each response, from a healthy service."""
     expected = {request: service.body(request, key) for request in requests()}
     served = json.loads(expected[Request("/trip/trip_id/t017")])["trips"][0]
     imported = make_trips()[17]

@@ -1,4 +1,4 @@
-"""Load: clients that ask over and over, check each answer, and write down what became of it."""
+"""Load: clients that repeat requests, check each response, and record the results."""
 
 import collections
 import http.client
@@ -25,7 +25,7 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """An answer, or the name of the `error` that came instead; `started` is of time.monotonic."""
+    """A response, or the name of the `error` raised instead; `started` is of time.monotonic."""
 
     started: float
     seconds: float
@@ -40,7 +40,7 @@ class Response(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of a request: `failure` is None for 200 with the right body, and else says what came instead."""
+    """The result of a request: `failure` is None for 200 with the expected body, else a description."""
 
     request: Request
     started: float
@@ -53,7 +53,7 @@ class Result(NamedTuple):
 
 
 def failure_of(response, expected):
-    """Return what is wrong with an answer, or None."""
+    """Return what is wrong with a response, or None."""
     if response.status is None:
         return response.error
     if response.status == OK:
@@ -74,7 +74,7 @@ class Client:
         self._headers = {"Authorization": f"APIKEY {key}"} if key else {}
 
     def get(self, path, headers=None):
-        """Return the Answer; nothing is tried twice."""
+        """Return the Response; nothing is retried."""
         started = time.monotonic()
         try:
             self._connection.request("GET", API + path, headers={**self._headers, **(headers or {})})
@@ -86,7 +86,7 @@ class Client:
         return Response(started, time.monotonic() - started, raw_response.status, dict(raw_response.headers), body)
 
     def request(self, request, expected):
-        """Return the Result of a request, of which the right answer is known."""
+        """Return the Result of a request, whose expected body is given."""
         response = self.get(request.path, request.headers)
         return Result(request, response.started, response.seconds, failure_of(response, expected))
 
@@ -95,9 +95,9 @@ class Client:
 
 
 class Load:
-    """So many clients, each in a thread, that ask for what `right` has the answers of, in turn, until it is left.
+    """Clients, each in a thread, that send the requests of `expected` in turn until the context ends.
 
-    They keep their connections unless told otherwise, and rest for `pause` seconds after each answer. `results` grows
+    They keep their connections by default, and wait `pause` seconds after each response. `results` grows
     meanwhile; times are of time.monotonic.
     """
 
@@ -117,7 +117,7 @@ class Load:
         self.stop()
 
     def stop(self):
-        """Let every client have its last answer; return the results."""
+        """Wait until every client has its last response; return the results."""
         self._done.set()
         for thread in self._threads:
             thread.join()
@@ -130,12 +130,12 @@ class Load:
         return self.between(since)
 
     def more(self, requests):
-        """Wait until so many more requests have their answers."""
+        """Wait for this many more responses."""
         enough = len(self.results) + requests
         wait_until(lambda: len(self.results) >= enough)
 
     def between(self, since, until=float("inf")):
-        """Return the results of the requests that were answered in a span of time."""
+        """Return the results of the requests that ended in a period of time."""
         return [result for result in list(self.results) if since <= result.ended < until]
 
     def _run(self, number):
@@ -155,23 +155,23 @@ def failures(results):
 
 
 def summarize(results):
-    """Say how many requests there were, and how many of them failed and how."""
+    """Describe how many requests there were, and how many of them failed and how."""
     counts = failures(results)
     kinds = ", ".join(f"{count} {how}" for how, count in counts.most_common())
     return f"{len(results):,} requests, {counts.total()} failed{f' ({kinds})' if kinds else ''}"
 
 
 def recovery(results, since):
-    """Return how long after a moment the last failed request was answered, in seconds; 0 where none was."""
+    """Return how long after a moment the last failed request ended, in seconds; 0 if none failed."""
     return max((result.ended - since for result in results if result.failure and result.ended >= since), default=0.0)
 
 
 def slowest(results):
-    """Return the seconds that the slowest answer took."""
+    """Return the seconds that the slowest response took."""
     return max(result.seconds for result in results)
 
 
 def percentile(results, share):
-    """Return the seconds within which this share of the answers came, such as 0.99."""
+    """Return the seconds within which this share of the responses arrived, such as 0.99."""
     times = sorted(result.seconds for result in results)
     return times[min(len(times) - 1, int(len(times) * share))]

@@ -30,7 +30,7 @@ ELECTION_TIMEOUT_MS = 2000
 
 
 def free_port():
-    """Return a port of the loopback address that nobody listens on."""
+    """Return a free port of the loopback address."""
     while True:
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind((HOST, port := random.choice(PORTS)))
@@ -67,7 +67,7 @@ class Process:
         return self.process is not None and self.process.poll() is None
 
     def start(self):
-        """Start it, and wait until it answers."""
+        """Start it, and wait until it responds."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 list(map(str, self.words)),
@@ -109,7 +109,7 @@ class Process:
             self.process.wait(STOP_SECONDS)
 
     def pause(self):
-        """Stop all of its processes with SIGSTOP: connections stay open, and nobody answers."""
+        """Stop all of its processes with SIGSTOP: connections stay open, and get no response."""
         self._signal_all(signal.SIGSTOP)
 
     def resume(self):
@@ -132,7 +132,7 @@ class Process:
 
 
 class Mongod(Process):
-    """A mongod on data of its own, which it keeps when it is started anew; options such as --auth come last."""
+    """A mongod on data of its own, which it keeps when it is restarted; options such as --auth come last."""
 
     def __init__(self, folder, *options):
         self.port = free_port()
@@ -149,7 +149,7 @@ class Mongod(Process):
         return f"mongodb://{self.address}/?directConnection=true"
 
     def hello(self):
-        """Return what it says of itself, which needs no rights, or an empty answer where it does not."""
+        """Return its `hello`, which needs no privileges, or {} if it does not respond."""
         try:
             with MongoClient(self.uri, timeoutMS=2000) as client:
                 return client.admin.command("hello")
@@ -217,7 +217,7 @@ class ReplicaSet:
 
 
 class Redis(Process):
-    """A Redis server that keeps nothing; started anew it listens where it did."""
+    """A Redis server without persistence; restarted, it uses the same port."""
 
     def __init__(self, folder):
         self.port = free_port()
@@ -237,7 +237,7 @@ class Redis(Process):
 
 
 class WebServer(Process):
-    """What answers HTTP on `port`."""
+    """A process that serves HTTP on `port`."""
 
     port: int
 
@@ -246,12 +246,12 @@ class WebServer(Process):
         return HOST, self.port
 
     def get(self, path, key=None, timeout=30, **headers):
-        """Return the Answer to one request on a connection of its own."""
+        """Return the Response to one request on a connection of its own."""
         with contextlib.closing(Client(self.address, key, timeout)) as client:
             return client.get(path, headers)
 
     def body(self, request, key):
-        """Return the body of a good answer."""
+        """Return the body of a response, which must have status 200."""
         response = self.get(request.path, key, **request.headers)
         assert response.status == 200, (request, response)
         return response.body
@@ -272,7 +272,7 @@ class Service(WebServer):
         super().__init__(folder, name, [COMMAND, "serve"], self._greets, {"PYTHONPATH": str(ROOT), **env})
 
     def _greets(self):
-        # Whatever it answers: the store may be down.
+        # Any status: the store may be down.
         return self.get("/healthz").status
 
 

@@ -13,7 +13,7 @@ class Connection:
         self._address, self._socket = address, None
 
     def send(self, request):
-        """Send bytes; return the Answer, or None where the connection ends, or stays silent, instead."""
+        """Send bytes; return the Response, or None if the connection ends or times out."""
         self._socket = self._socket or socket.create_connection(self._address, timeout=30)
         try:
             self._socket.sendall(request)

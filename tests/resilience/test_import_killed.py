@@ -103,7 +103,7 @@ class Observation(NamedTuple):
 
 
 def read(address, key, number, done):
-    """Make requests until it is done, half of them conditional; count what was Found."""
+    """Make requests until it is done, half of them conditional; count the Observations."""
     client, rng, tags, observations = Client(address, key), random.Random(number), {}, Counter()
     while not done.is_set():
         request = rng.choice(REQUESTS)

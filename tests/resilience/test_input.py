@@ -1,4 +1,4 @@
-"""Whatever is sent: no 5xx, the one error body, and no request that holds a thread for long."""
+"""Any input gets no 5xx and the one error body, and no request occupies a thread for long."""
 
 import contextlib
 import re
@@ -19,12 +19,12 @@ from tests.resilience.wsgi import call_app
 from tests.served import wait_until
 from tests.stores import load
 
-# What failed is told in the assertion.
+# The assertion names what failed.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
 IN_PROCESS, SERVED = 45_000, 5_000
 AT_A_TIME, WORKERS = 20, 2
-# Of CPU, of the thread that answers: the machine may be busy with other things. The longest took a tenth.
+# CPU time of the thread that responds: the machine may be busy with other things. The longest took a tenth.
 CPU_SECONDS = 1.0
 STATUSES = {200, 204, 304, 400, 401, 403, 404, 405, 429}
 # What gunicorn says by itself: malformed, or too long, or of a transfer coding that it does not know.
@@ -250,7 +250,7 @@ def latin(value):
 # As sent by a careful client, or by one that encodes nothing but what would end the request line.
 part = text.map(escape) | text.map(escape) | text.map(lambda value: re.sub(r"[\s#?\x00-\x1f]", "+", latin(value)))
 pair = st.tuples(st.sampled_from(NAMES) | part, part).map("=".join)
-# A request that would be right, but for what is put beside it.
+# A request that would be valid without what is added to it.
 valid = st.sampled_from(
     [
         "/drivers?limit=5",
@@ -291,7 +291,7 @@ MADE_UP = {"deadline": None, "database": None, "suppress_health_check": list(Hea
 
 
 def check(response, has_body):
-    """Assert that an answer of the service is one that is allowed."""
+    """Assert that a response of the service is allowed."""
     assert response.status in STATUSES
     if response.status < 400 or not has_body:
         return
@@ -301,7 +301,7 @@ def check(response, has_body):
 
 
 def timed(app, *request):
-    """Return the answer and the seconds of CPU that it took; where those are many, the least of a few times.
+    """Return the response and the seconds of CPU that it took; where those are many, the least of a few times.
 
     A full collection of garbage, of which Hypothesis makes much, may fall into any request.
     """
@@ -368,7 +368,7 @@ def test_no_bytes_cause_an_internal_error(store, make_service, report):
 
 
 def kind(response, sent_bytes):
-    """Return what kind of answer it is, having checked it."""
+    """Check a response, and return its kind."""
     if response is None:
         return "connections closed"
     if response.header("X-Request-ID") is None:

@@ -13,7 +13,7 @@ from tests.resilience.load import Client
 
 LIMIT, PERIOD_SECONDS = 500, 20
 THREADS, CALLS = 20, 1000
-# Not what they ask but that they ask counts: an answer, an error, a path that does not exist.
+# Every request counts, whatever its result: a success, an error, an unknown path.
 PATHS = ["/drivers", "/drivers?limit=0", f"/driver/nobody/trips?start_date={TODAY}", "/nothing"]
 NOT_COUNTED = [
     ("GET", "/healthz", True),
@@ -39,7 +39,7 @@ def keys(store):
 
 
 def call(service, keys, calls):
-    """Make so many calls with the keys, in turn, over as many connections as there are threads; return the answers."""
+    """Make the calls with the keys in turn, over one connection a thread; return the responses."""
 
     def run(thread):
         client = Client(service.address, keys[thread % len(keys)])
@@ -85,7 +85,7 @@ def test_exactly_the_limit_of_calls_passes_and_it_reopens_after_retry_after(serv
     untouched = service.get("/drivers", other)
     assert (untouched.status, untouched.headers["X-RateLimit-Remaining"]) == (200, str(LIMIT - 1))
 
-    # Nobody is let in before it reopens, and whoever waits as told is.
+    # No request passes before the limit reopens; after Retry-After, requests pass.
     summarize, waited = max(ended(response) + wait(response) for response in refused), [refused[-1]]
     while waited[-1].status == 429:
         refused.append(waited[-1])
@@ -119,5 +119,5 @@ def check_headers(response):
     assert state[1] == remaining
     assert ("Retry-After" in headers) is (response.status == 429)
     assert headers.get("Retry-After", state[2]) == state[2]
-    # Of the clock, which may have been set since, more than of the answer.
+    # Of the clock, which may have been set since, more than the time of the response.
     assert abs(reset - time.time() - int(state[2])) <= PERIOD_SECONDS

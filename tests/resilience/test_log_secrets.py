@@ -70,7 +70,7 @@ def pieces(secrets):
 
 
 def hits(log, secrets):
-    """Return the lines of a log that hold a piece of a secret."""
+    """Return the lines of a log that contain a piece of a secret."""
     return [line[:2000] for line in log.splitlines() if pieces(secrets).search(line)]
 
 
@@ -88,7 +88,7 @@ def test_no_secret_is_in_the_log_of_any_request_or_traceback(mongod, capfd, repo
     service = InProcess(mongod, secret_key="secret", log_level="DEBUG", **no_limit)
     key = service.key("f1")
     secrets = [key, make_key(), *links("secret", mongod["keys"].find_one()["key_id"], "f1")]
-    # What fails tells all of the request, in an error of its own and in one of the store.
+    # Failing views put the whole request into an error: one of their own, and one of the store.
     service.app.view_functions["health.get_health"] = fail(RuntimeError)
     service.app.view_functions["docs.get_page"] = fail(ServerSelectionTimeoutError)
     sending, statuses = Sending(secrets, 1), Counter()
@@ -107,7 +107,7 @@ def test_no_secret_is_in_the_log_of_any_request_or_traceback(mongod, capfd, repo
 
 
 def fail(error):
-    """Return a view that fails with what it was asked."""
+    """Return a view that raises an error with the whole request."""
 
     def view(**path):
         parts = [path, request.args, [value for _, value in request.headers], request.get_data()]
@@ -176,7 +176,7 @@ def test_no_secret_is_in_the_log_of_the_running_service(store, make_service, rep
 
 
 def flood(address, senders):
-    """Send SERVED requests over a connection each; return how many answers there were of each status."""
+    """Send SERVED requests over a connection each; return the number of responses by status."""
     statuses = Counter()
 
     def run(sending):

@@ -49,7 +49,7 @@ def proxy(request, service, folder):
 
 @pytest.fixture
 def dead(proxy, service):
-    """The proxy, and nobody behind it."""
+    """The proxy, without a service behind it."""
     service.kill()
     wait_until(lambda: proxy.get("/healthz").status == 503)
     yield proxy
@@ -58,7 +58,7 @@ def dead(proxy, service):
 
 
 def send(server, line, *headers):
-    """Return the whole answer to a request line sent as it is."""
+    """Return the complete response to a request line sent unchanged."""
     with socket.create_connection(server.address, timeout=30) as client:
         client.sendall("\r\n".join([line, "Host: h", "Connection: close", *headers, "", ""]).encode())
         return b"".join(iter(lambda: client.recv(65536), b"")).decode()

@@ -1,4 +1,4 @@
-"""A key that is revoked, asked with all the while, of every worker."""
+"""A key is revoked while every worker gets requests with it."""
 
 import time
 
@@ -17,7 +17,7 @@ ASK = Request("/drivers?limit=100")
 
 @pytest.fixture
 def service(store, make_service):
-    """A service of several workers, which lets clients without a valid key ask on."""
+    """A service of several workers, with a high limit for failed authentication."""
     settings = {"WEB_CONCURRENCY": str(WORKERS), "AUTH_FAILURE_LIMIT": "1000000000 per minute"}
     with make_service(MONGODB_URI=store.uri, **settings) as result:
         wait_until(lambda: len(result.children()) == WORKERS)
@@ -26,7 +26,7 @@ def service(store, make_service):
 
 @pytest.fixture
 def load(store, service):
-    """Clients that ask with a key of their own, a connection a request so that each worker is asked, and its id."""
+    """Clients with a key of their own, and the id of the key; one connection a request, to reach each worker."""
     key = issue_key(store.uri)
     key_id = run_command("keys", "list", "--fleet", FLEET, uri=store.uri).splitlines()[-1].partition("\t")[0]
     expected = {ASK: store.expected[ASK]}
@@ -36,7 +36,7 @@ def load(store, service):
 
 
 def last_let_in(results, since):
-    """Return how long after a moment the last request that was let in was sent, in seconds."""
+    """Return how long after a moment the last accepted request was sent, in seconds."""
     return max((result.started - since for result in results if result.failure is None), default=0.0)
 
 

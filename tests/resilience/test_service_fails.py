@@ -1,4 +1,4 @@
-"""The service ends, is killed, and is made anew under load: what clients see of it."""
+"""The service is stopped, killed and restarted under load: the effect on clients."""
 
 import contextlib
 import json
@@ -19,11 +19,11 @@ from tests.served import wait_until
 GRACEFUL_TIMEOUT_SECONDS = 20
 TIMES = 10
 KILLS = 6
-# Answers between one harm and the next.
+# Responses between one fault and the next.
 MORE = 30
 REQUESTS = 200_000
 WARM = 20_000
-# What a worker may hold more than when it was warm, in kB: the peaks of a few large answers at a time.
+# How much the memory of a warm worker may grow, in kB: the peaks of a few large responses at a time.
 SPARE_KB = 8_192
 
 
@@ -69,7 +69,7 @@ def loads(store, *servers):
 
 
 def go_on(running):
-    """Let each load have so many more answers."""
+    """Wait until each load has this many more responses."""
     for load in running:
         load.more(MORE)
 
@@ -118,7 +118,7 @@ def test_no_request_fails_when_the_workers_are_replaced(pair, proxies, store, re
 def test_sigterm_waits_for_the_response_to_a_request_in_flight(make_service, settings, report):
     with make_service(**settings) as service, socket.create_connection(service.address, timeout=30) as client:
         client.sendall(f"GET {API}/healthz HTTP/1.1\r\n".encode())
-        # A thread has it by then; nobody else can tell.
+        # A thread has the request after this time; nothing reports it.
         time.sleep(1)
         service.signal(signal.SIGTERM)
         time.sleep(1)
@@ -142,7 +142,7 @@ def held_kb(service):
 
 
 def wrk(service, requests, seconds):
-    """Ask for some seconds on eight connections; return what wrk counted."""
+    """Send requests for some seconds on eight connections; return the counts of wrk."""
     words = [program("wrk"), "-t1", "-c8", f"-d{seconds}s", "-s", ROOT / "bench/wrk.lua"]
     done = subprocess.run([*words, "http://{}:{}".format(*service.address), requests], capture_output=True, check=True)
     return json.loads(done.stdout.splitlines()[-1])

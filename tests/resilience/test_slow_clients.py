@@ -1,4 +1,4 @@
-"""Clients that send or read slowly: whom they hold up."""
+"""Clients that send or read slowly: whether they delay others."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ from tests.resilience.proxies import Proxy
 
 SLOW = 300
 READERS = 30
-# Of its trail; the trip is then answered in more than a megabyte, which no buffer of a system takes in.
+# Of its trail; the response is then larger than a megabyte, which no buffer of a system takes in.
 POINTS = 20_000
 ROUNDS, ROUND_SECONDS = 4, 2.5
 # Beside twice the quiet p99: what a slow, shared machine adds to any percentile.
@@ -73,7 +73,7 @@ def pair(make_service, store):
 
 @pytest.fixture(scope="module")
 def long_trip(store, tmp_path_factory):
-    """A request, whole, for a trip of which the answer is long."""
+    """A request, whole, for a trip that has a long response."""
     trip = make_trip(f"{MONDAY}T08:00", "d1", trip_id="long")
     point = trip["trail_path"][0]
     path = tmp_path_factory.mktemp("long") / "trips.ndjson"

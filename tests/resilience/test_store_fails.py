@@ -35,7 +35,7 @@ SHARE_OF_FAILURES = 0.001
 
 
 def kill_primary(replica_set):
-    """Kill it, and start it anew once there is another; return when it was killed, and how long there was none."""
+    """Kill it, and start it again once there is another primary; return when, and how long there was none."""
     primary, since = replica_set.primary(), time.monotonic()
     primary.kill()
     replica_set.primary()
@@ -120,7 +120,7 @@ def test_a_store_that_hangs_does_not_delay_requests(store, make_service, report)
         f"then mongod went on: {summarize(back)}, the last of them after {recovery(back, resumed):.1f} s"
     )
     assert set(failures(load.results)) == set(failures(probe.results)) == {UNAVAILABLE}
-    # What mongod had answered by then was still on its way.
+    # Responses that mongod had sent before were still in transit.
     sent_meanwhile = [result for result in hung if result.started > paused + 0.5]
     assert failures(sent_meanwhile).total() == len(sent_meanwhile)
     assert slowest(load.results) < MAX_SECONDS["hangs"]

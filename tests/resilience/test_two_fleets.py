@@ -1,4 +1,4 @@
-"""What a key tells of another fleet: nothing. Answers are the same, bit for bit, where the other fleet does not exist.
+"""No key reveals another fleet: responses are identical, bit for bit, if the other fleet does not exist.
 
 Two databases, one of both fleets and one of the first alone, are asked the same with the same key at the same time.
 """
@@ -116,7 +116,7 @@ class RequestGenerator:
         return f"{API}{path}" + (f"?{urlencode(query, doseq=True)}" if query else "")
 
     def headers(self):
-        """Return the headers that an answer may depend on."""
+        """Return the headers that a response may depend on."""
         named = {"X-Fields": self.some(MASKS), "Accept": self.some(KINDS), "Accept-Encoding": self.some(["gzip"])}
         return [(name, value) for name, value in named.items() if value is not None]
 
@@ -160,7 +160,7 @@ class RequestGenerator:
         return f"/report/{self.rng.choice([swapped, *links.values()])}", {}
 
     def public(self, rule):
-        """Routes that ask for nothing of a fleet, with its ids as parameters."""
+        """Routes that read nothing of a fleet, with its ids as parameters."""
         names = {name: self.rng.choice(sorted(FILES)) for name in rule.arguments}
         path = self.urls.build(rule.endpoint, names).removeprefix(API)
         return path, {self.rng.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
@@ -185,6 +185,6 @@ def test_no_response_depends_on_another_fleet(twins, report):
 
 
 def get_response(service, fleet, target, headers):
-    """Return the answer to a key of the fleet."""
+    """Return the response to a request with a key of the fleet."""
     own = [("Authorization", f"APIKEY {service.key(fleet)}"), ("X-Request-ID", "same")]
     return call_app(service.app, target, [*own, *headers])

@@ -8,7 +8,7 @@ import orjson
 
 
 class Response(NamedTuple):
-    """What came back; headers in their order, and repeated ones each by itself."""
+    """A response; headers are in their order, and repeated ones are separate."""
 
     status: int
     headers: list[tuple[str, str]]
@@ -24,7 +24,7 @@ class Response(NamedTuple):
 
 
 def call_app(app, target, headers=(), method="GET", body=b""):
-    """Return the Answer to a request line's target and header lines, each a pair of text in Latin-1."""
+    """Return the Response to a request line's target and header lines, each a pair of text in Latin-1."""
     path, _, query = target.partition("?")
     environ = {
         "REQUEST_METHOD": method,

@@ -31,7 +31,7 @@ def recorder():
 
 @pytest.fixture
 def db(mongod, mongod_uri, recorder):
-    """An empty database of a real server; what is sent to it is recorded."""
+    """An empty database of a real server; the commands sent to it are recorded."""
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
         yield client[mongod.name]
 
@@ -153,7 +153,7 @@ def test_trips_that_share_an_id_are_counted_only_where_a_page_is_full_or_empty(r
 
 
 def periods(recorder):
-    """Return the periods that the last read asks for."""
+    """Return the periods of the last read."""
     return recorder.reads[-1]["filter"]["period"]["$in"]
 
 

@@ -1,4 +1,4 @@
-"""What is served is what follows from the sources, whatever they hold."""
+"""Responses agree with the sources for any sources."""
 
 import json
 

@@ -11,7 +11,7 @@ from tests.stores import put_canaries
 
 @pytest.fixture
 def canaries(db, service, load):
-    """A store whose documents all hold fields that are not declared, put there past the validators."""
+    """A store whose documents all contain undeclared fields, written past the validators."""
     load(
         make_trip("2026-03-09T08:00", trip_id="t1", tracking_id="k", events=[make_event(1_773_100_000_000)]),
         drivers=[make_driver("d1", email="a@example.com")],

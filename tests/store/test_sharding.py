@@ -1,4 +1,4 @@
-"""The shard keys of deploy/sharding.js: what the service asks goes to the shards of one fleet, and mostly to one."""
+"""The shard keys of deploy/sharding.js: queries go to the shards of one fleet, and mostly to one shard."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ from tests.store.test_plans import Recorder
 
 SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
 SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
-# Small, and written or asked for seldom; keys are looked up by digest, before the fleet is known.
+# Small, and rarely written or read; keys are looked up by digest, before the fleet is known.
 UNSHARDED = {"keys", "reports", "report_files.files"}
 DATE = "2026-03-16"
 REPORT = f"/report?report_time={DATE}T00:00:00"
@@ -48,14 +48,14 @@ def recorder():
 
 @pytest.fixture
 def db(mongod, mongod_uri, recorder):
-    """An empty database of a real server; what is sent to it is recorded."""
+    """An empty database of a real server; the commands sent to it are recorded."""
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
         yield client[mongod.name]
 
 
 @pytest.fixture
 def filters(db, service, load, recorder, command):
-    """Return what every endpoint asks of sharded collections, with a mask or none, as (collection, filter)."""
+    """Return the queries of every endpoint on sharded collections, with a mask or none, as (collection, filter)."""
     trips = [make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k") for day in range(10, 16)]
     load(*trips, make_trip("2026-03-18T07:30", trip_id="new", tracking_id="k"), drivers=[make_driver("d2")])
     assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
@@ -85,7 +85,7 @@ def is_pinned(value):
 
 
 def spread(result):
-    """Return the fields by which a fleet's shards are all asked: where a filter does not have the whole shard key."""
+    """Return the fields of queries that go to all shards of a fleet: those without the whole shard key."""
     return {
         (collection, *(field for field in match if field != "fleet" and is_pinned(match[field])))
         for collection, match in result

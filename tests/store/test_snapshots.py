@@ -166,7 +166,7 @@ class Writing:
             self.done = True
 
     def read_all(self, service, number):
-        """Return what was Seen until all is written."""
+        """Return the Observations made until all batches are written."""
         reader = Reader(service, number)
         try:
             while not self.done:

@@ -55,7 +55,7 @@ class Before(CommandListener):
 
 
 class Conflict(CommandListener):
-    """Tells when a command fails: it met another transaction."""
+    """Sets an event when a command fails because of another transaction."""
 
     def __init__(self):
         self.met = threading.Event()

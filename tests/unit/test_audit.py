@@ -16,7 +16,7 @@ UNKNOWN = {"name": "c", "skip_reason": "not found"}
 
 @pytest.fixture
 def audit(tmp_path):
-    """Run it, with a pip-audit that answers so for a service, or breaks off: `audit(pypi=[...], osv=None)`."""
+    """Run it, with a pip-audit that prints this result for a service, or fails: `audit(pypi=[...], osv=None)`."""
 
     def audit(**responses):
         for service, result in responses.items():

@@ -20,7 +20,7 @@ def breaker():
 
 @pytest.fixture
 def elsewhere(breaker):
-    """Use the dependency in another thread until told to go on, which then may end with an error."""
+    """Use the dependency in another thread until it may continue, which then may end with an error."""
     entered, leave, threads = threading.Event(), threading.Event(), []
 
     def use(error=None):

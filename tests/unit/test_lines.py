@@ -1,4 +1,4 @@
-"""scripts/ingest/lines.py: lines of a file, and what they hold."""
+"""scripts/ingest/lines.py: the lines of a file, and the documents in them."""
 
 import gzip
 import json

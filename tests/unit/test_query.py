@@ -1,4 +1,4 @@
-"""schemas/params.py: what a client may ask."""
+"""schemas/params.py: the parameters that a client may send."""
 
 import datetime
 import json

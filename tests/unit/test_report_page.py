@@ -1,4 +1,4 @@
-"""The page of a weekly report: what stands on it, for whatever fleet, and that it harms nobody."""
+"""The page of a weekly report: its content for any fleet, and that it is harmless."""
 
 import collections
 import dataclasses

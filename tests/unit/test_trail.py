@@ -15,7 +15,7 @@ NAMES = tuple(make_point(0))
 
 
 def outcome(field, value):
-    """Return the value as loaded, key order and types told apart, or its faults."""
+    """Return the value as loaded, with key order and types distinguished, or its faults."""
     try:
         return "loaded", repr(field.deserialize(value))
     except ValidationError as error:
