@@ -23,7 +23,7 @@ from scripts.cli import cli
 from scripts.mongodb.connection import prepare
 from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod
 from scripts.mongodb.memory_store import memory_client
-from tests import stores
+from tests import store_contents
 from tests.resilience.processes import Redis
 
 # A Wednesday.
@@ -95,7 +95,7 @@ def store(db) -> Store:
 @pytest.fixture
 def load(db) -> Callable[..., None]:
     """Load documents in import format: `load(*trips, drivers=[...], fleet=...)`."""
-    return functools.partial(stores.load, db)
+    return functools.partial(store_contents.load, db)
 
 
 class Service:

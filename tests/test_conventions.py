@@ -12,7 +12,7 @@ from app.config import Config
 from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from schemas.error import ErrorBody
 from scripts.cli import cli
-from tests.foreign import OWN, assigned_names, base_classes, imported_names, object_attributes, private_names
+from tests.package_use import OWN, assigned_names, base_classes, imported_names, object_attributes, private_names
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()

@@ -15,8 +15,8 @@ from app.middleware.compression import ENCODINGS, zstd
 from app.store import Store
 from scripts.admin.keys import issue_key
 from tests.factories import make_driver
-from tests.served import run_service
-from tests.stores import load
+from tests.service_process import run_service
+from tests.store_contents import load
 
 DECODERS = {None: bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 DOCUMENT = "/openapi.json"

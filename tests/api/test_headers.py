@@ -21,7 +21,7 @@ from scripts.mongodb.connection import prepare
 from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
 from tests.factories import make_trip
-from tests.stores import load
+from tests.store_contents import load
 
 ORIGIN = "https://app.example.com"
 DATE = "2026-03-16"

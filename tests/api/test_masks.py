@@ -11,7 +11,7 @@ from schemas.driver import Driver
 from schemas.summary import DailySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
-from tests.stores import put_canaries
+from tests.store_contents import put_canaries
 
 HIDDEN = ("tracking_id", "trail_path", "events")
 START = 1_773_129_600_000  # 2026-03-10T08:00

@@ -7,8 +7,8 @@ import pytest
 from playwright.sync_api import Page
 
 from tests.factories import days_ago, make_driver, make_trip
-from tests.served import run_service
-from tests.stores import issue_key, load
+from tests.service_process import run_service
+from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.clients
 

@@ -21,8 +21,8 @@ from scripts.demo.fleet import make_drivers
 from scripts.mongodb.connection import prepare
 from scripts.reports.build import build_report, current_report_date
 from tests.factories import make_event, make_event_summary, make_trip
-from tests.served import ServiceProcess
-from tests.stores import issue_key, load
+from tests.service_process import ServiceProcess
+from tests.store_contents import issue_key, load
 
 HERE = Path(__file__).parent
 NODE_MODULES = HERE / "node_modules"

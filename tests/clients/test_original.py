@@ -10,7 +10,7 @@ from openapi_spec_validator import validate
 from app.config import API
 from scripts.demo.fleet import make_trips
 from tests.clients.original import DESCRIPTION
-from tests.served import ServiceProcess
+from tests.service_process import ServiceProcess
 
 pytestmark = pytest.mark.clients
 

@@ -21,8 +21,8 @@ from scripts.admin.keys import issue_key
 from scripts.mongodb.connection import prepare
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
-from tests.served import COMMAND, wait_until
-from tests.stopping import Stop, open_store_until
+from tests.service_process import COMMAND, wait_until
+from tests.stop_before_command import Stop, open_store_until
 
 DATE = "2026-03-16"
 PATHS = (

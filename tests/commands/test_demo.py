@@ -15,7 +15,7 @@ from scripts.demo.fleet import FLEET
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
-from tests.stores import everything
+from tests.store_contents import everything
 
 
 def load_at(db, now):

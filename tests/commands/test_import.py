@@ -12,7 +12,7 @@ import pytest
 
 from scripts.ingest import importer
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
-from tests.stores import DATA, contents, everything
+from tests.store_contents import DATA, contents, everything
 
 MAX_INT, MIN_INT = 2**63 - 1, -(2**63)
 TRIP_FIELDS = [

@@ -10,16 +10,7 @@ from schemas.trip import ImportedTrip
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import prepare_trip, write_trips
 from tests.factories import make_driver, make_trip
-from tests.imports import (
-    BATCH_LINES,
-    finish,
-    make_trips,
-    move,
-    start_import,
-    wait_killed,
-    write_file,
-)
-from tests.states import (
+from tests.fleet_states import (
     FLEET,
     Batch,
     batches_of,
@@ -31,7 +22,16 @@ from tests.states import (
     transaction_lifetime,
     write_batches,
 )
-from tests.stopping import Stop, open_store_until
+from tests.import_processes import (
+    BATCH_LINES,
+    finish,
+    make_trips,
+    move,
+    start_import,
+    wait_killed,
+    write_file,
+)
+from tests.stop_before_command import Stop, open_store_until
 
 TRIPS = make_trips(4 * BATCH_LINES)
 DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]

@@ -12,7 +12,7 @@ from app.store import Store, api_keys
 from app.store.api_keys import digest
 from tests.conftest import Service
 from tests.factories import make_driver
-from tests.stores import load
+from tests.store_contents import load
 
 DAY_MS = 86_400_000
 FORM = re.compile(r"da_[0-9A-Za-z]{36}")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
-from tests.served import COMMAND, run_service
-from tests.stores import issue_key, load
+from tests.service_process import COMMAND, run_service
+from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.large
 

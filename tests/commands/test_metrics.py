@@ -10,8 +10,8 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.commands.test_serve import fails, replace_workers, workers
-from tests.served import free_port, run_service
-from tests.stores import issue_key
+from tests.service_process import free_port, run_service
+from tests.store_contents import issue_key
 
 ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
 

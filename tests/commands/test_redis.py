@@ -6,8 +6,8 @@ import httpx
 import pytest
 import redis
 
-from tests.served import run_service, wait_until
-from tests.stores import issue_key
+from tests.service_process import run_service, wait_until
+from tests.store_contents import issue_key
 
 LIMIT, PERIOD_SECONDS = 60, 3600
 # More than the limit, whatever passed uncounted.

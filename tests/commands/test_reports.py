@@ -19,7 +19,7 @@ from scripts.reports import build, commands
 from scripts.reports import figures as report_figures
 from scripts.reports.figures import FigureCollector
 from tests.factories import make_driver, make_event_summary, make_trip
-from tests.stopping import Stop, open_store_until
+from tests.stop_before_command import Stop, open_store_until
 
 DATE = "2026-03-16"
 WEEK = {"period": "week", "start_date": "2026-03-09"}

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.store import READ_MODELS
 from schemas.summary import DailySummary, WeeklySummary
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
-from tests.stores import DATA, contents, load
+from tests.store_contents import DATA, contents, load
 
 DAY_MS = 86_400_000
 DATES = ("2026-03-10", "2026-03-11", "2026-03-12")

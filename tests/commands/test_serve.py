@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from tests.factories import make_driver
-from tests.served import COMMAND, GUNICORN, START_SECONDS, ServiceProcess, run_service, wait_until
-from tests.stores import issue_key, load
+from tests.service_process import COMMAND, GUNICORN, START_SECONDS, ServiceProcess, run_service, wait_until
+from tests.store_contents import issue_key, load
 
 
 def processes_in(folder):

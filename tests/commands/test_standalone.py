@@ -9,7 +9,7 @@ from pymongo import MongoClient
 
 from tests.factories import make_driver
 from tests.resilience.processes import Mongod
-from tests.served import COMMAND, free_port
+from tests.service_process import COMMAND, free_port
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
 

@@ -12,8 +12,8 @@ import pytest
 from app.store import Store
 from scripts.reports.build import build_report
 from tests.contract.fleet import DRIVERS, REPORT_DATE, TRIPS
-from tests.served import run_service
-from tests.stores import issue_key, load
+from tests.service_process import run_service
+from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.large
 

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import NamedTuple
 
-from tests.served import wait_until
+from tests.service_process import wait_until
 
 API = "/api/v1"
 OK = 200

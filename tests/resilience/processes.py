@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 
 from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, find_mongod, make_primary
 from tests.resilience.load import Client
-from tests.served import COMMAND, wait_until
+from tests.service_process import COMMAND, wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 HOST = "127.0.0.1"

@@ -17,11 +17,19 @@ from app.store import Store
 from scripts.admin.keys import issue_key
 from tests.conftest import Service
 from tests.factories import make_driver
-from tests.imports import BATCH_LINES, make_trips, move, start_import, write_file
+from tests.fleet_states import (
+    FLEET,
+    batches_of,
+    differences,
+    state_of,
+    states_after,
+    transaction_lifetime,
+    write_batches,
+)
+from tests.import_processes import BATCH_LINES, make_trips, move, start_import, write_file
 from tests.resilience.fleet import MONDAY
 from tests.resilience.load import Client, Request
-from tests.served import wait_until
-from tests.states import FLEET, batches_of, differences, state_of, states_after, transaction_lifetime, write_batches
+from tests.service_process import wait_until
 
 KILLS, CLIENTS, PAUSE_SECONDS = 20, 3, 0.02
 # Two imports, each of which moves all trips to other days, and some to other drivers and tracking ids.

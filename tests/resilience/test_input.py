@@ -16,8 +16,8 @@ from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, TODAY, issue_key, make_drivers, make_trips
 from tests.resilience.raw import Connection
 from tests.resilience.wsgi import call_app
-from tests.served import wait_until
-from tests.stores import load
+from tests.service_process import wait_until
+from tests.store_contents import load
 
 # The assertion names what failed.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")

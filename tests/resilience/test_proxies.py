@@ -12,7 +12,7 @@ from tests.resilience.fleet import MONDAY, issue_key
 from tests.resilience.load import API
 from tests.resilience.processes import ROOT, Service, program, run_command
 from tests.resilience.proxies import SHIPPED, Proxy
-from tests.served import wait_until
+from tests.service_process import wait_until
 
 BOTH = pytest.mark.parametrize("proxy", SHIPPED, indirect=True, scope="module")
 LINE_BYTES = 8190

@@ -8,7 +8,7 @@ from pymongo import MongoClient
 from tests.resilience.fleet import FLEET, issue_key
 from tests.resilience.load import Load, Request
 from tests.resilience.processes import DATABASE, run_command
-from tests.served import wait_until
+from tests.service_process import wait_until
 
 WORKERS, CLIENTS = 4, 32
 HOLD_SECONDS = 5

@@ -13,7 +13,7 @@ import pytest
 from tests.resilience.load import API, Load, failures, slowest, summarize
 from tests.resilience.processes import ROOT, Redis, program
 from tests.resilience.proxies import SHIPPED, Proxy
-from tests.served import wait_until
+from tests.service_process import wait_until
 
 # As gunicorn.conf.py has it.
 GRACEFUL_TIMEOUT_SECONDS = 20

@@ -9,7 +9,7 @@ from pymongo import MongoClient
 from tests.resilience.fleet import load_fleet
 from tests.resilience.load import Load, Request, failures, recovery, slowest, summarize
 from tests.resilience.processes import Redis, ReplicaSet
-from tests.served import wait_until
+from tests.service_process import wait_until
 
 UNAVAILABLE = "503 StoreUnavailable"
 

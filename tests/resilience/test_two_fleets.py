@@ -19,7 +19,7 @@ from app.store.reports import BUCKET
 from app.views.docs import FILES
 from scripts.mongodb.connection import prepare
 from scripts.reports.build import build_report
-from tests import stores
+from tests import store_contents
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
 from tests.resilience.wsgi import call_app
@@ -62,7 +62,7 @@ def trips_of(fleet):
 def load(db, fleet):
     """Load a fleet, and build its reports."""
     drivers = [make_driver(name, first_name=f"of {fleet}", alias=f"{fleet} {name}") for name in SHARED + DRIVERS[fleet]]
-    stores.load(db, *trips_of(fleet), drivers=drivers, fleet=fleet)
+    store_contents.load(db, *trips_of(fleet), drivers=drivers, fleet=fleet)
     for report_date in REPORT_DATES[fleet]:
         build_report(Store.of(db), fleet, report_date)
 

@@ -15,7 +15,7 @@ from scripts.materialize.documents import KEY_FIELDS
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
-from tests.states import FLEET, Batch, differences, state_of, write_batches
+from tests.fleet_states import FLEET, Batch, differences, state_of, write_batches
 
 # A week that lies in two years, the next one, and the bounds of the calendar.
 DATES = ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-05", "0001-01-01", "9999-12-31"]

@@ -5,7 +5,7 @@ from pymongo import MongoClient
 
 from tests.factories import make_driver, make_event, make_trip
 from tests.store.test_plans import Recorder
-from tests.stores import DATA
+from tests.store_contents import DATA
 
 DRIVERS = "/drivers"
 TRIPS = "/driver/d1/trips?start_date=2026-03-01"

@@ -5,7 +5,7 @@ import pytest
 from app.store import Store
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_trip
-from tests.stores import load
+from tests.store_contents import load
 
 DATE = "2026-03-16"
 BYPASS = {"bypass_document_validation": True}

@@ -15,7 +15,7 @@ from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
-from tests.stores import load
+from tests.store_contents import load
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}

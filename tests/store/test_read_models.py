@@ -9,7 +9,7 @@ from schemas.driver import Driver
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize.verify import verify_fleet
 from tests.factories import epoch_ms, make_driver, make_event, make_trip
-from tests.stores import load
+from tests.store_contents import load
 
 VISIBLE_UNTIL = epoch_ms("2026-03-18T08:00")
 NUMBERS = (0, 5, 5.0, 1e-7, 1e22, 2**63 - 1)

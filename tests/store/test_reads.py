@@ -6,7 +6,7 @@ import pytest
 
 from schemas.page import DailyAggregates, DriverPage, Health, TripDetailPage, TripSummaryPage, WeeklyAggregates
 from tests.factories import make_driver, make_event, make_trip
-from tests.stores import put_canaries
+from tests.store_contents import put_canaries
 
 
 @pytest.fixture

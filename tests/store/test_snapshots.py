@@ -18,7 +18,7 @@ from app.store import Store
 from scripts.mongodb.connection import prepare
 from tests.conftest import NOW, Service
 from tests.factories import make_driver, make_trip
-from tests.states import Batch, write_batches
+from tests.fleet_states import Batch, write_batches
 
 STATES, READERS = 40, 3
 # Responses that are read before the next batch is written, so that readers and writer take turns.

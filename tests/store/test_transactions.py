@@ -12,8 +12,8 @@ from pymongo.monitoring import CommandListener
 
 from app.store import Store
 from tests.factories import make_driver, make_trip
-from tests.imports import BATCH_LINES, finish, make_trips, shift, start_import, write_file
-from tests.states import Batch, batches_of, differences, empty, locked, state_of, write_batches
+from tests.fleet_states import Batch, batches_of, differences, empty, locked, state_of, write_batches
+from tests.import_processes import BATCH_LINES, finish, make_trips, shift, start_import, write_file
 
 MARCH = "2026-03-{:02}T08:00".format
 

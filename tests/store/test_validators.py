@@ -11,7 +11,7 @@ from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
-from tests.stores import load
+from tests.store_contents import load
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import yaml
 from app.config import API, Config
 from scripts.mongodb.embedded_mongod import TRANSACTION_SECONDS
 from scripts.server.gunicorn_server import SETTINGS
-from tests.served import ROOT
+from tests.service_process import ROOT
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text().replace("\\\n", "")
 IGNORED = (ROOT / ".dockerignore").read_text().splitlines()

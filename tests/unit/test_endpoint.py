@@ -13,7 +13,7 @@ from app.middleware.metrics import StoreCollector
 from app.store import Store
 from scripts.mongodb.connection import prepare
 from tests.factories import make_trip
-from tests.stores import issue_key, load
+from tests.store_contents import issue_key, load
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()

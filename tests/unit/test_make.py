@@ -6,7 +6,7 @@ import re
 import pytest
 import yaml
 
-from tests.served import ROOT
+from tests.service_process import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text()
 

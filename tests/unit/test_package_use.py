@@ -1,10 +1,10 @@
-"""tests/foreign.py: what the conventions about other packages rest on."""
+"""tests/package_use.py: what the conventions about other packages rest on."""
 
 import ast
 
 import pytest
 
-from tests.foreign import assigned_names, base_classes, object_attributes, private_names
+from tests.package_use import assigned_names, base_classes, object_attributes, private_names
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from pymongo import monitoring
 from scripts.cli import main
 from scripts.ingest import importer
 from tests.factories import make_trip
-from tests.states import FLEET
+from tests.fleet_states import FLEET
 
 BATCH_LINES = 15
 DEADLINE_SECONDS = 120
@@ -76,7 +76,7 @@ def start_import(uri, database, *words, kill_before=""):
     """Start a real import in small batches; with the arguments of KillBefore, it kills itself."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "MONGODB_URI": uri, "MONGODB_DATABASE": database}
     environ["KILL_BEFORE"] = kill_before
-    command = [sys.executable, "-m", "tests.imports", "import", "--fleet", FLEET, *map(str, words)]
+    command = [sys.executable, "-m", "tests.import_processes", "import", "--fleet", FLEET, *map(str, words)]
     return subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
