@@ -85,7 +85,7 @@ def masks(fields, before="", after=""):
 def test_no_response_contains_an_undeclared_field(tainted_service):
     views = tainted_service.app.view_functions
     for endpoint, paths in PATHS.items():
-        for mask in ["", "*", *masks(fields_of(type(views[endpoint].endpoint.answer)))]:
+        for mask in ["", "*", *masks(fields_of(type(views[endpoint].endpoint.response)))]:
             for path, kind in ((path, kind) for path in paths for kind in KINDS):
                 response = tainted_service.get(path, headers={"X-Fields": mask, "Accept": kind})
                 assert response.status_code == 200 or (mask and response.status_code == 400), (
@@ -113,6 +113,6 @@ def test_every_collection_that_is_read_contains_the_canary(tainted_service, db):
 def test_every_endpoint_that_returns_documents_is_requested(service):
     views = service.app.view_functions.items()
     with_documents = {
-        name for name, view in views if (operation := getattr(view, "operation", None)) and operation.masks
+        name for name, view in views if (endpoint := getattr(view, "endpoint", None)) and endpoint.accepts_mask
     }
     assert with_documents == PATHS.keys()

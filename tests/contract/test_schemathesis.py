@@ -74,7 +74,7 @@ def test_no_check_fails(run, capsys):
     finished, responses = run
     positive, accepted = valid(responses)
     with capsys.disabled():
-        print(f"\n{accepted.total()} of {positive.total()} valid requests answered 200 or 304")
+        print(f"\n{accepted.total()} of {positive.total()} valid requests got 200 or 304")
     assert finished.returncode == 0, finished.stdout + finished.stderr
 
 

@@ -103,7 +103,7 @@ class Load:
 
     def __init__(self, address, key, expected, *, clients=8, keep_alive=True, pause=0.0, timeout=30):
         self.results = []
-        self._address, self._key, self._right = address, key, list(expected.items())
+        self._address, self._key, self._requests = address, key, list(expected.items())
         self._keep_alive, self._pause, self._timeout = keep_alive, pause, timeout
         self._done = threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(clients)]
@@ -141,7 +141,7 @@ class Load:
     def _run(self, number):
         client, turn = Client(self._address, self._key, self._timeout), number
         while not self._done.is_set():
-            self.results.append(client.request(*self._right[turn % len(self._right)]))
+            self.results.append(client.request(*self._requests[turn % len(self._requests)]))
             if not self._keep_alive:
                 client.close()
             turn += 1

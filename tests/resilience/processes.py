@@ -48,7 +48,7 @@ def program(name):
 class Process:
     """A child process in a group of its own, whose output is appended to the file `log`.
 
-    `start` waits until `answers()`. Leaving it as a context stops it, whatever state it is in.
+    `start` waits until `responds()`. Leaving it as a context stops it, whatever state it is in.
     """
 
     def __init__(self, folder, name, words, responds, env=None):

@@ -129,10 +129,10 @@ def test_without_an_instance_the_response_is_503_with_the_error_body(dead):
     head, _, body = send(dead, f"GET {API}/drivers HTTP/1.1", "X-Request-ID: mine-2").partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 503 ")
     assert "retry-after: 1" in head.lower()
-    log_text = (
+    expected_body = (
         '{"message":"The service does not answer; ask again.","error":"ServiceUnavailable","request_id":"mine-2"}'
     )
-    assert body == log_text
+    assert body == expected_body
 
 
 @BOTH

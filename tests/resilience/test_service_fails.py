@@ -162,8 +162,8 @@ def test_memory_does_not_grow_over_200000_requests(make_service, settings, store
     warm = highest = 0
     with make_service(**settings) as service:
         while answered < REQUESTS:
-            summarize = wrk(service, requests, 3)
-            answered, failed = answered + summarize["answered"], failed + summarize["refused"] + summarize["broken"]
+            counts = wrk(service, requests, 3)
+            answered, failed = answered + counts["answered"], failed + counts["refused"] + counts["broken"]
             held = held_kb(service)
             if answered <= WARM or not warm:
                 warm = max(warm, *held.values())
