@@ -19,7 +19,7 @@ from tests.factories import make_driver
 
 BLOCK = 4
 ids = st.sets(st.text("ab\u00e9\U0001f600", min_size=1, max_size=3), max_size=12)
-WANTED = Selection(fields_of(DriverPage))
+SELECTION = Selection(fields_of(DriverPage))
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def blocks(store):
 def page(store, number, limit):
     """Return the drivers of a page, and the count."""
     content = orjson.loads(
-        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, wanted=WANTED).content)
+        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, selection=SELECTION).content)
     )
     return content["drivers"], content["count"]
 
