@@ -1,4 +1,4 @@
-"""The service in FastAPI: pydantic response models, pymongo's asynchronous client, uvicorn with uvloop."""
+"""A peer: the API in FastAPI, with pydantic response models, pymongo's asynchronous client, and uvicorn with uvloop."""
 
 import contextlib
 import datetime
@@ -183,13 +183,13 @@ DriverIds = Annotated[list[str], Query(min_length=1, max_length=20)]
 
 async def page_of(name, collection, match, sort, page, limit, projection=None) -> dict[str, Any]:
     count = await collection.count_documents(match)
-    found = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
+    cursor = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
     return {
         "count": count,
         "current_page": page,
         "next_page": page + 1 if page * limit < count else None,
         "limit": limit,
-        name: await found.to_list(),
+        name: await cursor.to_list(),
     }
 
 
@@ -220,8 +220,8 @@ async def trip(
 
 
 async def aggregates(fleet, start, driver_ids, days, summarise):
-    found = app.state.db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
-    known = {doc["driver_id"]: doc for doc in await found.to_list()}
+    driver_cursor = app.state.db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
+    known = {doc["driver_id"]: doc for doc in await driver_cursor.to_list()}
     if len(known) < len(set(driver_ids)):
         raise HTTPException(404)
     cursor = await app.state.db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
@@ -246,7 +246,7 @@ async def health():
 
 
 def serve():
-    """Serve with a socket of its own; uvicorn's own workers would share one."""
+    """Run a worker with its own socket; the workers of uvicorn would share one."""
     host, _, port = os.environ["BIND"].partition(":")
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
