@@ -1,4 +1,4 @@
-"""Links to reports: signed, so that whoever holds one needs no key, and good for a while."""
+"""Report links: signed URLs that need no API key, and that expire."""
 
 import hashlib
 import hmac
@@ -11,14 +11,14 @@ from itsdangerous import BadData, URLSafeSerializer
 from app.config import API, Config
 
 MS_PER_MINUTE = 60_000
-# A key of its own for each purpose (itsdangerous).
+# itsdangerous derives a separate signing key for each salt.
 SALT = "report"
-# Of a key that is made up: 256 bits.
+# The length of a generated secret: 256 bits.
 SECRET_BYTES = 32
 
 
 class ReportLink(NamedTuple):
-    """What a link stands for: a file of a fleet's report, for whom, and until when (epoch ms)."""
+    """The content of a link: a file of a fleet's report, the API key that requested it, and its expiry (epoch ms)."""
 
     fleet: str
     report_date: str
@@ -28,28 +28,28 @@ class ReportLink(NamedTuple):
 
 
 class ReportLinkSigner:
-    """Signs links with the service's secret, and reads them back."""
+    """Signs links with SECRET_KEY and verifies them, also with SECRET_KEY_FALLBACKS."""
 
     def __init__(self, config: Config) -> None:
-        newest = config.secret_key or generate_secret()
-        self._signers = [_signer(secret) for secret in (newest, *config.secret_key_fallbacks)]
+        secret_key = config.secret_key or generate_secret()
+        self._signers = [_signer(secret) for secret in (secret_key, *config.secret_key_fallbacks)]
         self._minutes = config.report_link_minutes
 
     def get_expiry_ms(self) -> int:
-        """Return until when (epoch ms) a link that is made by now is good."""
+        """Return the time (epoch ms) at which a link that is built now expires."""
         return int(time.time() * 1000) + self._minutes * MS_PER_MINUTE
 
     def build_url(self, base: str, *link: Any) -> str:
-        """Return the URL of a Link to the service at `base`; it ends with letters, digits, `-`, `_` and `.`."""
+        """Return the URL of a link at `base`. Its last part has only letters, digits, `-`, `_` and `.`."""
         return f"{base}{API}/report/{self._signers[0].dumps(ReportLink(*link))}"
 
     def verify(self, text: str) -> ReportLink | None:
-        """Return what a link stands for, or None where it was not made here or is good no more."""
+        """Return the ReportLink of the last part of a URL, or None if it is forged or has expired."""
         return next(filter(None, (_verify(signer, text) for signer in self._signers)), None)
 
 
 def generate_secret() -> str:
-    """Return a secret that nobody knows."""
+    """Return a new random secret."""
     return secrets.token_hex(SECRET_BYTES)
 
 
@@ -62,7 +62,7 @@ def _verify(signer: URLSafeSerializer, text: str) -> ReportLink | None:
         link = ReportLink(*signer.loads(text))
     except BadData:
         return None
-    # Base64 can be spelled in several ways; a link, in the one in which it was made.
+    # Different base64 texts can decode to the same bytes. Only the text that was issued is valid.
     if not hmac.compare_digest(str(signer.dumps(link)).encode(), text.encode()):
         return None
     return link if time.time() * 1000 < link.expires_at else None

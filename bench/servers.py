@@ -90,7 +90,7 @@ def running(
     port: int,
     is_ready: Callable[[], bool],
     env: Mapping[str, str] | None = None,
-    checkout: Path = ROOT,
+    folder: Path = ROOT,
 ) -> Iterator[Server]:
     """Run a server until the end of the block, which starts when the server `is_ready`. Raises Failed."""
     DATA.mkdir(exist_ok=True)
@@ -98,7 +98,7 @@ def running(
         raise Failed(f"{name} needs port {port}, which is in use. Is another benchmark running?")
     with log_path(name).open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=checkout, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
+            command, cwd=folder, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
         )
     server = Server(name, process, port)
     try:
@@ -211,8 +211,12 @@ def _floor(query_type: str) -> list[str | Path]:
 def _gunicorn(python: Path, application: str) -> list[str | Path]:
     # The same options as those of the service.
     options = ["--workers", str(WORKERS), "--threads", "4", "--worker-class", "gthread", "--reuse-port"]
-    options += ["--keep-alive", "75", "--no-control-socket", "--chdir", str(BENCH / "peers")]
+    options += ["--keep-alive", "75", "--no-control-socket"]
     return [python / "bin" / "gunicorn", *options, application]
+
+
+def _uvicorn(application: str) -> list[str | Path]:
+    return [PEERS / "bin" / "python", BENCH / "peers" / "serve.py", application]
 
 
 # The command line of each contestant, and the path that responds when it is ready. The settings are in the environment.
@@ -222,7 +226,8 @@ COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "text floor": (_floor("text"), PING),
     "hello": (_floor("nothing"), PING),
     "naive": (_gunicorn(PEERS, "naive:app"), PING),
-    "fastapi": ([PEERS / "bin" / "python", BENCH / "peers" / "fast.py"], PING),
+    "fastapi": (_uvicorn("fast:app"), PING),
+    "full fastapi": (_uvicorn("fast_full:app"), PING),
     "eve": (_gunicorn(EVE, "eve_app:app"), "/ping"),
 }
 
@@ -237,20 +242,22 @@ def contestant(name: str, **env: str) -> Iterator[Server]:
     """Run a contestant. `env` has more environment variables."""
     command_line, path = COMMANDS[name]
     port = HTTP_PORT + list(COMMANDS).index(name)
+    folder = ROOT
     if EVE in Path(command_line[0]).parents or PEERS in Path(command_line[0]).parents:
-        env["PYTHONPATH"] = ""
+        # In the root folder, gunicorn would read the settings of the service, which import the service.
+        folder, env["PYTHONPATH"] = BENCH / "peers", ""
     options = ["--bind", f"{HOST}:{port}"] if Path(command_line[0]).name == "gunicorn" else []
-    with workers(name, [*command_line, *options], port, path, {**environment(MONGOD_PORT), **env}) as server:
+    with workers(name, [*command_line, *options], port, path, {**environment(MONGOD_PORT), **env}, folder) as server:
         yield server
 
 
 @contextlib.contextmanager
 def workers(
-    name: str, command_line: Sequence[str | Path], port: int, path: str, env: Mapping[str, str], checkout: Path = ROOT
+    name: str, command_line: Sequence[str | Path], port: int, path: str, env: Mapping[str, str], folder: Path = ROOT
 ) -> Iterator[Server]:
     """Run an HTTP server. It is ready when it responds at the path and all of its workers have started."""
     env = {**env, "BIND": f"{HOST}:{port}"}
-    with running(name, command_line, port, _http_check(port, path), env, checkout) as server:
+    with running(name, command_line, port, _http_check(port, path), env, folder) as server:
         # The first worker may respond before the second one has started.
         while len(server.pids()) <= WORKERS:
             time.sleep(POLL_SECONDS)

@@ -29,7 +29,7 @@ class ErrorBody(Schema):
 class Problem(ErrorBody):
     """An error as RFC 9457 defines it, followed by the members of the plain body."""
 
-    type = Text("Always `about:blank`: `error` tells the kind.", required=True)
+    type = Text("URL of a page that describes the cause and the remedy of the error.", required=True)
     title = Text("Reason phrase of the status.", required=True)
     status = Int64("Status code.", low=400, high=599, required=True)
     detail = Text("What is wrong, and how to fix it: the same text as `message`.", required=True)

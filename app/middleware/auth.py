@@ -1,4 +1,4 @@
-"""Who is asking. Everything under /api/v1 takes a key, but for the endpoints named here."""
+"""Authentication. Every path under /api/v1 requires an API key, except those of PUBLIC_ENDPOINTS."""
 
 from flask import current_app, g, request
 from werkzeug.exceptions import MethodNotAllowed
@@ -7,7 +7,7 @@ from app.client_ip import get_client_ip
 from app.config import API, Config
 from app.database import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
-from app.middleware.rate_limit import count_failure
+from app.middleware.rate_limit import count_auth_failure
 from app.report_links import ReportLink, ReportLinkSigner
 from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_formed
 
@@ -18,6 +18,7 @@ PUBLIC_ENDPOINTS = frozenset(
         "health.get_liveness",
         "docs.get_document",
         "docs.get_page",
+        "docs.get_errors_page",
         "docs.get_file",
         REPORT_FILE_ENDPOINT,
     }
@@ -26,12 +27,12 @@ SCHEME = "apikey"
 
 
 def authenticate() -> None:
-    """Find out the fleet of the request, `g.api_key.fleet`, or the report that its link leads to, `g.report_link`.
+    """Set `g.api_key`, or for a report link `g.report_link`, from the credentials of the request.
 
-    Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded for a client that failed too often.
+    Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded after too many failures of one client.
     """
     if isinstance(request.routing_exception, MethodNotAllowed):
-        # Needs no key and is not counted.
+        # A 405 needs no key and does not count against the rate limit.
         raise request.routing_exception
     endpoint = request.endpoint
     if endpoint == REPORT_FILE_ENDPOINT:
@@ -39,29 +40,30 @@ def authenticate() -> None:
     if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    found = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None
-    if found is None:
-        g.client = _client()
-        count_failure()
+    api_key = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None
+    if api_key is None:
+        g.client = _get_client()
+        count_auth_failure()
         raise Unauthorized
-    g.api_key = found
+    g.api_key = api_key
 
 
 def _get_api_key(key: str) -> ApiKey | None:
     api_key_cache: ApiKeyCache = current_app.extensions["api_key_cache"]
-    if (known := api_key_cache.get_cached(key)) or not is_well_formed(key):
-        return known
+    api_key = api_key_cache.get_cached(key)
+    if api_key is not None or not is_well_formed(key):
+        return api_key
     with guard_store():
         return api_key_cache.fetch(key)
 
 
-def _client() -> str:
+def _get_client() -> str:
     config: Config = current_app.extensions["config"]
     return get_client_ip(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
 def _verify_report_link() -> ReportLink:
-    """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
+    """Return the report link of the request. Raises Forbidden if it or the API key that requested it is not valid."""
     signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
     link = signer.verify((request.view_args or {}).get("link", ""))
     if link is None:
@@ -74,5 +76,5 @@ def _verify_report_link() -> ReportLink:
 
 
 def is_under_api(path: str) -> bool:
-    """Return whether a path belongs to the API, known to it or not."""
+    """Return whether a path, known or unknown, is under /api/v1."""
     return path == API or path.startswith(f"{API}/")

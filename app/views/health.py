@@ -20,9 +20,10 @@ bp = Blueprint("health", __name__)
 @bp.get("/healthz")
 @Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False, unavailable_response=Unhealthy())
 def get_health(params: dict[str, Any]) -> Response:
-    """Say whether the service can answer.
+    """Check whether the service can serve requests.
 
-    200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.
+    The status is 200 if the database responds, otherwise 503 within 2 seconds. Both are `application/json`. The check
+    needs no key and does not count against the rate limit.
     """
     try:
         with guard_store():
@@ -39,9 +40,9 @@ def get_health(params: dict[str, Any]) -> Response:
 @bp.get("/livez")
 @Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False)
 def get_liveness(params: dict[str, Any]) -> Response:
-    """Say that the service runs.
+    """Check whether the service is running.
 
-    Asks nothing of the store: for what starts anew a service that hangs, which would not help against a store that
-    does. Needs no key and is not counted.
+    The check does not use the database. Use it to decide whether to restart the service, which would not help while the
+    database does not respond. The check needs no key and does not count against the rate limit.
     """
     return json_response({"status": "ok"})

@@ -229,7 +229,7 @@ def test_an_operation_may_answer_with_files_alone():
     def get_file(query):
         """Return a file."""
 
-    document = json.loads(openapi.document(app, ""))
+    document = json.loads(openapi.build_document(app, ""))
     validate(document)
     content = document["paths"]["/file"]["get"]["responses"]["200"]["content"]
     assert content == {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/html")}
