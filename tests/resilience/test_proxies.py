@@ -129,7 +129,7 @@ def test_without_an_instance_the_answer_is_503_with_the_body_of_every_error(dead
     head, _, body = send(dead, f"GET {API}/drivers HTTP/1.1", "X-Request-ID: mine-2").partition("\r\n\r\n")
     assert head.startswith("HTTP/1.1 503 ")
     assert "retry-after: 1" in head.lower()
-    said = '{"message":"The service does not answer; ask again.","error":"ServiceUnavailable","request_id":"mine-2"}'
+    said = '{"message":"The service does not respond. Try again.","error":"ServiceUnavailable","request_id":"mine-2"}'
     assert body == said
 
 

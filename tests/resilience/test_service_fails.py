@@ -161,7 +161,7 @@ def test_memory_does_not_grow_over_200000_requests(make_service, settings, store
     with make_service(**settings) as service:
         while answered < REQUESTS:
             told = wrk(service, requests, 3)
-            answered, failed = answered + told["answered"], failed + told["refused"] + told["broken"]
+            answered, failed = answered + told["responses"], failed + told["error_statuses"] + told["socket_errors"]
             held = held_kb(service)
             if answered <= WARM or not warm:
                 warm = max(warm, *held.values())

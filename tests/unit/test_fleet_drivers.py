@@ -27,7 +27,7 @@ def small_blocks(monkeypatch):
     """Divide blocks of more than four drivers."""
     monkeypatch.setattr(drivers, "BLOCK_SIZE", BLOCK)
     monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", BLOCK)
-    monkeypatch.setattr(fleet_drivers, "NEW_BLOCK", BLOCK // 2)
+    monkeypatch.setattr(fleet_drivers, "NEW_BLOCK_SIZE", BLOCK // 2)
 
 
 @pytest.fixture
