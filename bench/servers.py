@@ -201,8 +201,12 @@ def _floor(what: str) -> list[str | Path]:
 def _gunicorn(python: Path, application: str) -> list[str | Path]:
     # The same as the service's.
     options = ["--workers", str(WORKERS), "--threads", "4", "--worker-class", "gthread", "--reuse-port"]
-    options += ["--keep-alive", "75", "--no-control-socket", "--chdir", str(BENCH / "peers")]
+    options += ["--keep-alive", "75", "--no-control-socket"]
     return [python / "bin" / "gunicorn", *options, application]
+
+
+def _uvicorn(application: str) -> list[str | Path]:
+    return [PEERS / "bin" / "python", BENCH / "peers" / "serve.py", application]
 
 
 # Everyone's command, and what tells that it is up; BIND and the settings come in the environment.
@@ -212,7 +216,8 @@ COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "text floor": (_floor("text"), PING),
     "hello": (_floor("nothing"), PING),
     "naive": (_gunicorn(PEERS, "naive:app"), PING),
-    "fastapi": ([PEERS / "bin" / "python", BENCH / "peers" / "fast.py"], PING),
+    "fastapi": (_uvicorn("fast:app"), PING),
+    "full fastapi": (_uvicorn("fast_full:app"), PING),
     "eve": (_gunicorn(EVE, "eve_app:app"), "/ping"),
 }
 
@@ -227,10 +232,12 @@ def contestant(name: str, **env: str) -> Iterator[Server]:
     """Run a contestant."""
     words, path = COMMANDS[name]
     port = HTTP_PORT + list(COMMANDS).index(name)
+    folder = ROOT
     if EVE in Path(words[0]).parents or PEERS in Path(words[0]).parents:
-        env["PYTHONPATH"] = ""
+        # In the root folder gunicorn would read the settings of the service, and they import the service.
+        folder, env["PYTHONPATH"] = BENCH / "peers", ""
     options = ["--bind", f"{HOST}:{port}"] if Path(words[0]).name == "gunicorn" else []
-    with workers(name, [*words, *options], port, path, {**environment(MONGOD_PORT), **env}) as server:
+    with workers(name, [*words, *options], port, path, {**environment(MONGOD_PORT), **env}, folder) as server:
         yield server
 
 

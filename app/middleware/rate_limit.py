@@ -28,8 +28,14 @@ POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
 # Redis is as near as the store, and a request waits for it before anything else.
 REDIS_TIMEOUT_SECONDS = 0.5
-# Redis tells how long a window stays open in whole seconds, which it rounds to the nearest.
-ROUNDING_SECONDS = 0.5
+# Counts in the window of a key, which a first request opens. Returns the count, and for how long (ms) it stays open.
+COUNT = b"""
+local count = redis.call("INCRBY", KEYS[1], ARGV[2])
+if count == tonumber(ARGV[2]) then
+    redis.call("EXPIRE", KEYS[1], ARGV[1])
+end
+return {count, redis.call("PTTL", KEYS[1])}
+"""
 # The Redis storages of `limits` behind a circuit breaker have its schemes with this before them.
 GUARDED = "guarded+"
 
@@ -46,19 +52,47 @@ class RateLimitStatus(NamedTuple):
     retry_after_seconds: int
 
 
+class Window(NamedTuple):
+    """The window of a key in which a request was counted; it closes at `closes_at` (epoch seconds)."""
+
+    key: str
+    requests: int
+    closes_at: float
+
+
 class GuardedRedis(RedisStorage):
-    """Redis behind a circuit breaker: while it does not respond, one request at a time waits for it."""
+    """Redis behind a circuit breaker: while it does not respond, one request at a time waits for it.
+
+    A request takes one round trip: what Flask-Limiter reads of a window comes with the count.
+    """
 
     STORAGE_SCHEME = [f"{GUARDED}redis", f"{GUARDED}rediss", f"{GUARDED}redis+unix"]
 
     def __init__(self, uri: str, **options: Any) -> None:
         super().__init__(uri.removeprefix(GUARDED), **options)
         self._breaker = CircuitBreaker(lambda error: isinstance(error, ConnectionError | TimeoutError))
+        self._count = self.get_connection().register_script(COUNT)
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
         """Count, and return the count. Raises CircuitOpen, or redis-py's errors."""
         with self._breaker.guard():
-            return super().incr(key, expiry, amount)
+            count, remaining_ms = self._count([self.prefixed_key(key)], [expiry, amount])
+        g.rate_limit_window = Window(key, count, time.time() + remaining_ms / 1000)
+        return int(count)
+
+    def get(self, key: str) -> int:
+        """Return the count of the window in which the request was counted."""
+        return self._window(key).requests
+
+    def get_expiry(self, key: str) -> float:
+        """Return the time (epoch seconds) at which the window in which the request was counted closes."""
+        return self._window(key).closes_at
+
+    def _window(self, key: str) -> Window:
+        window: Window = g.rate_limit_window
+        if window.key != key:
+            raise KeyError(key)
+        return window
 
 
 class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
@@ -152,12 +186,8 @@ def _read_status() -> RateLimitStatus | None:
     current = limiter.current_limit
     if current is None:
         return None
-    try:
-        closes_at, remaining = current.window
-    except limiter.storage.base_exceptions:
-        limiter.logger.exception("Failed to read the rate limit")
-        return None
-    closes_at, now = closes_at + ROUNDING_SECONDS, time.time()
+    closes_at, remaining = current.window
+    now = time.time()
     # A window that is open closes within its period.
     seconds = min(max(1, math.ceil(closes_at - now)), current.limit.get_expiry())
     return RateLimitStatus(current.limit, 0 if current.breached else remaining, math.ceil(closes_at), seconds)

@@ -1,15 +1,12 @@
-"""The service in FastAPI: pydantic response models, pymongo's asynchronous client, uvicorn with uvloop."""
+"""The service in FastAPI: pydantic response models, pymongo's asynchronous client."""
 
 import contextlib
 import datetime
-import multiprocessing
 import os
-import socket
 import time
 from typing import Annotated, Any, Literal
 
-import uvicorn
-from fastapi import Depends, FastAPI, Header, HTTPException, Path, Query
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Query
 from pydantic import BaseModel
 from pymongo import AsyncMongoClient
 from shared import DAYS_A_WEEK, daily, digest, epoch_ms, is_live, pipeline, rows_of, weekly
@@ -159,17 +156,18 @@ class Health(BaseModel):
 
 
 @contextlib.asynccontextmanager
-async def lifespan(app):
+async def lifespan(_):
+    global db
     async with AsyncMongoClient(os.environ["MONGODB_URI"]) as client:
-        app.state.db = client[os.environ["MONGODB_DATABASE"]]
+        db = client[os.environ["MONGODB_DATABASE"]]
         yield
 
 
-app = FastAPI(lifespan=lifespan)
+router = APIRouter()
 
 
 async def authenticate(authorization: Annotated[str, Header()] = "") -> str:
-    key = await app.state.db["keys"].find_one({"digest": digest(authorization)})
+    key = await db["keys"].find_one({"digest": digest(authorization)})
     if not is_live(key):
         raise HTTPException(401)
     return key["fleet"]
@@ -193,72 +191,63 @@ async def page_of(name, collection, match, sort, page, limit, projection=None) -
     }
 
 
-@app.get("/api/v1/drivers", response_model=DriverPage)
+@router.get("/api/v1/drivers", response_model=DriverPage)
 async def drivers(fleet: Fleet, limit: Limit = 50, page: PageNumber = 1):
-    return await page_of("drivers", app.state.db.drivers, {"fleet": fleet}, "driver_id", page, limit)
+    return await page_of("drivers", db.drivers, {"fleet": fleet}, "driver_id", page, limit)
 
 
 LISTED = {"_id": 0, **dict.fromkeys(Trip.model_fields, 1)}
 
 
-@app.get("/api/v1/driver/{driver_id}/trips", response_model=TripPage)
+@router.get("/api/v1/driver/{driver_id}/trips", response_model=TripPage)
 async def trips(fleet: Fleet, driver_id: str, start_date: datetime.date, limit: Limit = 50, page: PageNumber = 1):
     match = {"fleet": fleet, "driver_id": driver_id}
-    if await app.state.db.drivers.find_one(match, {"_id": 1}) is None:
+    if await db.drivers.find_one(match, {"_id": 1}) is None:
         raise HTTPException(404)
     match["trip_start_time"] = {"$gte": epoch_ms(start_date)}
     match["trip_end_time"] = {"$lte": int(time.time() * 1000) - DELAY_MS}
-    return await page_of("trips", app.state.db.trips, match, OLDEST_FIRST, page, limit, LISTED)
+    return await page_of("trips", db.trips, match, OLDEST_FIRST, page, limit, LISTED)
 
 
-@app.get("/api/v1/trip/{param}/{value}", response_model=TripDetailPage)
+@router.get("/api/v1/trip/{param}/{value}", response_model=TripDetailPage)
 async def trip(
     fleet: Fleet, param: Literal["trip_id", "tracking_id"], value: Annotated[str, Path()], page: PageNumber = 1
 ):
     match = {"fleet": fleet, param: value, "trip_end_time": {"$lte": int(time.time() * 1000) - DELAY_MS}}
-    return await page_of("trips", app.state.db.trips, match, OLDEST_FIRST, page, DETAIL_LIMIT)
+    return await page_of("trips", db.trips, match, OLDEST_FIRST, page, DETAIL_LIMIT)
 
 
 async def aggregates(fleet, start, driver_ids, days, summarise):
-    found = app.state.db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
+    found = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
     known = {doc["driver_id"]: doc for doc in await found.to_list()}
     if len(known) < len(set(driver_ids)):
         raise HTTPException(404)
-    cursor = await app.state.db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
+    cursor = await db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
     summaries = summarise(await cursor.to_list(), start)
     return {"data": rows_of(known, summaries, driver_ids)}
 
 
-@app.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates, response_model_exclude_unset=True)
+@router.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates, response_model_exclude_unset=True)
 async def daily_aggregate(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
     return await aggregates(fleet, start_date, driver_id, 1, lambda rows, start: daily(rows))
 
 
-@app.get("/api/v1/driver-aggregate/weekly", response_model=WeeklyAggregates, response_model_exclude_unset=True)
+@router.get("/api/v1/driver-aggregate/weekly", response_model=WeeklyAggregates, response_model_exclude_unset=True)
 async def weekly_aggregate(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
     return await aggregates(fleet, start_date, driver_id, DAYS_A_WEEK, weekly)
 
 
-@app.get("/api/v1/healthz", response_model=Health)
 async def health():
-    await app.state.db.command("ping")
+    await db.command("ping")
     return {"status": "ok"}
 
 
-def serve():
-    """Serve with a socket of its own; uvicorn's own workers would share one."""
-    host, _, port = os.environ["BIND"].partition(":")
-    with socket.socket() as listener:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        listener.bind((host, int(port)))
-        config = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="warning")
-        uvicorn.Server(config).run(sockets=[listener])
+def create_app(dependencies=()):
+    """Return the application; the dependencies are those of every endpoint that takes a key."""
+    app = FastAPI(lifespan=lifespan)
+    app.include_router(router, dependencies=dependencies)
+    app.add_api_route("/api/v1/healthz", health, response_model=Health)
+    return app
 
 
-if __name__ == "__main__":
-    workers = [multiprocessing.Process(target=serve, daemon=True) for _ in range(int(os.environ["WEB_CONCURRENCY"]))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+app = create_app()
