@@ -6,7 +6,7 @@ import sys
 from logging.config import dictConfig
 
 from app.config import Config
-from app.logs import settings as log_settings
+from app.logs import build_config as build_log_config
 
 service = Config.from_environment()
 
@@ -44,7 +44,7 @@ GC_THRESHOLD = 5_000
 
 def on_starting(server):
     """Write gunicorn's log as JSON."""
-    dictConfig(log_settings())
+    dictConfig(build_log_config())
 
 
 def when_ready(server):

@@ -1,4 +1,7 @@
-"""The service: a Flask application that reads driving data from MongoDB."""
+"""The service: a Flask application that serves driving data from MongoDB.
+
+This package only reads. Commands and everything that writes are in `scripts`, which this package never imports.
+"""
 
 import functools
 from typing import Any
@@ -12,39 +15,40 @@ from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config, ConfigError
 from app.database import is_outage, probe, service_client
 from app.middleware.raw_path import RestConverter, SegmentConverter
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store import Store
-from app.store.api_keys import LiveKeys
+from app.store.api_keys import ApiKeyCache
 from app.views import BLUEPRINTS
 
 
 def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]] | None = None) -> Flask:
-    """Return the application. Call it after a fork: a MongoDB client must not be shared by processes.
+    """Return the application. Call this after a fork, because processes must not share a MongoDB client.
 
-    Settings come from the environment unless given; `client` is for a store that lives in this process. Raises
-    ConfigError where a setting cannot be used.
+    Without `config`, settings come from the environment. `client` is for a store in the memory of this process. Raises
+    ConfigError for an invalid setting.
     """
     config = config or Config.from_environment()
-    app = _routed_app()
+    app = _create_routed_app()
     listeners = []
     if config.metrics_bind:
-        # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so the import waits until `serve` has
-        # set it.
+        # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so `serve` has to set it before.
         from app.middleware import metrics
 
-        app.extensions["metrics"] = measured = metrics.Metrics()
-        listeners.append(metrics.StoreListener(measured))
+        app.extensions["metrics"] = metrics.Metrics()
+        listeners.append(metrics.StoreListener(app.extensions["metrics"]))
     if client is None:
         if not config.mongodb_uri:
-            raise ConfigError("MONGODB_URI is not set; 'driver-analytics serve' starts an embedded MongoDB by itself.")
+            raise ConfigError(
+                "MONGODB_URI is not set. Set it, or run 'driver-analytics serve', which starts an embedded MongoDB."
+            )
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
     app.extensions.update(config=config, store=store, store_breaker=CircuitBreaker(is_outage, probe))
-    app.extensions.update(live_keys=LiveKeys(store), links=Links(config))
+    app.extensions.update(api_key_cache=ApiKeyCache(store), report_link_signer=ReportLinkSigner(config))
     app.extensions["openapi"] = openapi_document(config.public_base_url)
     logs.register(app, config.log_level)
     if not config.secret_key:
-        app.extensions["log"].warning("SECRET_KEY is not set: report links hold in this process alone")
+        app.extensions["log"].warning("SECRET_KEY is not set: report links are valid only in this process")
     errors.register(app)
     middleware.register(app, config)
     return app
@@ -52,12 +56,12 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
 
 @functools.cache
 def openapi_document(public_base_url: str) -> bytes:
-    """Return the OpenAPI document of every application that has this setting."""
-    return openapi.document(_routed_app(), public_base_url)
+    """Return the OpenAPI document of an application with this PUBLIC_BASE_URL, which may be empty."""
+    return openapi.build_document(_create_routed_app(), public_base_url)
 
 
 class _NoSessions(SessionInterface):
-    """A session interface that opens no session: the API has no cookies."""
+    """A session interface without sessions, because the API has no cookies."""
 
     session = NullSession()
 
@@ -65,7 +69,7 @@ class _NoSessions(SessionInterface):
         return self.session
 
 
-def _routed_app() -> Flask:
+def _create_routed_app() -> Flask:
     app = Flask("app", static_folder=None)
     app.session_interface = _NoSessions()
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False

@@ -1,4 +1,4 @@
-"""A circuit breaker: it fails fast while a dependency does not respond, so that not every thread waits for it."""
+"""A circuit breaker: requests fail at once while a dependency does not respond, instead of all waiting for it."""
 
 import contextlib
 import threading
@@ -7,16 +7,16 @@ from typing import Any
 
 
 class CircuitOpen(Exception):
-    """The dependency did not respond lately, and another thread probes whether it responds again."""
+    """The dependency did not respond recently, and another thread is already probing it."""
 
 
 class CircuitBreaker:
-    """The circuit to a dependency such as a database. Every use of the dependency runs within `guard()`.
+    """The circuit breaker of a dependency such as a database. Every call to the dependency runs within `guard()`.
 
-    The circuit is closed at first: all uses go through. A use that ends with an error for which `is_outage` is true
-    opens it. An open circuit lets one use at a time through, the probe: it is half-open until the probe ends. The probe
-    runs within the context that `probe` returns, such as a shorter timeout. If it ends with an outage, the circuit
-    stays open; otherwise, also with any other error, the circuit is closed.
+    The circuit starts closed: all calls run. A call that raises an error for which `is_outage` returns true opens the
+    circuit. While it is open, one call at a time runs, the probe; the circuit is then half-open, and all other calls
+    raise CircuitOpen. The probe runs within the context manager that `probe` returns, such as a shorter timeout. If the
+    probe raises an outage, the circuit stays open. Otherwise it closes, even if the probe raises another error.
     """
 
     def __init__(
@@ -30,13 +30,13 @@ class CircuitBreaker:
 
     @contextlib.contextmanager
     def guard(self) -> Iterator[None]:
-        """Run a use of the dependency. Raises CircuitOpen while another thread probes."""
+        """Run a call to the dependency. Raises CircuitOpen while another thread probes."""
         if not self._is_open:
             with self._watch():
                 yield
             return
         if not self._probing.acquire(blocking=False):
-            raise CircuitOpen("no response lately; another request is the probe")
+            raise CircuitOpen("no response recently; another request is the probe")
         try:
             with self._probe(), self._watch():
                 yield

@@ -1,36 +1,36 @@
-"""Where a request comes from."""
+"""The IP address of a client, also behind trusted proxies."""
 
 import ipaddress
 from collections.abc import Sequence
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-# What a network hands to one customer; whoever has it may come from any address of it.
-CLIENT_PREFIX_V6 = 64
+# A provider assigns at least a /64 to each customer, who may use any address in it.
+IPV6_PREFIX_BITS = 64
 
 
-def client_of(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> str:
-    """Return the client that a request came from: an IPv4 address, or the /64 of an IPv6 one.
+def get_client_ip(peer: str, forwarded_for: str, trusted: Sequence[Network]) -> str:
+    """Return the client of a request: an IPv4 address, or the /64 network of an IPv6 address.
 
-    `peer` is the address that connected, empty on a Unix socket; `forwarded_for` is X-Forwarded-For, the nearest hop
-    last, each hop told by the one that it came to. It is believed as far as trusted proxies tell it; who can open the
-    Unix socket is one.
+    `peer` is the address of the connection, empty on a Unix socket. `forwarded_for` is the header X-Forwarded-For, to
+    which each proxy appends the address from which it got the request. An entry counts only if a trusted proxy appended
+    it. Whoever can open the Unix socket is trusted.
     """
-    client = _read(peer)
+    client = _parse(peer)
     for hop in reversed(forwarded_for.split(",")):
         if client is not None and not any(client in network for network in trusted):
             break
-        told = _read(hop)
-        if told is None:
+        address = _parse(hop)
+        if address is None:
             break
-        client = told
+        client = address
     if client is None or client.version == 4:
         return str(client or "")
-    return str(ipaddress.ip_network((client, CLIENT_PREFIX_V6), strict=False))
+    return str(ipaddress.ip_network((client, IPV6_PREFIX_BITS), strict=False))
 
 
-def _read(text: str) -> Address | None:
-    """Return an address, which may come with a port, or None where it is none."""
+def _parse(text: str) -> Address | None:
+    """Return an address, which may have a port after it, or None if the text is not an address."""
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -40,5 +40,5 @@ def _read(text: str) -> Address | None:
         address = ipaddress.ip_address(text)
     except ValueError:
         return None
-    # How a socket for both kinds names IPv4.
+    # A socket that accepts IPv6 and IPv4 reports an IPv4 address as ::ffff:a.b.c.d.
     return getattr(address, "ipv4_mapped", None) or address

@@ -14,29 +14,29 @@ from app.circuit_breaker import CircuitBreaker
 from app.config import Config, ConfigError
 from app.store import Document, Store
 
-# Of all that a request asks of the store, and of each operation while an answer is streamed. It ends within 2 seconds:
-# with no server to select, pymongo takes up to half a second more.
+# The limit for all operations of a request together, and for each operation while a response is streamed. A health
+# check has to end within 2 seconds, and PyMongo takes up to half a second longer when it finds no server.
 TIMEOUT_SECONDS = 1.2
-# Of the request that probes whether the store responds again. It may have waited for a thread before, for as long as
-# others took to give up.
-PROBE_SECONDS = 0.4
+# The limit for a request that probes whether the database responds again. It is shorter because the request may already
+# have waited for a thread while other requests timed out.
+PROBE_TIMEOUT_SECONDS = 0.4
 
 
 def connect(uri: str, **options: Any) -> MongoClient[Document]:
-    """Return a client, which connects when it is first used. Raises ConfigError for a URI that cannot be used."""
+    """Return a client, which connects when it is first used. Raises ConfigError for an invalid URI."""
     try:
         return MongoClient(uri, appname="driver-analytics", **options)
     except (pymongo.errors.PyMongoError, ValueError):
-        # Why, pymongo tells with a part of the URI, which may be one of the password.
+        # PyMongo's message quotes a part of the URI, which may be a part of the password.
         raise ConfigError(
-            "MONGODB_URI cannot be used: it takes mongodb://HOST:PORT, with user and password percent-encoded if any."
+            "MONGODB_URI cannot be used: it takes mongodb://HOST:PORT, with user and password percent-encoded, if any."
         ) from None
 
 
 def service_client(config: Config, listeners: Sequence[CommandListener] = ()) -> MongoClient[Document]:
-    """Return the client of a worker of the service; `listeners` are told of its commands.
+    """Return the client of a worker of the service. `listeners` receive its commands.
 
-    Every operation is bounded by TIMEOUT_SECONDS, and reads what no failover undoes.
+    TIMEOUT_SECONDS limits every operation. Reads return only data that a failover cannot roll back.
     """
     return connect(
         config.mongodb_uri,
@@ -48,29 +48,32 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
 
 
 def is_outage(error: BaseException) -> bool:
-    """Return whether an error means that the store does not respond; the report of a slow operation is a response."""
+    """Return whether an error means that the database does not respond.
+
+    The report that an operation exceeded its time limit is a response.
+    """
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
 
 
 def probe() -> contextlib.AbstractContextManager[Any]:
-    """Return the shorter timeout of a request that probes whether the store responds again."""
-    return pymongo.timeout(PROBE_SECONDS)
+    """Return a context manager with the timeout of a request that probes whether the database responds again."""
+    return pymongo.timeout(PROBE_TIMEOUT_SECONDS)
 
 
 def guard_store() -> contextlib.AbstractContextManager[None]:
-    """Return the running app's circuit breaker for one use of the store. Entering it raises CircuitOpen."""
+    """Return the context manager for a call to the store, which raises CircuitOpen while the circuit is open."""
     breaker: CircuitBreaker = current_app.extensions["store_breaker"]
     return breaker.guard()
 
 
 def get_store() -> Store:
-    """Return the store of the running app."""
+    """Return the store of the current application."""
     store: Store = current_app.extensions["store"]
     return store
 
 
 def check_transactions(client: MongoClient[Document]) -> None:
-    """Raise ConfigError unless the server is a member of a replica set, or a router of a sharded cluster."""
+    """Raise ConfigError unless the server supports transactions: a replica set or a sharded cluster."""
     hello = client.admin.command("hello")
     if "setName" not in hello and hello.get("msg") != "isdbgrid":
         raise ConfigError(
@@ -80,12 +83,12 @@ def check_transactions(client: MongoClient[Document]) -> None:
 
 
 def ping() -> None:
-    """Ask the store for a sign of life, of a member that is read. Raises pymongo's errors."""
+    """Ping a member of the replica set that serves reads. Raises PyMongoError."""
     db = get_store().db
     try:
         db.command("ping", read_preference=db.read_preference)
     except AutoReconnect as error:
-        # pymongo asks again by itself where it reads, but not where it is given a command.
+        # PyMongo retries reads once after a lost connection, but not commands.
         if error.timeout:
             raise
         db.command("ping", read_preference=db.read_preference)

@@ -1,4 +1,4 @@
-"""What every endpoint does before its own work, and declares: its parameters and the shape that it answers with."""
+"""The decorator of every view: it declares the parameters and the response, validates, masks, and decides on a 304."""
 
 import dataclasses
 import functools
@@ -10,90 +10,107 @@ from flask import Response, current_app, g, request
 from marshmallow import Schema
 
 from app.database import guard_store
-from app.responses import JSON, MASK_HEADER, ConditionalGet, json_response, prefers
-from schemas.derive import fields_of
-from schemas.mask import masked, pruner
-from schemas.query import Query, UnknownParameters
+from app.responses import JSON, MASK_HEADER, ConditionalResponder, json_response, prefers
+from schemas.introspection import Fields, fields_of
+from schemas.mask import make_pruner, select_fields
+from schemas.params import Params, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
-# As WSGI names it.
-MASK_VARIABLE = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
-# Of each endpoint. A query has up to 8 kB.
-MAX_KNOWN_QUERIES = 500
+# The name of the header in the WSGI environment.
+MASK_ENVIRON_KEY = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
+# The cache size of each endpoint. A query string has at most 8 kB.
+MAX_CACHED_QUERIES = 500
 
-# What takes JSON, from the narrowest on.
-TAKES_JSON = (JSON, "application/*", "*/*")
+# The media ranges that include JSON, most specific first.
+JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
 
 View = Callable[..., Any]
 
 
-class Form(NamedTuple):
-    """Another form of an answer: its shape, and what makes it of the answer."""
+class Representation(NamedTuple):
+    """An alternative representation of a response: its schema, and its conversion from the JSON value."""
 
-    shape: Schema
-    make: Callable[[Any], Any]
+    schema: Schema
+    convert: Callable[[Any], Any]
 
 
 @dataclasses.dataclass(frozen=True)
 class Endpoint:
-    """An endpoint as a client sees it; the OpenAPI document is made from these.
+    """The declaration of an endpoint, from which the OpenAPI document is generated, and the decorator of its view.
 
-    `masks` tells whether it takes a field mask, `kept` whether a client may keep the answer, `needs_store` whether the
-    store has to answer, `unavailable` its own shape of a 503. `others` are the media types that it answers with beside
-    JSON, or where it has no `answer` instead: None is a file, which the view returns by itself. `details` are what the
-    document says of it after the view's docstring.
+    - `params`: the schema of the parameters in path and query.
+    - `response`: the schema of the JSON response. None if the endpoint serves only files.
+    - `accepts_mask`: whether the header X-Fields selects fields of the response.
+    - `supports_conditional`: whether the response has an ETag and conditional requests get a 304.
+    - `reads_store`: whether the endpoint fails with a 503 while the database does not respond.
+    - `unavailable_response`: the schema of a 503 that differs from other errors.
+    - `representations`: other media types of the response. None stands for a file, which the view returns itself.
+    - `description`: text that the OpenAPI document appends to the docstring of the view.
     """
 
-    query: Query
-    answer: Schema | None = None
-    masks: bool = True
-    kept: bool = True
-    needs_store: bool = True
-    unavailable: Schema | None = None
-    others: Mapping[str, Form | None] = dataclasses.field(default_factory=dict)
-    details: str = ""
+    params: Params
+    response: Schema | None = None
+    accepts_mask: bool = True
+    supports_conditional: bool = True
+    reads_store: bool = True
+    unavailable_response: Schema | None = None
+    representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
+    description: str = ""
 
     def __call__(self, view: View) -> Callable[..., Response]:
-        """Give a view its validated parameters and, where it takes a mask, the fields that the client asks for.
+        """Return a Flask view that calls `view` with the validated parameters.
 
-        Parameters come first, so a broken mask is an error only when they are right. A view whose response may be kept
-        gets what to read, and returns a Result; its version alone decides whether the client has it already. Another
-        view returns the whole response. Other forms are made of the whole response.
+        A view that supports conditional requests also gets a Selection, and returns a Result. A view that accepts a
+        mask but not conditional requests returns the JSON value. Any other view returns a Response. The parameters are
+        validated before the mask, so an invalid mask is reported only if the parameters are valid.
         """
-        whole = fields_of(type(self.answer)) if self.answer else {}
-        forms = [(kind, form) for kind, form in self.others.items() if form]
-        varies = f"Accept, {MASK_HEADER}" if forms else MASK_HEADER
 
-        def read(*parameters: Any) -> Any:
-            if not self.needs_store:
-                return view(*parameters)
-            with guard_store():
-                return view(*parameters)
-
-        # What is right on a day stays so until it ends, and clients ask the same again.
-        @functools.lru_cache(MAX_KNOWN_QUERIES)
-        def parsed(
+        # Clients repeat requests, and whether parameters are valid changes only at midnight UTC.
+        @functools.lru_cache(MAX_CACHED_QUERIES)
+        def parse(
             query_string: bytes, unknown_parameters: UnknownParameters, day: int, *path: tuple[str, str]
         ) -> dict[str, Any]:
-            return self.query.parse(query_string, unknown_parameters, **dict(path))
+            return self.params.parse(query_string, unknown_parameters, **dict(path))
+
+        def call_view(*arguments: Any) -> Any:
+            if not self.reads_store:
+                return view(*arguments)
+            with guard_store():
+                return view(*arguments)
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
             policy = current_app.extensions["config"].unknown_parameters
-            asked = parsed(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
-            if not self.masks:
-                plain: Response = read(asked)
-                return plain
-            find = functools.partial(read, asked)
-            for kind, form in forms:
-                if prefers(request, kind, *TAKES_JSON):
-                    conditional = ConditionalGet(request, g.key.fleet, "", varies=varies, media_type=kind)
-                    return conditional.respond(find, whole, form.make)
-            mask = request.environ.get(MASK_VARIABLE, "")
-            fields = masked(whole, mask)
-            if not self.kept:
-                return json_response(pruner(fields, whole)(read(asked)))
-            return ConditionalGet(request, g.key.fleet, mask, varies=varies).respond(find, fields)
+            params = parse(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
+            if self.accepts_mask:
+                return self._respond(functools.partial(call_view, params))
+            response: Response = call_view(params)
+            return response
 
         run.endpoint = self  # type: ignore[attr-defined]
         return run
+
+    @functools.cached_property
+    def _fields(self) -> Fields:
+        return fields_of(type(self.response)) if self.response else {}
+
+    @functools.cached_property
+    def _conversions(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        """The media types of other representations, each with the conversion of the JSON value."""
+        return [(media_type, other.convert) for media_type, other in self.representations.items() if other]
+
+    def _respond(self, read: Callable[..., Any]) -> Response:
+        """Return the response in the media type and with the fields that the client prefers.
+
+        X-Fields applies only to JSON, not to other representations.
+        """
+        vary = f"Accept, {MASK_HEADER}" if self._conversions else MASK_HEADER
+        for media_type, convert in self._conversions:
+            if prefers(media_type, *JSON_MEDIA_RANGES):
+                responder = ConditionalResponder(g.api_key.fleet, "", vary=vary, media_type=media_type)
+                return responder.respond(read, self._fields, convert)
+        mask = request.environ.get(MASK_ENVIRON_KEY, "")
+        fields = select_fields(self._fields, mask)
+        if not self.supports_conditional:
+            return json_response(make_pruner(fields, self._fields)(read()))
+        return ConditionalResponder(g.api_key.fleet, mask, vary=vary).respond(read, fields)

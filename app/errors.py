@@ -1,4 +1,4 @@
-"""Error kinds, each with its status, and the one body they are told in."""
+"""The errors of the API: their statuses, causes and remedies, and the body that they share."""
 
 import re
 from collections.abc import Mapping
@@ -10,38 +10,45 @@ import marshmallow
 from flask import Flask, Response, g, request
 from pymongo.errors import ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
-from werkzeug.exceptions import MethodNotAllowed as UnknownMethod
-from werkzeug.exceptions import NotFound as UnknownPath
+from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
+from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.logs import get_log
-from app.responses import JSON, json_response, prefers
+from app.responses import JSON, get_base_url, json_response, prefers
 from app.store import InvalidDocument, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
-from schemas.query import FILTER_PARAMS, repeat_hint
+from schemas.params import FILTER_PARAMS, repeat_hint
 
 PROBLEM_JSON = "application/problem+json"
+# The page with one section for each error, whose anchor is the name of the error.
+ERRORS_PATH = f"{API}/docs/errors"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
-# Seconds after which to ask again when the store does not answer: a failover takes a few.
-STORE_RETRY_AFTER = 2
-# What MongoDB answers where a failover is under way: CursorNotFound, ReadConcernMajorityNotAvailableYet, KeyNotFound
-# (of the cluster's time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit, and that one
-# member cannot reach another.
+# The Retry-After of a StoreUnavailable. A failover takes a few seconds.
+STORE_RETRY_AFTER_SECONDS = 2
+# MongoDB's error codes during a failover: CursorNotFound, ReadConcernMajorityNotAvailableYet, KeyNotFound (for the
+# cluster time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit; and HostUnreachable,
+# HostNotFound, NetworkTimeout and SocketException between members.
 FAILOVER_CODES = {43, 134, 211, 133, 262, 6, 7, 89, 9001}
-# Hints follow a message and say what was probably meant. They never repeat what was sent, which may hold anything.
+# Hints come after a message and suggest a correction. They never repeat what the client sent, which may be anything.
 REPEAT_HINT = repeat_hint("driver_id")
 SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
 TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
-# Paths that would lead to an endpoint if a slash within their identifier were encoded.
+# Paths that would match an endpoint if the slashes within an identifier were percent-encoded.
 UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/trips|trip/({'|'.join(FILTER_PARAMS)})/.+)")
 
 
 class BaseExtApiException(Exception):
-    """An error that a client is told of: `message` names the fix, `errors` the reasons for each parameter."""
+    """An error response: `message` says what to change, `errors` has the reasons for each invalid parameter.
+
+    The docstring of a subclass states the cause of the error, and `remedy` what a client can do about it. Both are in
+    the OpenAPI document, on the page of errors, and in docs/errors.md.
+    """
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
+    remedy = ""
 
     def __init__(
         self, message: str, *, errors: Mapping[str, list[str]] | None = None, headers: Mapping[str, str] | None = None
@@ -51,25 +58,36 @@ class BaseExtApiException(Exception):
 
 
 class ValidationError(BaseExtApiException):
-    """A rule on parameters is broken."""
+    """A parameter is missing, unknown, repeated or invalid."""
 
     status = HTTPStatus.BAD_REQUEST
+    remedy = "Read `errors`, which has the reasons for each parameter, and correct the request."
 
 
 class MaskError(BaseExtApiException):
-    """A field mask that does not fit the answer."""
+    """The field mask in `X-Fields` selects fields of a value that has no fields."""
 
     status = HTTPStatus.BAD_REQUEST
+    remedy = (
+        "Remove the braces after the name of a plain value. The schemas of the OpenAPI document show which fields are "
+        "objects."
+    )
 
 
 class ParseError(MaskError):
-    """A field mask that cannot be read."""
+    """The field mask in `X-Fields` has a bracket or a comma in the wrong place."""
+
+    remedy = "Correct the mask. An example of a valid mask is `count,trips{trip_id,event_summary{hard_brake_count}}`."
 
 
 class Unauthorized(BaseExtApiException):
-    """No valid key; which of the ways to be invalid it was is never said."""
+    """The API key is missing, malformed, unknown, expired or revoked. The response does not say which."""
 
     status = HTTPStatus.UNAUTHORIZED
+    remedy = (
+        "Send the header `Authorization: APIKEY <key>`. If the service refuses your key, request a new one from its "
+        "operator."
+    )
 
     def __init__(self) -> None:
         super().__init__(
@@ -79,142 +97,186 @@ class Unauthorized(BaseExtApiException):
 
 
 class Forbidden(BaseExtApiException):
-    """A report link that was altered, has expired, or whose key was revoked."""
+    """The report link was altered, has expired, or was issued to an API key that is no longer valid."""
 
     status = HTTPStatus.FORBIDDEN
+    remedy = f"Request `{API}/report` again to get new links."
 
     def __init__(self) -> None:
-        super().__init__("This link is not, or no longer, good; ask for the report again.")
+        super().__init__("This report link is not valid or has expired. Request the report again to get a new link.")
 
 
 class NotFound(BaseExtApiException):
-    """No such path or record."""
+    """The path does not exist, or the fleet has no such driver or report."""
 
     status = HTTPStatus.NOT_FOUND
+    remedy = (
+        "Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are "
+        "percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key. If the message "
+        "is `Report not ready yet`, try again later."
+    )
 
 
 class MethodNotAllowed(BaseExtApiException):
-    """A method other than GET, HEAD and OPTIONS."""
+    """The path does not support the method of the request: the API is read-only."""
 
     status = HTTPStatus.METHOD_NOT_ALLOWED
+    remedy = "Use a method that the header `Allow` lists."
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """Too many calls of the fleet in a period, or of an address without a valid key."""
+    """The fleet made too many requests in a window of time, or a client address too many without a valid key."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
-
-
-class StoreUnavailable(BaseExtApiException):
-    """The database does not answer in time."""
-
-    status = HTTPStatus.SERVICE_UNAVAILABLE
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The store does not answer; try again shortly.", headers={"Retry-After": str(STORE_RETRY_AFTER)}
-        )
+    remedy = (
+        "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every response shows "
+        "how many requests the fleet has left."
+    )
 
 
 class InternalError(BaseExtApiException):
-    """A defect."""
+    """The service has a defect, or a stored document is invalid."""
+
+    remedy = "Report the `request_id` to the operator of the service, who finds the reason in the log."
 
     def __init__(self) -> None:
-        super().__init__("Something went wrong on our side; name the request_id when you report it.")
+        super().__init__("The service failed to process the request. Report the request_id to its operator.")
 
 
-def body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
+class StoreUnavailable(BaseExtApiException):
+    """The database does not respond in time."""
+
+    status = HTTPStatus.SERVICE_UNAVAILABLE
+    remedy = (
+        "Wait for the number of seconds in the header `Retry-After` and try again. If the error persists for minutes, "
+        "tell the operator of the service."
+    )
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The database does not respond. Try again in a few seconds.",
+            headers={"Retry-After": str(STORE_RETRY_AFTER_SECONDS)},
+        )
+
+
+def find_error_types() -> list[type[BaseExtApiException]]:
+    """Return the class of every error, in order of status."""
+    error_types: list[type[BaseExtApiException]] = []
+    pending = [BaseExtApiException]
+    while pending:
+        subclasses = pending.pop(0).__subclasses__()
+        pending = subclasses + pending
+        error_types += subclasses
+    return sorted(error_types, key=lambda error_type: error_type.status)
+
+
+def build_body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
     """Return the plain body of an error."""
     plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
     if error.errors is not None:
         plain["errors"] = error.errors
-    dumped: dict[str, Any] = PLAIN_BODY.dump(plain)
-    return dumped
+    body: dict[str, Any] = PLAIN_BODY.dump(plain)
+    return body
 
 
-def problem(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
-    """Return the body of an error as RFC 9457 has it."""
-    status = error.status
-    own = {"type": "about:blank", "title": status.phrase, "status": int(status), "detail": error.message}
-    dumped: dict[str, Any] = PROBLEM_BODY.dump({**own, **body(error, request_id)})
-    return dumped
+def build_problem(error: BaseExtApiException, request_id: str, base_url: str) -> dict[str, Any]:
+    """Return the body of an error as RFC 9457 defines it. Its `type` is a page of the service at `base_url`."""
+    members = {
+        "type": f"{base_url}{ERRORS_PATH}#{type(error).__name__}",
+        "title": error.status.phrase,
+        "status": int(error.status),
+        "detail": error.message,
+    }
+    problem: dict[str, Any] = PROBLEM_BODY.dump({**members, **build_body(error, request_id)})
+    return problem
 
 
-def respond(error: BaseExtApiException) -> Response:
-    """Return the response to the current request that tells of an error."""
-    # Asked for by name: the `*/*` of most clients means plain JSON.
-    if prefers(request, PROBLEM_JSON, JSON):
-        response = json_response(problem(error, g.request_id), error.status, PROBLEM_JSON)
+def make_response(error: BaseExtApiException) -> Response:
+    """Return the response to the current request for an error."""
+    # Accept has to name the media type of problems. Most clients send `*/*`, for which they expect plain JSON.
+    if prefers(PROBLEM_JSON, JSON):
+        problem = build_problem(error, g.request_id, get_base_url())
+        response = json_response(problem, error.status, PROBLEM_JSON)
     else:
-        response = json_response(body(error, g.request_id), error.status)
+        response = json_response(build_body(error, g.request_id), error.status)
     response.headers.update(error.headers)
     response.vary.add("Accept")
     return response
 
 
 def register(app: Flask) -> None:
-    """Answer every error of `app` with the one body; one handler a family."""
-    app.register_error_handler(BaseExtApiException, respond)
+    """Register the error handlers of `app`, so that every error has the same body."""
+    app.register_error_handler(BaseExtApiException, make_response)
+    app.register_error_handler(marshmallow.ValidationError, _handle_validation_error)
+    app.register_error_handler(mask.MaskError, _handle_mask_error)
+    app.register_error_handler(UnknownDrivers, _handle_unknown_drivers)
+    app.register_error_handler(InvalidDocument, _handle_invalid_document)
+    app.register_error_handler(WerkzeugMethodNotAllowed, _handle_method_not_allowed)
+    app.register_error_handler(WerkzeugNotFound, _handle_unknown_path)
+    app.register_error_handler(HTTPException, _handle_http_exception)
+    app.register_error_handler(CircuitOpen, _handle_open_circuit)
+    app.register_error_handler(PyMongoError, _handle_mongodb_error)
+    app.register_error_handler(Exception, _handle_unexpected_error)
 
-    @app.errorhandler(marshmallow.ValidationError)
-    def invalid(error: marshmallow.ValidationError) -> Response:
-        errors = error.messages_dict
-        # An unknown parameter may have any name: in a message it stands as in a URL, without line breaks and markup.
-        return respond(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
 
-    @app.errorhandler(mask.MaskError)
-    def unusable_mask(error: mask.MaskError) -> Response:
-        kind = ParseError if isinstance(error, mask.ParseError) else MaskError
-        return respond(kind(str(error)))
+def _handle_validation_error(error: marshmallow.ValidationError) -> Response:
+    errors = error.messages_dict
+    # An unknown parameter may have any name. Percent-encoding removes line breaks and markup from the message.
+    return make_response(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
 
-    @app.errorhandler(UnknownDrivers)
-    def unknown_drivers(error: UnknownDrivers) -> Response:
-        message = f"Not in this fleet: {', '.join(error.driver_ids)}"
-        # A path takes one driver, a query several.
-        if not request.view_args and any("," in driver_id for driver_id in error.driver_ids):
-            message = f"{message}. {REPEAT_HINT}"
-        return respond(NotFound(message))
 
-    @app.errorhandler(InvalidDocument)
-    def invalid_document(error: InvalidDocument) -> Response:
-        get_log().error("invalid document", document=str(error))
-        return respond(InternalError())
+def _handle_mask_error(error: mask.MaskError) -> Response:
+    error_type = ParseError if isinstance(error, mask.ParseError) else MaskError
+    return make_response(error_type(str(error)))
 
-    @app.errorhandler(UnknownMethod)
-    def unknown_method(error: UnknownMethod) -> Response:
-        allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
-        if request.method == "OPTIONS":
-            return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
-        return respond(MethodNotAllowed(f"Use one of {allow}; this API only reads.", headers={"Allow": allow}))
 
-    @app.errorhandler(UnknownPath)
-    def unknown_path(error: UnknownPath) -> Response:
-        message = "No such path; doubled or trailing slashes and other cases are other paths."
-        if UNENCODED_SLASH.fullmatch(request.path):
-            message = f"{message} {SLASH_HINT}"
-        elif request.path.startswith(f"{API}/trip/"):
-            message = f"{message} {TRIP_HINT}"
-        return respond(NotFound(message))
+def _handle_unknown_drivers(error: UnknownDrivers) -> Response:
+    message = f"Not in this fleet: {', '.join(error.driver_ids)}"
+    # Only a query parameter can be repeated; the identifier in a path cannot.
+    if not request.view_args and any("," in driver_id for driver_id in error.driver_ids):
+        message = f"{message}. {REPEAT_HINT}"
+    return make_response(NotFound(message))
 
-    @app.errorhandler(HTTPException)
-    def refused(error: HTTPException) -> Response:
-        if error.code is None or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return respond(InternalError())
-        return respond(ValidationError(f"Not a request that can be served: {error.name}.", errors={}))
 
-    @app.errorhandler(CircuitOpen)
-    def store_probed(error: CircuitOpen) -> Response:
-        return respond(StoreUnavailable())
+def _handle_invalid_document(error: InvalidDocument) -> Response:
+    get_log().error("invalid document", document=str(error))
+    return make_response(InternalError())
 
-    @app.errorhandler(PyMongoError)
-    def store_failed(error: PyMongoError) -> Response:
-        failing_over = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
-        if failing_over or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
-            get_log().warning("the store does not answer", error=f"{type(error).__name__}: {error}")
-            return respond(StoreUnavailable())
-        return defect(error)
 
-    @app.errorhandler(Exception)
-    def defect(error: Exception) -> Response:
-        get_log().error("defect", exc_info=error)
-        return respond(InternalError())
+def _handle_method_not_allowed(error: WerkzeugMethodNotAllowed) -> Response:
+    allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
+    if request.method == "OPTIONS":
+        return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
+    return make_response(MethodNotAllowed(f"Use one of {allow}: this API is read-only.", headers={"Allow": allow}))
+
+
+def _handle_unknown_path(_error: WerkzeugNotFound) -> Response:
+    message = "There is no such path. Check for doubled or trailing slashes and for upper case."
+    if UNENCODED_SLASH.fullmatch(request.path):
+        message = f"{message} {SLASH_HINT}"
+    elif request.path.startswith(f"{API}/trip/"):
+        message = f"{message} {TRIP_HINT}"
+    return make_response(NotFound(message))
+
+
+def _handle_http_exception(error: HTTPException) -> Response:
+    if error.code is None or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return make_response(InternalError())
+    return make_response(ValidationError(f"The service cannot process the request: {error.name}.", errors={}))
+
+
+def _handle_open_circuit(_error: CircuitOpen) -> Response:
+    return make_response(StoreUnavailable())
+
+
+def _handle_mongodb_error(error: PyMongoError) -> Response:
+    is_failover = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
+    if is_failover or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
+        get_log().warning("the database does not respond", error=f"{type(error).__name__}: {error}")
+        return make_response(StoreUnavailable())
+    return _handle_unexpected_error(error)
+
+
+def _handle_unexpected_error(error: Exception) -> Response:
+    get_log().error("defect", exc_info=error)
+    return make_response(InternalError())

@@ -1,4 +1,4 @@
-"""Links to reports: signed, so that whoever holds one needs no key, and good for a while."""
+"""Report links: signed URLs that need no API key, and that expire."""
 
 import hashlib
 import hmac
@@ -11,14 +11,14 @@ from itsdangerous import BadData, URLSafeSerializer
 from app.config import API, Config
 
 MS_PER_MINUTE = 60_000
-# A key of its own for each purpose (itsdangerous).
-PURPOSE = "report"
-# Of a key that is made up: 256 bits.
+# itsdangerous derives a separate signing key for each salt.
+SALT = "report"
+# The length of a generated secret: 256 bits.
 SECRET_BYTES = 32
 
 
-class Link(NamedTuple):
-    """What a link stands for: a file of a fleet's report, for whom, and until when (epoch ms)."""
+class ReportLink(NamedTuple):
+    """The content of a link: a file of a fleet's report, the API key that requested it, and its expiry (epoch ms)."""
 
     fleet: str
     report_date: str
@@ -27,42 +27,42 @@ class Link(NamedTuple):
     expires_at: int
 
 
-class Links:
-    """Signs links with the service's secret, and reads them back."""
+class ReportLinkSigner:
+    """Signs links with SECRET_KEY and verifies them, also with SECRET_KEY_FALLBACKS."""
 
     def __init__(self, config: Config) -> None:
-        newest = config.secret_key or make_secret()
-        self._signers = [_signer(secret) for secret in (newest, *config.secret_key_fallbacks)]
+        secret_key = config.secret_key or generate_secret()
+        self._signers = [_signer(secret) for secret in (secret_key, *config.secret_key_fallbacks)]
         self._minutes = config.report_link_minutes
 
-    def expiry(self) -> int:
-        """Return until when (epoch ms) a link that is made by now is good."""
+    def get_expiry_ms(self) -> int:
+        """Return the time (epoch ms) at which a link that is built now expires."""
         return int(time.time() * 1000) + self._minutes * MS_PER_MINUTE
 
-    def url(self, base: str, *link: Any) -> str:
-        """Return the URL of a Link to the service at `base`; it ends with letters, digits, `-`, `_` and `.`."""
-        return f"{base}{API}/report/{self._signers[0].dumps(Link(*link))}"
+    def build_url(self, base: str, *link: Any) -> str:
+        """Return the URL of a link at `base`. Its last part has only letters, digits, `-`, `_` and `.`."""
+        return f"{base}{API}/report/{self._signers[0].dumps(ReportLink(*link))}"
 
-    def read(self, text: str) -> Link | None:
-        """Return what a link stands for, or None where it was not made here or is good no more."""
-        return next(filter(None, (_read(signer, text) for signer in self._signers)), None)
+    def verify(self, text: str) -> ReportLink | None:
+        """Return the ReportLink of the last part of a URL, or None if it is forged or has expired."""
+        return next(filter(None, (_verify(signer, text) for signer in self._signers)), None)
 
 
-def make_secret() -> str:
-    """Return a secret that nobody knows."""
+def generate_secret() -> str:
+    """Return a new random secret."""
     return secrets.token_hex(SECRET_BYTES)
 
 
 def _signer(secret: str) -> URLSafeSerializer:
-    return URLSafeSerializer(secret, salt=PURPOSE, signer_kwargs={"digest_method": hashlib.sha256})
+    return URLSafeSerializer(secret, salt=SALT, signer_kwargs={"digest_method": hashlib.sha256})
 
 
-def _read(signer: URLSafeSerializer, text: str) -> Link | None:
+def _verify(signer: URLSafeSerializer, text: str) -> ReportLink | None:
     try:
-        link = Link(*signer.loads(text))
+        link = ReportLink(*signer.loads(text))
     except BadData:
         return None
-    # Base64 can be spelled in several ways; a link, in the one in which it was made.
+    # Different base64 texts can decode to the same bytes. Only the text that was issued is valid.
     if not hmac.compare_digest(str(signer.dumps(link)).encode(), text.encode()):
         return None
     return link if time.time() * 1000 < link.expires_at else None

@@ -1,4 +1,4 @@
-"""Answers: JSON or what a client likes better, and sparing it what it holds."""
+"""Responses: JSON and other media types, the choice between them, and conditional requests."""
 
 import hashlib
 from collections.abc import Callable, Mapping
@@ -6,74 +6,89 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from flask import Request, Response
+from flask import Response, current_app, request
 
-from app.content_encoding import matching_tag
+from app.content_encoding import get_matching_etag
 from app.store import Result
-from app.store.pagination import Wanted
-from schemas.derive import Fields
+from app.store.pagination import Selection
 from schemas.header import MaskHeaders, header_names
+from schemas.introspection import Fields
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
-TAG_BYTES = 12
-REVALIDATED = "private, no-cache"
+ETAG_BYTES = 12
+CACHE_CONTROL_REVALIDATE = "private, no-cache"
 
 
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
-    """Return `content`, which is in served shape and order, as JSON."""
+    """Return a JSON response. `content` has exactly the fields of the response, in their order."""
     return Response(orjson.dumps(content), status, mimetype=mimetype)
 
 
+def get_base_url() -> str:
+    """Return the URL of the service: PUBLIC_BASE_URL, or the scheme and host of the request.
+
+    It is empty if the request has no valid Host and PUBLIC_BASE_URL is not set.
+    """
+    base_url: str = current_app.extensions["config"].public_base_url
+    return base_url or (request.host_url.rstrip("/") if request.host else "")
+
+
 def not_modified(headers: Mapping[str, str]) -> Response:
-    """Return the empty answer to a client that holds the answer."""
+    """Return a 304: the client has the current response stored."""
     response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     del response.headers["Content-Type"]
     return response
 
 
-def prefers(request: Request, kind: str, *others: str) -> bool:
-    """Return whether the client names a media type, and likes it no less than the first it names of the others."""
-    if kind not in request.environ.get("HTTP_ACCEPT", "").lower():
+def prefers(media_type: str, *alternatives: str) -> bool:
+    """Return whether the request prefers a media type to alternatives, which are in order of specificity.
+
+    Accept has to name the media type, with at least the quality of the first alternative that Accept names.
+    """
+    if media_type not in request.environ.get("HTTP_ACCEPT", "").lower():
         return False
-    liked: dict[str, float] = {}
-    for name, quality in request.accept_mimetypes:
-        named = name.partition(";")[0].strip().lower()
-        liked[named] = max(liked.get(named, 0.0), quality)
-    return liked.get(kind, 0.0) > 0 and liked[kind] >= next((liked[other] for other in others if other in liked), 0.0)
+    qualities: dict[str, float] = {}
+    for value, quality in request.accept_mimetypes:
+        name = value.partition(";")[0].strip().lower()
+        qualities[name] = max(qualities.get(name, 0.0), quality)
+    limit = next((qualities[name] for name in alternatives if name in qualities), 0.0)
+    return qualities.get(media_type, 0.0) > 0 and qualities[media_type] >= limit
 
 
-class ConditionalGet:
-    """The entity tags of a request's responses: they follow from fleet, request, mask, media type and the version read.
+class ConditionalResponder:
+    """Makes the response to the current request, or a 304.
 
-    `varies` names the request headers that the response depends on.
+    The ETag depends on the fleet, the path and query, the field mask, the media type and the version of the content.
+    `vary` has the names of the request headers on which the response depends.
     """
 
-    def __init__(
-        self, request: Request, fleet: str, mask: str, *, varies: str = MASK_HEADER, media_type: str = JSON
-    ) -> None:
+    def __init__(self, fleet: str, mask: str, *, vary: str = MASK_HEADER, media_type: str = JSON) -> None:
         environ = request.environ
         self._is_conditional = "HTTP_IF_NONE_MATCH" in environ
         self._identity = f"{fleet}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
-        self._varies, self._media_type = varies, media_type
+        self._vary, self._media_type = vary, media_type
 
     def respond(
-        self, read: Callable[[Wanted], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
+        self, read: Callable[[Selection], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
     ) -> Response:
-        """Return the response with these fields of what `read` finds, or an empty 304 where the client has it already.
+        """Return the response with these fields of the result of `read`, or a 304.
 
-        `convert` makes another representation of the JSON value.
+        For a conditional request, first reads only the version. `convert` converts the JSON value to another
+        representation.
         """
-        if self._is_conditional and (held := matching_tag(self._tag(read(Wanted(fields, content=False)).version))):
-            return not_modified(self._headers(held))
-        version, content = read(Wanted(fields))
+        if self._is_conditional:
+            current_etag = self._get_etag(read(Selection(fields, include_content=False)).version)
+            if matching_etag := get_matching_etag(current_etag):
+                return not_modified(self._headers(matching_etag))
+        version, content = read(Selection(fields))
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))
-        return Response(body, headers=self._headers(self._tag(version)), mimetype=self._media_type)
+        return Response(body, headers=self._headers(self._get_etag(version)), mimetype=self._media_type)
 
-    def _headers(self, tag: str) -> dict[str, str]:
-        return {"ETag": f'"{tag}"', "Cache-Control": REVALIDATED, "Vary": self._varies}
+    def _headers(self, etag: str) -> dict[str, str]:
+        return {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": self._vary}
 
-    def _tag(self, version: str) -> str:
-        return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=TAG_BYTES).hexdigest()
+    def _get_etag(self, version: str) -> str:
+        return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()

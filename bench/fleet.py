@@ -17,7 +17,7 @@ from typing import NamedTuple
 import orjson
 
 from app.store import Document
-from app.store.score import trip_focus_area
+from app.store.score import compute_focus_area
 
 DAYS = 60
 # Trails are kept whole for two weeks, and thinned out after.
@@ -132,7 +132,7 @@ def _trip(
         "trail_path": trail,
         "events": events,
     }
-    return {**made, "focus_area": trip_focus_area(made)}
+    return {**made, "focus_area": compute_focus_area(made)}
 
 
 def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Document]:

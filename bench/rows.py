@@ -9,12 +9,12 @@ import orjson
 
 from app.config import API
 from app.store import Document
-from app.store.drivers import BLOCK, COUNT
+from app.store.drivers import BLOCK_SIZE, COUNT_POSITION
 from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
-from app.store.trips import PARTS
+from app.store.trips import DETAIL_FRAGMENTS
 from bench import fleet
-from schemas.derive import fields_of
 from schemas.driver import Driver
+from schemas.introspection import fields_of
 from schemas.trip import TripDetail, TripSummary
 
 FLEET = "bench"
@@ -28,7 +28,7 @@ DRIVER = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(Driver), 1)
 SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
 DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
 MASKED = {"_id": 0, "trip_id": 1, "distance_miles": 1}
-FRAGMENTS = ("summary", *PARTS)
+FRAGMENTS = ("summary", *DETAIL_FRAGMENTS)
 # The document of the count, and three of drivers: a new block is half full.
 MAX_BLOCKS = 4
 
@@ -74,7 +74,10 @@ QUERIES: dict[str, Callable[..., Query]] = {
 TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "drivers": lambda skip, **_: Query(
         "fleet_drivers",
-        {"fleet": FLEET, "$or": [{"position": COUNT}, {"position": {"$gt": skip - BLOCK, "$lt": skip + PAGE}}]},
+        {
+            "fleet": FLEET,
+            "$or": [{"position": COUNT_POSITION}, {"position": {"$gt": skip - BLOCK_SIZE, "$lt": skip + PAGE}}],
+        },
         {"_id": 0, "position": 1, "version": 1, "driver_count": 1, "drivers": 1},
         [("position", 1)],
         MAX_BLOCKS,

@@ -1,4 +1,4 @@
-"""Drivers."""
+"""The Driver."""
 
 from marshmallow import Schema
 
@@ -6,12 +6,12 @@ from schemas.fields import Date, Identifier, Text
 
 
 class Driver(Schema):
-    """A driver of the fleet. Names and dates that are not known are null."""
+    """A driver of the fleet. A name, address or date that the fleet has not provided is null."""
 
     driver_id = Identifier("Identifier of the driver, unique within the fleet.", example="demo-01", required=True)
     first_name = Text("First name.", example="Amina", load_default=None, allow_none=True)
     last_name = Text("Last name.", example="Yusuf", load_default=None, allow_none=True)
     email = Text("E-mail address.", example="amina.yusuf@example.com", load_default=None, allow_none=True)
-    alias = Text("What the driver is called in the fleet.", example="Amina Y.", load_default=None, allow_none=True)
+    alias = Text("Name that the fleet uses for the driver.", example="Amina Y.", load_default=None, allow_none=True)
     first_travel_date = Date("UTC date of the first trip.", example="2026-03-09", load_default=None, allow_none=True)
     last_travel_date = Date("UTC date of the latest trip.", example="2026-03-09", load_default=None, allow_none=True)

@@ -1,40 +1,40 @@
-"""The one body of every error."""
+"""The body of every error, as plain JSON and as RFC 9457."""
 
 from marshmallow import Schema, fields
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Text, Whole, about
+from schemas.fields import EXAMPLE_REQUEST_ID, Int64, Text, field_metadata
 
 
-class Kind(Text):
-    """The name of a kind of error."""
+class ErrorName(Text):
+    """The name of an error."""
 
 
 class ErrorBody(Schema):
-    """An error."""
+    """An error. Read `error` to tell errors apart, and `message` to learn what to change."""
 
-    message = Text("What is wrong, and how to mend it.", required=True)
-    error = Kind("Kind of the error.", required=True)
+    message = Text("What is wrong, and how to fix it.", required=True)
+    error = ErrorName("Name of the error.", required=True)
     request_id = Text(
-        "Identifier of the request, to name when reporting it.",
+        "Identifier of the request. Quote it when you report a problem.",
         example=EXAMPLE_REQUEST_ID,
         required=True,
     )
     errors = fields.Dict(
         keys=fields.String(),
         values=fields.List(fields.String()),
-        metadata=about("With ValidationError alone: what is wrong with each parameter."),
+        metadata=field_metadata("Only with ValidationError: the reasons why each parameter is invalid."),
     )
 
 
 class Problem(ErrorBody):
-    """The same as RFC 9457 has it."""
+    """An error as RFC 9457 defines it, followed by the members of the plain body."""
 
-    type = Text("Always `about:blank`: `error` tells the kind.", required=True)
-    title = Text("The status in words.", required=True)
-    status = Whole("The status.", low=400, high=599, required=True)
-    detail = Text("The message.", required=True)
+    type = Text("URL of a page that describes the cause and the remedy of the error.", required=True)
+    title = Text("Reason phrase of the status.", required=True)
+    status = Int64("Status code.", low=400, high=599, required=True)
+    detail = Text("What is wrong, and how to fix it: the same text as `message`.", required=True)
 
     class Meta:
-        """Members in the order of the RFC, then those of the plain body."""
+        """The members of the RFC in its order, then those of the plain body."""
 
         fields = ("type", "title", "status", "detail", "message", "error", "request_id", "errors")

@@ -1,7 +1,7 @@
-"""The kinds of value that documents and queries are made of.
+"""The field types of the schemas.
 
-Document fields take a JSON value of exactly their own type and hand it on unchanged, so a document is imported, stored
-and served in one form. Each names the BSON types that the store may hold for it.
+A field of a document accepts a JSON value of exactly its own type and returns it unchanged, so a document has the same
+values in an import file, in MongoDB and in a response. Each field type names the BSON types that MongoDB may store.
 """
 
 import datetime
@@ -13,37 +13,37 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields, missing
 from marshmallow.validate import OneOf, Range
 
-# As marshmallow types them.
+# The type of `default_error_messages` in marshmallow.
 Messages = dict[str, str | list[Any] | dict[Any, Any]]
 
-# BSON's integers have 64 bits.
+# The range of a BSON integer of 64 bits.
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
-# The ends of the years 1 and 9999: every time of a trip has a date of four digits.
+# The first millisecond of the year 1 and the last of 9999, so that the date of a trip has a year of four digits.
 MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
-# Unicode's category Cc.
+# The characters of Unicode's category Cc.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 EXAMPLE_REQUEST_ID = "b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d"
 
 
-def about(description: str = "", example: Any = missing) -> dict[str, Any]:
-    """Return a field's metadata: what the value means, its unit included, and an example of it."""
-    told = {"description": description} if description else {}
-    return told if example is missing else {**told, "examples": [example]}
+def field_metadata(description: str = "", example: Any = missing) -> dict[str, Any]:
+    """Return a field's metadata for the OpenAPI document. The description states the unit of a quantity."""
+    metadata = {"description": description} if description else {}
+    return metadata if example is missing else {**metadata, "examples": [example]}
 
 
-class _Strict(fields.Field[Any]):
+class _StrictField(fields.Field[Any]):
     types: ClassVar[frozenset[type]]
     bson_types: ClassVar[tuple[str, ...]]
-    # What holds beside the validators, as JSON Schema says it: in the store too, and what a client is told alone.
-    rules: ClassVar[dict[str, Any]] = {}
-    client_rules: ClassVar[dict[str, Any]] = {}
+    # Keywords beside those that follow from the validators: for MongoDB's validator and OpenAPI, and for OpenAPI only.
+    json_schema_keywords: ClassVar[dict[str, Any]] = {}
+    openapi_keywords: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(metadata=about(description, example), **kwargs)
+        super().__init__(metadata=field_metadata(description, example), **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
-        # By type(), since a JSON true is no number although Python's True is an int.
+        # isinstance() would accept a JSON true as a number, because bool is a subclass of int in Python.
         if type(value) not in self.types:
             raise self.make_error("invalid")
         return value
@@ -52,8 +52,8 @@ class _Strict(fields.Field[Any]):
         return value
 
 
-class Text(_Strict, fields.String):
-    """A string of any characters."""
+class Text(_StrictField, fields.String):
+    """A string."""
 
     types = frozenset({str})
     bson_types = ("string",)
@@ -61,10 +61,10 @@ class Text(_Strict, fields.String):
 
 
 class Identifier(Text):
-    """An opaque id: 1–128 bytes of UTF-8 without control characters, and not `.` or `..`."""
+    """An opaque identifier: 1 to 128 bytes of UTF-8 without control characters, and neither `.` nor `..`."""
 
-    rules: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
-    client_rules: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -75,18 +75,18 @@ class Identifier(Text):
         if not 1 <= size <= MAX_IDENTIFIER_BYTES:
             raise ValidationError(f"Must have 1 to {MAX_IDENTIFIER_BYTES} bytes of UTF-8; it has {size}.")
         if CONTROL.search(text):
-            raise ValidationError("Must not hold control characters.")
+            raise ValidationError("Must not contain control characters.")
         if text in (".", ".."):
             raise ValidationError("Must not be '.' or '..'.")
         return text
 
 
 class Date(Text):
-    """A calendar date, `YYYY-MM-DD`, kept as text."""
+    """A date, as a string `YYYY-MM-DD`."""
 
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
-    rules: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
-    client_rules: ClassVar[dict[str, Any]] = {"format": "date"}
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "date"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -99,53 +99,53 @@ class Date(Text):
         return text
 
 
-class Whole(_Strict, fields.Integer):
-    """An integer of 64 bits at the most, written without a fraction."""
+class Int64(_StrictField, fields.Integer):
+    """An integer of at most 64 bits. `1.0` is not an integer."""
 
     types = frozenset({int})
     bson_types = ("int", "long")
     default_error_messages: Messages = {"invalid": "Must be a whole number."}
 
-    client_rules: ClassVar[dict[str, Any]] = {"format": "int64"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "int64"}
 
     def __init__(self, description: str = "", *, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
         super().__init__(description, validate=Range(low, high), **kwargs)
 
 
-class Choice(Whole):
-    """One of some integers."""
+class IntegerChoice(Int64):
+    """One of the integers in `choices`."""
 
     def __init__(self, description: str = "", *, choices: Sequence[int], **kwargs: Any) -> None:
         super().__init__(description, **kwargs)
         self.validators = [OneOf(choices, error=f"Must be one of {', '.join(map(str, choices))}.")]
 
 
-class Count(Whole):
-    """How many: 0 or more."""
+class Count(Int64):
+    """A count: an integer from 0."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=0, **kwargs)
 
 
-class EpochMs(Whole):
-    """Milliseconds since 1970-01-01T00:00:00Z, within the years 1 to 9999."""
+class EpochMs(Int64):
+    """Milliseconds since 1970-01-01T00:00:00Z, in the years 1 to 9999."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=MIN_EPOCH_MS, high=MAX_EPOCH_MS, **kwargs)
 
 
-class Number(_Strict, fields.Float):
-    """A finite number: a double, or an integer of 64 bits at the most, which stays one."""
+class Number(_StrictField, fields.Float):
+    """A finite number: a double, or an integer of at most 64 bits, which is stored as an integer."""
 
     types = frozenset({int, float})
     bson_types = ("int", "long", "double")
     default_error_messages: Messages = {
         "invalid": "Must be a number.",
         "infinite": "Must be a finite number.",
-        "large": "Must be within 64 bits when written as an integer.",
+        "large": "Must fit into 64 bits when it is an integer.",
     }
 
-    client_rules: ClassVar[dict[str, Any]] = {"format": "double"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "double"}
 
     def __init__(
         self, description: str = "", *, low: float | None = None, high: float | None = None, **kwargs: Any
@@ -163,35 +163,35 @@ class Number(_Strict, fields.Float):
 
 
 class Amount(Number):
-    """A duration or distance: 0 or more."""
+    """A duration or a distance: a number from 0."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=0, **kwargs)
 
 
 class Latitude(Number):
-    """Degrees, north positive."""
+    """Degrees of latitude, positive to the north."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=-90, high=90, **kwargs)
 
 
 class Longitude(Number):
-    """Degrees, east positive."""
+    """Degrees of longitude, positive to the east."""
 
     def __init__(self, description: str = "", **kwargs: Any) -> None:
         super().__init__(description, low=-180, high=180, **kwargs)
 
 
-class Bytes(_Strict):
-    """Binary data, in the store alone."""
+class Bytes(_StrictField):
+    """Binary data. Only stored documents have it."""
 
     types = frozenset({bytes})
     bson_types = ("binData",)
 
 
-class Flag(_Strict, fields.Boolean):
-    """True or false."""
+class Flag(_StrictField, fields.Boolean):
+    """A boolean."""
 
     types = frozenset({bool})
     bson_types = ("bool",)
@@ -199,12 +199,12 @@ class Flag(_Strict, fields.Boolean):
 
 
 class RawObject(fields.Nested):
-    """An object that may lack any of its fields; a mask picks among them and goes no deeper."""
+    """An object in which any field may be absent. A field mask selects among the fields, but not below them."""
 
 
-class Either(fields.Field[Any]):
-    """An object of one of several shapes, of which no two have an object in common."""
+class OneOfNested(fields.Field[Any]):
+    """An object that matches exactly one of several schemas."""
 
-    def __init__(self, *shapes: type[Schema], **kwargs: Any) -> None:
-        self.shapes = shapes
+    def __init__(self, *schemas: type[Schema], **kwargs: Any) -> None:
+        self.schemas = schemas
         super().__init__(**kwargs)

@@ -1,4 +1,4 @@
-"""Trips as GeoJSON (RFC 7946): the shape, and what makes it of a Trip page."""
+"""Trips as GeoJSON (RFC 7946): the schema, and the conversion from a Trip page."""
 
 import itertools
 import math
@@ -8,14 +8,14 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf
 
-from schemas.fields import Either, Identifier, Number, Text, about
+from schemas.fields import Identifier, Number, OneOfNested, Text, field_metadata
 from schemas.page import TripDetailPage
 from schemas.trip import Event, TripSummary
 
 GEO_JSON = "application/geo+json"
-# Degrees of longitude: the antimeridian, and half way round.
+# The longitude of the antimeridian, in degrees, and also half of the circumference.
 HALF_TURN = 180
-# As GeoJSON has it, longitude comes first.
+# Longitude comes first in GeoJSON.
 Position = list[float]
 
 
@@ -25,15 +25,15 @@ def _always(name: str) -> Text:
 
 def _position(description: str = "") -> fields.List[Any]:
     number = Number(low=-HALF_TURN, high=HALF_TURN)
-    return fields.List(number, metadata=about(description), required=True, validate=Length(equal=2))
+    return fields.List(number, metadata=field_metadata(description), required=True, validate=Length(equal=2))
 
 
 def _positions(description: str = "") -> fields.List[Any]:
-    return fields.List(_position(), metadata=about(description), required=True, validate=Length(min=2))
+    return fields.List(_position(), metadata=field_metadata(description), required=True, validate=Length(min=2))
 
 
 class Point(Schema):
-    """A place."""
+    """A position."""
 
     type = _always("Point")
     coordinates = _position("Longitude and latitude, in degrees.")
@@ -43,62 +43,62 @@ class LineString(Schema):
     """A line."""
 
     type = _always("LineString")
-    coordinates = _positions("Longitude and latitude of each of its points, in degrees.")
+    coordinates = _positions("Longitude and latitude of each point, in degrees.")
 
 
 class MultiLineString(Schema):
-    """A line that crosses the antimeridian, cut there."""
+    """A line that crosses the antimeridian, divided there into parts."""
 
     type = _always("MultiLineString")
     coordinates = fields.List(
         _positions(),
-        metadata=about("Longitude and latitude of each point of its parts, in degrees."),
+        metadata=field_metadata("Longitude and latitude of each point of each part, in degrees."),
         required=True,
         validate=Length(min=2),
     )
 
 
 class TripFeature(Schema):
-    """A trip: its trail, and what its summary tells."""
+    """A trip: its trail as the geometry, its summary form as the properties."""
 
     type = _always("Feature")
     id = Identifier("The `trip_id`.", required=True)
-    geometry = Either(
+    geometry = OneOfNested(
         LineString,
         MultiLineString,
-        metadata=about("The trail; null where it has fewer than two points."),
+        metadata=field_metadata("The trail. Null if it has fewer than two points."),
         required=True,
         allow_none=True,
     )
-    properties = fields.Nested(TripSummary, metadata=about("The trip in summary form."), required=True)
+    properties = fields.Nested(TripSummary, metadata=field_metadata("The trip in summary form."), required=True)
 
 
 class TripEvent(Event):
-    """An event, and the trip on which it happened."""
+    """An event, with the identifier of its trip."""
 
     trip_id = Identifier("Identifier of the trip.", required=True)
 
 
 class EventFeature(Schema):
-    """An event: where it began, and what is known of it."""
+    """An event: the position of its start as the geometry, the event as the properties."""
 
     type = _always("Feature")
-    geometry = fields.Nested(Point, metadata=about("Where it began."), required=True)
-    properties = fields.Nested(TripEvent, metadata=about("The event."), required=True)
+    geometry = fields.Nested(Point, metadata=field_metadata("Position of the start."), required=True)
+    properties = fields.Nested(TripEvent, metadata=field_metadata("The event."), required=True)
 
 
 class TripMap(TripDetailPage):
-    """A page of trips in full as GeoJSON (RFC 7946)."""
+    """A page of trips in detail form, as GeoJSON (RFC 7946)."""
 
     type = _always("FeatureCollection")
     features = fields.List(
-        Either(TripFeature, EventFeature),
-        metadata=about("Each trip, oldest first, followed by its events in the order of time."),
+        OneOfNested(TripFeature, EventFeature),
+        metadata=field_metadata("The trips, oldest first, each followed by its events in order of time."),
         required=True,
     )
 
     class Meta:
-        """The members of a FeatureCollection, with the page's own between."""
+        """The members of a FeatureCollection, with those of the page between them."""
 
         fields = ("type", "count", "current_page", "next_page", "limit", "features")
 
@@ -107,7 +107,7 @@ SUMMARY = tuple(TripSummary().fields)
 
 
 def trip_map(page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a Trip page, detail form, as a TripMap."""
+    """Return the TripMap of a Trip page in detail form."""
     features = [feature for trip in page["trips"] for feature in _features(trip)]
     members = {**page, "type": "FeatureCollection", "features": features}
     return {name: members[name] for name in TripMap.Meta.fields}
@@ -117,8 +117,8 @@ def _features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     summary = {name: trip[name] for name in SUMMARY}
     yield {"type": "Feature", "id": trip["trip_id"], "geometry": _line(trip["trail_path"]), "properties": summary}
     for event in trip["events"]:
-        place = {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
-        yield {"type": "Feature", "geometry": place, "properties": {**event, "trip_id": trip["trip_id"]}}
+        start = {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
+        yield {"type": "Feature", "geometry": start, "properties": {**event, "trip_id": trip["trip_id"]}}
 
 
 def _line(trail: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
@@ -131,14 +131,18 @@ def _line(trail: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _parts(line: list[Position]) -> list[list[Position]]:
-    """Return the line cut at the antimeridian (RFC 7946, 3.1.9), which it crosses where that is the shorter way."""
+    """Divide a line at the antimeridian (RFC 7946, 3.1.9).
+
+    Two points are joined by the shorter way round, so the line crosses the antimeridian between two points whose
+    longitudes differ by more than 180 degrees.
+    """
     parts: list[list[Position]] = [line[:1]]
     for (left, south), (right, north) in itertools.pairwise(line):
         if abs(right - left) > HALF_TURN:
             before, after = HALF_TURN - abs(left), HALF_TURN - abs(right)
             latitude = south + (north - south) * before / ((before + after) or 1)
             edge = math.copysign(HALF_TURN, left)
-            # What lies on the antimeridian lies on both of its sides, and a part has two points.
+            # A point on the antimeridian belongs to both sides. Adding it again would give a part a point twice.
             if [left, south] != [edge, latitude]:
                 parts[-1].append([edge, latitude])
             parts.append([[-edge, latitude]])

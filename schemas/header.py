@@ -1,44 +1,44 @@
-"""What requests and answers carry in their headers."""
+"""The headers of requests and responses."""
 
 from typing import Any, ClassVar
 
 from marshmallow import Schema
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Count, Text, Whole
+from schemas.fields import EXAMPLE_REQUEST_ID, Count, Int64, Text
 
 
 class MaskText(Text):
     """A field mask."""
 
-    client_rules: ClassVar[dict[str, Any]] = {"format": "mask"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "mask"}
 
 
 class MaskHeaders(Schema):
-    """Of a request that wants less than the whole answer."""
+    """The header of a request for some of the fields of a response."""
 
     mask = MaskText(
-        "Field mask: the names of the fields to answer with, in that order; `{a,b{c,d}}` stands for a, and for c and d "
-        "of b, of each where b is a list. `*` stands for all the others; names that are not known are left out. The "
-        "schemas describe whole answers.",
+        "Field mask: the fields to return, in this order. `{a,b{c,d}}` selects `a`, and the fields `c` and `d` of `b`; "
+        "if `b` is a list, those of each element. `*` selects all other fields. Unknown names are ignored. The schemas "
+        "describe responses without a mask.",
         data_key="X-Fields",
     )
 
 
-class ConditionHeaders(Schema):
-    """Of a request from a client that holds an earlier answer."""
+class ConditionalRequestHeaders(Schema):
+    """The header of a conditional request."""
 
-    held = Text(
-        "The `ETag` of the answer that the client holds, or several, separated by commas: where one still holds, the "
-        "answer is an empty 304.",
+    if_none_match = Text(
+        "The `ETag` of a response that you have stored, or several, separated by commas. If one is current, the "
+        "response is an empty 304.",
         data_key="If-None-Match",
     )
 
 
-class TagHeaders(Schema):
-    """Of an answer that a client may keep, and ask again for."""
+class ETagHeaders(Schema):
+    """The header of a response that a client may store and revalidate."""
 
-    tag = Text(
-        "What tells this answer from all others to the request; to be sent as If-None-Match.",
+    etag = Text(
+        "Version of this response. Send it as `If-None-Match` with the next request.",
         example='"5b0c9d2f8a1e4c7d6f3b2a19"',
         data_key="ETag",
         required=True,
@@ -46,70 +46,81 @@ class TagHeaders(Schema):
 
 
 class FileHeaders(Schema):
-    """Of a file."""
+    """The header of a file."""
 
     disposition = Text(
-        "Whether the file is one to save or to show, and a name for it.",
+        "Whether to save or to display the file, and a name for it.",
         example="attachment; filename=acme-report-2026-03-16.csv",
         data_key="Content-Disposition",
         required=True,
     )
 
 
-class AnswerHeaders(Schema):
-    """Of every answer."""
+class ResponseHeaders(Schema):
+    """The headers of every response."""
 
     request_id = Text(
-        "Identifier of the request: the one sent as X-Request-ID if that has 1 to 64 letters, digits, `.`, `_` or `-`.",
+        "Identifier of the request: the `X-Request-ID` of the request if that is 1 to 64 letters, digits, `.`, `_` or "
+        "`-`; otherwise a new one.",
         example=EXAMPLE_REQUEST_ID,
         data_key="X-Request-ID",
         required=True,
     )
     cache_control = Text(
-        "Who may keep the answer: `private` is the client alone; with `no-cache` it asks each time whether that "
-        "still holds.",
+        "Who may store the response. `private`: only the client. `no-cache`: the client has to revalidate the stored "
+        "response before it uses it.",
         example="private",
         data_key="Cache-Control",
         required=True,
     )
 
 
-class LimitHeaders(Schema):
-    """Of every answer to a valid key, as long as calls can be counted."""
+class RateLimitHeaders(Schema):
+    """The rate limit status of the fleet: in every response to a request with a valid key that was counted."""
 
-    limit = Count("Calls that the fleet may make in a period.", example=5000, data_key="X-RateLimit-Limit")
-    remaining = Count("Calls left in this period.", example=4999, data_key="X-RateLimit-Remaining")
-    reset = Count("When the period ends, in epoch seconds.", example=1_773_043_260, data_key="X-RateLimit-Reset")
+    limit = Count("Requests that the fleet may make in a window.", example=5000, data_key="X-RateLimit-Limit")
+    remaining = Count("Requests left in this window.", example=4999, data_key="X-RateLimit-Remaining")
+    reset = Count(
+        "Time at which the window ends, in epoch seconds.", example=1_773_043_260, data_key="X-RateLimit-Reset"
+    )
     policy = Text(
-        "The limit as draft-ietf-httpapi-ratelimit-headers-10 has it: q calls a window of w seconds.",
+        "The limit, as draft-ietf-httpapi-ratelimit-headers-10 defines it: `q` requests in a window of `w` seconds.",
         example='"fleet";q=5000;w=60',
         data_key="RateLimit-Policy",
     )
-    state = Text(
-        "Where the fleet stands, as the same draft has it: r calls left, t seconds until the window ends.",
+    status = Text(
+        "The rate limit status, as the same draft defines it: `r` requests left, `t` seconds until the window ends.",
         example='"fleet";r=4999;t=60',
         data_key="RateLimit",
     )
 
 
-class RetryHeaders(Schema):
-    """Of an answer that asks to wait."""
+class RetryAfterHeaders(Schema):
+    """The header of a response that asks the client to wait."""
 
-    retry_after = Whole("Seconds to wait, at least.", low=1, example=2, data_key="Retry-After", required=True)
+    retry_after = Int64(
+        "Minimum number of seconds to wait before the next request.",
+        low=1,
+        example=2,
+        data_key="Retry-After",
+        required=True,
+    )
 
 
 class ChallengeHeaders(Schema):
-    """Of an answer that asks for a key."""
+    """The header of a response that asks for a key."""
 
-    challenge = Text("The scheme to use.", example='APIKEY realm="fleet"', data_key="WWW-Authenticate", required=True)
-
-
-class MethodHeaders(Schema):
-    """Of an answer that refuses a method."""
-
-    allow = Text("The methods of this path.", example="GET, HEAD, OPTIONS", data_key="Allow", required=True)
+    challenge = Text(
+        "The authentication scheme to use.", example='APIKEY realm="fleet"', data_key="WWW-Authenticate", required=True
+    )
 
 
-def header_names(*shapes: Schema) -> list[str]:
-    """Return the names of the headers of these shapes."""
-    return [field.data_key or name for shape in shapes for name, field in shape.fields.items()]
+class AllowHeaders(Schema):
+    """The header of a response to a method that the path does not support."""
+
+    allow = Text("The methods that the path supports.", example="GET, HEAD, OPTIONS", data_key="Allow", required=True)
+
+
+def header_names(*schemas: Schema) -> list[str]:
+    """Return the names of the headers that the schemas declare."""
+    return [field.data_key or name for schema in schemas for name, field in schema.fields.items()]

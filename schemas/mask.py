@@ -1,110 +1,113 @@
-"""Field masks, the X-Fields header: which fields of an answer a client asks for.
+"""Field masks: the fields of a response that a client selects with the header X-Fields.
 
-The grammar and its outcomes, oddities included, are those of Flask-RESTX 1.3.2.
+The grammar and its results, including its peculiarities, are those of Flask-RESTX 1.3.2.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
 
-from schemas.derive import Fields, RawFields
+from schemas.introspection import Fields, RawFields
 
-# As a mask is written: names in its order, each with the mask of what lies below it, if any.
+# The names in a mask, in its order, each with the nested mask of that name or None.
 Mask = dict[str, "Mask | None"]
 
 TOKEN = re.compile(r"[{},]|[\w:*-]+")
-THE_REST = "*"
+WILDCARD = "*"
 
 
 class MaskError(Exception):
-    """A mask that does not fit the answer."""
+    """A mask that does not match the schema of the response."""
 
     def __init__(self, message: str = "Mask error: Mask is inconsistent with model") -> None:
         super().__init__(message)
 
 
 class ParseError(MaskError):
-    """A mask that cannot be read."""
+    """A mask with a syntax error."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"Mask parse error: {reason}")
 
 
-def masked(whole: Fields, text: str) -> Fields:
-    """Return those of the fields that a mask asks for, in the order asked; all of them for a mask of spaces only.
+def select_fields(whole: Fields, text: str) -> Fields:
+    """Return the fields that a mask selects, in the order of the mask. A mask of only spaces selects `whole`.
 
-    A part that is asked for whole is that of `whole` itself. Takes linear time. Raises ParseError and MaskError.
+    Where a mask selects all fields of a part, the result has the same object as `whole`, so that callers can compare
+    with `is`. Takes linear time. Raises ParseError and MaskError.
     """
     text = text.strip()
-    return narrowed(whole, parse(text)) if text else whole
+    return apply_mask(whole, parse(text)) if text else whole
 
 
 def parse(text: str) -> Mask:
-    """Return the mask that a text without spaces around it stands for. Raises ParseError."""
+    """Parse a mask without spaces around it. Raises ParseError."""
     if text.startswith("{"):
         if not text.endswith("}"):
             raise ParseError("Missing closing bracket")
         text = text[1:-1]
     fields: Mask = {}
-    above: list[Mask] = []
+    parents: list[Mask] = []
     previous = None
     for token in TOKEN.findall(text):
         match token:
             case "{":
                 if previous not in fields:
                     raise ParseError("Unexpected opening bracket")
-                above.append(fields)
+                parents.append(fields)
                 fields[previous] = fields = {}
             case "}":
-                if not above:
+                if not parents:
                     raise ParseError("Unexpected closing bracket")
-                fields = above.pop()
+                fields = parents.pop()
             case ",":
                 if previous in (",", "{", None):
                     raise ParseError("Unexpected comma")
             case name:
                 fields[name] = None
         previous = token
-    if above:
+    if parents:
         raise ParseError("Missing closing bracket")
     return fields
 
 
-def narrowed(whole: Fields, mask: Mask) -> Fields:
+def apply_mask(whole: Fields, mask: Mask) -> Fields:
     """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError.
 
-    That is `whole` itself where they are all of its fields in its order.
+    Returns `whole` itself if the mask selects all fields in their order.
     """
     if isinstance(whole, RawFields) and any(below is not None for below in mask.values()):
         raise MaskError
-    asked: Fields = {}
+    selected: Fields = {}
     for name, below in mask.items():
         if name in whole:
             part = whole[name]
             if below is not None and part is None:
                 raise MaskError
-            asked[name] = narrowed(part, below) if part is not None and below else part
-    if THE_REST in mask:
-        asked |= {name: part for name, part in whole.items() if name not in asked}
-    is_whole = list(asked) == list(whole) and all(asked[name] is part for name, part in whole.items())
-    return whole if is_whole else asked
+            selected[name] = apply_mask(part, below) if part is not None and below else part
+    if WILDCARD in mask:
+        selected |= {name: part for name, part in whole.items() if name not in selected}
+    is_whole = list(selected) == list(whole) and all(selected[name] is part for name, part in whole.items())
+    return whole if is_whole else selected
 
 
-def pruner(asked: Fields, whole: Fields) -> Callable[[Any], Any]:
-    """Return a function that prunes a value of a shape, a list of such or None to the fields asked for, in their order.
+def make_pruner(selected: Fields, whole: Fields) -> Callable[[Any], Any]:
+    """Return a function that prunes an object, a list of objects or None to the selected fields, in their order.
 
-    `whole` has all fields of the shape; a part that is asked for whole is left as it is.
+    `whole` has all fields of the object. A part of which all fields are selected is returned unchanged.
     """
-    if asked is whole:
+    if selected is whole:
         return lambda value: value
-    narrower = {name: below for name, below in asked.items() if below is not None and below is not whole[name]}
-    parts = {name: pruner(below, whole[name] or {}) for name, below in narrower.items()}
+    pruned = {name: below for name, below in selected.items() if below is not None and below is not whole[name]}
+    pruners = {name: make_pruner(below, whole[name] or {}) for name, below in pruned.items()}
 
     def prune(value: Any) -> Any:
         if isinstance(value, list):
             return [prune(item) for item in value]
         if value is None:
             return None
-        return {name: parts[name](value[name]) if name in parts else value[name] for name in asked if name in value}
+        return {
+            name: pruners[name](value[name]) if name in pruners else value[name] for name in selected if name in value
+        }
 
     return prune

@@ -1,4 +1,4 @@
-"""Reports: the links to one, and the rows of its file."""
+"""Reports: the links to a report, and the rows of its CSV file."""
 
 import functools
 import operator
@@ -8,27 +8,29 @@ from typing import Any
 
 from marshmallow import Schema
 
-from schemas.derive import Fields, fields_of
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
+from schemas.introspection import Fields, fields_of
 from schemas.summary import DrivingSummary
 from schemas.trip import EventSummary
 
 
 class ReportLinks(Schema):
-    """Where a report can be had for a while, without a key."""
+    """Links to a report. They need no key, and expire."""
 
     report_link = Text(
-        "URL of the report's file: CSV, a row a driver.",
+        "URL of the report as a CSV file with one row for each driver.",
         example="https://api.example.com/api/v1/report/WyJhY21lIl0.c2lnbmVk",
         required=True,
     )
     report_page = Text(
-        "URL of the report as a page to read.",
+        "URL of the report as a web page.",
         example="https://api.example.com/api/v1/report/WyJwYWdlIl0.c2lnbmVk",
         required=True,
     )
-    expires_at = EpochMs("Until when both are good, in epoch milliseconds.", example=1_773_044_100_000, required=True)
+    expires_at = EpochMs(
+        "Time at which both links expire, in epoch milliseconds.", example=1_773_044_100_000, required=True
+    )
 
 
 def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
@@ -39,7 +41,7 @@ def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
             yield from _leaves(below, *path, name)
 
 
-# A row has the Driver, the totals of the summary, a rate for each behaviour, and the score.
+# A row has the fields of the Driver, the totals of the summary, a rate for each behaviour, and the score.
 SCORE = ("fm_score", "fm_grade")
 DRIVER = tuple(fields_of(Driver))
 TOTALS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
@@ -48,16 +50,22 @@ HEADER = (*DRIVER, *(path[-1] for path in TOTALS), *(f"{name}_per_100_miles" for
 
 
 def rate(count: float, base: float) -> float:
-    """Return 100 × count ÷ base, within what a number may be; 0 where there is no base."""
+    """Return 100 × count ÷ base: a percentage, or a rate per 100 miles.
+
+    The result is at most the largest double. It is 0 if `base` is 0.
+    """
     return min(100 * count / base, sys.float_info.max) if base > 0 else 0.0
 
 
 def row(driver: dict[str, Any], summary: dict[str, Any] | None) -> list[Any]:
-    """Return the values of a driver in the order of HEADER; all but the Driver's are None for one who did not drive."""
-    known = [driver[name] for name in DRIVER]
+    """Return the row of a driver: the values in the order of HEADER.
+
+    Without a summary, because the driver did not drive, the values after those of the Driver are None.
+    """
+    driver_values = [driver[name] for name in DRIVER]
     if summary is None:
-        return known + [None] * (len(HEADER) - len(known))
+        return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals = [functools.reduce(operator.getitem, path, summary) for path in TOTALS]
     events, miles = summary["events_summary"], summary["distance_miles"]
     rates = [rate(events[f"{name}_count"], miles) for name in BEHAVIOURS]
-    return [*known, *totals, *rates, *(summary[name] for name in SCORE)]
+    return [*driver_values, *totals, *rates, *(summary[name] for name in SCORE)]

@@ -1,41 +1,43 @@
-"""Documents as they lie in the store: sources, read models, and what the commands keep for the service."""
+"""The stored documents: sources, read models, and the documents that commands write for the service."""
 
 from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Count, Date, EpochMs, Identifier, Number, Text, Whole
+from schemas.fields import Count, Date, EpochMs, Identifier, Int64, Number, Text
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
 
 class StoredDriver(Driver):
-    """A source document: a driver as imported, with the fleet."""
+    """A document of `drivers`, a source collection: a driver as imported, and the fleet."""
 
     fleet = Identifier(required=True)
 
 
 class StoredTrip(ImportedTrip):
-    """A source document: a trip as imported, with the fleet."""
+    """A document of `trips`, a source collection: a trip as imported, and the fleet."""
 
     fleet = Identifier(required=True)
 
 
 class _ReadModel(Schema):
-    """A document that follows from the sources. `version` changes with any change of the others."""
+    """A document derived from the sources. `version` changes whenever another field changes."""
 
     fleet = Identifier(required=True)
     version = Text(required=True)
 
 
 class FleetDrivers(Schema):
-    """A block of a fleet's drivers, in the order of driver_id, after `position` others: the Driver of each as JSON.
+    """A document of `fleet_drivers`: a block of consecutive drivers of a fleet, in order of driver_id.
 
-    The document at position -1 has instead how many drivers the fleet has, and how many transactions wrote to it.
+    `drivers` is the Driver of each as rendered JSON; `position` is the number of drivers in the blocks before. The
+    document at position -1 instead has the `driver_count` of the fleet, and `writes`, the number of transactions that
+    wrote to the fleet.
     """
 
     fleet = Identifier(required=True)
-    position = Whole(required=True)
+    position = Int64(required=True)
     driver_count = Count(required=True)
     writes = Count()
     first_driver_id = Identifier()
@@ -44,9 +46,9 @@ class FleetDrivers(Schema):
 
 
 class Calendar(Schema):
-    """The days of a month on which a driver drove, by date: parallel arrays, with an element for each day.
+    """The days of a month on which a driver drove, in order of date: parallel arrays with an element for each day.
 
-    `versions` are those of the days' documents, `last_trip_ends` the latest end (epoch ms) of a trip of the day.
+    `versions` has the version of the day's document, `last_trip_ends` the latest end (epoch ms) of its trips.
     """
 
     dates = fields.List(Date(), required=True)
@@ -56,12 +58,12 @@ class Calendar(Schema):
 
 
 class DriverPeriod(_ReadModel):
-    """What is known of a driver in a period: `all`, a `day`, a `week` or a `month`.
+    """A document of `driver_periods`: a driver in a period, which is `all`, a `day`, a `week` or a `month`.
 
-    `start_date` is the first UTC date of the period, and empty for `all`. `json` is what the API shows: the Driver for
-    `all`, else the Daily, Weekly or Monthly summary; `version` is that of `json` and, for a day, of its trips. A day
-    has its summary also as `summary`, and its trips by start and trip_id: `trips` is the summary form of each as JSON,
-    `trip_ends` its end (epoch ms). A month has a `calendar` of its days.
+    `start_date` is the first UTC date of the period, and empty for `all`. `json` is rendered JSON: the Driver for
+    `all`, otherwise the Daily, Weekly or Monthly summary. `version` covers `json` and, for a day, its trips. A day also
+    has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each as
+    rendered JSON, `trip_ends` the end (epoch ms) of each. A month has the calendar of its days.
     """
 
     driver_id = Identifier(required=True)
@@ -77,7 +79,7 @@ class DriverPeriod(_ReadModel):
 
 
 class TripTotals(Schema):
-    """What of a trip is summed up in its day."""
+    """The values of a trip that are added up in its Daily summary."""
 
     distance_miles = Number(required=True)
     duration_seconds = Number(required=True)
@@ -87,9 +89,10 @@ class TripTotals(Schema):
 
 
 class StoredTripDetail(_ReadModel):
-    """A trip: what it is found by, what its day sums up, and its detail form as JSON in four fragments.
+    """A document of `trip_details`: the filter and sort fields of a trip, its totals, and its detail form.
 
-    It has the `_id` of its source. `summary` is the summary form; the other fragments are a field each.
+    It has the `_id` of its source. The detail form is rendered JSON in four fragments: `summary` is the summary form,
+    the others are one field each.
     """
 
     trip_id = Identifier(required=True)
@@ -106,7 +109,7 @@ class StoredTripDetail(_ReadModel):
 
 
 class StoredFile(Schema):
-    """A file of a report: where it lies in GridFS, how long it is, and a digest of its content."""
+    """A file of a report: its identifier in GridFS, its length in bytes, and a digest of its content."""
 
     file_id = Text(required=True)
     bytes = Count(required=True)
@@ -114,22 +117,22 @@ class StoredFile(Schema):
 
 
 class StoredReport(Schema):
-    """A report that is built. It covers the seven days before `report_date`; `built_at` is in epoch milliseconds."""
+    """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds."""
 
     fleet = Identifier(required=True)
     report_date = Date(required=True)
-    built_at = Whole(required=True)
+    built_at = Int64(required=True)
     drivers = Count(required=True)
     csv = fields.Nested(StoredFile, required=True)
     page = fields.Nested(StoredFile, required=True)
 
 
 class StoredKey(Schema):
-    """An API key, by its digest. Times are epoch milliseconds."""
+    """A document of `keys`: an API key, with a digest instead of the key. Times are epoch milliseconds."""
 
     key_id = Text(required=True)
     digest = Text(required=True)
     fleet = Identifier(required=True)
-    created_at = Whole(required=True)
-    expires_at = Whole(required=True, allow_none=True)
-    revoked_at = Whole(required=True, allow_none=True)
+    created_at = Int64(required=True)
+    expires_at = Int64(required=True, allow_none=True)
+    revoked_at = Int64(required=True, allow_none=True)

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Count, Date, Flag, Number, Text, about
+from schemas.fields import Amount, Count, Date, Flag, Number, Text, field_metadata
 from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
@@ -12,19 +12,19 @@ GRADES = {"excellent": 85, "good": 70, "fair": 50, "poor": 0}
 
 
 class SummaryFocusArea(Schema):
-    """Which behaviours to coach. Mind `is_acceleration`: on trips it is `is_rapid_acceleration`."""
+    """The behaviours to coach. Note the name `is_acceleration`: trips have `is_rapid_acceleration`."""
 
-    is_phone_use = Flag("Phone use is one to coach.", example=False, required=True)
-    is_overspeeding = Flag("Overspeeding is one to coach.", example=False, required=True)
-    is_hard_brake = Flag("Hard braking is one to coach.", example=False, required=True)
-    is_acceleration = Flag("Rapid acceleration is one to coach.", example=False, required=True)
+    is_phone_use = Flag("Whether to coach phone use.", example=False, required=True)
+    is_overspeeding = Flag("Whether to coach overspeeding.", example=False, required=True)
+    is_hard_brake = Flag("Whether to coach hard braking.", example=False, required=True)
+    is_acceleration = Flag("Whether to coach rapid acceleration.", example=False, required=True)
 
 
 class DrivingSummary(Schema):
-    """Totals of a span of days, with the score that follows from them."""
+    """The totals of a period, and the score computed from them."""
 
     fm_score = Number(
-        "Safety score: 0 to 100 with one decimal, 100 is best.", low=0, high=100, example=92.5, required=True
+        "Safety score from 0 to 100, the best, with one decimal.", low=0, high=100, example=92.5, required=True
     )
     fm_grade = Text(
         f"Grade of the score: {', '.join(f'{name} from {lowest}' for name, lowest in GRADES.items())}.",
@@ -32,53 +32,55 @@ class DrivingSummary(Schema):
         required=True,
         validate=OneOf(list(GRADES)),
     )
-    trip_count = Count("Trips.", example=1, required=True)
+    trip_count = Count("Number of trips.", example=1, required=True)
     distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
     duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
-    events_summary = fields.Nested(EventSummary, metadata=about("Counts and seconds of each behaviour."), required=True)
-    focus_area = fields.Nested(SummaryFocusArea, metadata=about("Which behaviours to coach."), required=True)
+    events_summary = fields.Nested(
+        EventSummary, metadata=field_metadata("Counts and durations of each behaviour."), required=True
+    )
+    focus_area = fields.Nested(SummaryFocusArea, metadata=field_metadata("The behaviours to coach."), required=True)
 
 
 class DailySummary(DrivingSummary):
-    """One driver's driving of one UTC date."""
+    """The driving of one driver on one UTC date."""
 
     date = Date("The UTC date.", example="2026-03-09", required=True)
 
 
 class WeeklySummary(DrivingSummary):
-    """One driver's driving of seven days. The score is that of the totals, not an average of days."""
+    """The driving of one driver in one week. The score is computed from the totals, not an average of days."""
 
     start_date = Date("The first UTC date, a Monday.", example="2026-03-09", required=True)
     end_date = Date("The last UTC date, six days later.", example="2026-03-15", required=True)
     daily_summary_breakdown = fields.List(
         fields.Nested(DailySummary),
-        metadata=about("The days on which the driver drove, oldest first."),
+        metadata=field_metadata("The days on which the driver drove, oldest first."),
         required=True,
     )
 
 
 class MonthlySummary(WeeklySummary):
-    """One driver's driving of a calendar month. The score is that of the totals, not an average of days."""
+    """The driving of one driver in a calendar month. The score is computed from the totals, not an average of days."""
 
     start_date = Date("The first UTC date of the month.", example="2026-03-01", required=True)
     end_date = Date("The last UTC date of the month.", example="2026-03-31", required=True)
 
 
 class DailyAggregate(Schema):
-    """A driver and the summary of a day."""
+    """A driver and the driver's Daily summary."""
 
-    driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     driving_summary = fields.Nested(
-        DailySummary, metadata=about("The summary. Absent if the driver did not drive on that date.")
+        DailySummary, metadata=field_metadata("The summary. Absent if the driver did not drive on that date.")
     )
 
 
 class WeeklyAggregate(Schema):
-    """A driver and the summary of a week."""
+    """A driver and the driver's Weekly summary."""
 
-    driver_info = fields.Nested(Driver, metadata=about("The driver."), required=True)
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     driving_summary = fields.Nested(
-        WeeklySummary, metadata=about("The summary. Absent if the driver did not drive in that week.")
+        WeeklySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that week.")
     )

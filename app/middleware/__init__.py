@@ -1,6 +1,7 @@
-"""What every request passes before its view and after it: one concern a module, in the order of this file.
+"""What happens to every request before its view, and to every response after it: one concern a module.
 
-Nothing here knows a resource, and no view imports from here.
+`_before_request` and `_after_request` show the order. Nothing here is specific to a resource, and views do not import
+from here.
 """
 
 from flask import Flask, Response, current_app
@@ -12,24 +13,24 @@ from app.middleware.raw_path import RawPath
 
 
 def register(app: Flask, config: Config) -> None:
-    """Put the middleware around the views of `app`. Raises ConfigError."""
+    """Register the middleware of `app`. Raises ConfigError."""
     app.before_request(_before_request)
     app.after_request(_after_request)
-    # Flask-Limiter's own hook, which counts the request, runs after `_before_request`, which finds its fleet.
+    # Flask-Limiter registers its own hook, which counts the request. It has to run after authentication sets the fleet.
     rate_limit.register(app, config)
     app.wsgi_app = RawPath(Deadline(app.wsgi_app))  # type: ignore[method-assign]
 
 
 def _before_request() -> None:
     access_log.start()
-    request_id.identify()
+    request_id.set_request_id()
     auth.authenticate()
 
 
 def _after_request(response: Response) -> Response:
     rate_limit.add_headers(response)
     compression.compress(response)
-    headers.complete(response)
+    headers.add_headers(response)
     if metrics := current_app.extensions.get("metrics"):
         metrics.observe(response)
     access_log.write(response)

@@ -1,4 +1,4 @@
-"""The access log: one line a request."""
+"""The access log: one line for each request."""
 
 import time
 
@@ -8,13 +8,13 @@ from app.logs import get_log
 
 
 def start() -> None:
-    """Set `g.started`, the time at which the request began."""
+    """Set `g.started`, the time.perf_counter() at the start of the request."""
     g.started = time.perf_counter()
 
 
 def write(response: Response) -> None:
-    """Log the request of a response, at INFO. The line names the route, not the path, which may hold anything."""
-    key = g.get("key") or g.get("link")
+    """Log a request at INFO. The line has the route instead of the path, which may contain anything."""
+    credential = g.get("api_key") or g.get("report_link")
     get_log().info(
         "request",
         method=request.method,
@@ -22,7 +22,7 @@ def write(response: Response) -> None:
         status=response.status_code,
         duration_ms=round((time.perf_counter() - g.started) * 1000, 1),
         bytes=response.content_length,
-        fleet=key and key.fleet,
-        key_id=key and key.key_id,
+        fleet=credential and credential.fleet,
+        key_id=credential and credential.key_id,
         client=g.get("client"),
     )

@@ -1,62 +1,71 @@
-"""Who is asking. Everything under /api/v1 takes a key, but for the endpoints named here."""
+"""Authentication. Every path under /api/v1 requires an API key, except those of PUBLIC_ENDPOINTS."""
 
 from flask import current_app, g, request
 from werkzeug.exceptions import MethodNotAllowed
 
-from app.client_ip import client_of
+from app.client_ip import get_client_ip
 from app.config import API, Config
 from app.database import get_store, guard_store
 from app.errors import Forbidden, Unauthorized
-from app.middleware.rate_limit import count_failure
-from app.report_links import Link, Links
-from app.store.api_keys import Key, LiveKeys, get_key_by_id, is_well_formed
+from app.middleware.rate_limit import count_auth_failure
+from app.report_links import ReportLink, ReportLinkSigner
+from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_formed
 
-LINKED_ENDPOINT = "report.get_report_file"
+REPORT_FILE_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
-    {"health.get_health", "health.get_liveness", "docs.get_document", "docs.get_page", "docs.get_file", LINKED_ENDPOINT}
+    {
+        "health.get_health",
+        "health.get_liveness",
+        "docs.get_document",
+        "docs.get_page",
+        "docs.get_errors_page",
+        "docs.get_file",
+        REPORT_FILE_ENDPOINT,
+    }
 )
 SCHEME = "apikey"
 
 
 def authenticate() -> None:
-    """Find out the fleet of the request, `g.key.fleet`, or the report that its link leads to, `g.link`.
+    """Set `g.api_key`, or for a report link `g.report_link`, from the credentials of the request.
 
-    Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded for a client that failed too often.
+    Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded after too many failures of one client.
     """
     if isinstance(request.routing_exception, MethodNotAllowed):
-        # Needs no key and is not counted.
+        # A 405 needs no key and does not count against the rate limit.
         raise request.routing_exception
     endpoint = request.endpoint
-    if endpoint == LINKED_ENDPOINT:
-        g.link = _live_link()
+    if endpoint == REPORT_FILE_ENDPOINT:
+        g.report_link = _verify_report_link()
     if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    found = _live_key(key.strip()) if scheme.lower() == SCHEME else None
-    if found is None:
-        g.client = _client()
-        count_failure()
+    api_key = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None
+    if api_key is None:
+        g.client = _get_client()
+        count_auth_failure()
         raise Unauthorized
-    g.key = found
+    g.api_key = api_key
 
 
-def _live_key(key: str) -> Key | None:
-    live_keys: LiveKeys = current_app.extensions["live_keys"]
-    if (known := live_keys.known(key)) or not is_well_formed(key):
-        return known
+def _get_api_key(key: str) -> ApiKey | None:
+    api_key_cache: ApiKeyCache = current_app.extensions["api_key_cache"]
+    api_key = api_key_cache.get_cached(key)
+    if api_key is not None or not is_well_formed(key):
+        return api_key
     with guard_store():
-        return live_keys.ask(key)
+        return api_key_cache.fetch(key)
 
 
-def _client() -> str:
+def _get_client() -> str:
     config: Config = current_app.extensions["config"]
-    return client_of(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
+    return get_client_ip(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
 
 
-def _live_link() -> Link:
-    """Return the link that is asked for, whose key still lets in. Raises Forbidden."""
-    links: Links = current_app.extensions["links"]
-    link = links.read((request.view_args or {}).get("link", ""))
+def _verify_report_link() -> ReportLink:
+    """Return the report link of the request. Raises Forbidden if it or the API key that requested it is not valid."""
+    signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
+    link = signer.verify((request.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
     with guard_store():
@@ -67,5 +76,5 @@ def _live_link() -> Link:
 
 
 def is_under_api(path: str) -> bool:
-    """Return whether a path belongs to the API, known to it or not."""
+    """Return whether a path, known or unknown, is under /api/v1."""
     return path == API or path.startswith(f"{API}/")

@@ -1,44 +1,44 @@
-"""The headers that every response carries, and CORS."""
+"""The headers of every response, and CORS."""
 
 from flask import Response, current_app, g, request
 
 from app.config import Config
 from schemas.header import (
-    AnswerHeaders,
-    ConditionHeaders,
+    ConditionalRequestHeaders,
+    ETagHeaders,
     FileHeaders,
-    LimitHeaders,
     MaskHeaders,
-    RetryHeaders,
-    TagHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
     header_names,
 )
 
-# Its responses hold links that need no key: no cache may store them, or an error in their place.
-LINKS_ENDPOINT = "report.get_report_links"
-# What a browser's script may send, and what it may read of a response.
+# Responses of this endpoint have links that need no key, so no cache may store them or an error of this endpoint.
+REPORT_LINKS_ENDPOINT = "report.get_report_links"
+# The headers that a script in a browser may send, and those that it may read.
 CORS_REQUEST_HEADERS = ", ".join(
-    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionHeaders()), "X-Request-ID")
+    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
 )
 CORS_RESPONSE_HEADERS = ", ".join(
-    header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
+    header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
 )
 
 
-def complete(response: Response) -> None:
-    """Add the headers that every response carries."""
+def add_headers(response: Response) -> None:
+    """Add the headers of every response."""
     headers = response.headers
-    # As a dict, since Werkzeug raises and catches an error for each that is not there.
+    # Werkzeug's headers raise and catch an exception for each absent name, which is slow.
     if "Cache-Control" not in dict(iter(headers)):
-        headers.add("Cache-Control", "no-store" if request.endpoint == LINKS_ENDPOINT else "private")
+        headers.add("Cache-Control", "no-store" if request.endpoint == REPORT_LINKS_ENDPOINT else "private")
     headers.add("X-Request-ID", g.request_id)
     headers.add("X-Content-Type-Options", "nosniff")
     config: Config = current_app.extensions["config"]
     if config.cors_origins:
-        _allow_origin(config, response)
+        _add_cors_headers(config, response)
 
 
-def _allow_origin(config: Config, response: Response) -> None:
+def _add_cors_headers(config: Config, response: Response) -> None:
     response.vary.add("Origin")
     origin = request.headers.get("Origin")
     if origin not in config.cors_origins:

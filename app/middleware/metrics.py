@@ -1,7 +1,7 @@
-"""What the service counts and times, for Prometheus.
+"""Metrics for Prometheus: counts and durations of requests and of MongoDB operations.
 
-Labels are routes, methods, statuses and MongoDB's commands, of which there are few; never fleets, keys or addresses, of
-which there may be any number: those stand in the log.
+Labels are routes, methods, statuses and MongoDB commands, which have few values. Fleets, keys and addresses are never
+labels, because they have any number of values. They are in the log.
 """
 
 import time
@@ -20,19 +20,19 @@ from app.store import Store
 from app.store.trips import get_newest_trip_time
 
 PREFIX = "driver_analytics"
-# Also of what is refused for its method.
+# The route of a request for an unknown path or with a method that the path does not support.
 UNKNOWN_ROUTE = "(unknown path)"
-# Clients may make up others.
+# The methods that are labels. Clients may send any other, so those share one label.
 METHODS = ("GET", "HEAD", "OPTIONS")
-OTHER = "other"
-# Seconds. A request takes about a millisecond, and the store may take 2 seconds at the most.
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-# A scrape waits for the store no longer.
-SCRAPE_SECONDS = 1.0
-UP = "Whether the store answered this scrape within a second."
-# Whose rate limits there are.
+OTHER_METHOD = "other"
+# In seconds. A typical request takes a millisecond, and the database at most 2 seconds.
+DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
+# How long a scrape waits for the database.
+SCRAPE_TIMEOUT_SECONDS = 1.0
+STORE_UP_HELP = "Whether the database responded to this scrape within a second."
+# The values of the label `limit`: the rate limit of a fleet, and that of a client address.
 LIMITS = ("fleet", "address")
-REFUSALS = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
+REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 
 
 class Metrics:
@@ -42,39 +42,39 @@ class Metrics:
         self.registry = registry = CollectorRegistry()
         self.requests = Counter(
             f"{PREFIX}_http_requests",
-            "Requests answered.",
+            "Requests that got a response.",
             ("route", "method", "status"),
             registry=registry,
         )
         self.request_seconds = Histogram(
             f"{PREFIX}_http_request_duration_seconds",
-            "Time from a request's first hook to its answer; a file is sent after that.",
+            "Time from the first hook of a request to its response. Sending a file takes place afterwards.",
             ("route",),
             registry=registry,
-            buckets=BUCKETS,
+            buckets=DURATION_BUCKETS,
         )
         self.refusals = Counter(
             f"{PREFIX}_rate_limit_refusals",
-            "Requests refused by a rate limit: a fleet's, or an address's without a valid key.",
+            "Requests refused by a rate limit: that of a fleet, or that of an address without a valid key.",
             ("limit",),
             registry=registry,
         )
         self.failures = Counter(
             f"{PREFIX}_authentication_failures",
-            "Requests without a valid key, those refused by the limit of their address included.",
+            "Requests without a valid key, including those refused by the rate limit of their address.",
             registry=registry,
         )
         self.uncounted = Counter(
             f"{PREFIX}_uncounted_requests",
-            "Requests served without being counted, since the storage of the rate limit failed.",
+            "Requests that were not counted because the storage of the rate limit failed.",
             registry=registry,
         )
         self.store_seconds = Histogram(
             f"{PREFIX}_store_operation_duration_seconds",
-            "Time of an operation of MongoDB, by command, and outcome: ok, or the name of the error.",
+            "Time of a MongoDB operation, by command, and by outcome: ok, or the name of the error.",
             ("command", "outcome"),
             registry=registry,
-            buckets=BUCKETS,
+            buckets=DURATION_BUCKETS,
         )
         for limit in LIMITS:
             self.refusals.labels(limit)
@@ -83,56 +83,55 @@ class Metrics:
         """Count and time the request of a response."""
         rule, method, status = request.url_rule, request.method, response.status_code
         route = rule.rule if rule else UNKNOWN_ROUTE
-        self.requests.labels(route, method if method in METHODS else OTHER, status).inc()
-        # As the log has it.
+        self.requests.labels(route, method if method in METHODS else OTHER_METHOD, status).inc()
         self.request_seconds.labels(route).observe(time.perf_counter() - g.started)
-        if "key" in g:
+        if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels("fleet").inc()
             elif g.rate_limit_status is None:
                 self.uncounted.inc()
-        elif status in REFUSALS:
+        elif status in REFUSED_STATUSES:
             self.failures.inc()
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels("address").inc()
 
 
 class StoreListener(monitoring.CommandListener):
-    """Times the commands that a client sends. Those that found no server to be sent to are not among them."""
+    """Measures the commands that a client sends. A command for which no server was available is not sent."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._seconds = metrics.store_seconds
 
     def started(self, event: monitoring.CommandStartedEvent) -> None:
-        """Do nothing: the end tells how long it took."""
+        """Do nothing. The event at the end of a command has its duration."""
 
     def succeeded(self, event: monitoring.CommandSucceededEvent) -> None:
-        """Time a command that was answered."""
+        """Measure a command that succeeded."""
         self._seconds.labels(event.command_name, "ok").observe(event.duration_micros / 1e6)
 
     def failed(self, event: monitoring.CommandFailedEvent) -> None:
-        """Time a command that was not, or with an error: MongoDB's name of it, or the driver's."""
+        """Measure a command that failed, with the name of the error in MongoDB or in PyMongo."""
         outcome = event.failure.get("codeName") or event.failure.get("errtype") or "unknown"
         self._seconds.labels(event.command_name, outcome).observe(event.duration_micros / 1e6)
 
 
 class StoreCollector(Collector):
-    """Whether the store answers, and when a trip was last added; asked when the metrics are scraped."""
+    """Gauges that are read from the database at each scrape: whether it responds, and when a trip was last added."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the gauges; only whether the store answers if it does not do so in time."""
+        """Yield the gauges; only `store_up` if the database does not respond in time."""
         try:
-            with pymongo.timeout(SCRAPE_SECONDS):
+            with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
                 newest = get_newest_trip_time(self._store)
         except PyMongoError:
-            yield _gauge("store_up", UP, 0.0)
+            yield _gauge("store_up", STORE_UP_HELP, 0.0)
             return
-        yield _gauge("store_up", UP, 1.0)
+        yield _gauge("store_up", STORE_UP_HELP, 1.0)
         if newest is not None:
-            yield _gauge("newest_trip_timestamp_seconds", "When a trip was last added to the store.", newest)
+            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last added.", newest)
 
 
 def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:

@@ -1,9 +1,9 @@
 """The rate limits: requests of a fleet, and failed authentications of a client address, counted by Flask-Limiter.
 
-The windows are fixed: one opens with the first request and closes a period later. A limit is exact within a window;
-across the edge of two windows up to twice as many requests can pass within one period. Redis is the storage that
-workers and hosts share; without it the one worker counts in its memory. While Redis fails, requests are served
-uncounted, and the log says so once a minute.
+The windows are fixed: a window opens with the first request and closes one period later. A limit is exact within a
+window; across the boundary of two windows, up to twice as many requests can pass in one period. Workers and hosts share
+their counts in Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served
+without being counted, and the log has a warning at most once a minute.
 """
 
 import logging
@@ -26,24 +26,25 @@ from app.config import Config, ConfigError
 
 POLICY = "fleet"
 SECONDS_BETWEEN_WARNINGS = 60
-# Redis is as near as the store, and a request waits for it before anything else.
+# Every request first waits for Redis, which has to be as close as MongoDB.
 REDIS_TIMEOUT_SECONDS = 0.5
-# Counts in the window of a key, which a first request opens. Returns the count, and for how long (ms) it stays open.
-COUNT = b"""
+# Counts a request in the window of a key; the first request opens the window. Returns the count and the time (ms)
+# until the window closes.
+COUNT_SCRIPT = b"""
 local count = redis.call("INCRBY", KEYS[1], ARGV[2])
 if count == tonumber(ARGV[2]) then
     redis.call("EXPIRE", KEYS[1], ARGV[1])
 end
 return {count, redis.call("PTTL", KEYS[1])}
 """
-# The Redis storages of `limits` behind a circuit breaker have its schemes with this before them.
+# The prefix of the URI schemes of the storages with a circuit breaker; `limits` selects a storage by its scheme.
 GUARDED = "guarded+"
 
 
 class RateLimitStatus(NamedTuple):
-    """What a caller has left of a limit.
+    """How many requests of a limit remain, and when its window ends.
 
-    The window has surely closed at `reset_at` (epoch seconds), which is `retry_after_seconds` (at least 1) from now.
+    At `reset_at` (epoch seconds), `retry_after_seconds` (at least 1) from now, the window is certain to be closed.
     """
 
     limit: RateLimitItem
@@ -53,7 +54,7 @@ class RateLimitStatus(NamedTuple):
 
 
 class Window(NamedTuple):
-    """The window of a key in which a request was counted; it closes at `closes_at` (epoch seconds)."""
+    """The window in which a request was counted: its key, its count, and the epoch seconds at which it closes."""
 
     key: str
     requests: int
@@ -61,9 +62,9 @@ class Window(NamedTuple):
 
 
 class GuardedRedis(RedisStorage):
-    """Redis behind a circuit breaker: while it does not respond, one request at a time waits for it.
+    """Redis with a circuit breaker: while it does not respond, only one request at a time waits for it.
 
-    A request takes one round trip: what Flask-Limiter reads of a window comes with the count.
+    A request takes one round trip, because the script that counts also returns the status of the window.
     """
 
     STORAGE_SCHEME = [f"{GUARDED}redis", f"{GUARDED}rediss", f"{GUARDED}redis+unix"]
@@ -71,10 +72,10 @@ class GuardedRedis(RedisStorage):
     def __init__(self, uri: str, **options: Any) -> None:
         super().__init__(uri.removeprefix(GUARDED), **options)
         self._breaker = CircuitBreaker(lambda error: isinstance(error, ConnectionError | TimeoutError))
-        self._count = self.get_connection().register_script(COUNT)
+        self._count = self.get_connection().register_script(COUNT_SCRIPT)
 
     def incr(self, key: str, expiry: int, amount: int = 1) -> int:
-        """Count, and return the count. Raises CircuitOpen, or redis-py's errors."""
+        """Increment a counter and return its value. Raises CircuitOpen or RedisError."""
         with self._breaker.guard():
             count, remaining_ms = self._count([self.prefixed_key(key)], [expiry, amount])
         g.rate_limit_window = Window(key, count, time.time() + remaining_ms / 1000)
@@ -82,13 +83,13 @@ class GuardedRedis(RedisStorage):
 
     def get(self, key: str) -> int:
         """Return the count of the window in which the request was counted."""
-        return self._window(key).requests
+        return self._get_window(key).requests
 
     def get_expiry(self, key: str) -> float:
         """Return the time (epoch seconds) at which the window in which the request was counted closes."""
-        return self._window(key).closes_at
+        return self._get_window(key).closes_at
 
-    def _window(self, key: str) -> Window:
+    def _get_window(self, key: str) -> Window:
         window: Window = g.rate_limit_window
         if window.key != key:
             raise KeyError(key)
@@ -96,44 +97,44 @@ class GuardedRedis(RedisStorage):
 
 
 class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
-    """The same for the Redis that Sentinel names."""
+    """The same for the Redis that Sentinel selects."""
 
     STORAGE_SCHEME = [f"{GUARDED}redis+sentinel"]
 
 
 def register(app: Flask, config: Config) -> None:
-    """Count the requests of `app`; the hook that authenticates has to be registered before. Raises ConfigError."""
+    """Count the requests of `app`. The hook that authenticates has to be registered first. Raises ConfigError."""
     limiter = Limiter(
         _get_fleet,
         application_limits=[ApplicationLimit(str(config.rate_limit), scope=POLICY)],
-        # Flask-Limiter skips requests without an identifier. By default that is the endpoint, which unknown paths lack.
+        # Flask-Limiter does not count requests without an identifier, by default the endpoint. Unknown paths have none.
         request_identifier=lambda: "request",
         swallow_errors=True,
-        **_storage(config),
+        **_build_storage_options(config),
     )
     limiter.request_filter(_is_public)
     limiter.logger.addFilter(_is_first_in_a_minute)
     try:
         limiter.init_app(app)
     except Exception:
-        # Each storage raises errors of its own, some of them with the URI.
-        raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: no storage can be opened with it.") from None
+        # Each storage raises exceptions of its own, and some messages contain the URI.
+        raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: it does not open a storage.") from None
     app.register_error_handler(LimitBreached, _refuse)
 
     @limiter.shared_limit(str(config.auth_failure_limit), "authentication-failure", key_func=_get_client)
-    def count() -> None:
-        """Do nothing: calling it counts."""
+    def count_auth_failure() -> None:
+        """Do nothing. Flask-Limiter counts each call."""
 
-    app.extensions.update(rate_limiter=limiter, count_failure=count)
+    app.extensions.update(rate_limiter=limiter, count_auth_failure=count_auth_failure)
 
 
-def count_failure() -> None:
-    """Count a request without a valid key from the client `g.client`. Raises Flask-Limiter's RateLimitExceeded."""
-    current_app.extensions["count_failure"]()
+def count_auth_failure() -> None:
+    """Count a request without a valid key from `g.client`. Raises Flask-Limiter's RateLimitExceeded."""
+    current_app.extensions["count_auth_failure"]()
 
 
 def add_headers(response: Response) -> None:
-    """Add the headers with the rate limit status of the fleet; none if the request was not counted."""
+    """Add the rate limit status of the fleet. A request that was not counted has no such headers."""
     status = get_status() if _has_fleet() else None
     if status is not None:
         amount, period, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
@@ -146,7 +147,7 @@ def add_headers(response: Response) -> None:
 
 
 def get_status() -> RateLimitStatus | None:
-    """Return what is left of the limit that the request was counted for; None if it was not counted."""
+    """Return the status of the limit against which the request was counted, or None if it was not counted."""
     if "rate_limit_status" not in g:
         g.rate_limit_status = _read_status()
     status: RateLimitStatus | None = g.rate_limit_status
@@ -154,28 +155,28 @@ def get_status() -> RateLimitStatus | None:
 
 
 def _get_fleet() -> str:
-    fleet: str = g.key.fleet
+    fleet: str = g.api_key.fleet
     return fleet
 
 
 def _has_fleet() -> bool:
-    return "key" in g
+    return "api_key" in g
 
 
 def _is_public() -> bool:
-    # Neither a fleet nor a client without a valid key asks.
-    return "key" not in g and "client" not in g
+    # Authentication sets one of them, except for public endpoints and a 405.
+    return "api_key" not in g and "client" not in g
 
 
 def _get_client() -> str:
-    # Flask-Limiter skips an empty key: that of a client of a Unix socket, where no proxy names the client.
+    # Flask-Limiter does not count an empty key. On a Unix socket without X-Forwarded-For the client is unknown.
     return g.client or "unknown"
 
 
-def _storage(config: Config) -> dict[str, Any]:
+def _build_storage_options(config: Config) -> dict[str, Any]:
     if not config.counts_in_redis:
         return {"storage_uri": "memory://"}
-    # An idle connection may have been closed; by default redis-py would wait seconds between its attempts.
+    # Retry once, because Redis may have closed an idle connection. By default redis-py waits seconds between attempts.
     options = {"retry": Retry(NoBackoff(), 1, supported_errors=(ConnectionError,))}
     timeouts = {"socket_timeout": REDIS_TIMEOUT_SECONDS, "socket_connect_timeout": REDIS_TIMEOUT_SECONDS}
     return {"storage_uri": GUARDED + config.ratelimit_storage_uri, "storage_options": options | timeouts}
@@ -188,7 +189,7 @@ def _read_status() -> RateLimitStatus | None:
         return None
     closes_at, remaining = current.window
     now = time.time()
-    # A window that is open closes within its period.
+    # An open window closes within one period.
     seconds = min(max(1, math.ceil(closes_at - now)), current.limit.get_expiry())
     return RateLimitStatus(current.limit, 0 if current.breached else remaining, math.ceil(closes_at), seconds)
 
@@ -196,18 +197,17 @@ def _read_status() -> RateLimitStatus | None:
 def _refuse(error: LimitBreached) -> Response:
     status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
-    whose = "the fleet's limit of {}" if _has_fleet() else "the limit of {} for calls without a valid key"
-    return errors.respond(
-        errors.RateLimitExceeded(f"Over {whose.format(limit)}; see Retry-After.", headers={"Retry-After": str(seconds)})
-    )
+    exceeded = "The fleet's limit of {}" if _has_fleet() else "The limit of {} for requests without a valid key"
+    message = f"{exceeded.format(limit)} is exceeded. Try again after the seconds in Retry-After."
+    return errors.make_response(errors.RateLimitExceeded(message, headers={"Retry-After": str(seconds)}))
 
 
 def _is_first_in_a_minute(record: logging.LogRecord) -> bool:
-    """Return whether to log a failure of the limiter: one a minute, which names what is wrong."""
+    """Return whether to log a failure of the limiter: at most one a minute, and never that the circuit is open."""
     if record.exc_info and isinstance(record.exc_info[1], CircuitOpen):
         return False
-    known, now = current_app.extensions, time.monotonic()
-    if now - known.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_WARNINGS:
+    extensions, now = current_app.extensions, time.monotonic()
+    if now - extensions.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_WARNINGS:
         return False
-    known["limiter_failed_at"] = now
+    extensions["limiter_failed_at"] = now
     return True

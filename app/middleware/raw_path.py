@@ -1,4 +1,4 @@
-"""Paths as the client sent them, so that an encoded slash stays part of its identifier."""
+"""Routing on the path as the client sent it, so that an encoded slash stays part of an identifier."""
 
 import re
 from collections.abc import Iterable
@@ -7,55 +7,57 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.routing import BaseConverter
 
-# What stands for itself in every spelling (RFC 3986, 2.3), and the slash between.
+# Characters that need no percent-encoding (RFC 3986, section 2.3), and the slash.
 UNRESERVED = re.compile(r"[A-Za-z0-9._~/-]*")
 
 
 class RawPath:
-    """WSGI middleware: the path reaches the routes segment by segment percent-encoded, each in one spelling.
+    """WSGI middleware that sets PATH_INFO to the path with each segment percent-encoded in one normal form.
 
-    WSGI servers decode PATH_INFO, after which `a%2Fb` and `a/b` look alike; the request line as sent tells them apart.
+    WSGI servers decode PATH_INFO, so that `a%2Fb` and `a/b` become equal. This middleware restores the difference from
+    the request line.
     """
 
     def __init__(self, app: WSGIApplication) -> None:
         self.app = app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        path = _sent_path(environ)
+        """Set PATH_INFO and handle the request."""
+        path = _get_raw_path(environ)
         if not UNRESERVED.fullmatch(path):
-            path = "/".join(map(_respelled, path.split("/")))
-        # Werkzeug drops slashes at the beginning; a doubled one is another path.
+            path = "/".join(map(_normalize, path.split("/")))
+        # Werkzeug removes doubled slashes at the start, but such a path has to be a 404.
         environ["PATH_INFO"] = f"/%2F{path[2:]}" if path.startswith("//") else path
         return self.app(environ, start_response)
 
 
 class SegmentConverter(BaseConverter):
-    """One segment of a path, decoded. Bytes that are no UTF-8 become lone surrogates, which no identifier holds."""
+    """Decodes a segment of a path. Bytes that are not UTF-8 become lone surrogates, which no identifier may contain."""
 
     def to_python(self, value: str) -> str:
-        """Return the text that the segment stands for."""
+        """Return the decoded segment."""
         return unquote_to_bytes(value).decode("utf-8", "surrogateescape")
 
     def to_url(self, value: str) -> str:
-        """Return the segment that stands for the text."""
+        """Return the percent-encoded segment."""
         return quote(value, safe="")
 
 
 class RestConverter(BaseConverter):
-    """All of the rest of a path, as it came."""
+    """Matches the rest of a path, slashes included, without decoding it."""
 
     regex = ".+"
     part_isolating = False
 
 
-def _respelled(segment: str) -> str:
+def _normalize(segment: str) -> str:
     return quote_from_bytes(unquote_to_bytes(segment.encode("latin-1")), safe="")
 
 
-def _sent_path(environ: WSGIEnvironment) -> str:
+def _get_raw_path(environ: WSGIEnvironment) -> str:
     target: str = environ.get("RAW_URI") or environ.get("REQUEST_URI") or ""
     if not target:
         return quote(environ["PATH_INFO"], encoding="latin-1")
     path = target.partition("?")[0]
-    # The absolute form, which proxies send, is http://host/path.
+    # Clients of proxies send the absolute form, http://host/path.
     return path if path.startswith("/") else "/" + path.partition("://")[2].partition("/")[2]

@@ -1,6 +1,7 @@
-"""The data layer: every read of the service. Functions take the store and the fleet first, and raise pymongo's errors.
+"""The reads of the service, one module a resource.
 
-Nothing here knows HTTP, and nothing here writes: read models are written by `scripts.materialize`.
+Functions take the store and the fleet first, and raise PyMongoError. Nothing here handles HTTP, and nothing
+here writes: `scripts.materialize` writes the read models.
 """
 
 import dataclasses
@@ -16,14 +17,14 @@ Document = dict[str, Any]
 Documents = Collection[Document]
 T = TypeVar("T")
 
-# The fields that identify a document; each collection has some of them.
+# The fields that identify a document in an error message. Each collection has some of them.
 IDENTIFIERS = dict.fromkeys(
     ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date"), 1
 )
 
 
 class UnknownDrivers(LookupError):
-    """Drivers who are not in the fleet: `driver_ids`."""
+    """A request names drivers that the fleet does not have: `driver_ids`."""
 
     def __init__(self, driver_ids: list[str]) -> None:
         super().__init__(driver_ids)
@@ -31,14 +32,17 @@ class UnknownDrivers(LookupError):
 
 
 class InvalidDocument(Exception):
-    """A stored document that violates its schema; the message names it."""
+    """A stored document violates its schema. The message has the identifiers of the document."""
 
     def __init__(self, collection: Documents, match: Document) -> None:
         super().__init__(f"{collection.name} {collection.find_one(match, IDENTIFIERS)}")
 
 
 class Result(NamedTuple):
-    """What a read found: a version, which changes with anything that the content is made of, and the content."""
+    """The result of a read: the content of the response, and its version.
+
+    The version changes whenever a stored document changes from which the content is made.
+    """
 
     version: str
     content: Document
@@ -46,31 +50,31 @@ class Result(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Store:
-    """The collections of a database. docs/architecture.md says what a document of each holds, and who writes it."""
+    """The collections of a database. docs/architecture.md describes their documents and which command writes them."""
 
     db: Database[Document]
-    # Sources: what was imported.
+    # Source collections: what was imported.
     drivers: Documents
     trips: Documents
-    # Read models: what the API reads.
+    # Read models: what the API serves.
     fleet_drivers: Documents
     driver_periods: Documents
     trip_details: Documents
-    # What commands write for the service.
+    # Written by commands for the service.
     keys: Documents
     reports: Documents
 
     @classmethod
     def of(cls, db: Database[Document]) -> Self:
-        """Return the store in a database."""
+        """Return the store of a database."""
         return cls(db, *(db[name] for name in COLLECTIONS))
 
     def snapshot(self) -> AbstractContextManager[ClientSession]:
-        """Return a session whose reads all show the same committed state."""
+        """Return a session in which all reads see the same committed state."""
         return self.db.client.start_session(snapshot=True)
 
     def transaction(self, write: Callable[[ClientSession], T]) -> T:
-        """Run `write` in a transaction, again if it meets another one, and return what it returns."""
+        """Run `write` in a transaction and return its result. Repeats it after a conflict with another transaction."""
         with self.db.client.start_session() as session:
             return session.with_transaction(write)
 

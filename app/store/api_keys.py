@@ -1,4 +1,4 @@
-"""API keys: what they look like, and who they let in."""
+"""API keys: their format, their check against the database, and a cache of valid keys."""
 
 import hashlib
 import re
@@ -9,106 +9,106 @@ import zlib
 from typing import NamedTuple
 
 from app.store import Document, InvalidDocument, Store
-from schemas.derive import fields_of, fits
+from schemas.introspection import fields_of, make_document_check
 from schemas.stored import StoredKey
 
 PREFIX = "da_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
-SOUND = fits(StoredKey, fields_of(StoredKey))
-FORM = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
+is_valid_document = make_document_check(StoredKey, fields_of(StoredKey))
+KEY_PATTERN = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
-# Revocation is to take hold within 5 seconds.
-SECONDS_KNOWN = 3
-# A key takes 500 bytes.
-MAX_KNOWN_KEYS = 10_000
+# A revoked key has to be refused within 5 seconds.
+CACHE_TTL_SECONDS = 3
+# An entry takes 500 bytes, so the cache takes at most 5 MB.
+MAX_CACHED_KEYS = 10_000
 
 
-class Key(NamedTuple):
-    """A key that lets in: its id, which is no secret, its fleet, and when it expires, in epoch ms, if it does."""
+class ApiKey(NamedTuple):
+    """A valid key: its id, which is not secret, its fleet, and the time at which it expires (epoch ms), if any."""
 
     key_id: str
     fleet: str
     expires_at: int | None = None
 
 
-class LiveKeys:
-    """The keys of a store that let in, each known for SECONDS_KNOWN, to whichever thread wants it."""
+class ApiKeyCache:
+    """A cache of the valid keys of a store, each for CACHE_TTL_SECONDS. All threads of a process share it."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._known: dict[str, tuple[float, Key]] = {}
+        self._cached: dict[str, tuple[float, ApiKey]] = {}
 
-    def known(self, key: str) -> Key | None:
-        """Return the Key that the store lately told of: a revoked one may let in for SECONDS_KNOWN yet."""
-        if known := self._known.get(digest(key)):
-            asked_at, found = known
-            # A clock set back makes nothing known for longer.
-            if 0 <= time.time() - asked_at < SECONDS_KNOWN and not _has_expired(found.expires_at):
-                return found
+    def get_cached(self, key: str) -> ApiKey | None:
+        """Return the cached ApiKey of a key, or None. A revoked key stays cached for up to CACHE_TTL_SECONDS."""
+        if entry := self._cached.get(digest(key)):
+            fetched_at, api_key = entry
+            # A clock that is set back does not extend the TTL: the age is then negative.
+            if 0 <= time.time() - fetched_at < CACHE_TTL_SECONDS and not _has_expired(api_key.expires_at):
+                return api_key
         return None
 
-    def ask(self, key: str) -> Key | None:
-        """Return the Key as get_key does."""
+    def fetch(self, key: str) -> ApiKey | None:
+        """Return what `get_key` returns, and cache a valid key."""
         now = time.time()
-        if answer := get_key(self._store, key):
-            # Only what lets in is kept, so that nobody without a key can fill this.
-            if len(self._known) >= MAX_KNOWN_KEYS:
-                self._known.clear()
-            self._known[digest(key)] = now, answer
-        return answer
+        if api_key := get_key(self._store, key):
+            # Invalid keys are not cached, so a client without a key cannot fill the cache.
+            if len(self._cached) >= MAX_CACHED_KEYS:
+                self._cached.clear()
+            self._cached[digest(key)] = now, api_key
+        return api_key
 
 
 def make_key() -> str:
-    """Return a new key: `da_`, 30 random base62 characters (178 bits), and the CRC32 of all that in base62."""
+    """Return a new key: `da_`, 30 random base62 characters (178 bits), and the CRC32 of both in base62."""
     body = PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(RANDOM_LENGTH))
     return body + _checksum(body)
 
 
 def digest(key: str) -> str:
-    """Return what the store holds of a key: its SHA-256. A key is random enough to need no salt or stretching.
+    """Return the SHA-256 of a key, which is all that the database stores. A random key needs no salt or stretching.
 
-    A key is looked up by it, and never compared itself: what time that takes tells of the digest alone. The checksum is
-    no secret, since it follows from the rest of the key that was sent.
+    The database looks a key up by its digest, so the time of a look-up reveals nothing about stored keys. The checksum
+    is not secret: it follows from the other characters of the same key.
     """
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def is_well_formed(key: str) -> bool:
-    """Return whether a key has the form and the checksum of one that was issued."""
-    return bool(FORM.fullmatch(key)) and key.endswith(_checksum(key[:-CHECKSUM_LENGTH]))
+    """Return whether a key has the format and the checksum of an issued key."""
+    return bool(KEY_PATTERN.fullmatch(key)) and key.endswith(_checksum(key[:-CHECKSUM_LENGTH]))
 
 
-def get_key(store: Store, key: str) -> Key | None:
-    """Return the Key where it was issued and is neither revoked nor expired. Index: (digest).
+def get_key(store: Store, key: str) -> ApiKey | None:
+    """Return the ApiKey of a key that was issued and is neither revoked nor expired. Index: (digest).
 
-    One that is not well formed is refused without asking the database. Raises InvalidDocument.
+    Does not query the database for a key that is not well formed. Raises InvalidDocument.
     """
     if not is_well_formed(key):
         return None
-    return _live(store, {"digest": digest(key)})
+    return _get_live_key(store, {"digest": digest(key)})
 
 
-def get_key_by_id(store: Store, key_id: str) -> Key | None:
-    """Return the Key where it was issued and is neither revoked nor expired. Index: (key_id)."""
-    return _live(store, {"key_id": key_id})
+def get_key_by_id(store: Store, key_id: str) -> ApiKey | None:
+    """Return the ApiKey with this id if it is neither revoked nor expired. Index: (key_id). Raises InvalidDocument."""
+    return _get_live_key(store, {"key_id": key_id})
 
 
-def _live(store: Store, match: Document) -> Key | None:
+def _get_live_key(store: Store, match: Document) -> ApiKey | None:
     stored = store.keys.find_one(match)
     if stored is None:
         return None
-    if not SOUND(stored):
+    if not is_valid_document(stored):
         raise InvalidDocument(store.keys, match)
-    if state(stored) != LIVE:
+    if get_state(stored) != LIVE:
         return None
-    return Key(stored["key_id"], stored["fleet"], stored["expires_at"])
+    return ApiKey(stored["key_id"], stored["fleet"], stored["expires_at"])
 
 
-def state(stored: Document) -> str:
-    """Return whether a stored key is live, revoked or expired by now."""
+def get_state(stored: Document) -> str:
+    """Return the state of a stored key now: `live`, `revoked` or `expired`."""
     if stored["revoked_at"] is not None:
         return "revoked"
     return "expired" if _has_expired(stored["expires_at"]) else LIVE

@@ -1,11 +1,11 @@
-"""The collections: their indexes, each named after what it serves, and the validators that guard them."""
+"""The indexes and the validators of the collections. An index has the name of what it finds."""
 
 from typing import Any
 
 from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 
-from schemas.derive import validator
+from schemas.introspection import make_json_schema
 from schemas.stored import (
     DriverPeriod,
     FleetDrivers,
@@ -34,7 +34,7 @@ INDEXES = {
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
     ],
-    # trip_end_time comes last so that visible trips are counted without reading them.
+    # trip_end_time comes last, so that MongoDB counts visible trips from the index alone.
     "trip_details": [
         _index("trip", "fleet", "trip_id", unique=True),
         _index("tracking", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time"),
@@ -43,7 +43,7 @@ INDEXES = {
     "reports": [
         _index("report", "fleet", "report_date", unique=True),
     ],
-    # A key is looked up by its digest alone: it is the key that tells the fleet.
+    # The digest comes without the fleet, because the service learns the fleet from the key.
     "keys": [
         _index("digest", "digest", unique=True),
         _index("key_id", "key_id", unique=True),
@@ -52,19 +52,19 @@ INDEXES = {
 }
 
 
-def _guard(schema: Schema) -> dict[str, Any]:
-    rules = validator(schema)
-    # Of any type: who writes a source document chooses.
+def _make_validator(schema: Schema) -> dict[str, Any]:
+    rules = make_json_schema(schema)
+    # An _id may have any type: the program that writes a source document chooses it.
     rules["properties"]["_id"] = {}
     return {"$jsonSchema": rules}
 
 
 VALIDATORS = {
-    "drivers": _guard(StoredDriver()),
-    "trips": _guard(StoredTrip()),
-    "fleet_drivers": _guard(FleetDrivers()),
-    "driver_periods": _guard(DriverPeriod()),
-    "trip_details": _guard(StoredTripDetail()),
-    "reports": _guard(StoredReport()),
-    "keys": _guard(StoredKey()),
+    "drivers": _make_validator(StoredDriver()),
+    "trips": _make_validator(StoredTrip()),
+    "fleet_drivers": _make_validator(FleetDrivers()),
+    "driver_periods": _make_validator(DriverPeriod()),
+    "trip_details": _make_validator(StoredTripDetail()),
+    "reports": _make_validator(StoredReport()),
+    "keys": _make_validator(StoredKey()),
 }

@@ -1,4 +1,4 @@
-"""Pages of records, and rendered JSON as a part of a response: as it is stored, or pruned by a field mask."""
+"""Pages of records, and parts of a response made from rendered JSON: unchanged, or pruned by a field mask."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -7,34 +7,37 @@ import orjson
 from orjson import Fragment
 
 from app.store import Document
-from schemas.derive import Fields
-from schemas.mask import pruner
+from schemas.introspection import Fields
+from schemas.mask import make_pruner
 
 
-class Wanted(NamedTuple):
-    """What to read for a response: the `fields` of it, or, without `content`, only the version that they have."""
+class Selection(NamedTuple):
+    """What to read for a response: its `fields`, or only their version, which is enough for a 304."""
 
     fields: Fields
-    content: bool = True
+    include_content: bool = True
 
     def projection(self, *fragments: str) -> dict[str, int]:
-        """Return the projection of these fragments, which is empty where only the version is wanted."""
-        return dict.fromkeys(fragments, 1) if self.content else {}
+        """Return the projection of these fragments. It is empty if only the version is read."""
+        return dict.fromkeys(fragments, 1) if self.include_content else {}
 
 
-class Page(NamedTuple):
-    """Which page of records to read: number `page` from 1, of up to `limit` records."""
+class PageRequest(NamedTuple):
+    """A page of records: number `page` from 1, with up to `limit` records."""
 
     page: int
     limit: int
 
     @property
     def skip(self) -> int:
-        """How many records come before the page."""
+        """The number of records before the page."""
         return (self.page - 1) * self.limit
 
-    def content(self, fields: Fields, count: int, records: Document) -> Document:
-        """Return the `fields` of the response; `records` holds the list by its name, `count` is that of all pages."""
+    def build_content(self, fields: Fields, count: int, records: Document) -> Document:
+        """Return the `fields` of the response.
+
+        `records` has the list of records under its name, and `count` is the number of records on all pages.
+        """
         values = {
             "count": count,
             "limit": self.limit,
@@ -45,18 +48,18 @@ class Page(NamedTuple):
         return {name: values[name] for name in fields}
 
 
-def first(found: Iterable[Document]) -> Document | None:
-    """Return the first of the documents that a query found."""
-    return next(iter(list(found)), None)
+def get_first(documents: Iterable[Document]) -> Document | None:
+    """Return the first document of a query, or None. Exhausts the cursor, which then needs no closing."""
+    return next(iter(list(documents)), None)
 
 
-def renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
-    """Return a function that makes a value for orjson of a shape's JSON text.
+def make_renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
+    """Return a function that makes a value for orjson from the rendered JSON of an object with the fields `whole`.
 
-    The shape has the fields `whole`. Where `fields` is `whole` the text is sent as it is; otherwise the text is parsed,
-    and the value has these `fields` in their order.
+    If `fields` is `whole`, the JSON is used unchanged. Otherwise it is parsed, and the value has only these `fields`,
+    in their order.
     """
     if fields is whole:
         return Fragment
-    prune = pruner(fields or {}, whole or {})
+    prune = make_pruner(fields or {}, whole or {})
     return lambda text: prune(orjson.loads(text))

@@ -1,4 +1,4 @@
-"""The score: its constants, as MongoDB expressions for rollups, and in Python for a single trip or a whole fleet."""
+"""The score: its constants, as MongoDB expressions for summaries, and in Python for a single trip or a whole fleet."""
 
 import dataclasses
 import math
@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from schemas.derive import fields_of
 from schemas.fields import MAX_INT
+from schemas.introspection import fields_of
 from schemas.summary import GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
 
@@ -16,89 +16,101 @@ Expression = dict[str, Any]
 
 @dataclasses.dataclass(frozen=True)
 class Behaviour:
-    """One row of the contract's score table. `rate` is `per` × count ÷ base; at `cap` the whole `weight` is lost."""
+    """A behaviour that lowers the score.
+
+    Its rate is `factor` × `numerator` ÷ `denominator`, two fields of a summary. It costs `weight` × rate ÷ `cap`
+    points, and at most `weight`. `flag` is its name in the focus area of a summary, `trip_flag` in that of a trip.
+    """
 
     flag: str
     trip_flag: str
-    count: str
-    base: str
-    per: float
+    numerator: str
+    denominator: str
+    factor: float
     cap: float
     weight: int
 
     def share(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return the rate's share of the cap: of the totals of a trip or of days, and their event summary."""
-        base = totals[self.base]
-        rate = self.per * events[self.count] / base if base > 0 else 0.0
+        """Return rate ÷ cap for the totals and the event summary of a trip or of a period."""
+        denominator = totals[self.denominator]
+        rate = self.factor * events[self.numerator] / denominator if denominator > 0 else 0.0
         return rate / self.cap
 
 
-# Contract §5, in its order: the losses are summed in this order, so that every rebuild gives the same bits.
+# The losses are added in this order, so that every computation gives the same bits.
 BEHAVIOURS = (
     Behaviour(
-        "is_phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", per=1.0, cap=0.15, weight=35
+        "is_phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35
     ),
     Behaviour(
         "is_overspeeding",
         "is_overspeeding",
         "overspeeding_time_seconds",
         "duration_seconds",
-        per=1.0,
+        factor=1.0,
         cap=0.20,
         weight=30,
     ),
-    Behaviour("is_hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", per=100.0, cap=20.0, weight=20),
+    Behaviour(
+        "is_hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20
+    ),
     Behaviour(
         "is_acceleration",
         "is_rapid_acceleration",
         "rapid_acceleration_count",
         "distance_miles",
-        per=100.0,
+        factor=100.0,
         cap=20.0,
         weight=15,
     ),
 )
-# What of a summary follows from its totals.
-SCORED = frozenset({"fm_score", "fm_grade", "focus_area"})
+# The fields of a summary that are computed from its totals.
+SCORE_FIELDS = frozenset({"fm_score", "fm_grade", "focus_area"})
 TRIP_FLAGS = tuple(TripFocusArea().fields)
-# From which share of its cap on a behaviour is one to coach.
+# A behaviour is in the focus area from this share of its cap.
 FOCUS_SHARE = 0.5
 
 
-def trip_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the focus area that follows from a trip's own event summary, in the fields of a trip."""
+def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the focus area of a trip, computed from its event summary."""
     flags = {b.trip_flag: b.share(trip, trip["event_summary"]) >= FOCUS_SHARE for b in BEHAVIOURS}
     return {name: flags[name] for name in TRIP_FLAGS}
 
 
-def scored(totals: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the DrivingSummary that follows from totals, its other fields, as score_stages makes it."""
+def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the DrivingSummary of totals, which are its fields without SCORE_FIELDS.
+
+    Computes the same as `score_stages`.
+    """
     shares = {b.flag: b.share(totals, totals["events_summary"]) for b in BEHAVIOURS}
     exact = 100 - math.fsum(b.weight * min(1.0, shares[b.flag]) for b in BEHAVIOURS)
     score = math.floor(exact * 10 + 0.5) / 10
     grade = next(name for name, lowest in GRADES.items() if score >= lowest)
     focus = {flag: share >= FOCUS_SHARE for flag, share in shares.items()}
-    made = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
-    return {name: made[name] for name in fields_of(DrivingSummary)}
+    summary = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
+    return {name: summary[name] for name in fields_of(DrivingSummary)}
 
 
 def _share(behaviour: Behaviour) -> Expression:
-    count = {"$multiply": [behaviour.per, f"$events_summary.{behaviour.count}"]}
-    base = f"${behaviour.base}"
-    rate = {"$cond": [{"$gt": [base, 0]}, {"$divide": [count, base]}, 0.0]}
+    numerator = {"$multiply": [behaviour.factor, f"$events_summary.{behaviour.numerator}"]}
+    denominator = f"${behaviour.denominator}"
+    rate = {"$cond": [{"$gt": [denominator, 0]}, {"$divide": [numerator, denominator]}, 0.0]}
     return {"$divide": [rate, behaviour.cap]}
 
 
-def saturated(total: str, *, whole: bool) -> Expression:
-    """Return a sum that stays within what a document may hold, whatever its terms."""
+def saturate(total: str, *, whole: bool) -> Expression:
+    """Return an expression that limits a sum to the largest number that a document can have.
+
+    That is the largest 64-bit integer for `whole` numbers, otherwise the largest double.
+    """
     return {"$min": [total, MAX_INT if whole else sys.float_info.max]}
 
 
 def score_stages() -> list[Expression]:
-    """Return the stages that add `fm_score`, `fm_grade` and `focus_area` to documents holding a summary's totals.
+    """Return the stages that add `fm_score`, `fm_grade` and `focus_area` to documents with the totals of a summary.
 
-    fm_score = 100 − Σ weight × min(1, rate ÷ cap), rounded half up to one decimal as the contract writes it out:
-    floor(x × 10 + 0.5) ÷ 10.
+    fm_score = 100 − Σ weight × min(1, rate ÷ cap), rounded half up to one decimal: floor(x × 10 + 0.5) ÷ 10. MongoDB's
+    $round and Python's round() round half to even.
     """
     loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag}"]}]} for b in BEHAVIOURS]}
     exact = {"$subtract": [100.0, loss]}

@@ -1,9 +1,9 @@
-"""Trips of a fleet."""
+"""The trips of a fleet."""
 
 import itertools
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from bson import ObjectId
@@ -12,74 +12,76 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pagination import Page, Wanted, first, renderer
+from app.store.pagination import PageRequest, Selection, get_first, make_renderer
 from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE
-from schemas.derive import Fields, fields_of
+from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
 MS_PER_HOUR = 3_600_000
 SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
-# The fields of the detail form that are stored as a fragment each, beside the summary form.
-PARTS = tuple(name for name in DETAIL if name not in SUMMARY)
+# The fields of the detail form that are not in the summary form. Each is stored as a fragment.
+DETAIL_FRAGMENTS = tuple(name for name in DETAIL if name not in SUMMARY)
 BY_DATE = [("start_date", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
 # The fields of `_Calendar`.
-ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
-ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
-# More than six months have: all come with the first reply.
+CALENDAR_ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
+TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
+# More than the days of six months, so that all arrive in the first batch.
 MAX_DAYS = 200
-# One trip has a trip_id, and its index holds no times.
+# Only one trip has a trip_id, and the index of trip_id has no times to sort by.
 ORDER = {
     "trip_id": [("trip_id", ASCENDING)],
     "tracking_id": [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)],
 }
 
 
-def visible_until(processing_delay_hours: float) -> int:
-    """Return the latest end (epoch ms) of a trip that is visible now."""
+def get_max_visible_end_ms(processing_delay_hours: float) -> int:
+    """Return the latest end (epoch ms) that a visible trip can have now."""
     return int(time.time() * 1000) - int(processing_delay_hours * MS_PER_HOUR)
 
 
 def find_driver_trips(
-    store: Store, fleet: str, driver_id: str, *, start_date: str, ended_by: int, page: int, limit: int, wanted: Wanted
+    store: Store,
+    fleet: str,
+    driver_id: str,
+    *,
+    start_date: str,
+    max_end_ms: int,
+    page: int,
+    limit: int,
+    selection: Selection,
 ) -> Result:
     """Return a page of a driver's trips, in summary form, oldest first.
 
-    These are the trips that started on `start_date` or later and had ended by `ended_by` (epoch ms). Counts trips by
-    the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet, period,
-    driver_id, start_date). Raises UnknownDrivers.
+    These are the trips that started on `start_date` or later and ended by `max_end_ms` (epoch ms). Counts the trips
+    with the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet,
+    period, driver_id, start_date). Raises UnknownDrivers.
     """
-    asked, rows = Page(page, limit), list[str]()
+    page_request, rows = PageRequest(page, limit), list[str]()
     with store.snapshot() as session:
-        periods = _Periods(store, session, {"fleet": fleet, "driver_id": driver_id})
-        days = periods.calendar(start_date)
-        if not days.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
+        periods = _DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
+        calendar = periods.get_calendar(start_date)
+        if not calendar.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
             raise UnknownDrivers([driver_id])
-        # Of most days all trips are visible; of the others they are counted.
-        counts = days.trip_counts
-        unsettled = [date for date, end in zip(days.dates, days.last_trip_ends, strict=True) if end > ended_by]
-        found = periods.find(DAY.name, {"$in": unsettled}, ENDS) if unsettled else []
-        ends: dict[str, list[int]] = {day["start_date"]: day["trip_ends"] for day in found}
-        for date, at in ends.items():
-            counts[days.dates.index(date)] = sum(end <= ended_by for end in at)
-        before = [0, *itertools.accumulate(counts)]
-        count = before[-1]
-        if wanted.content and "trips" in wanted.fields and asked.skip < count:
-            first = bisect_right(before, asked.skip) - 1
-            last = bisect_left(before, asked.skip + limit, hi=len(counts)) - 1
-            match = {"$gte": days.dates[first], "$lte": days.dates[last]}
-            for day in periods.find(DAY.name, match, TRIPS):
-                if known := ends.get(day["start_date"]):
-                    rows += [row for row, end in zip(day["trips"], known, strict=True) if end <= ended_by]
-                else:
-                    rows += day["trips"]
-            rows = rows[asked.skip - before[first] :][:limit]
-    records = list(map(renderer(wanted.fields.get("trips"), SUMMARY), rows))
-    return Result("".join([str(count), *days.versions]), asked.content(wanted.fields, count, {"trips": records}))
+        trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
+        for date, ends in trip_ends.items():
+            calendar.trip_counts[calendar.dates.index(date)] = sum(end <= max_end_ms for end in ends)
+        # For each day the number of trips before it, and at the end the number of all.
+        counts_before = [0, *itertools.accumulate(calendar.trip_counts)]
+        count = counts_before[-1]
+        if selection.include_content and "trips" in selection.fields and page_request.skip < count:
+            first_day = bisect_right(counts_before, page_request.skip) - 1
+            last_day = bisect_left(counts_before, page_request.skip + limit, hi=len(calendar.dates)) - 1
+            days = {"$gte": calendar.dates[first_day], "$lte": calendar.dates[last_day]}
+            visible_trips = periods.find_visible_trips(days, trip_ends, max_end_ms)
+            rows = visible_trips[page_request.skip - counts_before[first_day] :][:limit]
+    records = list(map(make_renderer(selection.fields.get("trips"), SUMMARY), rows))
+    version = "".join([str(count), *calendar.versions])
+    return Result(version, page_request.build_content(selection.fields, count, {"trips": records}))
 
 
 class _Calendar(NamedTuple):
-    """The days of a driver by date, as `schemas.stored.Calendar` has them."""
+    """The days on which a driver drove, in order of date: the parallel arrays of `schemas.stored.Calendar`."""
 
     dates: list[str]
     trip_counts: list[int]
@@ -87,25 +89,50 @@ class _Calendar(NamedTuple):
     versions: list[str]
 
 
-class _Periods(NamedTuple):
-    """The periods of a driver, as a session sees them."""
+class _DriverPeriods(NamedTuple):
+    """The documents of a driver in `driver_periods`, as a session sees them."""
 
     store: Store
     session: ClientSession
     driver: Document
 
-    def find(self, name: str, start_date: Any, projection: Document) -> list[Document]:
-        """Return the periods of a name whose first date matches, by date."""
-        match = {**self.driver, "period": name, "start_date": start_date}
-        bounds: dict[str, Any] = {"sort": BY_DATE, "batch_size": MAX_DAYS, "session": self.session}
-        return list(self.store.driver_periods.find(match, projection, **bounds))
+    def find(self, period: str, start_date: Any, projection: Document) -> list[Document]:
+        """Return the documents of a period whose start_date matches, in order of date."""
+        match = {**self.driver, "period": period, "start_date": start_date}
+        options: dict[str, Any] = {"sort": BY_DATE, "batch_size": MAX_DAYS, "session": self.session}
+        return list(self.store.driver_periods.find(match, projection, **options))
 
-    def calendar(self, start_date: str) -> _Calendar:
-        """Return the days of the driver's months, from a date on."""
+    def get_calendar(self, start_date: str) -> _Calendar:
+        """Return the driver's calendar from a date on, made from the calendars of the months."""
         months = self.find(MONTH, {"$gte": f"{start_date[:7]}-01"}, CALENDAR)
-        arrays: list[list[Any]] = [[value for month in months for value in month["calendar"][name]] for name in ARRAYS]
+        arrays: list[list[Any]] = [
+            [value for month in months for value in month["calendar"][name]] for name in CALENDAR_ARRAYS
+        ]
         first = bisect_left(arrays[0], start_date)
         return _Calendar(*(values[first:] for values in arrays))
+
+    def find_recent_trip_ends(self, calendar: _Calendar, max_end_ms: int) -> dict[str, list[int]]:
+        """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.
+
+        All trips of the other days are visible.
+        """
+        pairs = zip(calendar.dates, calendar.last_trip_ends, strict=True)
+        dates = [date for date, last_end in pairs if last_end > max_end_ms]
+        days = self.find(DAY.name, {"$in": dates}, TRIP_ENDS) if dates else []
+        return {day["start_date"]: day["trip_ends"] for day in days}
+
+    def find_visible_trips(self, dates: Document, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[str]:
+        """Return the visible trips of days, oldest first, as rendered JSON.
+
+        `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
+        """
+        trips: list[str] = []
+        for day in self.find(DAY.name, dates, TRIPS):
+            if ends := trip_ends.get(day["start_date"]):
+                trips += [trip for trip, end in zip(day["trips"], ends, strict=True) if end <= max_end_ms]
+            else:
+                trips += day["trips"]
+        return trips
 
 
 def find_trips(
@@ -114,52 +141,52 @@ def find_trips(
     filter_param: str,
     filter_value: str,
     *,
-    ended_by: int,
+    max_end_ms: int,
     page: int,
     limit: int,
-    wanted: Wanted,
+    selection: Selection,
 ) -> Result:
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
-    Only trips that had ended by `ended_by` (epoch ms). Reads no fragment that a mask leaves out. Indexes:
-    trip_details (fleet, trip_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
+    These are the trips that ended by `max_end_ms` (epoch ms). Reads only the fragments that a field mask selects.
+    Indexes: trip_details (fleet, trip_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
     """
-    asked, fields = Page(page, limit), wanted.fields.get("trips")
-    match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": ended_by}}
-    bounds: dict[str, Any] = {"sort": ORDER[filter_param], "skip": asked.skip, "limit": limit}
+    page_request, fields = PageRequest(page, limit), selection.fields.get("trips")
+    match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": max_end_ms}}
+    options: dict[str, Any] = {"sort": ORDER[filter_param], "skip": page_request.skip, "limit": limit}
     trips = list[Document]()
     with store.snapshot() as session:
         if fields is not None:
-            projection = {"_id": 0, "version": 1} | wanted.projection(*_parts(fields))
-            trips = list(store.trip_details.find(match, projection, session=session, **bounds))
-        # A page that is not full is the last one.
+            projection = {"_id": 0, "version": 1} | selection.projection(*_get_fragments(fields))
+            trips = list(store.trip_details.find(match, projection, session=session, **options))
+        # A page that is not full is the last one, so the count follows from it.
         if 0 < len(trips) < limit or (page == 1 and fields is not None and not trips):
-            count = asked.skip + len(trips)
+            count = page_request.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session)
     version = "".join([str(count), *(trip["version"] for trip in trips)])
-    records = list(map(_trip_renderer(fields or {}), trips)) if wanted.content else []
-    return Result(version, asked.content(wanted.fields, count, {"trips": records}))
+    records = list(map(_make_trip_renderer(fields or {}), trips)) if selection.include_content else []
+    return Result(version, page_request.build_content(selection.fields, count, {"trips": records}))
 
 
-def _parts(fields: Fields) -> Sequence[str]:
-    """Return the fragments that hold these fields of the detail form."""
-    parts = [name for name in PARTS if name in fields]
-    return parts if SUMMARY.keys().isdisjoint(fields) else ["summary", *parts]
+def _get_fragments(fields: Fields) -> Sequence[str]:
+    """Return the names of the fragments that contain these fields of the detail form."""
+    fragments = [name for name in DETAIL_FRAGMENTS if name in fields]
+    return fragments if SUMMARY.keys().isdisjoint(fields) else ["summary", *fragments]
 
 
-def _trip_renderer(fields: Fields) -> Callable[[Document], Any]:
-    """Return a function that makes a value for orjson of a trip's fragments: these fields of the detail form."""
+def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
+    """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
     if fields is DETAIL:
         return lambda trip: Fragment(
-            ",".join((trip["summary"][:-1], *(f'"{name}":{trip[name]}' for name in PARTS))) + "}"
+            ",".join((trip["summary"][:-1], *(f'"{name}":{trip[name]}' for name in DETAIL_FRAGMENTS))) + "}"
         )
-    of_summary = {name: below for name, below in fields.items() if name in SUMMARY}
-    render_summary = renderer(of_summary, SUMMARY)
-    renderers = {name: renderer(fields[name], DETAIL[name]) for name in PARTS if name in fields}
+    summary_fields = {name: below for name, below in fields.items() if name in SUMMARY}
+    render_summary = make_renderer(summary_fields, SUMMARY)
+    renderers = {name: make_renderer(fields[name], DETAIL[name]) for name in DETAIL_FRAGMENTS if name in fields}
 
     def render(trip: Document) -> Document:
-        values = render_summary(trip["summary"]) if of_summary else {}
+        values = render_summary(trip["summary"]) if summary_fields else {}
         values |= {name: render(trip[name]) for name, render in renderers.items()}
         return {name: values[name] for name in fields}
 
@@ -168,7 +195,7 @@ def _trip_renderer(fields: Fields) -> Callable[[Document], Any]:
 
 def get_newest_trip_time(store: Store) -> float | None:
     """Return when a trip was last added (epoch seconds), over all fleets, or None if there is none. Index: (_id)."""
-    newest = first(
+    newest = get_first(
         store.trip_details.find({"_id": {"$gte": ObjectId(bytes(12))}}, {"_id": 1}, sort=[("_id", DESCENDING)], limit=1)
     )
     return newest["_id"].generation_time.timestamp() if newest else None

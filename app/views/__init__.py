@@ -1,4 +1,7 @@
-"""The endpoints, a module a resource."""
+"""The views, one module a resource. A view validates nothing and renders nothing: `app.endpoint` does both.
+
+Views read through `app.store`, and never use MongoDB's client or the middleware.
+"""
 
 from app.views import aggregates, docs, drivers, health, report, trips
 

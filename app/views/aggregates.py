@@ -1,4 +1,4 @@
-"""Driving summaries of up to 20 drivers."""
+"""Daily and Weekly summaries of up to 20 drivers."""
 
 from typing import Any
 
@@ -7,37 +7,47 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from app.store.summaries import DAY, WEEK, find_aggregates
 from schemas.page import DailyAggregates, WeeklyAggregates
-from schemas.query import DailyQuery, WeeklyQuery
+from schemas.params import DailyParams, WeeklyParams
 
 bp = Blueprint("aggregates", __name__)
 
 
 @bp.get("/driver-aggregate/daily")
-@Endpoint(DailyQuery(), DailyAggregates())
-def get_daily_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(DailyParams(), DailyAggregates())
+def get_daily_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise a day of up to 20 drivers.
 
-    One element for each distinct driver, in the order first asked. A trip belongs to the UTC date on which it started,
-    and counts as soon as it is stored, before it is listed. If any of the drivers is not in the fleet the answer is
-    NotFound, and its message names them.
+    The response has one element for each driver, in the order of the request. A trip belongs to the UTC date on which
+    it started. It counts as soon as it is stored, before it becomes visible in lists of trips. If the fleet does not
+    have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
     return find_aggregates(
-        get_store(), g.key.fleet, DAY, driver_ids=query["driver_id"], start_date=query["start_date"], wanted=wanted
+        get_store(),
+        g.api_key.fleet,
+        DAY,
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
+        selection=selection,
     )
 
 
 @bp.get("/driver-aggregate/weekly")
-@Endpoint(WeeklyQuery(), WeeklyAggregates())
-def get_weekly_driver_aggregate(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(WeeklyParams(), WeeklyAggregates())
+def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise a week of up to 20 drivers.
 
-    One element for each distinct driver, in the order first asked. The week is seven UTC dates from a Monday on; one in
-    progress holds all that is stored so far, trips that are not listed yet included. If any of the drivers is not in
-    the fleet the answer is NotFound, and its message names them.
+    The response has one element for each driver, in the order of the request. A week is seven UTC dates from a Monday.
+    A week in progress includes all trips stored so far, even those that are not visible in lists of trips yet. If the
+    fleet does not have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
     return find_aggregates(
-        get_store(), g.key.fleet, WEEK, driver_ids=query["driver_id"], start_date=query["start_date"], wanted=wanted
+        get_store(),
+        g.api_key.fleet,
+        WEEK,
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
+        selection=selection,
     )

@@ -1,17 +1,21 @@
-"""The OpenAPI document, and the page on which to read and try it."""
+"""The OpenAPI document, the page that displays it, and the page that describes the errors."""
 
+import html
+import inspect
+import re
 from importlib.resources import files
 
 from flask import Blueprint, Response, current_app, request
 from werkzeug.http import generate_etag
 
-from app.content_encoding import matching_tag
-from schemas.query import NoQuery
+from app.content_encoding import get_matching_etag
+from app.errors import BaseExtApiException, find_error_types
+from schemas.params import NoParams
 
 bp = Blueprint("docs", __name__)
 
-# Only what this service serves may run or be asked; Swagger UI sets styles as it runs.
-POLICY = "; ".join(
+# The page may load and call only this service. Swagger UI sets inline styles.
+PAGE_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -23,46 +27,99 @@ POLICY = "; ".join(
         "frame-ancestors 'none'",
     )
 )
-OWN = files("app") / "docs"
+OWN_FILES = files("app") / "docs"
 SWAGGER_UI = files("flask_swagger_ui") / "dist"
-PAGE = (OWN / "index.html").read_bytes()
-# What the page is made of: media type and content.
+PAGE = (OWN_FILES / "index.html").read_bytes()
+# The files of the page: media type and content of each.
 FILES = {
-    "docs.js": ("text/javascript", (OWN / "docs.js").read_bytes()),
-    "docs.css": ("text/css", (OWN / "docs.css").read_bytes()),
+    "docs.js": ("text/javascript", (OWN_FILES / "docs.js").read_bytes()),
+    "docs.css": ("text/css", (OWN_FILES / "docs.css").read_bytes()),
     "swagger-ui-bundle.js": ("text/javascript", (SWAGGER_UI / "swagger-ui-bundle.js").read_bytes()),
     "swagger-ui.css": ("text/css", (SWAGGER_UI / "swagger-ui.css").read_bytes()),
     "favicon-32x32.png": ("image/png", (SWAGGER_UI / "favicon-32x32.png").read_bytes()),
 }
 
 
+# The page has no scripts and loads nothing.
+ERRORS_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+ERRORS_PAGE_TEMPLATE = """\
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>Errors of the Driver Analytics API</title>
+<style>
+body {{ max-width: 44rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; color-scheme: light dark; }}
+section {{ margin-top: 2rem; }}
+section:target {{ outline: 2px solid; outline-offset: 0.75rem; }}
+code {{ overflow-wrap: anywhere; }}
+</style>
+</head>
+<body>
+<h1>Errors of the Driver Analytics API</h1>
+<p>The body of every error has the name of the error as <code>error</code>. This page describes the cause of each error
+and what you can do about it.</p>
+{sections}
+</body>
+</html>
+"""
+
+
+def _render_error(error_type: type[BaseExtApiException]) -> str:
+    name, status = error_type.__name__, error_type.status
+    cause, remedy = _render_text(inspect.getdoc(error_type) or ""), _render_text(error_type.remedy)
+    return (
+        f'<section id="{name}">\n<h2>{name}</h2>\n<p>Status {status.value} {status.phrase}.</p>\n'
+        f"<p><strong>Cause:</strong> {cause}</p>\n<p><strong>Remedy:</strong> {remedy}</p>\n</section>"
+    )
+
+
+def _render_text(text: str) -> str:
+    """Return text as HTML, in which what stands between backticks is code."""
+    return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text))
+
+
+ERRORS_PAGE = ERRORS_PAGE_TEMPLATE.format(sections="\n".join(map(_render_error, find_error_types()))).encode()
+
+
 @bp.get("/openapi.json")
 def get_document() -> Response:
     """Return the OpenAPI document."""
-    return _revalidated("application/json", current_app.extensions["openapi"])
+    return _make_cacheable_response("application/json", current_app.extensions["openapi"])
 
 
 @bp.get("/docs")
 def get_page() -> Response:
-    """Return the page."""
-    response = _revalidated("text/html", PAGE)
-    response.headers["Content-Security-Policy"] = POLICY
+    """Return the page that displays the OpenAPI document."""
+    response = _make_cacheable_response("text/html", PAGE)
+    response.headers["Content-Security-Policy"] = PAGE_POLICY
+    return response
+
+
+@bp.get("/docs/errors")
+def get_errors_page() -> Response:
+    """Return the page that describes the errors. The `type` of a problem (RFC 9457) is a section of this page."""
+    response = _make_cacheable_response("text/html", ERRORS_PAGE)
+    response.headers["Content-Security-Policy"] = ERRORS_PAGE_POLICY
     return response
 
 
 @bp.get(f"/docs/<any({', '.join(repr(name) for name in FILES)}):name>")
 def get_file(name: str) -> Response:
-    """Return a file that the page is made of."""
-    return _revalidated(*FILES[name])
+    """Return a file of the page."""
+    return _make_cacheable_response(*FILES[name])
 
 
-def _revalidated(mimetype: str, content: bytes) -> Response:
-    # Nothing here takes parameters.
-    NoQuery().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
+def _make_cacheable_response(mimetype: str, content: bytes) -> Response:
+    # These endpoints have no parameters.
+    NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
-    tag = generate_etag(content)
-    response.set_etag(matching_tag(tag) or tag)
+    etag = generate_etag(content)
+    response.set_etag(get_matching_etag(etag) or etag)
     response.make_conditional(request)
-    # Anyone may keep it, and asks each time whether it still holds: that costs an empty 304.
+    # Any cache may store the response, and revalidates it before each use, which costs an empty 304.
     response.headers["Cache-Control"] = "public, no-cache"
     return response

@@ -7,18 +7,18 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result, drivers
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from schemas.page import DriverPage
-from schemas.query import DriversQuery
+from schemas.params import DriversParams
 
 bp = Blueprint("drivers", __name__)
 
 
 @bp.get("/drivers")
-@Endpoint(DriversQuery(), DriverPage())
-def list_drivers(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(DriversParams(), DriverPage())
+def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
     """List the drivers of the fleet.
 
-    Drivers of any status, by `driver_id` in code point order.
+    The list has drivers of any status, in order of `driver_id` by code point.
     """
-    return drivers.find_page(get_store(), g.key.fleet, **query, wanted=wanted)
+    return drivers.find_page(get_store(), g.api_key.fleet, **params, selection=selection)

@@ -12,24 +12,25 @@ from app.database import guard_store, ping
 from app.endpoint import Endpoint
 from app.responses import json_response
 from schemas.page import Health, Unhealthy
-from schemas.query import NoQuery
+from schemas.params import NoParams
 
 bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Endpoint(NoQuery(), Health(), masks=False, needs_store=False, unavailable=Unhealthy())
-def get_health(query: dict[str, Any]) -> Response:
-    """Say whether the service can answer.
+@Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False, unavailable_response=Unhealthy())
+def get_health(params: dict[str, Any]) -> Response:
+    """Check whether the service can serve requests.
 
-    200 while the store answers, else 503 within 2 seconds, both as `application/json`. Needs no key and is not counted.
+    The status is 200 if the database responds, otherwise 503 within 2 seconds. Both are `application/json`. The check
+    needs no key and does not count against the rate limit.
     """
     try:
         with guard_store():
             ping()
     except (PyMongoError, CircuitOpen):
         error = errors.StoreUnavailable()
-        body = Unhealthy().dump({"status": "unavailable", **errors.body(error, g.request_id)})
+        body = Unhealthy().dump({"status": "unavailable", **errors.build_body(error, g.request_id)})
         response = json_response(body, HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers.update(error.headers)
         return response
@@ -37,11 +38,11 @@ def get_health(query: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Endpoint(NoQuery(), Health(), masks=False, needs_store=False)
-def get_liveness(query: dict[str, Any]) -> Response:
-    """Say that the service runs.
+@Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False)
+def get_liveness(params: dict[str, Any]) -> Response:
+    """Check whether the service is running.
 
-    Asks nothing of the store: for what starts anew a service that hangs, which would not help against a store that
-    does. Needs no key and is not counted.
+    The check does not use the database. Use it to decide whether to restart the service, which would not help while the
+    database does not respond. The check needs no key and does not count against the rate limit.
     """
     return json_response({"status": "ok"})

@@ -1,49 +1,57 @@
-"""Trips, in summary and in full."""
+"""Trips in summary form and in detail form."""
 
 from typing import Any
 
 from flask import Blueprint, current_app, g
 
 from app.database import get_store
-from app.endpoint import Endpoint, Form
+from app.endpoint import Endpoint, Representation
 from app.store import Result, trips
-from app.store.pagination import Wanted
+from app.store.pagination import Selection
 from schemas.geojson import GEO_JSON, TripMap, trip_map
 from schemas.page import TripDetailPage, TripSummaryPage
-from schemas.query import FILTER_PARAMS, DriverTripsQuery, TripQuery
+from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 
 bp = Blueprint("trips", __name__)
 
+# The number of trips on a page in detail form.
 DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@Endpoint(DriverTripsQuery(), TripSummaryPage())
-def list_driver_trips(query: dict[str, Any], wanted: Wanted) -> Result:
+@Endpoint(DriverTripsParams(), TripSummaryPage())
+def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List a driver's trips from a date on.
 
-    In summary form, oldest first. A trip is listed, and counted, from four hours after its end on; operators may set
-    another delay. A driver who is not in the fleet is NotFound.
+    The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
+    operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
-    until = _visible_until()
-    return trips.find_driver_trips(get_store(), g.key.fleet, **query, ended_by=until, wanted=wanted)
+    max_end_ms = _get_max_end_ms()
+    return trips.find_driver_trips(get_store(), g.api_key.fleet, **params, max_end_ms=max_end_ms, selection=selection)
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@Endpoint(TripQuery(), TripDetailPage(), others={GEO_JSON: Form(TripMap(), trip_map)})
-def list_trips(query: dict[str, Any], wanted: Wanted) -> Result:
-    """List trips in full, by an identifier.
+@Endpoint(TripParams(), TripDetailPage(), representations={GEO_JSON: Representation(TripMap(), trip_map)})
+def list_trips(params: dict[str, Any], selection: Selection) -> Result:
+    """List trips in detail form, by an identifier.
 
-    With trail and events, oldest first, five a page. Several trips may share a `tracking_id`; where none has the
-    identifier the page is empty. A trip is listed from four hours after its end on; operators may set another delay.
+    The trips have their trails and events, oldest first, five on a page. Several trips may share a `tracking_id`. If no
+    trip has the identifier, the page is empty. A trip becomes visible four hours after its end; the operator can set
+    another delay.
 
-    `Accept: application/geo+json` asks for the page as a map: GeoJSON (RFC 7946), whole, since `X-Fields` prunes JSON
-    alone. It has to be named, and comes unless JSON, or a range such as `*/*` that stands for it, has a higher quality
-    value.
+    Send `Accept: application/geo+json` to get the page as GeoJSON (RFC 7946) for a map. `X-Fields` does not apply to
+    it. The response is JSON if `Accept` gives a higher quality value to `application/json`, or to a range that includes
+    it such as `*/*`.
     """
-    asked = {**query, "limit": DETAIL_LIMIT, "ended_by": _visible_until(), "wanted": wanted}
-    return trips.find_trips(get_store(), g.key.fleet, **asked)
+    return trips.find_trips(
+        get_store(),
+        g.api_key.fleet,
+        **params,
+        limit=DETAIL_LIMIT,
+        max_end_ms=_get_max_end_ms(),
+        selection=selection,
+    )
 
 
-def _visible_until() -> int:
-    return trips.visible_until(current_app.extensions["config"].processing_delay_hours)
+def _get_max_end_ms() -> int:
+    return trips.get_max_visible_end_ms(current_app.extensions["config"].processing_delay_hours)

@@ -8,7 +8,7 @@ import time
 import click
 
 from app.store import Store
-from app.store.api_keys import digest, make_key, state
+from app.store.api_keys import digest, get_state, make_key
 from scripts.mongodb.connection import open_store
 from scripts.options import ID
 
@@ -59,7 +59,7 @@ def list_(fleet: str) -> None:
     with open_store() as store:
         for key in store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
             expires = "never" if key["expires_at"] is None else _time(key["expires_at"])
-            click.echo("\t".join((key["key_id"], state(key), _time(key["created_at"]), expires)))
+            click.echo("\t".join((key["key_id"], get_state(key), _time(key["created_at"]), expires)))
 
 
 @keys.command()

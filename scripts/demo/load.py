@@ -13,13 +13,13 @@ import click
 from pymongo import DESCENDING
 
 from app.config import API, Config
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store import Document, Store
 from app.store.api_keys import get_key
 from app.store.reports import FILES, get_report
-from app.store.trips import visible_until
+from app.store.trips import get_max_visible_end_ms
 from schemas.driver import Driver
-from schemas.query import HISTORY
+from schemas.params import HISTORY
 from schemas.trip import ImportedTrip
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
@@ -118,11 +118,11 @@ def _requests(store: Store, config: Config, key: str) -> Sequence[str]:
 
 
 def _links(store: Store, config: Config, key: str) -> Sequence[str]:
-    links, found = Links(config), get_key(store, key)
+    links, found = ReportLinkSigner(config), get_key(store, key)
     if found is None:
         return []
     base = config.public_base_url or _base(config.bind)
-    return [links.url(base, FLEET, due_date(), file, found.key_id, links.expiry()) for file in FILES]
+    return [links.build_url(base, FLEET, due_date(), file, found.key_id, links.get_expiry_ms()) for file in FILES]
 
 
 def _recent_trip(store: Store, config: Config) -> Document | None:
@@ -131,7 +131,7 @@ def _recent_trip(store: Store, config: Config) -> Document | None:
     shown = {
         "fleet": FLEET,
         "tracking_id": {"$ne": None},
-        "trip_end_time": {"$lte": visible_until(config.processing_delay_hours)},
+        "trip_end_time": {"$lte": get_max_visible_end_ms(config.processing_delay_hours)},
         "date": {"$gte": str((now - HISTORY).date() + datetime.timedelta(weeks=1)), "$lt": str(now.date())},
     }
     fields = {"_id": 0, "trip_id": 1, "tracking_id": 1, "driver_id": 1, "date": 1}

@@ -10,7 +10,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store, summaries
-from app.store.score import trip_focus_area
+from app.store.score import compute_focus_area
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.driver import Driver
 from schemas.stored import TripTotals
@@ -60,7 +60,7 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
 
     A trip without a focus area gets the one that follows from its event summary.
     """
-    detail = DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": trip_focus_area(trip)})
+    detail = DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)})
     summary = {name: detail[name] for name in SUMMARY}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in PARTS}}
     # What the source holds beside the detail form.

@@ -1,4 +1,4 @@
-"""The list of a fleet's drivers, `fleet_drivers`: blocks of up to BLOCK drivers in the order of driver_id.
+"""The list of a fleet's drivers, `fleet_drivers`: blocks of up to BLOCK_SIZE drivers in the order of driver_id.
 
 A block holds the drivers from its first driver_id up to the next block's. One that grows too long is divided, and the
 blocks that follow it move to other positions.
@@ -14,12 +14,12 @@ from pymongo import ASCENDING, DeleteOne, ReplaceOne, UpdateOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.drivers import BLOCK, BY_POSITION, COUNT
+from app.store.drivers import BLOCK_SIZE, BY_POSITION, COUNT_POSITION
 from app.store.summaries import PROFILE
 from scripts.materialize.render import version_of
 
 # What a block is divided into, so that each has room for more.
-NEW_BLOCK = BLOCK // 2
+NEW_BLOCK = BLOCK_SIZE // 2
 # The JSON of drivers by driver_id; None for a driver who is not in the fleet any more.
 Changes = Mapping[str, str | None]
 Write = DeleteOne | ReplaceOne[Document] | UpdateOne
@@ -28,7 +28,7 @@ Write = DeleteOne | ReplaceOne[Document] | UpdateOne
 def lock(store: Store, session: ClientSession, fleet: str) -> None:
     """Make other transactions that write to the fleet wait: MongoDB lets one at a time change a document."""
     # Named by its _id, of two transactions that insert it only one can succeed.
-    key = {"_id": fleet, "fleet": fleet, "position": COUNT}
+    key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}
     change = {"$inc": {"writes": 1}, "$setOnInsert": {"driver_count": 0}}
     store.fleet_drivers.update_one(key, change, upsert=True, session=session)
 
@@ -36,7 +36,7 @@ def lock(store: Store, session: ClientSession, fleet: str) -> None:
 def update_list(store: Store, session: ClientSession, fleet: str, changes: Changes) -> None:
     """Put changed drivers into the list of their fleet, and take others out."""
     wanted = {"position": 1, "driver_count": 1, "first_driver_id": 1}
-    match = {"fleet": fleet, "position": {"$gt": COUNT}}
+    match = {"fleet": fleet, "position": {"$gt": COUNT_POSITION}}
     blocks = list(store.fleet_drivers.find(match, wanted, sort=BY_POSITION, session=session))
     blocks = blocks or [{"_id": ObjectId(), "position": 0, "driver_count": 0, "first_driver_id": ""}]
     firsts = [block["first_driver_id"] for block in blocks]
@@ -100,7 +100,7 @@ def _changed(fleet: str, _id: ObjectId, rows: list[str], changes: Changes) -> It
     """Yield what a block of these rows becomes with changes: none, one or several, without positions."""
     drivers = {orjson.loads(row)["driver_id"]: row for row in rows} | dict(changes)
     left = sorted((driver_id, row) for driver_id, row in drivers.items() if row is not None)
-    size = BLOCK if len(left) <= BLOCK else NEW_BLOCK
+    size = BLOCK_SIZE if len(left) <= BLOCK_SIZE else NEW_BLOCK
     for start in range(0, len(left), size):
         yield _block(ObjectId() if start else _id, fleet, left[start : start + size])
 

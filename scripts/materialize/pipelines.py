@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from app.store.score import SCORED, Expression, saturated, score_stages
-from schemas.derive import Fields, fields_of
-from schemas.fields import Whole
+from app.store.score import SCORE_FIELDS, Expression, saturate, score_stages
+from schemas.fields import Int64
+from schemas.introspection import Fields, fields_of
 from schemas.summary import DailySummary, DrivingSummary
 from schemas.trip import EventSummary
 
@@ -12,7 +12,7 @@ Pipeline = list[dict[str, Any]]
 
 DAILY = fields_of(DailySummary)
 SUMMARY = fields_of(DrivingSummary)
-TOTALS = {name: below for name, below in SUMMARY.items() if name not in SCORED}
+TOTALS = {name: below for name, below in SUMMARY.items() if name not in SCORE_FIELDS}
 EVENTS = EventSummary().fields
 # The arrays of a Calendar, each with what a day's document holds for it.
 CALENDAR = {
@@ -131,9 +131,9 @@ def _sums_of_days() -> Expression:
 def _totals() -> Expression:
     return {
         "trip_count": 1,
-        **{name: saturated(f"${name}", whole=False) for name in AMOUNTS},
+        **{name: saturate(f"${name}", whole=False) for name in AMOUNTS},
         "events_summary": {
-            name: saturated(f"${name}", whole=isinstance(field, Whole)) for name, field in EVENTS.items()
+            name: saturate(f"${name}", whole=isinstance(field, Int64)) for name, field in EVENTS.items()
         },
     }
 

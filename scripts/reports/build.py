@@ -16,7 +16,7 @@ from gridfs import GridFSBucket
 
 from app.store import Document, Store
 from app.store.reports import BUCKET, FILES
-from schemas.query import TIME
+from schemas.params import REPORT_TIME_FORMAT
 from schemas.report import HEADER, row
 from scripts.mongodb.connection import fleets, open_store
 from scripts.options import DATE, ID
@@ -71,7 +71,9 @@ def list_(fleet: str) -> None:
     """List the fleet's reports, oldest first: date, when built, drivers, bytes of the CSV; tab-separated, in UTC."""
     with open_store() as store:
         for report in store.reports.find({"fleet": fleet}).sort("report_date"):
-            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(f"{TIME}Z")
+            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
+                f"{REPORT_TIME_FORMAT}Z"
+            )
             click.echo("\t".join((report["report_date"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
 
 

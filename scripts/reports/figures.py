@@ -13,10 +13,10 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.score import scored
+from app.store.score import compute_score
 from app.store.summaries import PROFILE
-from schemas.derive import fields_of
 from schemas.fields import MAX_INT
+from schemas.introspection import fields_of
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
 from scripts.materialize.dates import DAYS_A_WEEK
@@ -133,7 +133,7 @@ class Gathering:
         if not totals:
             return None
         total: Document = functools.reduce(_added, totals)
-        return scored(total)
+        return compute_score(total)
 
 
 def _added(one: Document, other: Document) -> Document:

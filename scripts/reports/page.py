@@ -136,8 +136,8 @@ TOTALS: dict[str, Callable[[Document], str]] = {
 
 def _limit(behaviour: Behaviour, share: float) -> str:
     """Return what amounts to this share of a behaviour's cap."""
-    text = f"{100 * behaviour.cap / behaviour.per * share:g}"
-    return f"{text}% of the time" if behaviour.base == "duration_seconds" else f"{text} per 100 miles"
+    text = f"{100 * behaviour.cap / behaviour.factor * share:g}"
+    return f"{text}% of the time" if behaviour.denominator == "duration_seconds" else f"{text} per 100 miles"
 
 
 def _pictures(figures: Figures) -> dict[str, Picture]:

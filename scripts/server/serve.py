@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 from app import create_app
 from app.config import Config
 from app.database import check_transactions, service_client
-from app.report_links import make_secret
+from app.report_links import generate_secret
 from app.store import Document, Store
 from scripts.demo.load import prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
@@ -33,7 +33,7 @@ def serve(demo: bool) -> None:
     """
     config = Config.from_environment()
     if not config.secret_key:
-        config = _set(config, secret_key=make_secret())
+        config = _set(config, secret_key=generate_secret())
     _check_address(config.bind, "BIND")
     if config.metrics_bind:
         _check_address(config.metrics_bind, "METRICS_BIND")

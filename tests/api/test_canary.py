@@ -5,7 +5,7 @@ import pytest
 from app.config import API
 from app.store import READ_MODELS, SOURCES, Store
 from app.store.reports import BUCKET
-from schemas.derive import fields_of
+from schemas.introspection import fields_of
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip

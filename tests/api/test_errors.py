@@ -84,7 +84,7 @@ def test_a_path_whose_identifier_may_hold_a_slash_hints_at_its_encoding(service,
 
 @pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/drivers/a/b", "/nothing", "/driver/a/trips/"])
 def test_other_unknown_paths_have_no_hint(service, path):
-    message = "No such path; doubled or trailing slashes and other cases are other paths."
+    message = "There is no such path. Check for doubled or trailing slashes and for upper case."
     assert service.get(path).json["message"] == message
 
 

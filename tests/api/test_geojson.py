@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.derive import example
 from schemas.geojson import trip_map
+from schemas.introspection import example
 from schemas.page import TripDetailPage
 from tests.api.test_openapi import OF_RECORDS, OPERATIONS, asked, fits
 from tests.factories import make_event, make_point, make_trip

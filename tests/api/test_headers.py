@@ -9,12 +9,12 @@ from pymongo.errors import ServerSelectionTimeoutError
 from app.config import API
 from app.store import Store
 from schemas.header import (
-    AnswerHeaders,
     ChallengeHeaders,
+    ETagHeaders,
     FileHeaders,
-    LimitHeaders,
-    RetryHeaders,
-    TagHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
     header_names,
 )
 from scripts.mongodb.connection import prepare
@@ -159,7 +159,7 @@ def test_what_a_script_may_read_is_all_that_answers_tell_in_headers(make_service
     headers = make_service(cors_origins=(ORIGIN,)).get("/drivers", headers={"Origin": ORIGIN}).headers
     exposed = headers["Access-Control-Expose-Headers"].split(", ")
     assert {"X-Request-ID", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
-    told = header_names(AnswerHeaders(), TagHeaders(), FileHeaders(), LimitHeaders(), RetryHeaders())
+    told = header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
     assert exposed == list(told)
     assert not set(exposed) & set(header_names(ChallengeHeaders()))
 

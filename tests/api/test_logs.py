@@ -6,7 +6,7 @@ import pytest
 
 from app.config import API
 from app.logs import JsonHandler, make_logger
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store.api_keys import make_key
 
 LINK = "WyJmMSIsIjIwMjYtMDMtMTYiXQ.x-Y_z"
@@ -55,8 +55,8 @@ def test_no_line_holds_a_key_wherever_it_was_put(service, log):
 
 def test_no_line_holds_a_report_link_wherever_it_went(make_service, log):
     service = make_service(secret_key="secret")
-    links = Links(service.app.extensions["config"])
-    url = links.url("http://x", "f1", "2026-03-16", "csv", "key", 2**50)
+    links = ReportLinkSigner(service.app.extensions["config"])
+    url = links.build_url("http://x", "f1", "2026-03-16", "csv", "key", 2**50)
     service.get(url.removeprefix(f"http://x{API}"), fleet=None, headers={"X-Request-ID": url.rpartition("/")[2][:64]})
     line = log()[-1]
     assert [line[name] for name in ("status", "route", "request_id")] == [

@@ -7,7 +7,7 @@ import io
 import pytest
 
 from app.config import API
-from app.report_links import Link, Links
+from app.report_links import ReportLink, ReportLinkSigner
 from schemas.report import HEADER
 from scripts.admin.keys import issue_key
 from scripts.reports.build import build_report
@@ -237,12 +237,12 @@ def test_a_link_of_a_key_that_expired_is_refused(service, ready, db, clock):
 
 
 def test_a_key_of_one_fleet_gives_no_link_to_another(service, ready, db):
-    links, end = Links(service.app.extensions["config"]), epoch_ms("2026-03-18T13:00")
+    links, end = ReportLinkSigner(service.app.extensions["config"]), epoch_ms("2026-03-18T13:00")
     found = {}
     for fleet in ("f1", "f2"):
         service.key(fleet)
         key_id = db["keys"].find_one({"fleet": fleet})["key_id"]
-        found[fleet] = links.url("", "f1", DATE, "csv", key_id, end).removeprefix(API)
+        found[fleet] = links.build_url("", "f1", DATE, "csv", key_id, end).removeprefix(API)
     assert service.get(found["f1"], fleet=None).status_code == 200
     refused(service, found["f2"])
 
@@ -324,6 +324,6 @@ def test_a_file_with_a_part_missing_breaks_off(service, ready, db):
 
 
 def test_what_a_link_stands_for_is_what_it_was_made_of(service):
-    links = Links(service.app.extensions["config"])
-    link = Link("fleet ü\u2028", DATE, "csv", "key", epoch_ms("2026-03-18T12:01"))
-    assert links.read(links.url("", *link).removeprefix(f"{API}/report/")) == link
+    links = ReportLinkSigner(service.app.extensions["config"])
+    link = ReportLink("fleet ü\u2028", DATE, "csv", "key", epoch_ms("2026-03-18T12:01"))
+    assert links.verify(links.build_url("", *link).removeprefix(f"{API}/report/")) == link

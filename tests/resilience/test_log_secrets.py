@@ -13,7 +13,7 @@ from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
 from app.config import API, Config
-from app.report_links import Links
+from app.report_links import ReportLinkSigner
 from app.store.api_keys import make_key
 from tests.conftest import Service as InProcess
 from tests.resilience.fleet import FLEET, MONDAY, issue_key
@@ -76,8 +76,8 @@ def hits(log, secrets):
 
 def links(secret_key, key_id, fleet):
     """Return links as the service makes them."""
-    made = Links(Config(secret_key=secret_key))
-    return [made.url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")]
+    made = ReportLinkSigner(Config(secret_key=secret_key))
+    return [made.build_url("", fleet, str(MONDAY), file, key_id, 2**50).rpartition("/")[2] for file in ("csv", "page")]
 
 
 @pytest.mark.large

@@ -12,8 +12,8 @@ from limits import parse
 from pymongo import MongoClient
 
 from app.config import API
-from app.middleware.auth import LINKED_ENDPOINT, PUBLIC_ENDPOINTS
-from app.report_links import Links
+from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
+from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.reports import BUCKET
 from app.views.docs import FILES
@@ -98,7 +98,7 @@ class Asking:
 
     def __init__(self, service, seed):
         self.chance = random.Random(seed)
-        self.links = Links(service.app.extensions["config"])
+        self.links = ReportLinkSigner(service.app.extensions["config"])
         self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
         self.drivers = SHARED * 5 + DRIVERS[THEIRS] + DRIVERS[MINE] + UNKNOWN
         trips = [trip for fleet in (THEIRS, THEIRS, MINE) for trip in trips_of(fleet)]
@@ -151,7 +151,7 @@ class Asking:
         """A link of a fleet's report for the key of another, of the parts of two links, or to what they alone have."""
         date, file = self.chance.choice(REPORT_DATES[THEIRS]), self.chance.choice(["csv", "page"])
         made = {
-            (fleet, owner): self.links.url("", fleet, date, file, key_id, 2**50).rpartition("/")[2]
+            (fleet, owner): self.links.build_url("", fleet, date, file, key_id, 2**50).rpartition("/")[2]
             for fleet in (MINE, THEIRS)
             for owner, key_id in self.key_ids.items()
         }
@@ -181,7 +181,7 @@ def test_nothing_of_another_fleet_is_told_whatever_is_asked(twins, report):
             answers = [asked(each, MINE, target, headers) for each in (service, twin)]
             assert answers[0] == answers[1], (target, headers)
     report(f"another fleet's ids: {REQUESTS:,} requests of each of {len(rules)} routes, all as if it was not there")
-    assert min(found[rule.endpoint, 200] for rule in rules if rule.endpoint != LINKED_ENDPOINT) > REQUESTS / 40
+    assert min(found[rule.endpoint, 200] for rule in rules if rule.endpoint != REPORT_FILE_ENDPOINT) > REQUESTS / 40
 
 
 def asked(service, fleet, target, headers):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store, drivers
 from app.store.indexes import VALIDATORS
-from app.store.pagination import Wanted
-from schemas.derive import fields_of
+from app.store.pagination import Selection
+from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import KEYS
@@ -56,15 +56,15 @@ def test_read_models_are_those_of_a_rebuild(written):
 
 
 def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monkeypatch):
-    monkeypatch.setattr(drivers, "BLOCK", 4)
-    monkeypatch.setattr(fleet_drivers, "BLOCK", 4)
+    monkeypatch.setattr(drivers, "BLOCK_SIZE", 4)
+    monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", 4)
     monkeypatch.setattr(fleet_drivers, "NEW_BLOCK", 2)
     store, found = Store.of(memory_client()["written"]), []
     lines = [make_trip(driver_id=driver_id, trip_id=driver_id) for driver_id in "bcdefghijk"]
     # The only trip of the last driver goes to a new first one, so that there are as many as before.
     for batch in lines, [{**lines[-1], "driver_id": "a"}]:
         write_batches(store, [Batch("trips", batch)])
-        found.append(drivers.find_page(store, FLEET, page=6, limit=1, wanted=Wanted(fields_of(DriverPage))))
+        found.append(drivers.find_page(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
     assert orjson.dumps(found[0].content) != orjson.dumps(found[1].content)
     assert found[0].version != found[1].version
 

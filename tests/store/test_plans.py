@@ -4,8 +4,8 @@ import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
-from app.store.pagination import Wanted
-from schemas.derive import fields_of
+from app.store.pagination import Selection
+from schemas.introspection import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_profiles
@@ -20,7 +20,7 @@ from tests.stores import load
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
 DAYS = {Day("d1", "2026-03-02"), Day("d2", "2026-03-03")}
-WHOLE_TRIPS = Wanted(fields_of(TripSummaryPage))
+WHOLE_TRIPS = Selection(fields_of(TripSummaryPage))
 LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
 # What a command is explained without.
 OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
@@ -60,7 +60,7 @@ def recorded(mongod_uri):
 
 
 def driver_trips(store, driver_id="d1", **bounds):
-    asked = {"start_date": "2026-03-04", "ended_by": LATER, "wanted": WHOLE_TRIPS, **PAGE, **bounds}
+    asked = {"start_date": "2026-03-04", "max_end_ms": LATER, "selection": WHOLE_TRIPS, **PAGE, **bounds}
     trips.find_driver_trips(store, "f1", driver_id, **asked)
 
 
@@ -70,13 +70,13 @@ def trips_of_nobody(store):
 
 
 def trips_by(store, name, value, **bounds):
-    asked = {"ended_by": LATER, "wanted": Wanted(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
+    asked = {"max_end_ms": LATER, "selection": Selection(fields_of(TripDetailPage)), "page": 1, "limit": 5, **bounds}
     trips.find_trips(store, "f1", name, value, **asked)
 
 
 def aggregates(store, period, shape):
     ids = {"driver_ids": ["d1", "d2"], "start_date": "2026-03-02"}
-    summaries.find_aggregates(store, "f1", period, **ids, wanted=Wanted(fields_of(shape)))
+    summaries.find_aggregates(store, "f1", period, **ids, selection=Selection(fields_of(shape)))
 
 
 def move_a_trip(store):
@@ -90,16 +90,16 @@ def in_transaction(change):
 # What reads, and the indexes that it reads of each collection.
 READS = {
     "driver page": (
-        lambda store: drivers.find_page(store, "f1", **PAGE, wanted=Wanted(fields_of(DriverPage))),
+        lambda store: drivers.find_page(store, "f1", **PAGE, selection=Selection(fields_of(DriverPage))),
         {"fleet_drivers": {"position"}},
     ),
     "trips of a driver": (driver_trips, {"driver_periods": {"period"}}),
     "trips of a driver of which some have not ended": (
-        lambda store: driver_trips(store, ended_by=EARLIER),
+        lambda store: driver_trips(store, max_end_ms=EARLIER),
         {"driver_periods": {"period"}},
     ),
     "trips of a driver, counted": (
-        lambda store: driver_trips(store, wanted=Wanted({"count": None})),
+        lambda store: driver_trips(store, selection=Selection({"count": None})),
         {"driver_periods": {"period"}},
     ),
     "trips of an unknown driver": (
@@ -112,7 +112,7 @@ READS = {
         {"trip_details": {"tracking"}},
     ),
     "trips by tracking id of which some have not ended": (
-        lambda store: trips_by(store, "tracking_id", "k1", ended_by=EARLIER, **PAGE),
+        lambda store: trips_by(store, "tracking_id", "k1", max_end_ms=EARLIER, **PAGE),
         {"trip_details": {"tracking"}},
     ),
     "daily": (

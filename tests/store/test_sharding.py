@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pymongo import MongoClient
 
-from app.middleware.auth import LINKED_ENDPOINT
+from app.middleware.auth import REPORT_FILE_ENDPOINT
 from app.store import READ_MODELS
 from app.store.indexes import INDEXES
 from scripts.admin.backup import FILE_INDEXES
@@ -95,7 +95,7 @@ def spread(found):
 
 def test_all_that_reads_data_is_asked(service):
     endpoints = {rule.endpoint for rule in service.app.url_map.iter_rules()}
-    assert {name for name in endpoints if name.partition(".")[0] not in NO_DATA} == {*REQUESTS, LINKED_ENDPOINT}
+    assert {name for name in endpoints if name.partition(".")[0] not in NO_DATA} == {*REQUESTS, REPORT_FILE_ENDPOINT}
 
 
 def test_every_collection_has_a_shard_key_or_is_named_as_having_none():

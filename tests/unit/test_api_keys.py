@@ -71,7 +71,7 @@ def test_a_key_that_was_never_issued_is_refused(store):
 def test_an_issued_key_tells_its_fleet(store):
     key = issue_key(store, "f1")
     stored = store.keys.find_one()
-    assert keys.get_key(store, key) == keys.Key(stored["key_id"], "f1")
+    assert keys.get_key(store, key) == keys.ApiKey(stored["key_id"], "f1")
 
 
 def test_a_revoked_key_is_refused(store):
@@ -90,11 +90,11 @@ def test_a_key_is_refused_from_the_millisecond_of_its_expiry_on(store, clock):
 
 @pytest.fixture
 def live(store, clock):
-    return keys.LiveKeys(store)
+    return keys.ApiKeyCache(store)
 
 
 def lets_in(live, key):
-    return live.known(key) or live.ask(key)
+    return live.get_cached(key) or live.fetch(key)
 
 
 def test_a_revoked_key_that_was_known_is_refused_within_three_seconds(store, live, clock):
@@ -128,7 +128,7 @@ def test_what_does_not_let_in_is_not_kept(store, live):
     revoked = issue_key(store, "f1")
     store.keys.update_one({}, {"$set": {"revoked_at": 1}})
     assert {lets_in(live, key) for key in (revoked, KEY, "junk", "")} == {None}
-    assert not live._known
+    assert not live._cached
 
 
 def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypatch):
@@ -139,8 +139,8 @@ def test_a_key_issued_after_it_was_refused_lets_in_at_once(store, live, monkeypa
 
 
 def test_the_keys_that_are_known_are_bounded_and_none_is_kept_itself(store, live, monkeypatch):
-    monkeypatch.setattr(keys, "MAX_KNOWN_KEYS", 2)
+    monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     issued = [issue_key(store, "f1") for _ in range(5)]
     assert all(lets_in(live, key) for key in issued)
-    assert len(live._known) <= 2
-    assert not any(key in str(live._known) for key in issued)
+    assert len(live._cached) <= 2
+    assert not any(key in str(live._cached) for key in issued)

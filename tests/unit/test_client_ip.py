@@ -4,7 +4,7 @@ import ipaddress
 
 import pytest
 
-from app.client_ip import client_of
+from app.client_ip import get_client_ip
 
 PROXIES = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8")))
 
@@ -32,8 +32,8 @@ PROXIES = tuple(map(ipaddress.ip_network, ("10.0.0.0/8", "fd00::/8")))
     ],
 )
 def test_a_client_is_whom_the_trusted_proxies_tell_of(peer, forwarded_for, client):
-    assert client_of(peer, forwarded_for, PROXIES) == client
+    assert get_client_ip(peer, forwarded_for, PROXIES) == client
 
 
 def test_without_a_trusted_proxy_nothing_that_is_told_counts():
-    assert client_of("10.0.0.1", "198.51.100.1", ()) == "10.0.0.1"
+    assert get_client_ip("10.0.0.1", "198.51.100.1", ()) == "10.0.0.1"

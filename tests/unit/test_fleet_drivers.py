@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store, drivers
-from app.store.pagination import Wanted
-from schemas.derive import fields_of
+from app.store.pagination import Selection
+from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import profile_key
@@ -19,14 +19,14 @@ from tests.factories import make_driver
 
 BLOCK = 4
 ids = st.sets(st.text("ab\u00e9\U0001f600", min_size=1, max_size=3), max_size=12)
-WANTED = Wanted(fields_of(DriverPage))
+WANTED = Selection(fields_of(DriverPage))
 
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Divide blocks of more than four drivers."""
-    monkeypatch.setattr(drivers, "BLOCK", BLOCK)
-    monkeypatch.setattr(fleet_drivers, "BLOCK", BLOCK)
+    monkeypatch.setattr(drivers, "BLOCK_SIZE", BLOCK)
+    monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", BLOCK)
     monkeypatch.setattr(fleet_drivers, "NEW_BLOCK", BLOCK // 2)
 
 
@@ -63,7 +63,7 @@ def blocks(store):
 def page(store, number, limit):
     """Return the drivers of a page, and the count."""
     content = orjson.loads(
-        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, wanted=WANTED).content)
+        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, selection=WANTED).content)
     )
     return content["drivers"], content["count"]
 

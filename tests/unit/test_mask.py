@@ -2,8 +2,8 @@
 
 import pytest
 
-from schemas.derive import RawFields, fields_of
-from schemas.mask import MaskError, ParseError, masked, narrowed, parse, pruner
+from schemas.introspection import RawFields, fields_of
+from schemas.mask import MaskError, ParseError, apply_mask, make_pruner, parse, select_fields
 from schemas.page import DailyAggregates, TripDetailPage
 
 PAGE = fields_of(TripDetailPage)
@@ -88,25 +88,25 @@ def test_a_field_named_again_keeps_its_place_and_takes_the_later_mask():
 
 @pytest.mark.parametrize("text", ["", " ", "  ", "\t", "\xa0", "\x1f \x85"])
 def test_nothing_but_spaces_is_no_mask(text):
-    assert masked(PAGE, text) is PAGE
+    assert select_fields(PAGE, text) is PAGE
 
 
 def test_spaces_around_a_mask_do_not_count():
-    assert masked(PAGE, " \t{ count }\xa0 ") == {"count": None}
+    assert select_fields(PAGE, " \t{ count }\xa0 ") == {"count": None}
 
 
 @pytest.mark.parametrize("text", ["*", "{*}", "**,*", "*{a}", "nope,*"])
 def test_a_star_asks_for_every_field_in_order(text):
-    assert list(masked(PAGE, text).items()) == list(PAGE.items())
+    assert list(select_fields(PAGE, text).items()) == list(PAGE.items())
 
 
 def test_a_star_puts_the_others_after_those_named_wherever_it_stands():
     for text in ("trips,limit,*", "*,trips,limit", "trips,*,limit"):
-        assert list(masked(PAGE, text)) == ["trips", "limit", "count", "current_page", "next_page"]
+        assert list(select_fields(PAGE, text)) == ["trips", "limit", "count", "current_page", "next_page"]
 
 
 def test_fields_come_in_the_order_asked_at_every_depth():
-    found = masked(PAGE, "trips{events{event_name,event_type},trip_id},count")
+    found = select_fields(PAGE, "trips{events{event_name,event_type},trip_id},count")
     assert list(found) == ["trips", "count"]
     assert list(found["trips"]) == ["events", "trip_id"]
     assert list(found["trips"]["events"]) == ["event_name", "event_type"]
@@ -114,13 +114,13 @@ def test_fields_come_in_the_order_asked_at_every_depth():
 
 def test_what_is_asked_for_whole_is_the_very_part():
     for text in ("trips", "trips{}", "trips{events{}}"):
-        found = masked(PAGE, text)["trips"]
+        found = select_fields(PAGE, text)["trips"]
         assert found is TRIP or found["events"] is EVENT
 
 
 def test_a_mask_leaves_the_shape_as_it_was():
     before = repr(PAGE)
-    masked(PAGE, "trips{trip_id,events{event_data{x}},*},*")
+    select_fields(PAGE, "trips{trip_id,events{event_data{x}},*},*")
     assert repr(PAGE) == before
 
 
@@ -134,7 +134,7 @@ def test_a_mask_leaves_the_shape_as_it_was():
     ],
 )
 def test_unknown_names_are_left_out_with_all_below_them(text, found):
-    assert masked(PAGE, text) == found
+    assert select_fields(PAGE, text) == found
 
 
 @pytest.mark.parametrize(
@@ -142,23 +142,23 @@ def test_unknown_names_are_left_out_with_all_below_them(text, found):
 )
 def test_a_mask_on_a_plain_value_does_not_fit(text):
     with pytest.raises(MaskError, match=INCONSISTENT):
-        masked(PAGE, text)
+        select_fields(PAGE, text)
 
 
 @pytest.mark.parametrize("inner", ["user_speed_mph{x}", "user_speed_mph{}", "nope{}", "*{}", "*,nope{x}"])
 def test_a_mask_below_the_keys_of_a_raw_object_does_not_fit(inner):
     with pytest.raises(MaskError, match=INCONSISTENT):
-        masked(PAGE, f"trips{{events{{event_data{{{inner}}}}}}}")
+        select_fields(PAGE, f"trips{{events{{event_data{{{inner}}}}}}}")
 
 
 def test_a_fault_of_grammar_comes_before_one_of_fit():
     with pytest.raises(ParseError):
-        masked(PAGE, "count{x},,")
+        select_fields(PAGE, "count{x},,")
 
 
 def test_a_part_that_may_be_absent_is_masked_as_any_other():
     row = fields_of(DailyAggregates)["data"]
-    assert narrowed(row, parse("driving_summary{fm_score}")) == {"driving_summary": {"fm_score": None}}
+    assert apply_mask(row, parse("driving_summary{fm_score}")) == {"driving_summary": {"fm_score": None}}
 
 
 HUGE = {
@@ -180,7 +180,7 @@ HUGE = {
 def test_a_huge_mask_that_is_wrong_is_refused_as_a_small_one_is(name):
     text, reason = HUGE[name]
     with pytest.raises(MaskError) as caught:
-        masked(PAGE, text)
+        select_fields(PAGE, text)
     assert str(caught.value).endswith(reason)
 
 
@@ -200,7 +200,7 @@ LARGE = {
 @pytest.mark.parametrize("name", LARGE)
 def test_a_huge_mask_that_is_right_is_served_as_a_small_one_is(name):
     text, found = LARGE[name]
-    assert masked(PAGE, text) == found
+    assert select_fields(PAGE, text) == found
 
 
 WHOLE = {"a": None, "b": {"c": None, "d": None}, "e": None}
@@ -208,7 +208,7 @@ WHOLE = {"a": None, "b": {"c": None, "d": None}, "e": None}
 
 def pruned(asked, value, whole=WHOLE):
     """Return what pruning leaves of the value, as text: order counts."""
-    return str(pruner(asked, whole)(value))
+    return str(make_pruner(asked, whole)(value))
 
 
 def test_what_is_not_asked_for_is_left_out():

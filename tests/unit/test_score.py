@@ -7,8 +7,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.store import score
-from app.store.score import saturated, score_stages, trip_focus_area
-from schemas.derive import fields_of
+from app.store.score import compute_focus_area, saturate, score_stages
+from schemas.introspection import fields_of
 from schemas.summary import DrivingSummary
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_event_summary, make_trip
@@ -68,7 +68,7 @@ trips = st.builds(
 @example(trip_of(miles=10, hard_brake_count=1, rapid_acceleration_count=1))
 @example(trip_of(phone_use_time_seconds=5, hard_brake_count=3))
 def test_a_trips_focus_area_is_the_one_of_the_window_and_the_contracts(trip):
-    focus, window = trip_focus_area(trip), scored(trip)["focus_area"]
+    focus, window = compute_focus_area(trip), scored(trip)["focus_area"]
     assert focus == {flag: window[name] for flag, name in FLAGS.items()}
     for flag, share in shares(trip).items():
         assert focus[flag] is (share >= Fraction(1, 2)) or abs(share - Fraction(1, 2)) < EDGE
@@ -81,7 +81,7 @@ def test_a_trips_focus_area_is_the_one_of_the_window_and_the_contracts(trip):
 def test_the_score_of_a_fleet_is_the_one_that_mongodb_makes_of_the_same_totals(trip):
     totals = {name: trip[name] for name in ("distance_miles", "duration_seconds", "highway_miles")}
     totals |= {"trip_count": 1, "night_driving_seconds": 0, "events_summary": trip["event_summary"]}
-    summary, made = score.scored(totals), scored(trip)
+    summary, made = score.compute_score(totals), scored(trip)
     assert list(summary) == list(fields_of(DrivingSummary))
     assert (summary["fm_grade"], summary["focus_area"]) == (made["fm_grade"], made["focus_area"])
     assert summary["fm_score"] == pytest.approx(made["fm_score"], abs=1e-9)
@@ -106,14 +106,14 @@ def test_the_score_is_the_contracts(trip):
     ],
 )
 def test_a_flag_is_up_from_half_of_the_cap_on(events, flag):
-    focus = trip_focus_area(trip_of(seconds=1000, miles=100, **events))
+    focus = compute_focus_area(trip_of(seconds=1000, miles=100, **events))
     assert [name for name, up in focus.items() if up] == [flag]
-    assert not any(trip_focus_area(trip_of(seconds=1000.1, miles=100.1, **events)).values())
+    assert not any(compute_focus_area(trip_of(seconds=1000.1, miles=100.1, **events)).values())
 
 
 def test_a_trip_that_went_nowhere_has_no_flag():
     everything = dict.fromkeys(make_event_summary(), 9)
-    assert not any(trip_focus_area(trip_of(0, 0.0, **everything)).values())
+    assert not any(compute_focus_area(trip_of(0, 0.0, **everything)).values())
     assert (scored(trip_of(0, 0.0, **everything))["fm_score"], scored(trip_of())["fm_grade"]) == (100.0, "excellent")
 
 
@@ -156,4 +156,4 @@ def test_below_fifty_a_score_is_poor(overspeeding, score, grade):
 def test_a_sum_stays_within_what_a_document_may_hold(total, whole, kept):
     db = memory_client()["test"]
     db.sums.insert_one({"total": total})
-    assert next(db.sums.aggregate([{"$project": {"kept": saturated("$total", whole=whole)}}]))["kept"] == kept
+    assert next(db.sums.aggregate([{"$project": {"kept": saturate("$total", whole=whole)}}]))["kept"] == kept

@@ -1,0 +1,145 @@
+"""The OpenAPI document, generated from the routes, the declarations of the endpoints, and the schemas.
+
+This package generates the document once, when the application starts. The view that serves it is in `app.views.docs`.
+"""
+
+import re
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import cast
+
+import orjson
+from apispec import APISpec
+from apispec.ext.marshmallow import MarshmallowPlugin
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from flask import Flask
+from werkzeug.routing import Rule
+
+from app.endpoint import Endpoint
+from app.openapi.converter import SchemaConverter
+from app.openapi.operations import describe_operation
+from app.openapi.responses import (
+    KEY_ENDPOINT_ERRORS,
+    describe_error_response,
+    describe_not_modified,
+    find_error_types_by_status,
+    get_response_name,
+)
+from app.store.score import BEHAVIOURS, Behaviour
+from schemas.header import (
+    AllowHeaders,
+    ChallengeHeaders,
+    ConditionalRequestHeaders,
+    ETagHeaders,
+    FileHeaders,
+    MaskHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
+)
+
+# The version of the interface, not of the service.
+VERSION = "1.0"
+KEY_SCHEME = "APIKEY"
+TAGS = {
+    "external": "The data of a fleet. These endpoints need an API key.",
+    "health": "Health checks for load balancers. They need no key.",
+}
+DESCRIPTION = """\
+Driving data of a fleet: who drove, where, how far and how safely. The API is read-only.
+
+Dates are `YYYY-MM-DD` and times are epoch milliseconds, both in UTC. Distances are in miles, speeds in miles per hour,
+durations in seconds, and headings in degrees from North. Percent-encode identifiers in a path, slashes included.
+
+An API key gives access to one fleet. Send it as `Authorization: APIKEY <key>`. Every request with a key counts against
+the rate limit of the fleet; the `RateLimit` headers show how many requests remain. To read all pages of a list, repeat
+the request with `page` until `next_page` is null. The header `X-Fields` selects fields of a response. Responses have an
+`ETag`: send it as `If-None-Match`, and you get an empty 304 if the response has not changed.
+
+Input is strict: an unknown parameter, a parameter given twice, or another notation of a number or date is a
+ValidationError. The operator can set the service to ignore unknown parameters. An identifier has 1 to 128 bytes of
+UTF-8 without control characters. Errors are `application/json`, or `application/problem+json` (RFC 9457) if `Accept`
+names that.
+
+A score (`fm_score`) is 100 minus the points that each behaviour costs: its weight × its rate ÷ its cap, and at most its
+weight. It is rounded half up to one decimal. A rate with the denominator 0 is 0. A behaviour is in the focus area from
+half of its cap.
+
+| behaviour | rate | cap | weight |
+|---|---|---|---|
+"""
+KEY_DESCRIPTION = "`APIKEY <key>`, with an API key of the fleet."
+RESPONSE_HEADERS = (
+    ResponseHeaders,
+    ETagHeaders,
+    FileHeaders,
+    RateLimitHeaders,
+    ChallengeHeaders,
+    AllowHeaders,
+    RetryAfterHeaders,
+)
+REQUEST_HEADERS = (MaskHeaders, ConditionalRequestHeaders)
+
+
+def build_document(app: Flask, base_url: str) -> bytes:
+    """Return the document (JSON) of the routes of `app`. `base_url` is where clients reach the service, or empty."""
+    plugin = MarshmallowPlugin()
+    plugin.Converter = SchemaConverter
+    spec = APISpec(
+        "Driver Analytics API",
+        VERSION,
+        "3.1.0",
+        plugins=[plugin],
+        info={
+            "description": DESCRIPTION + "".join(map(_format_behaviour, BEHAVIOURS)),
+            "contact": {"name": "The operator of this service"},
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        servers=[{"url": base_url or "/", "description": "This service."}],
+        tags=[{"name": name, "description": description} for name, description in TAGS.items()],
+        security=[{KEY_SCHEME: []}],
+    )
+    converter = cast(OpenAPIConverter, plugin.converter)
+    _add_components(spec, converter, base_url)
+    for rule, endpoint in _find_endpoints(app):
+        path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
+        view = app.view_functions[rule.endpoint]
+        spec.path(path, operations={"get": describe_operation(rule, view, endpoint, converter, base_url)})
+    document = spec.to_dict()
+    # The version of OpenAPI comes first, for readers.
+    document = {"openapi": document["openapi"], **document}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _format_behaviour(behaviour: Behaviour) -> str:
+    factor = "" if behaviour.factor == 1 else f"{behaviour.factor:g} × "
+    rate = f"{factor}{behaviour.numerator} ÷ {behaviour.denominator}"
+    return f"| {behaviour.flag} | {rate} | {behaviour.cap:g} | {behaviour.weight} |\n"
+
+
+def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -> None:
+    """Add what several operations share: the authentication, headers and error responses."""
+    scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": KEY_DESCRIPTION}
+    spec.components.security_scheme(KEY_SCHEME, scheme)
+    for schema in RESPONSE_HEADERS:
+        for header in converter.schema2parameters(schema(), location="header"):
+            spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
+    for request_schema in REQUEST_HEADERS:
+        for header in converter.schema2parameters(request_schema(), location="header"):
+            spec.components.parameter(header["name"], "header", header)
+    error_types = find_error_types_by_status()
+    for status in KEY_ENDPOINT_ERRORS:
+        response = describe_error_response(status, error_types[status], base_url)
+        spec.components.response(get_response_name(status), response)
+    spec.components.response(
+        get_response_name(HTTPStatus.NOT_MODIFIED),
+        describe_not_modified(ResponseHeaders(), ETagHeaders(), RateLimitHeaders()),
+    )
+
+
+def _find_endpoints(app: Flask) -> Iterator[tuple[Rule, Endpoint]]:
+    """Yield the rule and the declaration of every view with `Endpoint`. The documentation pages have none."""
+    for rule in app.url_map.iter_rules():
+        endpoint = getattr(app.view_functions[rule.endpoint], "endpoint", None)
+        if endpoint is not None:
+            yield rule, endpoint

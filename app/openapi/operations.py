@@ -1,0 +1,130 @@
+"""The operations of the document: the description of an endpoint, its parameters and its responses."""
+
+import inspect
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any
+
+from apispec.ext.marshmallow.openapi import OpenAPIConverter
+from marshmallow import Schema
+from werkzeug.routing import Rule
+
+from app.endpoint import Endpoint
+from app.errors import MaskError
+from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
+from app.openapi.responses import (
+    KEY_ENDPOINT_ERRORS,
+    PUBLIC_ENDPOINT_ERRORS,
+    REPORT_FILE_ERRORS,
+    describe_error_response,
+    describe_not_modified,
+    find_error_types_by_status,
+    get_response_name,
+    reference_headers,
+)
+from app.responses import JSON
+from schemas.header import (
+    ConditionalRequestHeaders,
+    ETagHeaders,
+    FileHeaders,
+    MaskHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
+    header_names,
+)
+from schemas.introspection import example
+
+
+def describe_operation(
+    rule: Rule, view: Callable[..., Any], endpoint: Endpoint, converter: OpenAPIConverter, base_url: str
+) -> dict[str, Any]:
+    """Return the Operation Object of a route. The docstring of the view is its summary and description."""
+    summary, _, description = (inspect.getdoc(view) or "").partition("\n")
+    first, *words = view.__name__.split("_")
+    responses = _describe_responses(rule, endpoint, base_url)
+    operation: dict[str, Any] = {
+        "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
+        "operationId": first + "".join(map(str.capitalize, words)),
+        "summary": summary.removesuffix("."),
+        "description": f"{description}\n\n{endpoint.description}".strip(),
+        "parameters": _describe_parameters(rule, endpoint, converter),
+        "responses": {str(int(status)): response for status, response in responses.items()},
+    }
+    return {**operation, "security": []} if rule.endpoint in PUBLIC_ENDPOINTS else operation
+
+
+def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: OpenAPIConverter) -> list[Any]:
+    """Return the parameters: those in the path, then those in the query, required ones first, then the headers."""
+    parameters = converter.schema2parameters(endpoint.params, location="query")
+    in_path = [{**parameter, "in": "path"} for parameter in parameters if parameter["name"] in rule.arguments]
+    in_query = [parameter for parameter in parameters if parameter["name"] not in rule.arguments]
+    in_query.sort(key=lambda parameter: not parameter["required"])
+    headers: list[Schema] = [MaskHeaders()] if endpoint.accepts_mask else []
+    headers += [ConditionalRequestHeaders()] if _has_conditional_requests(rule, endpoint) else []
+    return [*in_path, *in_query, *header_names(*headers)]
+
+
+def _has_conditional_requests(rule: Rule, endpoint: Endpoint) -> bool:
+    return rule.endpoint == REPORT_FILE_ENDPOINT or (endpoint.accepts_mask and endpoint.supports_conditional)
+
+
+def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
+    """Return the responses of a route by status."""
+    is_conditional, is_public = _has_conditional_requests(rule, endpoint), rule.endpoint in PUBLIC_ENDPOINTS
+    headers: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if is_conditional else [])]
+    headers += [] if is_public else [RateLimitHeaders()]
+    headers += [FileHeaders()] if rule.endpoint == REPORT_FILE_ENDPOINT else []
+    ok = {
+        "description": inspect.getdoc(type(endpoint.response)) if endpoint.response else "The file.",
+        "headers": reference_headers(*headers),
+        "content": _describe_content(endpoint),
+    }
+    if is_public:
+        return {HTTPStatus.OK: ok, **_describe_public_errors(rule, endpoint, base_url)}
+    not_modified = [HTTPStatus.NOT_MODIFIED] if is_conditional else []
+    return {
+        HTTPStatus.OK: ok,
+        **{status: get_response_name(status) for status in (*not_modified, *KEY_ENDPOINT_ERRORS)},
+    }
+
+
+def _describe_public_errors(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
+    """Return the responses other than 200 of a route that needs no key, by status."""
+    responses: dict[HTTPStatus, Any] = {}
+    statuses = {*PUBLIC_ENDPOINT_ERRORS}
+    if rule.endpoint == REPORT_FILE_ENDPOINT:
+        responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(ResponseHeaders(), ETagHeaders())
+        statuses |= {*REPORT_FILE_ERRORS}
+    if not (endpoint.reads_store or endpoint.unavailable_response):
+        statuses.remove(HTTPStatus.SERVICE_UNAVAILABLE)
+    for status in sorted(statuses):
+        error_types = [
+            error_type
+            for error_type in find_error_types_by_status()[status]
+            if endpoint.accepts_mask or not issubclass(error_type, MaskError)
+        ]
+        responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
+    if endpoint.unavailable_response:
+        responses[HTTPStatus.SERVICE_UNAVAILABLE] = {
+            "description": inspect.getdoc(type(endpoint.unavailable_response)),
+            "headers": reference_headers(ResponseHeaders(), RetryAfterHeaders()),
+            "content": {
+                JSON: {"schema": endpoint.unavailable_response, "example": example(endpoint.unavailable_response)}
+            },
+        }
+    return responses
+
+
+def _describe_content(endpoint: Endpoint) -> dict[str, Any]:
+    """Return the content of a 200 by media type."""
+    content: dict[str, Any] = {}
+    if endpoint.response:
+        content[JSON] = {"schema": endpoint.response, "example": example(endpoint.response)}
+    for media_type, representation in endpoint.representations.items():
+        if representation:
+            converted = representation.convert(content[JSON]["example"])
+            content[media_type] = {"schema": representation.schema, "example": converted}
+        else:
+            content[media_type] = {"schema": {"type": "string"}}
+    return content

@@ -1,0 +1,117 @@
+"""The responses that operations share: errors and 304."""
+
+import inspect
+from http import HTTPStatus
+from itertools import groupby
+from typing import Any
+
+from marshmallow import Schema
+
+from app import errors
+from app.responses import JSON
+from schemas import mask
+from schemas.error import ErrorBody, Problem
+from schemas.fields import EXAMPLE_REQUEST_ID
+from schemas.header import (
+    AllowHeaders,
+    ChallengeHeaders,
+    RateLimitHeaders,
+    ResponseHeaders,
+    RetryAfterHeaders,
+    header_names,
+)
+
+# The headers of an error response beside those of every response.
+ERROR_HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
+    HTTPStatus.BAD_REQUEST: (RateLimitHeaders(),),
+    HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
+    HTTPStatus.FORBIDDEN: (),
+    HTTPStatus.NOT_FOUND: (RateLimitHeaders(),),
+    HTTPStatus.METHOD_NOT_ALLOWED: (AllowHeaders(),),
+    HTTPStatus.TOO_MANY_REQUESTS: (RateLimitHeaders(), RetryAfterHeaders()),
+    HTTPStatus.INTERNAL_SERVER_ERROR: (RateLimitHeaders(),),
+    HTTPStatus.SERVICE_UNAVAILABLE: (RateLimitHeaders(), RetryAfterHeaders()),
+}
+KEY_ENDPOINT_ERRORS = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.UNAUTHORIZED,
+    HTTPStatus.NOT_FOUND,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.TOO_MANY_REQUESTS,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+PUBLIC_ENDPOINT_ERRORS = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.METHOD_NOT_ALLOWED,
+    HTTPStatus.INTERNAL_SERVER_ERROR,
+    HTTPStatus.SERVICE_UNAVAILABLE,
+)
+# Errors of report files, beside those of every public endpoint.
+REPORT_FILE_ERRORS = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+# One example of each error.
+EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
+    errors.ValidationError(
+        "Invalid parameters: page.",
+        errors={"page": ["Must be a whole number from 1 to 1000000000, in digits without sign or leading zero."]},
+    ),
+    errors.MaskError(str(mask.MaskError())),
+    errors.ParseError(str(mask.ParseError("Missing closing bracket"))),
+    errors.Unauthorized(),
+    errors.Forbidden(),
+    errors.NotFound("Not in this fleet: demo-99"),
+    errors.MethodNotAllowed("Use one of GET, HEAD, OPTIONS: this API is read-only."),
+    errors.RateLimitExceeded(
+        "The fleet's limit of 5000 per 1 minute is exceeded. Try again after the seconds in Retry-After."
+    ),
+    errors.InternalError(),
+    errors.StoreUnavailable(),
+)
+
+
+def find_error_types_by_status() -> dict[HTTPStatus, list[type[errors.BaseExtApiException]]]:
+    """Return the classes of the errors by status."""
+    by_status = groupby(errors.find_error_types(), lambda error_type: error_type.status)
+    return {status: list(error_types) for status, error_types in by_status}
+
+
+def describe_error_response(
+    status: HTTPStatus, error_types: list[type[errors.BaseExtApiException]], base_url: str, *, is_counted: bool = True
+) -> dict[str, Any]:
+    """Return the Response Object of the errors with a status: the cause and the remedy of each, and examples.
+
+    A request that is not counted (`is_counted`) gets no headers of the rate limit.
+    """
+    examples = [error for error in EXAMPLES if type(error) in error_types]
+    bodies = {type(error).__name__: {"value": errors.build_body(error, EXAMPLE_REQUEST_ID)} for error in examples}
+    problems = {
+        type(error).__name__: {"value": errors.build_problem(error, EXAMPLE_REQUEST_ID, base_url)} for error in examples
+    }
+    headers = [schema for schema in ERROR_HEADERS[status] if is_counted or not isinstance(schema, RateLimitHeaders)]
+    return {
+        "description": "\n\n".join(map(_describe_error, error_types)),
+        "headers": reference_headers(ResponseHeaders(), *headers),
+        "content": {
+            JSON: {"schema": ErrorBody, "examples": bodies},
+            errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},
+        },
+    }
+
+
+def _describe_error(error_type: type[errors.BaseExtApiException]) -> str:
+    return f"{error_type.__name__}: {inspect.getdoc(error_type)} {error_type.remedy}"
+
+
+def describe_not_modified(*headers: Schema) -> dict[str, Any]:
+    """Return the Response Object of a 304 with these headers."""
+    return {"description": "The stored response of the client is current.", "headers": reference_headers(*headers)}
+
+
+def reference_headers(*schemas: Schema) -> dict[str, Any]:
+    """Return references to the headers of schemas in the components of the document."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in header_names(*schemas)}
+
+
+def get_response_name(status: HTTPStatus) -> str:
+    """Return the name of the response with a status in the components of the document."""
+    return status.phrase.title().replace(" ", "")

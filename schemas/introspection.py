@@ -1,0 +1,116 @@
+"""What is derived from a schema: its fields, an example, MongoDB's validator, and a check of stored documents."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from marshmallow import Schema, fields
+from marshmallow.validate import OneOf, Range
+
+from schemas.fields import RawObject
+
+# The names of a schema's fields in their order, each with the fields of the nested schema or None.
+Fields = dict[str, "Fields | None"]
+
+
+class RawFields(Fields):
+    """The fields of an object in which any of them may be absent (schemas.fields.RawObject)."""
+
+
+@functools.cache
+def fields_of(schema: type[Schema]) -> Fields:
+    """Return the declared fields of a schema with those of nested schemas. Each call returns the same object."""
+    result: Fields = {}
+    for name, field in schema().fields.items():
+        nested = _nested(field)
+        below = None if nested is None else fields_of(type(nested))
+        result[name] = RawFields(below) if below and isinstance(field, RawObject) else below
+    return result
+
+
+def make_document_check(schema: type[Schema], fields: Fields) -> Callable[[Any], bool]:
+    """Return a function that checks whether a stored document has all these fields of a schema, with their types.
+
+    It checks only what a response needs to be rendered without an exception: neither ranges nor patterns.
+    """
+    checks = [(name, _make_field_check(_declared(schema)[name], below)) for name, below in fields.items()]
+    return lambda document: (
+        isinstance(document, dict) and all(name in document and check(document[name]) for name, check in checks)
+    )
+
+
+@functools.cache
+def _declared(schema: type[Schema]) -> dict[str, fields.Field[Any]]:
+    return schema().fields
+
+
+def _make_field_check(field: fields.Field[Any], below: Fields | None) -> Callable[[Any], bool]:
+    if isinstance(field, fields.List):
+        check_element = _make_field_check(field.inner, below)
+        return lambda value: isinstance(value, list) and all(map(check_element, value))
+    nested, nullable = _nested(field), field.allow_none
+    if nested is None:
+        types = tuple(field.types)  # type: ignore[attr-defined]
+        # isinstance(True, int) is true in Python.
+        accepts_bool = bool in types
+        return lambda value: (
+            nullable if value is None else isinstance(value, types) and isinstance(value, bool) == accepts_bool
+        )
+    if isinstance(field, RawObject):
+        return lambda value: isinstance(value, dict)
+    check_nested = make_document_check(type(nested), below or {})
+    return lambda value: (nullable and value is None) or check_nested(value)
+
+
+def always_present(field: fields.Field[Any]) -> bool:
+    """Return whether every stored document and every response has the field.
+
+    A field with a default may be absent from an import file only.
+    """
+    return field.required or field.load_default is None
+
+
+def example(schema: Schema) -> dict[str, Any]:
+    """Return an example document, made of the examples of the fields. A list without an example has one element."""
+    return {name: _example(field) for name, field in schema.fields.items()}
+
+
+def make_json_schema(schema: Schema) -> dict[str, Any]:
+    """Return the `$jsonSchema` of MongoDB's validator for the documents of a schema."""
+    required = [name for name, field in schema.fields.items() if always_present(field)]
+    rules: dict[str, Any] = {
+        "bsonType": "object",
+        "properties": {name: _field_json_schema(field) for name, field in schema.fields.items()},
+        "additionalProperties": False,
+    }
+    return {**rules, "required": required} if required else rules
+
+
+def _nested(field: fields.Field[Any]) -> Schema | None:
+    inner = field.inner if isinstance(field, fields.List) else field
+    return inner.schema if isinstance(inner, fields.Nested) else None
+
+
+def _example(field: fields.Field[Any]) -> Any:
+    nested = _nested(field)
+    if nested is None or "examples" in field.metadata:
+        return field.metadata["examples"][0]
+    return [example(nested)] if isinstance(field, fields.List) else example(nested)
+
+
+def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
+    if isinstance(field, fields.List):
+        return {"bsonType": "array", "items": _field_json_schema(field.inner)}
+    nested = _nested(field)
+    if nested is not None:
+        rules = make_json_schema(nested)
+        return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
+    types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
+    rules = {"bsonType": types, **field.json_schema_keywords}  # type: ignore[attr-defined]
+    for rule in field.validators:
+        if isinstance(rule, OneOf):
+            rules |= {"enum": [*rule.choices, None] if field.allow_none else list(rule.choices)}
+        elif isinstance(rule, Range):
+            rules |= {"minimum": rule.min} if rule.min is not None else {}
+            rules |= {"maximum": rule.max} if rule.max is not None else {}
+    return rules

@@ -1,0 +1,282 @@
+"""The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
+
+import datetime
+import functools
+import re
+from collections.abc import Iterator
+from typing import Any, ClassVar, Literal
+from urllib.parse import parse_qsl
+
+from dateutil.relativedelta import relativedelta
+from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow.validate import OneOf
+
+from schemas.fields import Date, Identifier, Messages, Text, field_metadata
+
+MAX_LIMIT = 100
+DEFAULT_LIMIT = 50
+MAX_PAGE = 1_000_000_000
+MAX_DRIVERS = 20
+# The identifiers that select trips in detail form.
+FILTER_PARAMS = ("trip_id", "tracking_id")
+PAGE = "Number of the page, from 1."
+REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
+REQUIRED: Messages = {"required": "Must be given."}
+# How far back from today a start_date may be.
+HISTORY = relativedelta(months=6)
+# What to do with a query parameter that the endpoint does not have.
+UnknownParameters = Literal["reject", "ignore"]
+
+
+class IntegerParam(fields.Integer):
+    """An integer from 1 to `high`, in ASCII digits without sign or leading zero."""
+
+    pattern = re.compile(r"[1-9][0-9]*")
+
+    def __init__(self, description: str, *, high: int, default: int) -> None:
+        self.high = high
+        self.json_schema_keywords = {"minimum": 1, "maximum": high}
+        super().__init__(metadata=field_metadata(description, default), load_default=default)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
+        # A number with more digits than `high` is too large. Python refuses to parse one with thousands of digits.
+        if not self.pattern.fullmatch(value) or len(value) > len(str(self.high)) or int(value) > self.high:
+            raise ValidationError(
+                f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
+            )
+        return int(value)
+
+
+class StartDate(Date):
+    """A UTC date in the last six months, up to today or, unless `today_allowed`, up to yesterday."""
+
+    def __init__(self, description: str, *, today_allowed: bool, must_be_monday: bool = False) -> None:
+        self.today_allowed, self.must_be_monday = today_allowed, must_be_monday
+        super().__init__(description, required=True, error_messages=REQUIRED)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        date = datetime.date.fromisoformat(text)
+        today = datetime.datetime.now(datetime.UTC).date()
+        first = _get_first_date(today)
+        last = today if self.today_allowed else today - datetime.timedelta(days=1)
+        if not first <= date <= last:
+            raise ValidationError(f"Must be from {first} to {last}.")
+        if self.must_be_monday and date.weekday() != 0:
+            monday = date - datetime.timedelta(days=date.weekday())
+            raise ValidationError(f"Must be a Monday, such as {monday}.")
+        return text
+
+
+@functools.lru_cache(2)
+def _get_first_date(today: datetime.date) -> datetime.date:
+    return today - HISTORY
+
+
+class RepeatedParam(fields.List[Any]):
+    """A parameter that a request has 1 to `high` times. Repeated values count."""
+
+    def __init__(self, inner: fields.Field[Any], description: str, *, high: int) -> None:
+        self.high = high
+        self.json_schema_keywords = {"minItems": 1, "maxItems": high}
+        super().__init__(
+            inner,
+            required=True,
+            error_messages=REQUIRED,
+            metadata=field_metadata(description, inner.metadata["examples"]),
+        )
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
+        if len(value) > self.high:
+            raise ValidationError(f"Must be given 1 to {self.high} times; it is given {len(value)} times.")
+        try:
+            return super()._deserialize(value, attr, data, **kwargs)
+        except ValidationError as error:
+            # A client that joins identifiers with commas soon exceeds the length of one identifier.
+            for index, reasons in error.messages_dict.items():
+                if "," in value[index]:
+                    reasons.append(repeat_hint(attr))
+            raise
+
+
+class Params(Schema):
+    """The parameters of an endpoint. Only a RepeatedParam may be given more than once."""
+
+    def parse(
+        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", /, **path: str
+    ) -> dict[str, Any]:
+        """Return the validated values of a raw query string and of the identifiers in the path.
+
+        A query parameter with the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with
+        the reasons for each parameter. A reason never repeats what the client sent.
+        """
+        values_by_name: dict[str, list[str]] = {}
+        for name, value in _pairs(query_string):
+            values_by_name.setdefault(name, []).append(value)
+        similar = {_normalize(name): name for name in self.fields if name not in path}
+        # For each unknown parameter the declared one with a similar name, or None.
+        unknown = {name: similar.get(_normalize(name)) for name in values_by_name if name not in similar.values()}
+        declared = {name: values for name, values in values_by_name.items() if name not in unknown}
+        params, errors = self._load_declared(declared, path)
+        if unknown_parameters == "reject":
+            errors |= {name: [self._get_unknown_reason(suggestion)] for name, suggestion in unknown.items()}
+        else:
+            for name in errors.keys() & set(unknown.values()) - declared.keys():
+                errors[name] = [f"Must be given; a parameter with a similar name was ignored.{self._get_usage(name)}"]
+        if errors:
+            raise ValidationError({name: _flatten(reasons) for name, reasons in errors.items()})
+        return params
+
+    def _load_declared(
+        self, declared: dict[str, list[str]], path: dict[str, str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the validated values, and the reasons for each invalid parameter."""
+        repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
+        errors: dict[str, Any] = {
+            name: [f"Must be given once; it is given {len(values)} times."]
+            for name, values in declared.items()
+            if len(values) > 1 and name not in repeatable
+        }
+        raw = {
+            name: values if name in repeatable else values[0] for name, values in declared.items() if name not in errors
+        }
+        try:
+            return self.load({**path, **raw}), errors
+        except ValidationError as error:
+            return {}, {**dict(error.messages_dict), **errors}
+
+    def _get_unknown_reason(self, suggestion: str | None) -> str:
+        if suggestion is None:
+            return "Unknown parameter."
+        return f"Unknown parameter; did you mean {suggestion}?{self._get_usage(suggestion)}"
+
+    def _get_usage(self, name: str) -> str:
+        return f" {repeat_hint(name)}" if isinstance(self.fields[name], fields.List) else ""
+
+
+def repeat_hint(name: str) -> str:
+    """Return a sentence that says how to give a parameter several values."""
+    return f"Repeat {name} for several values: {name}=a&{name}=b."
+
+
+def _normalize(name: str) -> str:
+    """Return the same text for `driver_id`, `driver_ids`, `driver_id[]` and `driverId`."""
+    return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
+
+
+def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
+    if isinstance(reasons, dict):
+        return [f"Value {index + 1}: {reason}" for index, of_value in reasons.items() for reason in of_value]
+    return reasons
+
+
+def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
+    # Bytes that are not UTF-8 become lone surrogates, which no field accepts.
+    text = query_string.decode("utf-8", "surrogateescape")
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
+        # An error message names the parameter, and JSON cannot contain a surrogate.
+        yield name.encode(errors="replace").decode(), value
+
+
+class _PageParams(Params):
+    limit = IntegerParam("Maximum number of records on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
+    page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
+
+
+class DriversParams(_PageParams):
+    """The parameters of the list of drivers."""
+
+
+class DriverTripsParams(_PageParams):
+    """The parameters of the list of a driver's trips."""
+
+    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    start_date = StartDate(
+        "List trips that started on or after this UTC date, `YYYY-MM-DD`: from six months ago to today.",
+        today_allowed=True,
+    )
+
+
+class TripParams(Params):
+    """The parameters of trips in detail form, which an identifier selects."""
+
+    filter_param = fields.String(
+        required=True,
+        validate=OneOf(FILTER_PARAMS),
+        metadata=field_metadata("Name of the identifier. Several trips may share a `tracking_id`.", "trip_id"),
+    )
+    filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
+    page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
+
+
+class _AggregateParams(Params):
+    driver_id = RepeatedParam(
+        Identifier(example="demo-01"),
+        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}, repeated ones included. The response has each driver once.",
+        high=MAX_DRIVERS,
+    )
+
+    @post_load
+    def drop_repetitions(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Remove repeated drivers and keep the order of the others."""
+        return {**data, "driver_id": list(dict.fromkeys(data["driver_id"]))}
+
+
+class DailyParams(_AggregateParams):
+    """The parameters of Daily summaries: a date before today."""
+
+    start_date = StartDate("The UTC date, `YYYY-MM-DD`: from six months ago to yesterday.", today_allowed=False)
+
+
+class WeeklyParams(_AggregateParams):
+    """The parameters of Weekly summaries: a Monday before today."""
+
+    start_date = StartDate(
+        "The Monday on which the week begins (UTC), `YYYY-MM-DD`: from six months ago to yesterday.",
+        today_allowed=False,
+        must_be_monday=True,
+    )
+
+
+class ReportTime(Text):
+    """A UTC time in the form `YYYY-MM-DDTHH:MM:SS`."""
+
+    pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        try:
+            if self.pattern.fullmatch(text):
+                datetime.datetime.strptime(text, REPORT_TIME_FORMAT)  # noqa: DTZ007
+                return text
+        except ValueError:
+            pass
+        raise ValidationError("Must be a time such as 2026-03-16T00:00:00, in UTC.")
+
+
+class ReportParams(Params):
+    """The parameters of a report. The view gets `report_date`, the date of `report_time`."""
+
+    report_time = ReportTime(
+        "A time (UTC), `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that "
+        "date; the time of day has no effect.",
+        example="2026-03-16T00:00:00",
+        required=True,
+        error_messages=REQUIRED,
+    )
+
+    @post_load
+    def replace_time_by_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Replace `report_time` with `report_date`."""
+        return {"report_date": data["report_time"].partition("T")[0]}
+
+
+class LinkParams(Params):
+    """The parameter of a file of a report."""
+
+    link = Text("Last part of the link.", example="WyJhY21lIl0.c2lnbmVk", required=True)
+
+
+class NoParams(Params):
+    """The parameters of an endpoint without parameters."""
