@@ -1,4 +1,4 @@
-"""gunicorn's settings. `gunicorn wsgi:app` reads them from the folder that it is started in, and so does `serve`."""
+"""Settings of gunicorn. `gunicorn wsgi:app` reads them from the current folder; `serve` uses them too."""
 
 import gc
 import os
@@ -11,34 +11,36 @@ from app.logs import build_config as build_log_config
 service = Config.from_environment()
 
 bind = service.bind
-# Of one socket that workers share, one worker takes nearly all connections that are kept open; Linux shares out those
-# of several sockets on one port. A Unix socket has one path.
+# If the workers share one socket, one of them gets nearly all keep-alive connections. With a socket per worker on the
+# same port, Linux distributes the connections. This is not possible for a Unix socket.
 reuse_port = sys.platform == "linux" and not bind.startswith("unix:")
 workers = service.workers
 worker_class = "gthread"
-# Python runs one of them at a time: more would stand in each other's way sooner than wait for the store.
+# Python runs only one thread at a time: with more threads, they would wait for each other and not for the store.
 threads = 4
 
-# A worker that has not been heard of for so long is killed.
+# Seconds without a sign of life after which a worker is killed.
 timeout = 10
 graceful_timeout = 20
-# Longer than the idle timeout of the proxies, so that it is they who close an idle connection.
+# Longer than the idle timeout of the proxies, so that the proxies close idle connections.
 keepalive = 75
 
-# Twenty of the longest driver_ids, percent-encoded, fit.
+# Long enough for 20 driver_ids of the maximum length, percent-encoded.
 limit_request_line = 8190
-# A client and its proxies send 30 or so; of X-Fields as many lines are one mask, which takes time to read.
+# A client and its proxies send about 30 headers. All X-Fields headers of a request are parsed as one mask, which takes
+# time.
 limit_request_fields = 50
-# No request header may set the path: the routes read it from the request line.
+# No request header may replace the path: routes use the path of the request line.
 forwarder_headers = ""
 control_socket_disable = True
 
-# gunicorn's log goes where the service's goes, by `on_starting`. With `logconfig_dict` it would also make up a line for
-# each request, which the service does itself.
+# `on_starting` sends gunicorn's log to the log of the service. With `logconfig_dict`, gunicorn would also write a line
+# per request, which the service already does.
 errorlog = os.devnull
 loglevel = "error"
 
-# Requests leave few cycles behind, and looking for them each time that 700 objects were made takes 3 % of the time.
+# Requests create few reference cycles. With the default threshold of 700 objects, the search for them takes 3 % of the
+# time.
 GC_THRESHOLD = 5_000
 
 
@@ -48,7 +50,7 @@ def on_starting(server):
 
 
 def when_ready(server):
-    """Serve the metrics of all workers from the first process."""
+    """Serve the metrics of all workers from the main process."""
     if service.metrics_bind:
         from scripts.server.metrics_server import serve_metrics
 
@@ -56,13 +58,13 @@ def when_ready(server):
 
 
 def post_worker_init(worker):
-    """Let the garbage collector leave alone what was made so far, which stays."""
+    """Exclude the objects that exist now from garbage collection: they stay until the worker ends."""
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
 
 
 def child_exit(server, worker):
-    """Forget the gauges of a worker that has ended."""
+    """Remove the gauges of a worker that has ended."""
     if service.metrics_bind:
         from prometheus_client.multiprocess import mark_process_dead
 

@@ -1,1 +1,1 @@
-"""The operator's commands: all that writes to the store."""
+"""The operator's commands. They are the only part of this project that writes to the store."""

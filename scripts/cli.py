@@ -7,37 +7,33 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError
 
 from app.config import ConfigError
-from scripts.admin import backup, keys, openapi_document, rollups
-from scripts.demo import load
-from scripts.ingest import importer
-from scripts.reports import build
-from scripts.server import serve
+from scripts.admin.backup import backup, restore
+from scripts.admin.keys import keys
+from scripts.admin.print_openapi import openapi
+from scripts.admin.rollups import rollups
+from scripts.demo.commands import demo
+from scripts.ingest.importer import import_
+from scripts.reports.commands import reports
+from scripts.server.serve import serve
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="driver-analytics-api")
 def cli() -> None:
-    """Serve and feed the Driver Analytics API.
+    """Run the Driver Analytics API, import its data and manage it.
 
-    Settings come from the environment (see the README). Without MONGODB_URI every command uses an embedded MongoDB,
-    whose data lie under DATA_DIR.
+    Settings are environment variables; docs/configuration.md lists them. Without MONGODB_URI, every command uses an
+    embedded MongoDB with its data in DATA_DIR.
     """
 
 
-cli.add_command(serve.serve)
-cli.add_command(load.demo)
-cli.add_command(importer.import_)
-cli.add_command(keys.keys)
-cli.add_command(rollups.rollups)
-cli.add_command(build.reports)
-cli.add_command(backup.backup)
-cli.add_command(backup.restore)
-cli.add_command(openapi_document.openapi)
+for command in (serve, demo, import_, keys, rollups, reports, backup, restore, openapi):
+    cli.add_command(command)
 
 
 def main() -> None:
-    """Run the command line; whatever goes wrong ends in one line and a status other than 0."""
-    # Ended by a signal, a command still stops the MongoDB that it embeds.
+    """Run the command line. An error ends it with one line on standard error and an exit status other than 0."""
+    # sys.exit lets a command stop the embedded MongoDB before it ends.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
@@ -56,20 +52,20 @@ def main() -> None:
     except ConfigError as error:
         raise SystemExit(f"Error: {error}") from None
     except PyMongoError as error:
-        raise SystemExit(f"Error: MongoDB: {_in_short(error)}") from None
+        raise SystemExit(f"Error: MongoDB: {_shorten(error)}") from None
     except OSError as error:
         raise SystemExit(
             f"Error: {error.filename}: {error.strerror}" if error.filename else f"Error: {error}"
         ) from None
     finally:
-        # All is done but to exit, which no further Ctrl-C shall litter with a traceback.
+        # A second Ctrl-C during the exit would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _in_short(error: PyMongoError) -> str:
-    faults = error.details["writeErrors"] if isinstance(error, BulkWriteError) else None
-    text = faults[0]["errmsg"] if faults else str(error)
-    # A driver's message goes on with the whole topology, the whole command or the document.
-    for more in (", Timeout:", " { ", ", full error:", "\n"):
-        text = text.partition(more)[0]
+def _shorten(error: PyMongoError) -> str:
+    """Return the message without the topology, command or document that pymongo appends to it."""
+    write_errors = error.details["writeErrors"] if isinstance(error, BulkWriteError) else None
+    text = write_errors[0]["errmsg"] if write_errors else str(error)
+    for suffix in (", Timeout:", " { ", ", full error:", "\n"):
+        text = text.partition(suffix)[0]
     return text

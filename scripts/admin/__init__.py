@@ -1,4 +1,4 @@
-"""Commands for operators: API keys, backup and restore, read models checked or built again, the OpenAPI document.
+"""Commands for operators: API keys, backup and restore, rebuilding and verifying read models, the OpenAPI document.
 
-Commands that bring data in are in `ingest`, those that build reports in `reports`.
+The import is in `ingest`, the commands for reports are in `reports`.
 """

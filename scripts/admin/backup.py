@@ -1,7 +1,7 @@
-"""`driver-analytics backup` and `restore`: all that cannot be derived, in files that mongorestore reads too.
+"""`driver-analytics backup` and `restore`: the data that cannot be derived, in files that mongorestore can read too.
 
-A backup is a folder: of each collection a COLLECTION.bson.gz, its documents as they lie in the store, one after the
-other, and a manifest with how many they are and a digest of each file.
+A backup is a folder. It contains a file COLLECTION.bson.gz for each collection, with its documents in BSON one after
+another, and a manifest with the number of documents and the digest of each file.
 """
 
 import datetime
@@ -24,12 +24,12 @@ from pymongo import ASCENDING
 from app.store import Document, Store
 from app.store.reports import BUCKET
 from scripts.admin.rollups import rebuild_with_progress
-from scripts.mongodb.connection import fleets, open_store
+from scripts.mongodb.connection import find_fleets, open_store
 
-# Keys come last: as long as a restored store is not whole, it lets nobody in. Reports come before their files, which
-# stay for an hour after a report is replaced.
+# Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
+# stays for an hour after its report is replaced, so the backup has the files of all its reports.
 COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
-# GridFS makes these when it first writes, and not where it finds files.
+# GridFS creates these indexes at its first write, but not if there are files already.
 FILE_INDEXES = {
     f"{BUCKET}.files": ([("filename", ASCENDING), ("uploadDate", ASCENDING)], False),
     f"{BUCKET}.chunks": ([("files_id", ASCENDING), ("n", ASCENDING)], True),
@@ -39,7 +39,7 @@ FORMAT = 1
 GZIP_LEVEL = 1
 BATCH_BYTES = 16_000_000
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
-PRIVATE = 0o700
+OWNER_ONLY = 0o700
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
@@ -47,70 +47,76 @@ FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.command()
 @FOLDER
 def backup(folder: Path) -> None:
-    """Write drivers, trips, keys and reports into a new FOLDER, which is there once it is whole.
+    """Write drivers, trips, keys and reports to a new FOLDER. The folder appears when the backup is complete.
 
-    Each document is in it as it was committed at some time during the backup; what an import writes meanwhile may be
-    in it or not. Read models are not in it: restoring builds them. It holds personal data, and digests of keys, so only
-    its owner may read it.
+    The backup has each document in a state that was committed while the backup ran. Changes by an import at the same
+    time may or may not be part of it. Read models are not part of it, because 'restore' builds them. A backup contains
+    personal data and digests of keys, so only its owner can read the folder.
     """
     if folder.exists():
-        raise click.ClickException(f"{folder} is there already; name another.")
-    part = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir(PRIVATE)
+        raise click.ClickException(f"{folder} already exists. Choose another folder.")
+    partial = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(OWNER_ONLY)
     try:
         with open_store(writes=False) as store:
-            manifest = _write(store, part)
-        part.rename(folder)
+            manifest = _write(store, partial)
+        partial.rename(folder)
         _sync(folder.parent)
     except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
+        shutil.rmtree(partial, ignore_errors=True)
         raise
-    click.echo(f"{folder}: {_told(manifest)}")
+    click.echo(f"{folder}: {_format_counts(manifest)}")
 
 
 @click.command()
 @FOLDER
 def restore(folder: Path) -> None:
-    """Load what `backup` wrote to FOLDER into an empty database, and build all read models.
+    """Load a backup from FOLDER into an empty database, and build all read models.
 
-    FOLDER is checked first. Keys come last, so that a store that was restored in part, after a kill, lets nobody in:
-    drop the database then, and run the command again.
+    The command first checks the digests of all files. It loads the keys last, so that nobody can use the API before the
+    restore is complete. If the command was killed, drop the database and run it again.
     """
     manifest = check(folder)
     with open_store() as store:
         if any(store.db[name].find_one({}, {"_id": 1}) for name in store.db.list_collection_names()):
             raise click.ClickException(
-                f"The database {store.db.name} is not empty; drop it, or set MONGODB_DATABASE to another."
+                f"The database {store.db.name} is not empty. Drop it, or set MONGODB_DATABASE to another database."
             )
         for name, (index, unique) in FILE_INDEXES.items():
             store.db[name].create_index(index, unique=unique)
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
-        for fleet in fleets(store, None):
+        for fleet in find_fleets(store, None):
             rebuild_with_progress(store, fleet)
         _load(store, keys, folder, manifest)
-    click.echo(f"{folder}: {_told(manifest)} restored")
+    click.echo(f"{folder}: {_format_counts(manifest)} restored")
 
 
 def check(folder: Path) -> Document:
-    """Return the manifest of a folder whose files are as they were written. Raises click.ClickException."""
+    """Return the manifest of a backup. Raises click.ClickException if a file is missing or was changed."""
     try:
         manifest: Document = json.loads((folder / MANIFEST).read_text())
         if manifest["format"] != FORMAT:
-            raise click.ClickException(f"{folder} has the format {manifest['format']}; this command reads {FORMAT}.")
+            raise click.ClickException(
+                f"{folder} has the format {manifest['format']}, but this command reads only the format {FORMAT}."
+            )
         digests = {name: manifest["collections"][name]["sha256"] for name in COLLECTIONS}
     except (OSError, ValueError, LookupError, TypeError):
-        raise click.ClickException(f"{folder} is not a whole backup: it has no {MANIFEST} that can be read.") from None
+        raise click.ClickException(
+            f"{folder} is not a complete backup: {MANIFEST} is missing or cannot be read."
+        ) from None
     for name, digest in digests.items():
         if not _file(folder, name).is_file() or _digest(_file(folder, name)) != digest:
-            raise click.ClickException(f"{_file(folder, name)} is not as it was written; use another backup.")
+            raise click.ClickException(
+                f"{_file(folder, name)} is missing or was changed since the backup. Use another backup."
+            )
     return manifest
 
 
 def _write(store: Store, folder: Path) -> Document:
-    """Write the files, then the manifest, and return that."""
+    """Write the files, then the manifest. Returns the manifest."""
     manifest: Document = {
         "format": FORMAT,
         "database": store.db.name,
@@ -126,13 +132,13 @@ def _write(store: Store, folder: Path) -> Document:
 
 
 def _dump(store: Store, name: str, path: Path) -> Document:
-    """Write a collection, and return what the manifest tells of it."""
+    """Write a collection. Returns its entry in the manifest."""
     documents: Any = store.db.get_collection(name, RAW)
     count = 0
     with path.open("xb") as file, _bar(name, documents.estimated_document_count()) as bar:
-        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as packed:
+        with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as compressed:
             for document in documents.find({}):
-                packed.write(document.raw)
+                compressed.write(document.raw)
                 count += 1
                 bar.update(1)
         file.flush()
@@ -170,18 +176,18 @@ def _digest(path: Path) -> str:
 
 
 def _sync(folder: Path) -> None:
-    """Have what a folder names outlive a loss of power."""
-    opened = os.open(folder, os.O_RDONLY)
+    """Write a folder's entries to the disk, so that they survive a power failure."""
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(opened)
+        os.fsync(descriptor)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _bar(label: str, length: int) -> Any:
     return click.progressbar(length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty())
 
 
-def _told(manifest: Document) -> str:
-    counts = {name: about["documents"] for name, about in manifest["collections"].items()}
+def _format_counts(manifest: Document) -> str:
+    counts = {name: entry["documents"] for name, entry in manifest["collections"].items()}
     return ", ".join(f"{counts[name]} {name}" for name in ("drivers", "trips", "reports", "keys"))

@@ -1,4 +1,4 @@
-"""`driver-analytics keys`: who may ask for which fleet."""
+"""`driver-analytics keys`: issue, list and revoke API keys."""
 
 import datetime
 import secrets
@@ -19,20 +19,28 @@ MAX_DAYS = 36_500
 
 @click.group()
 def keys() -> None:
-    """API keys: issue, list and revoke them."""
+    """Issue, list and revoke API keys."""
 
 
 @keys.command()
-@click.option("--fleet", type=ID, required=True, help="The fleet that the key lets in to.")
-@click.option("--expires-in-days", type=click.IntRange(1, MAX_DAYS), metavar="N", help="Otherwise it does not expire.")
+@click.option("--fleet", type=ID, required=True, help="The fleet whose data the key gives access to.")
+@click.option(
+    "--expires-in-days",
+    type=click.IntRange(1, MAX_DAYS),
+    metavar="N",
+    help="Days until the key expires. By default it does not.",
+)
 def issue(fleet: str, expires_in_days: int | None) -> None:
-    """Issue a key and print it, alone, on standard output. It is shown this once: the store keeps only a digest."""
+    """Issue a key and print it on standard output, without any other text.
+
+    The key is shown only once, because the store has only a digest of it.
+    """
     with open_store() as store:
         click.echo(issue_key(store, fleet, expires_in_days))
 
 
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> str:
-    """Store a new key for the fleet and return it."""
+    """Store the digest of a new key for the fleet. Returns the key."""
     key, now = make_key(), int(time.time() * 1000)
     store.keys.insert_one(
         {
@@ -48,31 +56,36 @@ def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> s
 
 
 def _make_key_id() -> str:
-    # A digit first, so that there is one.
+    # The first character is a digit, so that no key_id is a word.
     return secrets.choice(string.digits) + secrets.token_hex(KEY_ID_LENGTH // 2)[1:]
 
 
 @keys.command("list")
-@click.option("--fleet", type=ID, required=True, help="The fleet whose keys to list.")
+@click.option("--fleet", type=ID, required=True, help="The fleet whose keys you want to list.")
 def list_(fleet: str) -> None:
-    """List the fleet's keys, oldest first: KEY_ID, state, issued, expires; tab-separated, times in UTC."""
+    """List the keys of a fleet, oldest first.
+
+    Columns, separated by tabs: KEY_ID, state, time of issue, time of expiry. Times are in UTC.
+    """
     with open_store() as store:
         for key in store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
-            expires = "never" if key["expires_at"] is None else _time(key["expires_at"])
-            click.echo("\t".join((key["key_id"], get_state(key), _time(key["created_at"]), expires)))
+            expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
+            click.echo("\t".join((key["key_id"], get_state(key), _format_time(key["created_at"]), expires)))
 
 
 @keys.command()
 @click.argument("key_id", type=ID)
 def revoke(key_id: str) -> None:
-    """Revoke the key with this KEY_ID (see 'keys list'); it is refused within 5 seconds."""
+    """Revoke the key with this KEY_ID, which 'keys list' shows. The API rejects the key within 5 seconds."""
     with open_store() as store:
         now = int(time.time() * 1000)
         store.keys.update_one({"key_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": now}})
         if store.keys.find_one({"key_id": key_id}) is None:
-            raise click.ClickException(f"There is no key {key_id}; 'driver-analytics keys list --fleet ID' lists them.")
-    click.echo(f"{key_id} is revoked.", err=True)
+            raise click.ClickException(
+                f"There is no key {key_id}. To list the keys, run: driver-analytics keys list --fleet ID"
+            )
+    click.echo(f"Revoked the key {key_id}.", err=True)
 
 
-def _time(epoch_ms: int) -> str:
+def _format_time(epoch_ms: int) -> str:
     return datetime.datetime.fromtimestamp(epoch_ms // 1000, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,4 +1,4 @@
-"""The demonstration fleet: how its drivers and trips are generated, and the command that loads it.
+"""The demonstration fleet: the generator of its drivers and trips, and the command that loads it.
 
-It is written like any import.
+`load` writes it with the functions of an import, from `materialize`. Nothing here is needed in production.
 """

@@ -1,4 +1,4 @@
-"""Bringing data in: NDJSON lines, checked against the schemas, and the import that writes them in batches.
+"""The import: reads NDJSON files, validates each line against the schemas, and writes the documents in batches.
 
-What follows from the data is built by `scripts.materialize`.
+The read models are built in `materialize`.
 """

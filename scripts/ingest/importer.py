@@ -19,8 +19,8 @@ from scripts.materialize.trips import Trip, prepare_trip, write_trips
 from scripts.mongodb.connection import naming_invalid_documents, open_store
 from scripts.options import ID
 
-# A batch, which is one transaction, ends at either: many small lines, or few large ones. Memory stays bounded, and the
-# transaction takes a second or so of the 60 that MongoDB gives it.
+# A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
+# about a second; MongoDB's limit is 60 seconds.
 BATCH_LINES = 2_000
 BATCH_BYTES = 16_000_000
 GC_THRESHOLD = 100_000
@@ -30,44 +30,46 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command("import")
-@click.option("--fleet", type=ID, required=True, help="The fleet that the files belong to.")
-@click.option("--drivers", type=FILE, help="NDJSON, plain or gzip: one driver a line.")
-@click.option("--trips", type=FILE, help="NDJSON, plain or gzip: one trip a line.")
+@click.option("--fleet", type=ID, required=True, help="The fleet that the drivers and trips belong to.")
+@click.option("--drivers", type=FILE, help="NDJSON file, plain or gzip, with one driver per line.")
+@click.option("--trips", type=FILE, help="NDJSON file, plain or gzip, with one trip per line.")
 @click.option(
-    "--rejects", type=click.Path(file_okay=False, exists=True, path_type=Path), help="Folder for rejected lines."
+    "--rejects",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Folder for the files of rejected lines.",
 )
 def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path | None) -> None:
     """Load drivers and trips into a fleet.
 
-    Loading a file again changes nothing, so a command that was interrupted is just run again. A later line replaces an
-    earlier one of the same identifier.
+    A line replaces an earlier line or a stored document with the same identifier. Loading a file twice changes nothing,
+    so if the command was interrupted, run it again.
 
-    Invalid lines go to FILE.rejected.ndjson beside the input, each with its number and the reason; the others are
-    loaded, and the exit status is 1. The README tells the format.
+    Invalid lines are written to FILE.rejected.ndjson in the folder of the input, each with its number and the reason.
+    The valid lines are loaded, and the exit status is 1. docs/data.md describes the format.
     """
-    kinds = [(path, kind) for path, kind in ((drivers, DRIVERS), (trips, TRIPS)) if path is not None]
-    if not kinds:
+    files = [(path, file_type) for path, file_type in ((drivers, DRIVERS), (trips, TRIPS)) if path is not None]
+    if not files:
         raise click.UsageError("Give --drivers, --trips or both.")
-    targets = [(rejects or path.parent) / f"{path.name}.rejected.ndjson" for path, _ in kinds]
-    inputs = [path.resolve() for path, _ in kinds]
+    targets = [(rejects or path.parent) / f"{path.name}.rejected.ndjson" for path, _ in files]
+    inputs = [path.resolve() for path, _ in files]
     if len({*inputs, *(target.resolve() for target in targets)}) < len(inputs) + len(targets):
         raise click.UsageError(
-            f"{' and '.join(target.name for target in targets)} must be files of their own; rename an input, or import "
-            "one after the other."
+            f"{' and '.join(target.name for target in targets)} must differ from each other and from the inputs. "
+            "Rename an input, or import the files one after another."
         )
-    # Documents hold no cycles, and looking for some among those of a batch takes a tenth of the time.
+    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
     gc.set_threshold(GC_THRESHOLD)
     with open_store() as store, naming_invalid_documents(store, fleet):
         counts = [
-            _import_file(store, fleet, path, kind, Rejects(target))
-            for (path, kind), target in zip(kinds, targets, strict=True)
+            _import_file(store, fleet, path, file_type, Rejects(target))
+            for (path, file_type), target in zip(files, targets, strict=True)
         ]
     if any(counts):
         raise SystemExit(1)
 
 
-class Kind(NamedTuple):
-    """What a file holds: the shape of a line, and how its documents are prepared and written."""
+class FileType(NamedTuple):
+    """A type of file: the schema of a line, and the functions that prepare and write its documents."""
 
     schema: Schema
     prepare: Callable[[str, Document], Any]
@@ -81,20 +83,20 @@ def _prepare_trip(fleet: str, document: Document) -> Trip:
     return trip
 
 
-DRIVERS = Kind(Driver(), lambda fleet, driver: {"fleet": fleet, **driver}, write_drivers)
-TRIPS = Kind(ImportedTrip(), _prepare_trip, write_trips)
+DRIVERS = FileType(Driver(), lambda fleet, driver: {"fleet": fleet, **driver}, write_drivers)
+TRIPS = FileType(ImportedTrip(), _prepare_trip, write_trips)
 
 
-def _import_file(store: Store, fleet: str, path: Path, kind: Kind, rejects: Rejects) -> int:
-    """Load one file and print how many lines were loaded. Returns how many were rejected."""
+def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, rejects: Rejects) -> int:
+    """Load one file, and print the number of loaded and rejected lines. Returns the number of rejected lines."""
     loaded = 0
     with Input(path) as source:
         try:
             with click.progressbar(
                 length=source.size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
             ) as bar:
-                batches = _batches(_parsed(source.lines(), fleet, kind, rejects))
-                for count in _written(batches, lambda batch: kind.write(store, fleet, batch)):
+                batches = _batches(_parse_lines(source.lines(), fleet, file_type, rejects))
+                for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):
                     loaded += count
                     bar.update(source.consumed - bar.pos)
                 bar.update(source.consumed - bar.pos)
@@ -102,13 +104,13 @@ def _import_file(store: Store, fleet: str, path: Path, kind: Kind, rejects: Reje
             rejects.abandon()
             raise
     rejects.finish()
-    where = f", listed in {rejects.path}" if rejects.count else ""
-    click.echo(f"{path.name}: {loaded} loaded, {rejects.count} rejected{where}")
+    location = f", listed in {rejects.path}" if rejects.count else ""
+    click.echo(f"{path.name}: {loaded} loaded, {rejects.count} rejected{location}")
     return rejects.count
 
 
-def _written(batches: Iterable[list[Any]], write: Callable[[list[Any]], None]) -> Iterator[int]:
-    """Write each batch while the next is being read. Yields their sizes, each once it is written."""
+def _write_batches(batches: Iterable[list[Any]], write: Callable[[list[Any]], None]) -> Iterator[int]:
+    """Write each batch while the next one is read. Yields the size of each batch after it was written."""
     with ThreadPoolExecutor(1) as pool:
         size, pending = 0, None
         for batch in batches:
@@ -121,13 +123,13 @@ def _written(batches: Iterable[list[Any]], write: Callable[[list[Any]], None]) -
             yield size
 
 
-def _parsed(lines: Iterable[Line], fleet: str, kind: Kind, rejects: Rejects) -> Iterator[tuple[int, Any]]:
-    """Yield the size of each valid line, and what is to be written of it."""
+def _parse_lines(lines: Iterable[Line], fleet: str, file_type: FileType, rejects: Rejects) -> Iterator[tuple[int, Any]]:
+    """Yield the size in bytes of each valid line, and its prepared document. Invalid lines go to `rejects`."""
     for line in lines:
         try:
-            yield len(line.content), kind.prepare(fleet, parse(line, kind.schema))
-        except Rejected as reason:
-            rejects.add(line, str(reason))
+            yield len(line.content), file_type.prepare(fleet, parse(line, file_type.schema))
+        except Rejected as error:
+            rejects.add(line, str(error))
 
 
 def _batches(items: Iterable[tuple[int, Any]]) -> Iterator[list[Any]]:

@@ -1,4 +1,4 @@
-"""NDJSON in: lines of bounded size from a plain or gzip file, each a document of a schema or rejected with a reason."""
+"""Reading NDJSON files, plain or gzip: each line is parsed to a document, or rejected with a reason."""
 
 import codecs
 import contextlib
@@ -16,29 +16,29 @@ import click
 import orjson
 from marshmallow import Schema, ValidationError, fields
 
-# Contract §9.
 MAX_LINE_BYTES = 15_000_000
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
-# What the store keeps beside a line: fleet and _id.
-OWN_BYTES = 1024
+# The fields that the store adds to a document: fleet and _id.
+ADDED_BYTES = 1024
+# The part of an oversized line in the file of rejected lines.
 OVERSIZED_CHARS = 1_000
-# BSON takes less than twice the room of any JSON that is in shape, so that smaller lines need no measuring.
+# The BSON of a valid document is less than twice as large as its JSON, so the size of smaller lines is not checked.
 MEASURED_BYTES = 4_000_000
 GZIP_MAGIC = b"\x1f\x8b"
-# A reason names so many faults of a line at the most.
-MAX_FAULTS = 5
+# Errors of a line that its reason names.
+MAX_NAMED_ERRORS = 5
 MISSING = str(fields.Field.default_error_messages["required"])
-# Every integer of fewer digits fits 64 bits.
+# Integers with fewer digits fit in 64 bits.
 LONG_NUMBER = b"0" * 19
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 class Rejected(Exception):
-    """A line out of shape; the message is the reason."""
+    """An invalid line. The message is the reason."""
 
 
 class Line(NamedTuple):
-    """A line, from 1; of one that is oversized only the beginning is kept."""
+    """A line with its number, from 1. The content of an oversized line is only its beginning."""
 
     number: int
     content: bytes
@@ -46,13 +46,13 @@ class Line(NamedTuple):
 
 
 class Input:
-    """A file being read; `consumed` is how many of its bytes, as they lie on disk, were read so far."""
+    """An open file. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = path.open("rb")
         self.size = os.fstat(self._file.fileno()).st_size
-        # A pipe has neither a size nor a position.
+        # A pipe has no size and no position.
         self._has_position = self._file.seekable()
 
     def __enter__(self) -> "Input":
@@ -66,11 +66,11 @@ class Input:
         return self._file.tell() if self._has_position else 0
 
     def lines(self) -> Iterator[Line]:
-        """Yield the lines that are not empty. Raises click.ClickException for a file that cannot be read to its end."""
+        """Yield the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
         number = 0
         try:
             stream = self._stream()
-            # With room for the line's end.
+            # Two bytes more for the line's end, \r\n.
             while content := stream.readline(MAX_LINE_BYTES + 2):
                 number += 1
                 if not content.endswith(b"\n"):
@@ -82,7 +82,8 @@ class Input:
                     yield Line(number, content, oversized=False)
         except (OSError, EOFError, zlib.error) as error:
             raise click.ClickException(
-                f"{self.path} cannot be read past line {number}: {error}. Part of it is loaded; import it again, whole."
+                f"{self.path} cannot be read past line {number}: {error}. The lines before may be loaded. Import the "
+                "complete file again."
             ) from None
 
     def _stream(self) -> BinaryIO:
@@ -97,96 +98,98 @@ def _skip_line(stream: IO[bytes]) -> None:
 
 
 def parse(line: Line, schema: Schema) -> dict[str, Any]:
-    """Return the document that a line holds. Raises Rejected."""
+    """Return the document of a line. Raises Rejected."""
     if line.oversized:
         raise Rejected(f"Longer than {MAX_LINE_BYTES} bytes.")
     if line.content.startswith(codecs.BOM_UTF8):
-        raise Rejected("Not JSON: begins with a byte order mark; save the file as UTF-8 without one.")
+        raise Rejected("Not JSON: starts with a byte order mark. Save the file as UTF-8 without it.")
     try:
-        found = _decode(line.content)
+        value = _decode(line.content)
     except UnicodeDecodeError:
         raise Rejected("Not UTF-8.") from None
     except RecursionError:
-        raise Rejected("Not JSON of this shape: nested too deeply.") from None
+        raise Rejected("Not JSON: nested too deeply.") from None
     except ValueError as error:
         raise Rejected(f"Not JSON: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Rejected("Not a JSON object.")
     try:
-        document: dict[str, Any] = schema.load(found)
+        document: dict[str, Any] = schema.load(value)
     except ValidationError as error:
-        raise Rejected(_reason(error)) from None
+        raise Rejected(_describe(error)) from None
     if len(line.content) > MEASURED_BYTES:
         check_size(document)
     return document
 
 
 def check_size(document: dict[str, Any]) -> None:
-    """Raise Rejected for a document that MongoDB would not store."""
-    if len(bson.encode(document)) + OWN_BYTES > MAX_DOCUMENT_BYTES:
-        raise Rejected(f"Larger than MongoDB's {MAX_DOCUMENT_BYTES} bytes a document.")
+    """Raise Rejected for a document that is too large for MongoDB."""
+    if len(bson.encode(document)) + ADDED_BYTES > MAX_DOCUMENT_BYTES:
+        raise Rejected(f"Larger than MongoDB's limit of {MAX_DOCUMENT_BYTES} bytes per document.")
 
 
 def _decode(content: bytes) -> Any:
-    """Return the value of a JSON text. Raises Rejected, or ValueError or RecursionError.
+    """Return the value of a JSON text. Raises Rejected, ValueError or RecursionError.
 
-    orjson is ten times as fast as json, but keeps quiet about duplicate keys and makes floats of integers past 64 bits.
-    Without escapes in the text, a key was lost where the value has fewer quotes than the text; without 19 digits in a
-    row there is no such integer. Whatever is in doubt goes the slow way.
+    orjson is ten times as fast as json, but accepts duplicate keys and converts integers beyond 64 bits to floats. A
+    text without backslashes has a duplicate key if its value is written with fewer quotation marks; a text without 19
+    digits in a row has no integer beyond 64 bits. All other texts are parsed by json.
     """
     if b"\\" not in content and LONG_NUMBER not in content.translate(DIGITS_TO_ZERO):
         with contextlib.suppress(orjson.JSONDecodeError, orjson.JSONEncodeError):
-            found = orjson.loads(content)
-            if orjson.dumps(found).count(b'"') == content.count(b'"'):
-                return found
-    found = _DECODER.decode(content.decode())
-    if b"\\u" in content and _has_lone_surrogate(found):
-        raise Rejected("Holds a lone surrogate, which is no character.")
-    return found
+            value = orjson.loads(content)
+            if orjson.dumps(value).count(b'"') == content.count(b'"'):
+                return value
+    value = _DECODER.decode(content.decode())
+    if b"\\u" in content and _has_lone_surrogate(value):
+        raise Rejected("Contains a lone surrogate, which is not a character.")
+    return value
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise Rejected(f"Holds the key {json.dumps(twice)} twice.")
-    return found
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raises Rejected for a duplicate key."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        ((duplicate, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise Rejected(f"Contains the key {json.dumps(duplicate)} more than once.")
+    return value
 
 
-def _refuse(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise Rejected(f"Not JSON: {constant} is not a finite number.")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(object_pairs_hook=_make_object, parse_constant=_reject_constant)
 
 
-def _has_lone_surrogate(found: Any) -> bool:
+def _has_lone_surrogate(value: Any) -> bool:
     try:
-        json.dumps(found, ensure_ascii=False).encode()
+        json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         return True
     return False
 
 
-def _reason(error: ValidationError) -> str:
-    # What is wrong tells more than what is missing.
-    faults = sorted(_faults(error.messages, ""), key=lambda fault: MISSING in fault)
-    more = [f"and {len(faults) - MAX_FAULTS} more."] if len(faults) > MAX_FAULTS else []
-    return " ".join(faults[:MAX_FAULTS] + more)
+def _describe(error: ValidationError) -> str:
+    """Return the first errors as one text, errors about missing fields last."""
+    errors = sorted(_flatten(error.messages, ""), key=lambda text: MISSING in text)
+    more = [f"and {len(errors) - MAX_NAMED_ERRORS} more."] if len(errors) > MAX_NAMED_ERRORS else []
+    return " ".join(errors[:MAX_NAMED_ERRORS] + more)
 
 
-def _faults(messages: Any, path: str) -> Iterator[str]:
+def _flatten(messages: Any, path: str) -> Iterator[str]:
+    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude: Must be ...`."""
     if isinstance(messages, dict):
         for key, inner in messages.items():
             step = f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
-            yield from _faults(inner, path if key == "_schema" else path + step)
+            yield from _flatten(inner, path if key == "_schema" else path + step)
     else:
         for message in messages:
             yield f"{path}: {message}" if path else message
 
 
 class Rejects:
-    """The rejected lines of an input, in a file that replaces the one of an earlier import when all is read."""
+    """The file of rejected lines of an input. It replaces that of an earlier import when the input has been read."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.count = path, 0
@@ -194,7 +197,7 @@ class Rejects:
         self._out: IO[str] | None = None
 
     def add(self, line: Line, reason: str) -> None:
-        """Write a rejected line down. Raises click.ClickException where the file cannot be written."""
+        """Write a rejected line. Raises click.ClickException if the file cannot be written."""
         text = line.content.decode(errors="replace")
         row = {"line": line.number, "reason": reason, "input": text[:OVERSIZED_CHARS] if line.oversized else text}
         try:
@@ -203,13 +206,13 @@ class Rejects:
             self._out.write(json.dumps(row) + "\n")
         except OSError as error:
             raise click.ClickException(
-                f"Line {line.number} is out of shape ({reason}), and {self.path} cannot be written: {error.strerror}. "
-                "Give another folder with --rejects."
+                f"Line {line.number} is invalid ({reason}), and {self.path} cannot be written: {error.strerror}. "
+                "Choose another folder with --rejects."
             ) from None
         self.count += 1
 
     def finish(self) -> None:
-        """Put the file in place, or remove the one of an earlier import when nothing was rejected."""
+        """Move the file to its place, or remove that of an earlier import if no line was rejected."""
         if self._out is not None:
             self._out.close()
             self._partial.replace(self.path)
@@ -217,7 +220,7 @@ class Rejects:
             self.path.unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """Leave the file of an earlier import as it is."""
+        """Discard the rejected lines. The file of an earlier import is not changed."""
         if self._out is not None:
             self._out.close()
             with contextlib.suppress(OSError):

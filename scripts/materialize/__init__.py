@@ -1,5 +1,6 @@
-"""Read models: one function builds each kind of document from its sources, and `update` keeps them in line.
+"""Read models: one function builds each kind of document from its sources, whether import or rebuild calls it.
 
-Whatever changes drivers or trips runs in `write`, and calls `update` for what it touched. Nothing here reads files or
-talks to clients.
+Code that changes drivers or trips runs in `update.run_transaction` and calls `update.update_read_models` for the days
+and drivers that it changed. Reading input files and printing to the terminal is the task of the commands, not of this
+package.
 """

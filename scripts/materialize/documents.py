@@ -1,4 +1,4 @@
-"""The builders: one for each kind of read model. They read what comes before it, and write nothing."""
+"""The builders: one function for each kind of read model. They read its sources, and write nothing."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
@@ -17,30 +17,32 @@ from schemas.stored import TripTotals
 from schemas.summary import DailySummary, MonthlySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize import pipelines
-from scripts.materialize.dates import Day, by_dates, first_of_month, monday_of, month_dates, utc_date, week_dates
+from scripts.materialize.dates import Day, first_of_month, group_by_dates, monday_of, month_dates, utc_date, week_dates
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
 DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
 NO_NAMES = dict.fromkeys(DRIVER.fields)
 BREAKDOWN = "daily_summary_breakdown"
-SUMMARY, TOTALS = tuple(TripSummary().fields), tuple(TripTotals().fields)
-PARTS = tuple(name for name in DETAIL.fields if name not in SUMMARY)
-# The identity of a document of each collection, beside the fleet.
-KEYS = {
+SUMMARY_FIELDS, TOTALS_FIELDS = tuple(TripSummary().fields), tuple(TripTotals().fields)
+DETAIL_FRAGMENTS = tuple(name for name in DETAIL.fields if name not in SUMMARY_FIELDS)
+# The fields that, together with the fleet, identify a document of each collection.
+KEY_FIELDS = {
     "driver_periods": ("driver_id", "period", "start_date"),
     "trip_details": ("trip_id",),
 }
-# A day's document, of at most 16 MB, holds the trips of the day: up to 1.5 kB each, and 2,000 more from a batch.
+# The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB, and a
+# batch of an import may add 2,000 trips before this limit is checked.
 MAX_TRIPS_A_DAY = 5_000
-Key = tuple[str, ...]
-Built = dict[Key, Document]
+# The values of KEY_FIELDS.
+DocumentKey = tuple[str, ...]
+DocumentsByKey = dict[DocumentKey, Document]
 
 
-class Kind(NamedTuple):
-    """A kind of period that is summed up from days.
+class PeriodType(NamedTuple):
+    """A type of period whose documents are built from those of its days: week or month.
 
-    `first_of` gives the first date of the one that a date lies in, `dates` the dates of the one that begins on a date;
-    it raises OverflowError past the year 9999.
+    `first_of` returns the first date of the period that contains a date. `dates` returns the dates of the period that
+    starts on a date; it raises OverflowError after the year 9999.
     """
 
     name: str
@@ -50,20 +52,22 @@ class Kind(NamedTuple):
     has_calendar: bool
 
 
-WEEK = Kind(summaries.WEEK.name, WeeklySummary(exclude=(BREAKDOWN,)), monday_of, week_dates, has_calendar=False)
-MONTH = Kind(summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True)
-KINDS = (WEEK, MONTH)
+WEEK = PeriodType(summaries.WEEK.name, WeeklySummary(exclude=(BREAKDOWN,)), monday_of, week_dates, has_calendar=False)
+MONTH = PeriodType(
+    summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True
+)
+PERIOD_TYPES = (WEEK, MONTH)
 
 
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
-    """Return the `trip_details` document of a trip (schema ImportedTrip), but for its `_id`.
+    """Return the `trip_details` document of a trip (schema ImportedTrip), without `_id`.
 
-    A trip without a focus area gets the one that follows from its event summary.
+    If the trip has no focus area, it is computed from its event summary.
     """
     detail = DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)})
-    summary = {name: detail[name] for name in SUMMARY}
-    fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in PARTS}}
-    # What the source holds beside the detail form.
+    summary = {name: detail[name] for name in SUMMARY_FIELDS}
+    fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
+    # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([trip["tracking_id"], "focus_area" in trip])
     return {
         "fleet": fleet,
@@ -73,61 +77,66 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
         "date": utc_date(trip["trip_start_time"]),
         "trip_start_time": trip["trip_start_time"],
         "trip_end_time": trip["trip_end_time"],
-        "totals": {name: detail[name] for name in TOTALS},
+        "totals": {name: detail[name] for name in TOTALS_FIELDS},
         **{name: text.decode() for name, text in fragments.items()},
         "version": version_of_texts([source, *fragments.values()]),
     }
 
 
-def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Built:
-    """Return the documents of those of the days that have trips, from `trip_details`. Raises click.ClickException."""
-    made: Built = {}
-    for drivers, dates in by_dates(days):
+def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> DocumentsByKey:
+    """Return the documents of the days that have trips, built from `trip_details`.
+
+    Raises click.ClickException for a day with more than MAX_TRIPS_A_DAY trips.
+    """
+    documents: DocumentsByKey = {}
+    for drivers, dates in group_by_dates(days):
         pipeline = pipelines.driver_days(fleet, drivers, dates)
         for day in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
             if day["trip_count"] > MAX_TRIPS_A_DAY:
                 raise click.ClickException(
-                    f"The driver {day['driver_id']} has {day['trip_count']} trips on {day['start_date']}, and "
-                    f"{MAX_TRIPS_A_DAY} are the most. Check driver_id and the times of the trips in the file."
+                    f"The driver {day['driver_id']} has {day['trip_count']} trips on {day['start_date']}; the "
+                    f"maximum is {MAX_TRIPS_A_DAY}. Check driver_id and the times of the trips in the file."
                 )
             text = to_json(DAILY, day["summary"])
             version = version_of(text, day["trips"], day["trip_ends"])
-            made[day_key(Day(day["driver_id"], day["start_date"]))] = {
+            documents[day_key(Day(day["driver_id"], day["start_date"]))] = {
                 "fleet": fleet,
                 "period": "day",
                 **day,
                 "json": text,
                 "version": version,
             }
-    return made
+    return documents
 
 
-def make_periods(store: Store, session: ClientSession, fleet: str, kind: Kind, firsts: Iterable[Day]) -> Built:
-    """Return the documents of those of the periods that have days, each period given by its first day.
+def make_periods(
+    store: Store, session: ClientSession, fleet: str, period_type: PeriodType, firsts: Iterable[Day]
+) -> DocumentsByKey:
+    """Return the documents of the periods that have days with trips. `firsts` has the first day of each period.
 
-    From the documents of the days, which must be right. A week that ends after the year 9999 has no document.
+    They are built from the stored documents of the days. A week that ends after the year 9999 has no document.
     """
-    made: Built = {}
-    for drivers, dates in by_dates(firsts):
+    documents: DocumentsByKey = {}
+    for drivers, dates in group_by_dates(firsts):
         for first in dates:
             try:
-                dates_of_period = kind.dates(first)
+                dates_of_period = period_type.dates(first)
             except OverflowError:
                 continue
             pipeline = pipelines.period_summaries(fleet, drivers, dates_of_period)
             for period in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
                 summary = {**period["summary"], "start_date": first, "end_date": dates_of_period[-1]}
-                text = f'{to_json(kind.schema, summary)[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}'
-                calendar = {"calendar": period["calendar"]} if kind.has_calendar else {}
-                _add(made, fleet, period_key(kind, Day(period["driver_id"], first)), text, calendar)
-    return made
+                text = f'{to_json(period_type.schema, summary)[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}'
+                calendar = {"calendar": period["calendar"]} if period_type.has_calendar else {}
+                _add(documents, fleet, period_key(period_type, Day(period["driver_id"], first)), text, calendar)
+    return documents
 
 
-def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> Built:
-    """Return the documents of all time of those of the drivers that were imported, or have trips.
+def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> DocumentsByKey:
+    """Return the profiles of the drivers that were imported or have trips.
 
-    From `drivers` and the documents of the days. The travel dates are the widest of the imported ones and those of the
-    trips.
+    They are built from `drivers` and the stored documents of the days. The first travel date is the earlier one of the
+    imported date and the first date with trips; the last travel date is the later one.
     """
     ids = list(driver_ids)
     match = {"fleet": fleet, "driver_id": {"$in": ids}}
@@ -139,7 +148,7 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
         }
         for direction in (ASCENDING, DESCENDING)
     )
-    made: Built = {}
+    documents: DocumentsByKey = {}
     for driver_id in ids:
         if driver_id in imported or driver_id in first:
             driver = imported.get(driver_id, NO_NAMES)
@@ -148,31 +157,31 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
                 "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
             }
             text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
-            _add(made, fleet, profile_key(driver_id), text, {})
-    return made
+            _add(documents, fleet, profile_key(driver_id), text, {})
+    return documents
 
 
-def day_key(day: Day) -> Key:
+def day_key(day: Day) -> DocumentKey:
     """Return the key of a day's document."""
     return day.driver_id, "day", day.date
 
 
-def period_key(kind: Kind, first: Day) -> Key:
-    """Return the key of the document of a period, which is given by its first day."""
-    return first.driver_id, kind.name, first.date
+def period_key(period_type: PeriodType, first: Day) -> DocumentKey:
+    """Return the key of the document of the period that starts on this day."""
+    return first.driver_id, period_type.name, first.date
 
 
-def profile_key(driver_id: str) -> Key:
-    """Return the key of a driver's document of all time."""
+def profile_key(driver_id: str) -> DocumentKey:
+    """Return the key of a driver's profile."""
     return driver_id, PROFILE, ANY_DATE
 
 
-def _add(made: Built, fleet: str, key: Key, text: str, others: Document) -> None:
+def _add(documents: DocumentsByKey, fleet: str, key: DocumentKey, text: str, other_fields: Document) -> None:
     """Add the document with this key, this JSON and other fields."""
-    named = dict(zip(KEYS["driver_periods"], key, strict=True))
-    made[key] = {"fleet": fleet, **named, "json": text, "version": version_of(text), **others}
+    key_fields = dict(zip(KEY_FIELDS["driver_periods"], key, strict=True))
+    documents[key] = {"fleet": fleet, **key_fields, "json": text, "version": version_of(text), **other_fields}
 
 
 def _widest(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:
-    known = [date for date in dates if date is not None]
-    return choose(known) if known else None
+    present = [date for date in dates if date is not None]
+    return choose(present) if present else None

@@ -1,4 +1,4 @@
-"""Writing drivers, with everything that follows from them."""
+"""Writing drivers and the read models that depend on them."""
 
 from collections.abc import Sequence
 
@@ -6,11 +6,14 @@ from pymongo import ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from scripts.materialize.update import update, write
+from scripts.materialize.update import run_transaction, update_read_models
 
 
 def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None:
-    """Write drivers (schema StoredDriver) in one transaction, a later one over an earlier one of the same driver_id."""
+    """Write drivers (schema StoredDriver) in one transaction.
+
+    Of several with the same driver_id, the last one is written.
+    """
     newest = {driver["driver_id"]: driver for driver in drivers}
 
     def write_newest(session: ClientSession) -> None:
@@ -19,6 +22,6 @@ def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None
             for driver_id, driver in newest.items()
         ]
         store.drivers.bulk_write(operations, ordered=False, session=session)
-        update(store, session, fleet, (), newest)
+        update_read_models(store, session, fleet, (), newest)
 
-    write(store, fleet, write_newest)
+    run_transaction(store, fleet, write_newest)

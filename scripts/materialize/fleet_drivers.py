@@ -1,7 +1,8 @@
 """The list of a fleet's drivers, `fleet_drivers`: blocks of up to BLOCK_SIZE drivers in the order of driver_id.
 
-A block holds the drivers from its first driver_id up to the next block's. One that grows too long is divided, and the
-blocks that follow it move to other positions.
+A block contains the drivers from its `first_driver_id` up to that of the next block. A block that grows beyond
+BLOCK_SIZE is divided, which changes the positions of all blocks after it. The document whose `_id` is the fleet has the
+number of drivers.
 """
 
 from bisect import bisect_right
@@ -18,64 +19,77 @@ from app.store.drivers import BLOCK_SIZE, BY_POSITION, COUNT_POSITION
 from app.store.summaries import PROFILE
 from scripts.materialize.render import version_of
 
-# What a block is divided into, so that each has room for more.
-NEW_BLOCK = BLOCK_SIZE // 2
-# The JSON of drivers by driver_id; None for a driver who is not in the fleet any more.
+# The size of the blocks that a full block is divided into. They have room for more drivers.
+NEW_BLOCK_SIZE = BLOCK_SIZE // 2
+# The rendered JSON of drivers by driver_id, or None for drivers to remove.
 Changes = Mapping[str, str | None]
 Write = DeleteOne | ReplaceOne[Document] | UpdateOne
 
 
 def lock(store: Store, session: ClientSession, fleet: str) -> None:
-    """Make other transactions that write to the fleet wait: MongoDB lets one at a time change a document."""
-    # Named by its _id, of two transactions that insert it only one can succeed.
+    """Lock the fleet until the transaction ends: MongoDB aborts any other that changes this document."""
+    # With the fleet as `_id`, only one of two transactions can insert the document.
     key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}
     change = {"$inc": {"writes": 1}, "$setOnInsert": {"driver_count": 0}}
     store.fleet_drivers.update_one(key, change, upsert=True, session=session)
 
 
 def update_list(store: Store, session: ClientSession, fleet: str, changes: Changes) -> None:
-    """Put changed drivers into the list of their fleet, and take others out."""
-    wanted = {"position": 1, "driver_count": 1, "first_driver_id": 1}
-    match = {"fleet": fleet, "position": {"$gt": COUNT_POSITION}}
-    blocks = list(store.fleet_drivers.find(match, wanted, sort=BY_POSITION, session=session))
-    blocks = blocks or [{"_id": ObjectId(), "position": 0, "driver_count": 0, "first_driver_id": ""}]
+    """Add and replace drivers in the list of their fleet, and remove drivers."""
+    blocks = _find_blocks(store, session, fleet)
     firsts = [block["first_driver_id"] for block in blocks]
-    changes_of: defaultdict[int, dict[str, str | None]] = defaultdict(dict)
+    changes_by_block: defaultdict[ObjectId, dict[str, str | None]] = defaultdict(dict)
     for driver_id, text in changes.items():
-        changes_of[max(0, bisect_right(firsts, driver_id) - 1)][driver_id] = text
-    match = {"fleet": fleet, "_id": {"$in": [blocks[index]["_id"] for index in changes_of]}}
-    rows_of = {
+        block = blocks[max(0, bisect_right(firsts, driver_id) - 1)]
+        changes_by_block[block["_id"]][driver_id] = text
+    match = {"fleet": fleet, "_id": {"$in": list(changes_by_block)}}
+    drivers_by_block = {
         block["_id"]: block["drivers"] for block in store.fleet_drivers.find(match, {"drivers": 1}, session=session)
     }
     writes, position = list[Write](), 0
-    for index, block in enumerate(blocks):
-        if index not in changes_of:
+    for block in blocks:
+        block_id = block["_id"]
+        if block_id in changes_by_block:
+            drivers = drivers_by_block.get(block_id, [])
+            new_blocks = list(_change_block(fleet, block_id, drivers, changes_by_block[block_id]))
+            writes += _replace_block(fleet, block_id, new_blocks, position)
+            position += sum(new_block["driver_count"] for new_block in new_blocks)
+        else:
             if block["position"] != position:
-                writes.append(UpdateOne({"fleet": fleet, "_id": block["_id"]}, {"$set": {"position": position}}))
+                writes.append(UpdateOne({"fleet": fleet, "_id": block_id}, {"$set": {"position": position}}))
             position += block["driver_count"]
-            continue
-        made = list(_changed(fleet, block["_id"], rows_of.get(block["_id"], []), changes_of[index]))
-        if not made:
-            writes.append(DeleteOne({"fleet": fleet, "_id": block["_id"]}))
-        for part in made:
-            key = {"fleet": fleet, "_id": part["_id"]}
-            writes.append(ReplaceOne(key, {**part, "position": position}, upsert=True))
-            position += part["driver_count"]
     if writes:
         store.fleet_drivers.bulk_write(writes, session=session)
     total = {"fleet": fleet, "_id": fleet}
     store.fleet_drivers.update_one(total, {"$set": {"driver_count": position}}, session=session)
 
 
+def _find_blocks(store: Store, session: ClientSession, fleet: str) -> list[Document]:
+    """Return the blocks without their drivers, by position; for an empty list, a new block."""
+    match = {"fleet": fleet, "position": {"$gt": COUNT_POSITION}}
+    projection = {"position": 1, "driver_count": 1, "first_driver_id": 1}
+    blocks = list(store.fleet_drivers.find(match, projection, sort=BY_POSITION, session=session))
+    return blocks or [{"_id": ObjectId(), "position": 0, "driver_count": 0, "first_driver_id": ""}]
+
+
+def _replace_block(fleet: str, block_id: ObjectId, new_blocks: list[Document], position: int) -> Iterator[Write]:
+    """Yield the writes that put new blocks, the first of which has the same `_id`, in the place of a block."""
+    if not new_blocks:
+        yield DeleteOne({"fleet": fleet, "_id": block_id})
+    for block in new_blocks:
+        yield ReplaceOne({"fleet": fleet, "_id": block["_id"]}, {**block, "position": position}, upsert=True)
+        position += block["driver_count"]
+
+
 def rebuild_list(store: Store, session: ClientSession, fleet: str) -> None:
-    """Write the whole list again from the drivers' profiles, if it differs from them."""
+    """Write the whole list again if it differs from the drivers' profiles."""
     if list_differs(store, session, fleet):
         store.fleet_drivers.delete_many({"fleet": fleet, "_id": {"$ne": fleet}}, session=session)
         update_list(store, session, fleet, dict(_profiles(store, session, fleet)))
 
 
 def list_differs(store: Store, session: ClientSession, fleet: str) -> bool:
-    """Return whether the list is not that of the profiles."""
+    """Return whether the list differs from the drivers' profiles."""
     profiles, position = list(_profiles(store, session, fleet)), 0
     total = {"driver_count": 0}
     for block in store.fleet_drivers.find({"fleet": fleet}, sort=BY_POSITION, session=session):
@@ -83,32 +97,35 @@ def list_differs(store: Store, session: ClientSession, fleet: str) -> bool:
             total = block
             continue
         drivers = profiles[position : position + block["driver_count"]]
-        if not drivers or block != {**_block(block["_id"], fleet, drivers), "position": position}:
+        if not drivers or block != {**_make_block(block["_id"], fleet, drivers), "position": position}:
             return True
         position += len(drivers)
     return not total["driver_count"] == position == len(profiles)
 
 
 def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tuple[str, str]]:
-    """Yield each driver's id and JSON, by driver_id. Index: driver_periods (fleet, period, driver_id, start_date)."""
-    match, wanted = {"fleet": fleet, "period": PROFILE}, {"_id": 0, "driver_id": 1, "json": 1}
-    for profile in store.driver_periods.find(match, wanted, sort=[("driver_id", ASCENDING)], session=session):
+    """Yield the driver_id and JSON of each driver, by driver_id.
+
+    Index: driver_periods (fleet, period, driver_id, start_date).
+    """
+    match, projection = {"fleet": fleet, "period": PROFILE}, {"_id": 0, "driver_id": 1, "json": 1}
+    for profile in store.driver_periods.find(match, projection, sort=[("driver_id", ASCENDING)], session=session):
         yield profile["driver_id"], profile["json"]
 
 
-def _changed(fleet: str, _id: ObjectId, rows: list[str], changes: Changes) -> Iterator[Document]:
-    """Yield what a block of these rows becomes with changes: none, one or several, without positions."""
+def _change_block(fleet: str, block_id: ObjectId, rows: list[str], changes: Changes) -> Iterator[Document]:
+    """Yield the blocks, without positions, that replace a block of these rows: none, one or several."""
     drivers = {orjson.loads(row)["driver_id"]: row for row in rows} | dict(changes)
-    left = sorted((driver_id, row) for driver_id, row in drivers.items() if row is not None)
-    size = BLOCK_SIZE if len(left) <= BLOCK_SIZE else NEW_BLOCK
-    for start in range(0, len(left), size):
-        yield _block(ObjectId() if start else _id, fleet, left[start : start + size])
+    remaining = sorted((driver_id, row) for driver_id, row in drivers.items() if row is not None)
+    size = BLOCK_SIZE if len(remaining) <= BLOCK_SIZE else NEW_BLOCK_SIZE
+    for start in range(0, len(remaining), size):
+        yield _make_block(ObjectId() if start else block_id, fleet, remaining[start : start + size])
 
 
-def _block(_id: ObjectId, fleet: str, drivers: list[tuple[str, str]]) -> Document:
+def _make_block(block_id: ObjectId, fleet: str, drivers: list[tuple[str, str]]) -> Document:
     rows = [row for _, row in drivers]
     return {
-        "_id": _id,
+        "_id": block_id,
         "fleet": fleet,
         "driver_count": len(rows),
         "first_driver_id": drivers[0][0],

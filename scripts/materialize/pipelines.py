@@ -1,4 +1,4 @@
-"""The aggregation pipelines, pure data. All of them total and score through the same stages."""
+"""The aggregation pipelines. All of them compute totals and scores with the same stages."""
 
 from typing import Any
 
@@ -12,9 +12,9 @@ Pipeline = list[dict[str, Any]]
 
 DAILY = fields_of(DailySummary)
 SUMMARY = fields_of(DrivingSummary)
-TOTALS = {name: below for name, below in SUMMARY.items() if name not in SCORE_FIELDS}
+TOTALS = {name: subfields for name, subfields in SUMMARY.items() if name not in SCORE_FIELDS}
 EVENTS = EventSummary().fields
-# The arrays of a Calendar, each with what a day's document holds for it.
+# The arrays of a Calendar, each with the expression for one day.
 CALENDAR = {
     "dates": "$start_date",
     "trip_counts": "$trip_count",
@@ -25,13 +25,13 @@ AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highw
 
 
 def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `trip_details`: the days of drivers and dates that have trips, as `driver_periods` holds them but for JSON
-    and version.
+    """Over `trip_details`: one document per driver and date with trips, in the shape of `driver_periods`.
 
-    Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date, trip_start_time, trip_id).
+    `json` and `version` are missing. Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id,
+    date, trip_start_time, trip_id).
     """
     day = {"driver_id": "$_id.driver_id", "start_date": "$_id.date"}
-    own = {"trips": "$summary", "trip_ends": "$trip_end_time"}
+    arrays = {"trips": "$summary", "trip_ends": "$trip_end_time"}
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
         {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
@@ -39,11 +39,11 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
             "$group": {
                 "_id": {"driver_id": "$driver_id", "date": "$date"},
                 **_sums(trip_count=1, amounts="$totals.", events="$totals.event_summary."),
-                **{name: {"$push": path} for name, path in own.items()},
+                **{name: {"$push": path} for name, path in arrays.items()},
                 "last_trip_end": {"$max": "$trip_end_time"},
             }
         },
-        {"$project": {**_totals(), **dict.fromkeys((*own, "last_trip_end"), 1), "date": "$_id.date"}},
+        {"$project": {**_totals(), **dict.fromkeys((*arrays, "last_trip_end"), 1), "date": "$_id.date"}},
         *score_stages(),
         {
             "$project": {
@@ -52,18 +52,17 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
                 "summary": _in_order(DAILY),
                 "trip_count": "$trip_count",
                 "last_trip_end": "$last_trip_end",
-                **{name: f"${name}" for name in own},
+                **{name: f"${name}" for name in arrays},
             }
         },
     ]
 
 
 def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `driver_periods`: one document a driver who drove on the dates, `{"driver_id", "summary", "days",
-    "calendar"}`.
+    """Over `driver_periods`: one document per driver who drove on the dates.
 
-    `summary` is a DrivingSummary, `days` the JSON of the Daily summaries by date, `calendar` a Calendar of them. Index:
-    (fleet, period, driver_id, start_date).
+    Its fields: `driver_id`; `summary`, a DrivingSummary; `days`, the JSON of the Daily summaries, ordered by date; and
+    `calendar`, the Calendar of these days. Index: (fleet, period, driver_id, start_date).
     """
     pushed = {"days": {"$push": "$json"}, **{name: {"$push": path} for name, path in CALENDAR.items()}}
     return [
@@ -84,9 +83,10 @@ def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pip
 
 
 def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `driver_periods`: one document a date on which any of the drivers drove, `{"date", "totals"}`.
+    """Over `driver_periods`: one document per date on which any of the drivers drove, with `date` and `totals`.
 
-    The totals are a DrivingSummary without what its score makes. Index: (fleet, period, driver_id, start_date).
+    `totals` is a DrivingSummary without the fields that follow from the score. Index: (fleet, period, driver_id,
+    start_date).
     """
     return [
         *_days(fleet, driver_ids, dates),
@@ -97,10 +97,10 @@ def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipelin
 
 
 def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
-    """Over `driver_periods`: one document a driver who drove, `{"_id": driver_id, "date"}`: the first date or last.
+    """Over `driver_periods`: one document per driver who drove: `_id` is the driver_id, `date` the first or last date.
 
-    `direction` is pymongo's ASCENDING for the first. MongoDB seeks from driver to driver in the index (fleet, period,
-    driver_id, start_date), however many days they drove.
+    `direction` is pymongo's ASCENDING for the first date, DESCENDING for the last. MongoDB reads one key per driver of
+    the index (fleet, period, driver_id, start_date), however many days the driver drove.
     """
     return [
         {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}}},
@@ -139,7 +139,8 @@ def _totals() -> Expression:
 
 
 def _in_order(fields: Fields, path: str = "$") -> Expression:
-    # Written out field by field: MongoDB may return a document in another order than it is stored in.
+    # Each field is named, because MongoDB may return the fields of a document in another order than it stores them.
     return {
-        name: path + name if below is None else _in_order(below, f"{path}{name}.") for name, below in fields.items()
+        name: path + name if subfields is None else _in_order(subfields, f"{path}{name}.")
+        for name, subfields in fields.items()
     }

@@ -1,4 +1,4 @@
-"""Building all read models of a fleet from its sources."""
+"""Building all read models of a fleet again from its sources."""
 
 import heapq
 import itertools
@@ -12,32 +12,35 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Documents, Store
 from app.store.summaries import ANY_DATE, DAY, PROFILE
 from scripts.materialize.dates import Day, midnight
-from scripts.materialize.documents import KINDS, make_trip_detail
+from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
 from scripts.materialize.fleet_drivers import rebuild_list
-from scripts.materialize.update import update, write
+from scripts.materialize.update import run_transaction, update_read_models
 
 T = TypeVar("T")
-# Trips, and days or drivers, in one transaction.
-TRIPS, DAYS = 100, 500
-# Replies so small that a cursor is not idle for long.
+TRIPS_PER_TRANSACTION = 100
+# A driver without a day in the batch counts as a day.
+DAYS_PER_TRANSACTION = 500
+# Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
 BATCH_SIZE = 1_000
 
 
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
-    """Write the read models of the days from the date `since` on, and of all drivers.
+    """Write the read models of the days since a date, and of all drivers.
 
-    Each step is a transaction. Yields, after each, how many days with trips it wrote.
+    Each step is a transaction. Yields after each step the number of days with trips that it wrote.
     """
-    for details in batches(orphans(store, fleet), TRIPS):
-        write(store, fleet, partial(_delete_orphans, store, details=details))
+    for details in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
+        run_transaction(store, fleet, partial(_delete_orphans, store, details=details))
         yield 0
-    for trip_ids in batches(trip_ids_of(store, fleet, since), TRIPS):
-        write(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
+    for trip_ids in batches(find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
+        run_transaction(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
-    for days in batches(known_days(store, fleet, since), DAYS):
+    for days in batches(find_days(store, fleet, since), DAYS_PER_TRANSACTION):
         dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
-        yield write(store, fleet, partial(update, store, fleet=fleet, days=dated, driver_ids=drivers))
-    write(store, fleet, partial(rebuild_list, store, fleet=fleet))
+        yield run_transaction(
+            store, fleet, partial(update_read_models, store, fleet=fleet, days=dated, driver_ids=drivers)
+        )
+    run_transaction(store, fleet, partial(rebuild_list, store, fleet=fleet))
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -47,44 +50,51 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def trip_ids_of(store: Store, fleet: str, since: str = "") -> Iterator[str]:
-    """Yield the trip_id of every trip that started on a date or later."""
+def find_trip_ids(store: Store, fleet: str, since: str = "") -> Iterator[str]:
+    """Yield the trip_id of every trip that started on the date `since` or later."""
     match = {"fleet": fleet, **({"trip_start_time": {"$gte": midnight(since)}} if since else {})}
     for trip in store.trips.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE):
         yield trip["trip_id"]
 
 
-def orphans(store: Store, fleet: str) -> Iterator[Document]:
-    """Yield the `_id` and trip_id of the trip details whose source is gone."""
+def find_orphans(store: Store, fleet: str) -> Iterator[Document]:
+    """Yield the `_id` and trip_id of the trip details that have no source document."""
     details = store.trip_details.find({"fleet": fleet}, {"trip_id": 1}, batch_size=BATCH_SIZE)
     for batch in batches(details, BATCH_SIZE):
         match = {"_id": {"$in": [detail["_id"] for detail in batch]}, "fleet": fleet}
-        known = {(trip["_id"], trip["trip_id"]) for trip in store.trips.find(match, {"trip_id": 1})}
-        yield from (detail for detail in batch if (detail["_id"], detail["trip_id"]) not in known)
+        sources = {(trip["_id"], trip["trip_id"]) for trip in store.trips.find(match, {"trip_id": 1})}
+        yield from (detail for detail in batch if (detail["_id"], detail["trip_id"]) not in sources)
 
 
-def known_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
-    """Yield, by driver and date, the days from a date on that read models know, and every driver with ANY_DATE.
+def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
+    """Yield, by driver and date, the days since a date that any document refers to, and every driver with ANY_DATE.
 
-    A week or month counts as its first date.
+    A stored week or month counts as its first date.
     """
-    of_fleet = {"fleet": fleet}
-    periods = [{**of_fleet, "period": name} for name in (DAY.name, *(kind.name for kind in KINDS), PROFILE)]
+    in_fleet = {"fleet": fleet}
+    periods = [
+        {**in_fleet, "period": name}
+        for name in (DAY.name, *(period_type.name for period_type in PERIOD_TYPES), PROFILE)
+    ]
     streams = [
-        _listed(store.drivers, of_fleet, "driver_id"),
-        _listed(store.trip_details, of_fleet, "driver_id", "date"),
-        *(_listed(store.driver_periods, match, "driver_id", "start_date") for match in periods),
+        _read_days(store.drivers, in_fleet, "driver_id"),
+        _read_days(store.trip_details, in_fleet, "driver_id", "date"),
+        *(_read_days(store.driver_periods, match, "driver_id", "start_date") for match in periods),
     ]
     for day, _ in itertools.groupby(heapq.merge(*streams)):
         if day.date == ANY_DATE or day.date >= since:
             yield day
 
 
-def _listed(collection: Documents, match: Document, driver_id: str, date: str | None = None) -> Iterator[Day]:
-    names = [driver_id, *([date] if date else [])]
+def _read_days(
+    collection: Documents, match: Document, driver_field: str, date_field: str | None = None
+) -> Iterator[Day]:
+    """Yield the days of a collection by driver and date, with ANY_DATE if it has no dates."""
+    names = [driver_field, *([date_field] if date_field else [])]
     order = [(name, ASCENDING) for name in names]
-    for found in collection.find(match, {"_id": 0, **dict.fromkeys(names, 1)}, sort=order, batch_size=BATCH_SIZE):
-        yield Day(found[driver_id], found[date] if date else ANY_DATE)
+    projection = {"_id": 0, **dict.fromkeys(names, 1)}
+    for document in collection.find(match, projection, sort=order, batch_size=BATCH_SIZE):
+        yield Day(document[driver_field], document[date_field] if date_field else ANY_DATE)
 
 
 def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Document]) -> None:
@@ -93,11 +103,12 @@ def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Docu
 
 def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
-    stored = {found["trip_id"]: found for found in store.trip_details.find(match, session=session)}
-    due = [{"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in store.trips.find(match, session=session)]
+    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, session=session)}
+    sources = store.trips.find(match, session=session)
+    expected = [{"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources]
     operations = [
         ReplaceOne({"fleet": fleet, "trip_id": detail["trip_id"]}, detail, upsert=True)
-        for detail in due
+        for detail in expected
         if stored.get(detail["trip_id"]) != detail
     ]
     if operations:

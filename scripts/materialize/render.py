@@ -1,4 +1,4 @@
-"""Rendered JSON and versions, as read models hold them."""
+"""The rendered JSON and the versions of read models."""
 
 import hashlib
 from collections.abc import Iterable
@@ -11,17 +11,17 @@ VERSION_BYTES = 8
 
 
 def to_json(schema: Schema, document: Any) -> str:
-    """Return the JSON text of a document as the schema dumps it."""
+    """Return a document as JSON, with the fields of the schema in its order."""
     return orjson.dumps(schema.dump(document)).decode()
 
 
 def version_of(*content: Any) -> str:
-    """Return the version of some JSON values: 16 hexadecimal digits, others for other values."""
+    """Return the version of JSON values: 16 hexadecimal digits, a hash of the values."""
     return version_of_texts([orjson.dumps(content)])
 
 
 def version_of_texts(texts: Iterable[bytes]) -> str:
-    """Return the version of some texts."""
+    """Return the version of texts: 16 hexadecimal digits, a hash of them."""
     digest = hashlib.blake2b(digest_size=VERSION_BYTES)
     for text in texts:
         digest.update(text)

@@ -1,6 +1,6 @@
-"""Writing trips, with everything that follows from them."""
+"""Writing trips and the read models that depend on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bson import ObjectId
@@ -10,33 +10,33 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_trip_detail
-from scripts.materialize.update import update, write
+from scripts.materialize.update import run_transaction, update_read_models
 
 IDENTITY = {"trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
 class Trip(NamedTuple):
-    """A trip (schema ImportedTrip) and the read model that is made of it."""
+    """The documents of a trip in `trips` (schema StoredTrip) and in `trip_details`, both without `_id`."""
 
     source: Document
     detail: Document
 
 
 def prepare_trip(fleet: str, trip: Document) -> Trip:
-    """Return a trip ready to be written."""
+    """Return the documents of a trip (schema ImportedTrip)."""
     return Trip({"fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
 def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
-    """Write trips in one transaction, a later one over an earlier one of the same trip_id."""
+    """Write trips in one transaction. Of several with the same trip_id, the last one is written."""
     newest = {trip.source["trip_id"]: trip for trip in trips}
-    write(store, fleet, lambda session: _write_trips(store, session, fleet, newest))
+    run_transaction(store, fleet, lambda session: _write_trips(store, session, fleet, newest))
 
 
 def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mapping[str, Trip]) -> None:
     match = {"fleet": fleet, "trip_id": {"$in": list(trips)}}
-    ids = {found["trip_id"]: found["_id"] for found in store.trips.find(match, {"trip_id": 1}, session=session)}
-    details = {found["trip_id"]: found for found in store.trip_details.find(match, IDENTITY, session=session)}
+    ids = {source["trip_id"]: source["_id"] for source in store.trips.find(match, {"trip_id": 1}, session=session)}
+    details = {detail["trip_id"]: detail for detail in store.trip_details.find(match, IDENTITY, session=session)}
     changed = {
         trip_id: trip
         for trip_id, trip in trips.items()
@@ -44,24 +44,26 @@ def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mappin
     }
     if not changed:
         return
+    # A trip has the same _id in both collections.
     new_ids = {trip_id: ids.get(trip_id) or ObjectId() for trip_id in changed}
-    for collection, documents in (
-        (store.trips, {trip_id: trip.source for trip_id, trip in changed.items()}),
-        (store.trip_details, {trip_id: trip.detail for trip_id, trip in changed.items()}),
-    ):
-        known = ids if collection is store.trips else details
-        collection.bulk_write(
-            [
-                ReplaceOne({"fleet": fleet, "trip_id": trip_id}, document)
-                if trip_id in known
-                else InsertOne({"_id": new_ids[trip_id], **document})
-                for trip_id, document in documents.items()
-            ],
-            ordered=False,
-            session=session,
-        )
+    sources = {trip_id: trip.source for trip_id, trip in changed.items()}
+    new_details = {trip_id: trip.detail for trip_id, trip in changed.items()}
+    store.trips.bulk_write(_operations(fleet, sources, ids, new_ids), ordered=False, session=session)
+    store.trip_details.bulk_write(_operations(fleet, new_details, details, new_ids), ordered=False, session=session)
     replaced = [details[trip_id] for trip_id in changed if trip_id in details]
-    update(store, session, fleet, _days([*replaced, *(trip.detail for trip in changed.values())]))
+    update_read_models(store, session, fleet, _days([*replaced, *new_details.values()]))
+
+
+def _operations(
+    fleet: str, documents: Mapping[str, Document], stored: Container[str], new_ids: Mapping[str, ObjectId]
+) -> list[InsertOne[Document] | ReplaceOne[Document]]:
+    """Return the operations that write documents by trip_id: replace those that are stored, insert the others."""
+    return [
+        ReplaceOne({"fleet": fleet, "trip_id": trip_id}, document)
+        if trip_id in stored
+        else InsertOne({"_id": new_ids[trip_id], **document})
+        for trip_id, document in documents.items()
+    ]
 
 
 def delete_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:
@@ -72,9 +74,9 @@ def delete_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:
         days = _days(store.trip_details.find(match, IDENTITY, session=session))
         store.trips.delete_many(match, session=session)
         store.trip_details.delete_many(match, session=session)
-        update(store, session, fleet, days)
+        update_read_models(store, session, fleet, days)
 
-    write(store, fleet, delete)
+    run_transaction(store, fleet, delete)
 
 
 def _days(details: Iterable[Document]) -> set[Day]:

@@ -1,8 +1,8 @@
-"""Keeping read models in line with what a transaction changed."""
+"""Transactions of the commands, and the update of read models within them."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import click
 from pymongo import DeleteOne, ReplaceOne
@@ -12,9 +12,9 @@ from app.store import Document, Store
 from app.store.summaries import DAY, PROFILE
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import (
-    KEYS,
-    KINDS,
-    Key,
+    KEY_FIELDS,
+    PERIOD_TYPES,
+    DocumentKey,
     day_key,
     make_days,
     make_periods,
@@ -25,24 +25,34 @@ from scripts.materialize.documents import (
 from scripts.materialize.fleet_drivers import lock, update_list
 
 T = TypeVar("T")
-# A period, keys of its documents in `driver_periods`, and the documents that are due for these keys.
-Stage = tuple[str, Set[Key], Mapping[Key, Document]]
-# After so long a command says why it stands still.
-SILENT_SECONDS = 2.0
+# A command that waits longer for another one prints a message.
+MESSAGE_AFTER_SECONDS = 2.0
 
 
-def write(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
-    """Run `change` in a transaction, and return what it returns.
+class Stage(NamedTuple):
+    """Documents of one period in `driver_periods`.
 
-    Transactions of one fleet run one after the other. `change` runs again if the transaction meets another one, so all
-    that it does is to write in its session.
+    `keys` are the keys of the documents that may have changed, `documents` those of them that must exist, by key. A key
+    without a document, such as that of a day without trips, must have none in the collection.
     """
-    started, waiting = time.monotonic(), False
+
+    period: str
+    keys: Set[DocumentKey]
+    documents: Mapping[DocumentKey, Document]
+
+
+def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
+    """Call `change` in a transaction, and return its result.
+
+    Transactions of one fleet run one after the other. If a transaction conflicts with another one, `change` is called
+    again; so it must have no effects other than writes in its session.
+    """
+    started, has_printed = time.monotonic(), False
 
     def run(session: ClientSession) -> T:
-        nonlocal waiting
-        if not waiting and time.monotonic() - started > SILENT_SECONDS:
-            waiting = True
+        nonlocal has_printed
+        if not has_printed and time.monotonic() - started > MESSAGE_AFTER_SECONDS:
+            has_printed = True
             click.echo(f"Waiting for another command that writes to the fleet {fleet} ...", err=True)
         lock(store, session, fleet)
         return change(session)
@@ -50,59 +60,65 @@ def write(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
     return store.transaction(run)
 
 
-def update(
+def update_read_models(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
 ) -> int:
-    """Bring the read models of days, of their drivers and of other drivers in line with the trips and drivers.
+    """Update the read models of days, of the drivers of these days, and of other drivers.
 
-    The days' `trip_details` and the drivers' source documents must be written. Returns how many of the days have trips.
+    Call it after writing the `trip_details` of the days and the source documents of the drivers, in the same session.
+    Returns how many of the days have trips.
     """
-    count = 0
-    for kind, keys, due in stages(store, session, fleet, days, driver_ids):
-        if kind is PROFILE:
-            _replace_profiles(store, session, fleet, keys, due)
+    day_count = 0
+    for stage in build_stages(store, session, fleet, days, driver_ids):
+        if stage.period == PROFILE:
+            _replace_profiles(store, session, fleet, stage)
         else:
-            _replace(store, session, fleet, keys, due)
-        count += len(due) if kind is DAY.name else 0
-    return count
+            _replace(store, session, fleet, stage.keys, stage.documents)
+        day_count += len(stage.documents) if stage.period == DAY.name else 0
+    return day_count
 
 
-def stages(
+def build_stages(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
 ) -> Iterator[Stage]:
-    """Yield, period by period, the keys of the documents of days and drivers in `driver_periods`, and those due.
+    """Yield the documents of days, weeks, months and all time, in this order.
 
-    Each stage is built from the one before, so that must be in line when the next is taken.
+    A stage is built from the stored documents of the stages before it. So write each stage before you take the next
+    one; in a comparison, the stored documents are used as they are.
     """
     days = set(days)
     drivers = {day.driver_id for day in days}.union(driver_ids)
-    yield DAY.name, set(map(day_key, days)), make_days(store, session, fleet, days)
-    for kind in KINDS:
-        firsts = {Day(day.driver_id, kind.first_of(day.date)) for day in days}
-        keys = {period_key(kind, first) for first in firsts}
-        yield kind.name, keys, make_periods(store, session, fleet, kind, firsts)
-    yield PROFILE, set(map(profile_key, drivers)), make_profiles(store, session, fleet, drivers)
+    yield Stage(DAY.name, set(map(day_key, days)), make_days(store, session, fleet, days))
+    for period_type in PERIOD_TYPES:
+        firsts = {Day(day.driver_id, period_type.first_of(day.date)) for day in days}
+        keys = {period_key(period_type, first) for first in firsts}
+        yield Stage(period_type.name, keys, make_periods(store, session, fleet, period_type, firsts))
+    yield Stage(PROFILE, set(map(profile_key, drivers)), make_profiles(store, session, fleet, drivers))
 
 
-def _replace_profiles(
-    store: Store, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]
-) -> None:
-    """Write the profiles that differ, in the fleet's list too."""
-    driver_ids = [driver_id for driver_id, *_ in keys]
+def _replace_profiles(store: Store, session: ClientSession, fleet: str, stage: Stage) -> None:
+    """Write the profiles that differ from the stored ones, and their drivers in the fleet's list."""
+    driver_ids = [driver_id for driver_id, *_ in stage.keys]
     match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": driver_ids}}
-    stored = store.driver_periods.find(match, {"_id": 0}, session=session)
-    known = {profile_key(profile["driver_id"]): profile for profile in stored}
-    if changed := {key for key in keys if due.get(key) != known.get(key)}:
-        _replace(store, session, fleet, changed, due)
-        texts = {key[0]: due[key]["json"] if key in due else None for key in changed}
-        update_list(store, session, fleet, texts)
+    profiles = store.driver_periods.find(match, {"_id": 0}, session=session)
+    stored = {profile_key(profile["driver_id"]): profile for profile in profiles}
+    if changed := {key for key in stage.keys if stage.documents.get(key) != stored.get(key)}:
+        _replace(store, session, fleet, changed, stage.documents)
+        drivers = {key[0]: stage.documents[key]["json"] if key in stage.documents else None for key in changed}
+        update_list(store, session, fleet, drivers)
 
 
-def _replace(store: Store, session: ClientSession, fleet: str, keys: Set[Key], due: Mapping[Key, Document]) -> None:
-    """Write the documents that are due for the keys; delete those of keys for which none is."""
-    names = KEYS["driver_periods"]
+def _replace(
+    store: Store,
+    session: ClientSession,
+    fleet: str,
+    keys: Set[DocumentKey],
+    documents: Mapping[DocumentKey, Document],
+) -> None:
+    """Write the documents of the keys, and delete the stored documents of keys that have none."""
+    names = KEY_FIELDS["driver_periods"]
     operations = [
-        ReplaceOne(match, due[key], upsert=True) if key in due else DeleteOne(match)
+        ReplaceOne(match, documents[key], upsert=True) if key in documents else DeleteOne(match)
         for key in keys
         for match in [{"fleet": fleet, **dict(zip(names, key, strict=True))}]
     ]

@@ -1,4 +1,4 @@
-"""MongoDB for the commands: the store opened and prepared, the embedded mongod, and a store in memory without one.
+"""MongoDB for the commands: opening and preparing the store, the embedded `mongod`, and the store in memory.
 
-What the collections hold is in `app.store` and `scripts.materialize`.
+The reads of the collections are in `app.store`, the writes in `materialize` and the commands.
 """

@@ -1,4 +1,4 @@
-"""The store as commands see it: opened, and prepared with its collections, validators and indexes."""
+"""Opening the store for a command: the connection, and the collections with their validators and indexes."""
 
 import contextlib
 from collections.abc import Iterator
@@ -14,16 +14,19 @@ from app.store.indexes import INDEXES, VALIDATORS
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 
 SELECTION_TIMEOUT_MS = 5000
-# MongoDB's code for a collection that exists.
+# MongoDB's error code for a collection that exists.
 NAMESPACE_EXISTS = 48
-# Invalid documents of each collection that a message names.
-MAX_NAMED = 5
-# What an invalid document leads to.
-SYMPTOMS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
+# Invalid documents of each collection that an error message names.
+MAX_NAMED_DOCUMENTS = 5
+# The errors that an invalid document can cause.
+INVALID_DOCUMENT_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
 
 
 def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
-    """Return the URI of the MongoDB to use, embedded until the stack unwinds where none is set. Raises NoMongod."""
+    """Return MONGODB_URI, or start the embedded MongoDB, which runs until the stack is closed, and return its URI.
+
+    Raises NoMongod, or click.ClickException in one line.
+    """
     try:
         return config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
     except MongodFailed as error:
@@ -34,9 +37,10 @@ def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
 
 @contextlib.contextmanager
 def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator[Store]:
-    """Open the store that the settings name; a command that `writes` also prepares its collections.
+    """Open the store of the settings. If the command `writes`, also prepare the collections.
 
-    Raises click.ClickException, in one line, if there is no MongoDB, or none with transactions to write in.
+    Raises click.ClickException, in one line, if there is no MongoDB, or if it is a standalone server, which has no
+    transactions.
     """
     config = config or Config.from_environment()
     with contextlib.ExitStack() as stack:
@@ -55,7 +59,7 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
 
 
 def prepare(store: Store) -> None:
-    """Create the collections that are missing, with their validators and indexes."""
+    """Create missing collections and indexes, and update the validators."""
     for name in COLLECTIONS:
         validator = VALIDATORS[name]
         try:
@@ -63,37 +67,44 @@ def prepare(store: Store) -> None:
         except OperationFailure as error:
             if error.code != NAMESPACE_EXISTS:
                 raise
-        # A change of the validator locks the collection, so it is made only where the validator differs.
+        # A change of the validator locks the collection, so skip it if there is no difference.
         if store.db[name].options().get("validator") != validator:
             store.db.command("collMod", name, validator=validator)
         store.db[name].create_indexes(INDEXES[name])
 
 
-def fleets(store: Store, fleet: str | None) -> list[str]:
-    """Return the fleets that have data, or the one given. Raises click.ClickException if it has none."""
-    known = sorted({name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet")})
-    if fleet is not None and fleet not in known:
+def find_fleets(store: Store, fleet: str | None) -> list[str]:
+    """Return the fleets with stored data, or only the given one. Raises click.ClickException if it has no data."""
+    stored = sorted(
+        {name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet")}
+    )
+    if fleet is not None and fleet not in stored:
         raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
-    return known if fleet is None else [fleet]
+    return stored if fleet is None else [fleet]
 
 
 @contextlib.contextmanager
 def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
-    """Name the fleet's invalid documents if one of them makes the block fail. Raises click.ClickException."""
+    """Replace an error of the block by one that names the fleet's invalid documents, if there are any.
+
+    Raises click.ClickException.
+    """
     try:
         yield
-    except SYMPTOMS as error:
-        if invalid := invalid_documents(store, fleet):
+    except INVALID_DOCUMENT_ERRORS as error:
+        if invalid := find_invalid_documents(store, fleet):
             raise click.ClickException(
                 f"Documents of the fleet {fleet} violate their schema; correct or delete them: {'; '.join(invalid)}"
             ) from error
         raise
 
 
-def invalid_documents(store: Store, fleet: str) -> list[str]:
-    """Return the names of some documents of a fleet that their validators would refuse."""
+def find_invalid_documents(store: Store, fleet: str) -> list[str]:
+    """Return collection and identifiers of stored documents of a fleet that violate their validators, a few of each."""
     return [
-        f"{name} {found}"
+        f"{name} {identifiers}"
         for name in COLLECTIONS
-        for found in store.db[name].find({"fleet": fleet, "$nor": [VALIDATORS[name]]}, IDENTIFIERS).limit(MAX_NAMED)
+        for identifiers in store.db[name]
+        .find({"fleet": fleet, "$nor": [VALIDATORS[name]]}, IDENTIFIERS)
+        .limit(MAX_NAMED_DOCUMENTS)
     ]

@@ -1,6 +1,6 @@
-"""The embedded MongoDB: a real `mongod` on loopback, shared by the commands that run at the same time.
+"""The embedded MongoDB: a `mongod` process on the loopback address, shared by commands that run at the same time.
 
-It is a replica set of one member, since only a replica set has transactions.
+It is a replica set of one member, because only a replica set has transactions.
 """
 
 import contextlib
@@ -21,15 +21,16 @@ from typing import Any, NamedTuple, TextIO
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
-# A mongod that recovers from a crash replays its journal first.
+# Long, because a mongod replays its journal after a crash.
 START_SECONDS = 60
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
-RECORD = "mongod.json"
+# The file with the pid and port of the running mongod.
+PROCESS_FILE = "mongod.json"
 REPLICA_SET = "driver-analytics"
-# MongoDB's codes for a member without a configuration, and for one whose configuration names another address.
+# MongoDB's error codes for a member without a configuration, and for one whose configuration has another address.
 NOT_INITIATED, NOT_A_MEMBER = 94, 93
-# The transaction of a killed command stays open for so long, and others wait for it. A batch takes a second or so.
+# How long the transaction of a killed command blocks other commands. A batch of an import takes about a second.
 TRANSACTION_SECONDS = 20
 REPLICA_SET_OPTIONS = (
     "--replSet", REPLICA_SET, "--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"
@@ -37,22 +38,22 @@ REPLICA_SET_OPTIONS = (
 
 
 class NoMongod(Exception):
-    """There is no `mongod` to be had; the message says what was tried and what to install or set."""
+    """No `mongod` was found that runs. The message says what was tried, and what to install or set."""
 
 
 class MongodFailed(Exception):
-    """A `mongod` did not start; the message says where its log is."""
+    """A `mongod` did not start. The message has the path of its log."""
 
 
 class _Server(NamedTuple):
-    """A `mongod` as its record beside the data has it, and the process where it is a child of this one."""
+    """A running `mongod`, as in PROCESS_FILE. `process` is set if this process started it."""
 
     pid: int
     port: int
     process: subprocess.Popen[bytes] | None = None
 
-    def lives(self, data_dir: Path) -> bool:
-        """Return whether it runs, on these data: a pid may have gone to another process by now."""
+    def is_running(self, data_dir: Path) -> bool:
+        """Return whether it runs with this data. Another process may have its pid after it ended."""
         if self.process:
             return self.process.poll() is None
         try:
@@ -63,7 +64,7 @@ class _Server(NamedTuple):
 
 
 def find_mongod() -> str:
-    """Return the path of a `mongod` that runs: MONGOD, or else one on the PATH, or else the one of the package index.
+    """Return the path of the first `mongod` that runs: MONGOD, then the PATH, then the installed Python package.
 
     Raises NoMongod.
     """
@@ -72,14 +73,14 @@ def find_mongod() -> str:
         try:
             subprocess.run([path, "--version"], check=True, capture_output=True, text=True, timeout=60)  # noqa: S603
         except (OSError, subprocess.SubprocessError) as error:
-            said = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
-            problems.append(f"{name} does not run ({said[-1] if said else error})")
+            lines = (getattr(error, "stderr", None) or str(error)).strip().splitlines()
+            problems.append(f"{name} does not run ({lines[-1] if lines else error})")
         else:
             return path
-    tried = "; ".join(problems) or "none is on the PATH or in the Python environment"
+    reasons = "; ".join(problems) or "there is none on the PATH or in the Python environment"
     raise NoMongod(
-        f"No usable mongod: {tried}. Install MongoDB (the packaged one needs libcurl4 and OpenSSL 3), or set MONGOD to "
-        "its path, or MONGODB_URI to a server."
+        f"No usable mongod: {reasons}. Install MongoDB, and set MONGOD to its path if necessary (the mongod of the "
+        "Python package needs libcurl4 and OpenSSL 3). Or set MONGODB_URI to a server."
     )
 
 
@@ -87,35 +88,35 @@ def _candidates() -> Iterator[tuple[str, str]]:
     if path := os.environ.get("MONGOD"):
         yield f"MONGOD={path}", path
         return
-    if found := shutil.which("mongod"):
-        yield found, found
+    if on_path := shutil.which("mongod"):
+        yield on_path, on_path
     package = importlib.util.find_spec("fiftyone")
     for folder in (package.submodule_search_locations or []) if package else []:
         packaged = Path(folder, "db", "bin", "mongod")
         if packaged.exists():
-            yield "the packaged mongod", str(packaged)
+            yield "the mongod of the Python package", str(packaged)
 
 
 @contextlib.contextmanager
 def embedded_mongod(data_dir: Path) -> Iterator[str]:
-    """Run a `mongod` on the data under `data_dir`, or join the one that runs there, and give its URI.
+    """Start a `mongod` with the data in `data_dir`, or use the one that runs there, and yield its URI.
 
-    The last command to leave stops it. Raises NoMongod, MongodFailed, or OSError for a folder that cannot be written.
+    The last command that uses it stops it. Raises NoMongod, MongodFailed, or OSError if the folder cannot be written.
     """
     data_dir, owner = data_dir.resolve(), os.getpid()
     (data_dir / "mongodb").mkdir(parents=True, exist_ok=True)
-    # A lock is let go when its holder dies, however it dies. Who uses the server shares `users`.
+    # The system releases a file lock when the process ends for any reason. All users of the server share `users`.
     with (data_dir / "users.lock").open("a") as users, (data_dir / "start.lock").open("a") as start:
         fcntl.flock(users, fcntl.LOCK_SH)
         fcntl.flock(start, fcntl.LOCK_EX)
-        server = _recorded(data_dir)
-        if server is None or not _answers_in_time(server, data_dir):
+        server = _read_process_file(data_dir)
+        if server is None or not _becomes_primary(server, data_dir):
             server = _start(data_dir, server)
         fcntl.flock(start, fcntl.LOCK_UN)
         try:
             yield _uri(server.port)
         finally:
-            # A forked worker comes by here too when it ends, with the same lock in hand.
+            # A forked worker also runs this code when it ends, and has the same lock. Only the parent stops the server.
             if os.getpid() == owner and _is_last(users):
                 with _uninterrupted():
                     _stop(data_dir, server)
@@ -123,16 +124,16 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Finish what is begun, however often Ctrl-C is pressed."""
+    """Ignore Ctrl-C and other signals that would interrupt the block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    earlier = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    handlers = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in earlier.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler or signal.SIG_DFL)
 
 
@@ -148,8 +149,8 @@ def _uri(port: int) -> str:
     return f"mongodb://127.0.0.1:{port}/?directConnection=true"
 
 
-def _answers(port: int) -> bool:
-    """Return whether a server answers as a primary; makes it one if it has no configuration, or an outdated one."""
+def _is_primary(port: int) -> bool:
+    """Return whether a server is primary. Configure it if it is not."""
     try:
         with MongoClient[dict[str, Any]](_uri(port), timeoutMS=1000) as client:
             return make_primary(client, f"127.0.0.1:{port}")
@@ -158,7 +159,7 @@ def _answers(port: int) -> bool:
 
 
 def make_primary(client: MongoClient[dict[str, Any]], address: str) -> bool:
-    """Return whether a server is primary. Configure it as the only member of its replica set if it is not one yet."""
+    """Return whether a server is primary. If it is not, configure it as the only member of its replica set."""
     if client.admin.command("hello").get("isWritablePrimary"):
         return True
     try:
@@ -168,43 +169,43 @@ def make_primary(client: MongoClient[dict[str, Any]], address: str) -> bool:
         if error.code == NOT_INITIATED:
             client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": [member]})
         elif error.code == NOT_A_MEMBER:
-            # It was started on another port.
+            # The server has another port than before.
             config = client.admin.command("replSetGetConfig")["config"]
-            changed = {**config, "version": config["version"] + 1, "members": [member]}
-            client.admin.command("replSetReconfig", changed, force=True)
+            new_config = {**config, "version": config["version"] + 1, "members": [member]}
+            client.admin.command("replSetReconfig", new_config, force=True)
     return False
 
 
-def _recorded(data_dir: Path) -> _Server | None:
+def _read_process_file(data_dir: Path) -> _Server | None:
     try:
-        return _Server(**json.loads((data_dir / RECORD).read_text()))
+        return _Server(**json.loads((data_dir / PROCESS_FILE).read_text()))
     except (OSError, ValueError, TypeError):
         return None
 
 
-def _answers_in_time(server: _Server, data_dir: Path) -> bool:
-    """Return whether a server answers as long as it lives: one that recovers from a crash takes a while."""
+def _becomes_primary(server: _Server, data_dir: Path) -> bool:
+    """Wait until a server is primary. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
-    while server.lives(data_dir) and time.monotonic() < deadline:
-        if _answers(server.port):
+    while server.is_running(data_dir) and time.monotonic() < deadline:
+        if _is_primary(server.port):
             return True
         time.sleep(POLL_SECONDS)
     return False
 
 
-def _start(data_dir: Path, earlier: _Server | None) -> _Server:
+def _start(data_dir: Path, previous: _Server | None) -> _Server:
     mongod, log = find_mongod(), data_dir / "mongod.log"
-    # Where a server went down under those who use it, they find the next one on the same port.
-    port = earlier.port if earlier and _is_free(earlier.port) else _free_port()
+    # If a server crashed, its users find the next one on the same port.
+    port = previous.port if previous and _is_free(previous.port) else _free_port()
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
     command += ["--nounixsocket", "--logpath", str(log), "--logappend", *REPLICA_SET_OPTIONS]
-    # In a session of its own: a Ctrl-C at the terminal is for the command, which stops the server afterwards.
+    # With a new session, Ctrl-C on the terminal does not reach the server; the command stops it afterwards.
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
     server = _Server(process.pid, port, process)
     try:
-        (data_dir / RECORD).write_text(json.dumps({"pid": process.pid, "port": port}))
-        if not _answers_in_time(server, data_dir):
-            raise MongodFailed(f"The embedded MongoDB did not start; its log, {log}, says why.")
+        (data_dir / PROCESS_FILE).write_text(json.dumps({"pid": process.pid, "port": port}))
+        if not _becomes_primary(server, data_dir):
+            raise MongodFailed(f"The embedded MongoDB did not start. Its log says why: {log}")
     except BaseException:
         with _uninterrupted():
             process.terminate()
@@ -214,16 +215,16 @@ def _start(data_dir: Path, earlier: _Server | None) -> _Server:
 
 
 def _stop(data_dir: Path, server: _Server) -> None:
-    # Another command may have started it anew.
-    recorded = _recorded(data_dir)
-    if recorded and recorded.pid != server.pid:
-        server = recorded
+    # Another command may have restarted it.
+    current = _read_process_file(data_dir)
+    if current and current.pid != server.pid:
+        server = current
     deadline = time.monotonic() + STOP_SECONDS
-    if server.lives(data_dir):
+    if server.is_running(data_dir):
         os.kill(server.pid, signal.SIGTERM)
-    while server.lives(data_dir) and time.monotonic() < deadline:
+    while server.is_running(data_dir) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    (data_dir / RECORD).unlink(missing_ok=True)
+    (data_dir / PROCESS_FILE).unlink(missing_ok=True)
 
 
 def _is_free(port: int) -> bool:

@@ -1,4 +1,4 @@
-"""A store in memory, for a machine on which no MongoDB runs: mongomock."""
+"""A store in memory (mongomock), for `serve --demo` on machines without MongoDB, and for tests."""
 
 from collections.abc import Callable
 from typing import Any, Self, TypeVar
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class _NoSession:
-    """Stands in for a session: mongomock has no transactions or snapshots, and takes only a session that is false."""
+    """Replaces a session: mongomock has no transactions and snapshots, and accepts only a session that is false."""
 
     def __bool__(self) -> bool:
         return False
@@ -32,8 +32,8 @@ class _MemoryClient(mongomock.MongoClient):  # type: ignore[type-arg]
         return _NoSession()
 
 
-class _Builder(BulkOperationBuilder):
-    """What pymongo's bulk operations ask for by now; mongomock's own builder does not know `sort`."""
+class _BulkBuilder(BulkOperationBuilder):
+    """Accepts the argument `sort` that pymongo's bulk operations pass, and that mongomock's builder does not have."""
 
     def add_replace(self, *args: Any, sort: Any = None, **kwargs: Any) -> None:
         super().add_replace(*args, **kwargs)  # type: ignore[no-untyped-call]
@@ -43,9 +43,9 @@ class _Builder(BulkOperationBuilder):
 
 
 def memory_client() -> MongoClient[dict[str, Any]]:
-    """Return a client of a new, empty store in this process."""
-    mongomock.collection.BulkOperationBuilder = _Builder  # type: ignore[misc]
-    # It lets GridFS take mongomock's collections.
+    """Return a client of a new, empty store in the memory of this process."""
+    mongomock.collection.BulkOperationBuilder = _BulkBuilder  # type: ignore[misc]
+    # Lets GridFS use mongomock's collections.
     enable_gridfs_integration()  # type: ignore[no-untyped-call]
     client: MongoClient[dict[str, Any]] = _MemoryClient()
     return client

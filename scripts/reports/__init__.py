@@ -1,4 +1,4 @@
-"""Building reports: figures from the read models, charts, the page and the CSV file.
+"""Reports: figures from the read models, charts, the page, the CSV file, and the commands that build them.
 
-The service only reads what is built here.
+The service returns the stored files, with `app.store.reports`.
 """

@@ -1,4 +1,7 @@
-"""What a report tells: a row a driver, and figures of the fleet. Gathered chunk by chunk, in bounded memory."""
+"""The content of a report: one row per driver, and figures of the fleet.
+
+Drivers are read in chunks, so that memory is bounded whatever the size of the fleet.
+"""
 
 import dataclasses
 import datetime
@@ -21,17 +24,17 @@ from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
 from scripts.materialize.dates import DAYS_A_WEEK
 
-# Drivers at a time.
-CHUNK = 1_000
+CHUNK_DRIVERS = 1_000
 BY_ID = [("driver_id", ASCENDING)]
-BEST = 10
-LISTED = 500
+# Drivers in each of the two rankings, best and worst, and in the table of all drivers.
+RANKED_DRIVERS = 10
+LISTED_DRIVERS = 500
 SCORE_BINS = 10
-WIDTH = 100 / SCORE_BINS
+BIN_WIDTH = 100 / SCORE_BINS
 
 
 class Row(NamedTuple):
-    """A Driver and its DrivingSummary, None where it did not drive."""
+    """A Driver and its DrivingSummary, or None if the driver did not drive."""
 
     driver: Document
     summary: Document | None
@@ -39,110 +42,118 @@ class Row(NamedTuple):
 
 @dataclasses.dataclass
 class Figures:
-    """A fleet in seven days, and in the seven before; a summary is a DrivingSummary, or None where nobody drove."""
+    """The figures of a fleet in the seven days of the report and the seven days before.
+
+    Each summary is a DrivingSummary, or None if nobody drove.
+    """
 
     fleet: str
     report_date: str
     dates: list[str]
-    # In the fleet, and of them those who drove.
+    # The number of drivers in the fleet, and of those who drove.
     drivers: int = 0
     drove: int = 0
     total: Document | None = None
     before: Document | None = None
-    # One a date.
+    # One summary per date.
     days: list[Document | None] = dataclasses.field(default_factory=list)
-    # How many drivers by score, from 0 to below 10 and so on, the last one up to 100; by grade; by flag.
+    # Numbers of drivers: by score (0 to below 10, ..., 90 to 100), by grade, and by focus flag.
     scores: list[int] = dataclasses.field(default_factory=lambda: [0] * SCORE_BINS)
     grades: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(GRADES, 0))
     focus: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(fields_of(SummaryFocusArea), 0))
-    # By score, then driver_id; and the first by driver_id.
+    # The best and the worst, ordered by score, then driver_id; and the first drivers by driver_id.
     best: list[Row] = dataclasses.field(default_factory=list)
     worst: list[Row] = dataclasses.field(default_factory=list)
     first: list[Row] = dataclasses.field(default_factory=list)
 
 
-class Gathering:
-    """Adds up what a report tells, while its rows are read."""
+class FigureCollector:
+    """Reads the rows of a report, and adds up its figures on the way."""
 
     def __init__(self, store: Store, session: ClientSession, fleet: str, report_date: str) -> None:
         self._store, self._session, self._fleet = store, session, fleet
         last = datetime.date.fromisoformat(report_date)
-        dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
-        self._dates = dates
-        self._totals: dict[str, Document] = {}
-        # Of those who may be among the best or the worst: score, driver_id and row.
-        self._scores: list[tuple[float, str, Row]] = []
-        self.figures = Figures(fleet, report_date, dates[DAYS_A_WEEK:])
+        # The week before, and the week of the report.
+        self._dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
+        self._totals_by_date: dict[str, Document] = {}
+        # The best and worst drivers of the chunks read: score, driver_id and row.
+        self._candidates: list[tuple[float, str, Row]] = []
+        self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:])
 
     def rows(self) -> Iterator[list[Row]]:
-        """Yield the rows of all drivers, by driver_id, some at a time. The figures are right once all are read."""
-        last = ""
-        while drivers := self._drivers(last):
-            last = drivers[-1]["driver_id"]
+        """Yield the rows of all drivers in chunks, by driver_id. `figures` is complete after the last chunk."""
+        last_id = ""
+        while drivers := self._find_drivers(last_id):
+            last_id = drivers[-1]["driver_id"]
             ids = [driver["driver_id"] for driver in drivers]
-            summaries = self._summaries(ids)
+            summaries = self._find_summaries(ids)
             rows = [Row(driver, summaries.get(driver["driver_id"])) for driver in drivers]
             self._count(rows)
+            self._rank(rows)
             self._add_totals(ids)
             yield rows
-        self._sum_up()
+        self._summarize_fleet()
 
-    def _drivers(self, after: str) -> list[Document]:
-        match = {"fleet": self._fleet, "period": PROFILE, "driver_id": {"$gt": after}}
-        found = self._store.driver_periods.find(
-            match, {"_id": 0, "json": 1}, sort=BY_ID, limit=CHUNK, session=self._session
+    def _find_drivers(self, after_id: str) -> list[Document]:
+        match = {"fleet": self._fleet, "period": PROFILE, "driver_id": {"$gt": after_id}}
+        profiles = self._store.driver_periods.find(
+            match, {"_id": 0, "json": 1}, sort=BY_ID, limit=CHUNK_DRIVERS, session=self._session
         )
-        return [orjson.loads(profile["json"]) for profile in found]
+        return [orjson.loads(profile["json"]) for profile in profiles]
 
-    def _summaries(self, driver_ids: list[str]) -> dict[str, Document]:
+    def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
         pipeline = pipelines.period_summaries(self._fleet, driver_ids, self.figures.dates)
-        found = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
-        return {week["driver_id"]: week["summary"] for week in found}
+        weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
+        return {week["driver_id"]: week["summary"] for week in weeks}
 
     def _count(self, rows: Sequence[Row]) -> None:
         figures = self.figures
         figures.drivers += len(rows)
-        for driver, summary in rows:
+        figures.first += rows[: LISTED_DRIVERS - len(figures.first)]
+        for _, summary in rows:
             if summary is None:
                 continue
             figures.drove += 1
-            figures.scores[min(int(summary["fm_score"] / WIDTH), SCORE_BINS - 1)] += 1
+            figures.scores[min(int(summary["fm_score"] / BIN_WIDTH), SCORE_BINS - 1)] += 1
             figures.grades[summary["fm_grade"]] += 1
             for flag, is_set in summary["focus_area"].items():
                 figures.focus[flag] += is_set
-            self._scores.append((summary["fm_score"], driver["driver_id"], Row(driver, summary)))
-        best = heapq.nsmallest(BEST, self._scores, key=lambda found: (-found[0], found[1]))
-        worst = heapq.nsmallest(BEST, self._scores, key=lambda found: found[:2])
-        self._scores = list({found[1]: found for found in best + worst}.values())
-        figures.best, figures.worst = [row for *_, row in best], [row for *_, row in worst]
-        figures.first += rows[: LISTED - len(figures.first)]
+
+    def _rank(self, rows: Sequence[Row]) -> None:
+        self._candidates += [
+            (row.summary["fm_score"], row.driver["driver_id"], row) for row in rows if row.summary is not None
+        ]
+        best = heapq.nsmallest(RANKED_DRIVERS, self._candidates, key=lambda item: (-item[0], item[1]))
+        worst = heapq.nsmallest(RANKED_DRIVERS, self._candidates, key=lambda item: item[:2])
+        self._candidates = list({item[1]: item for item in best + worst}.values())
+        self.figures.best, self.figures.worst = [row for *_, row in best], [row for *_, row in worst]
 
     def _add_totals(self, driver_ids: Sequence[str]) -> None:
         pipeline = pipelines.fleet_totals(self._fleet, list(driver_ids), self._dates)
-        for doc in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period"):
-            known = self._totals.get(doc["date"])
-            self._totals[doc["date"]] = _added(known, doc["totals"]) if known else doc["totals"]
+        for day in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period"):
+            earlier = self._totals_by_date.get(day["date"])
+            self._totals_by_date[day["date"]] = _add(earlier, day["totals"]) if earlier else day["totals"]
 
-    def _sum_up(self) -> None:
-        before, now = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
-        self.figures.days = [self._summary([date]) for date in now]
-        self.figures.total, self.figures.before = self._summary(now), self._summary(before)
+    def _summarize_fleet(self) -> None:
+        before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
+        self.figures.days = [self._summarize([date]) for date in week]
+        self.figures.total, self.figures.before = self._summarize(week), self._summarize(before)
 
-    def _summary(self, dates: Sequence[str]) -> Document | None:
-        totals = [self._totals[date] for date in dates if date in self._totals]
+    def _summarize(self, dates: Sequence[str]) -> Document | None:
+        totals = [self._totals_by_date[date] for date in dates if date in self._totals_by_date]
         if not totals:
             return None
-        total: Document = functools.reduce(_added, totals)
+        total: Document = functools.reduce(_add, totals)
         return compute_score(total)
 
 
-def _added(one: Document, other: Document) -> Document:
-    """Return the sum of two totals, which stays within what a document may hold."""
+def _add(one: Document, other: Document) -> Document:
+    """Return the sum of two totals, limited to what a document can hold (64 bits, the largest double)."""
     return {
-        name: _added(value, other[name]) if isinstance(value, dict) else _sum(value, other[name])
+        name: _add(value, other[name]) if isinstance(value, dict) else _add_numbers(value, other[name])
         for name, value in one.items()
     }
 
 
-def _sum(one: float, other: float) -> float:
+def _add_numbers(one: float, other: float) -> float:
     return min(one + other, MAX_INT if isinstance(one + other, int) else sys.float_info.max)

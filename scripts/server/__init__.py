@@ -1,4 +1,4 @@
-"""Running the service: `serve`, gunicorn, and the metrics of all workers.
+"""Running the service: the command `serve`, gunicorn, and the metrics of all workers.
 
-What a request does is in `app`.
+The handling of requests is in `app`.
 """

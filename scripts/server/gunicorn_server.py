@@ -1,4 +1,4 @@
-"""gunicorn, as `serve` runs it: with the settings of gunicorn.conf.py, and the application of wsgi.py."""
+"""gunicorn as `serve` runs it: with the settings of gunicorn.conf.py and the application of wsgi.py."""
 
 import os
 import runpy
@@ -20,9 +20,9 @@ SETTINGS = Path(__file__).parents[2] / "gunicorn.conf.py"
 
 
 class Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn. It prints the lines of `greeting` once it listens.
+    """gunicorn, which prints the lines of `greeting` once it listens.
 
-    `client` is for a store that lives in this process; then there is one worker, which takes a copy of it.
+    `client` is the client of a store in memory. With it there is only one worker, which gets a copy of the store.
     """
 
     def __init__(self, greeting: Sequence[str], client: MongoClient[Document] | None = None) -> None:
@@ -30,14 +30,14 @@ class Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Take the settings of gunicorn.conf.py."""
+        """Read the settings of gunicorn.conf.py."""
         settings = runpy.run_path(str(SETTINGS))
         self._when_ready = settings["when_ready"]
         for name in settings.keys() & self.cfg.settings.keys():
             self.cfg.set(name, settings[name])
         if self._client is not None:
             self.cfg.set("workers", 1)
-        self.cfg.set("when_ready", self._end_with_terminal)
+        self.cfg.set("when_ready", self._stop_on_hangup)
         self.cfg.set("post_fork", self._greet)
 
     def load(self) -> Flask:
@@ -48,13 +48,13 @@ class Server(BaseApplication):  # type: ignore[misc]
 
         return app
 
-    def _end_with_terminal(self, arbiter: Any) -> None:
-        # A service manager says SIGHUP to reload, and has no terminal; a terminal says it when it is closed.
+    def _stop_on_hangup(self, arbiter: Any) -> None:
+        # A terminal sends SIGHUP when it is closed: stop. A service manager, without a terminal, sends it to reload.
         if sys.stderr.isatty():
             signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         self._when_ready(arbiter)
 
     def _greet(self, arbiter: Any, worker: Any) -> None:
-        # With `reuse_port` it is the workers that listen, from their start on.
+        # With `reuse_port`, each worker listens, as soon as it starts.
         if worker.age == 1:
             click.echo("\n".join(self._greeting))

@@ -1,7 +1,7 @@
-"""The metrics of all workers, on a port of their own.
+"""The metrics of all workers, on a separate port.
 
-Each worker keeps what it counts in files of the folder PROMETHEUS_MULTIPROC_DIR, and the first process of gunicorn
-serves their sum. prometheus_client reads that variable when it is imported, so it has to be set before this is.
+Each worker writes its values to files in the folder PROMETHEUS_MULTIPROC_DIR, and the main process of gunicorn returns
+their sums. prometheus_client reads this variable when it is imported, so set it before you import this module.
 """
 
 from prometheus_client import CollectorRegistry, start_http_server
@@ -14,7 +14,10 @@ from app.store import Store
 
 
 def serve_metrics(config: Config) -> None:
-    """Serve the metrics of all workers, and of the store unless it lies in memory, on METRICS_BIND from a thread."""
+    """Start a thread that serves the metrics on METRICS_BIND: those of all workers, and those of the store.
+
+    A store in memory has no metrics of its own.
+    """
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     if config.mongodb_uri:

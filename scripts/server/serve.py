@@ -19,37 +19,37 @@ from app.config import Config
 from app.database import check_transactions, service_client
 from app.report_links import generate_secret
 from app.store import Document, Store
-from scripts.demo.load import prepare_demo
+from scripts.demo.greeting import prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
 
 
 @click.command()
-@click.option("--demo", is_flag=True, help="Load a demonstration fleet into an empty store; print requests to try.")
+@click.option("--demo", is_flag=True, help="Load a demonstration fleet into an empty store, and print requests to try.")
 def serve(demo: bool) -> None:
-    """Serve the API. Ctrl-C or SIGTERM finishes the requests in flight and stops it.
+    """Run the API server. Ctrl-C or SIGTERM stops it, after it has finished the requests in progress.
 
-    Without MONGODB_URI it starts an embedded MongoDB, and stops that too in the end.
+    Without MONGODB_URI, it starts an embedded MongoDB, and stops it at the end.
     """
     config = Config.from_environment()
     if not config.secret_key:
-        config = _set(config, secret_key=generate_secret())
+        config = _set_settings(config, secret_key=generate_secret())
     _check_address(config.bind, "BIND")
     if config.metrics_bind:
         _check_address(config.metrics_bind, "METRICS_BIND")
     with contextlib.ExitStack() as stack:
-        client, greeting = None, [f"Serving on {_shown(config.bind)}"]
+        client, greeting = None, [f"Serving on {_base_url(config.bind)}"]
         try:
-            config = _set(config, mongodb_uri=enter_mongodb(stack, config))
+            config = _set_settings(config, mongodb_uri=enter_mongodb(stack, config))
         except NoMongod as error:
             if not demo:
                 raise click.ClickException(str(error)) from None
-            client, greeting = _memory(config, error, greeting)
+            client, greeting = _open_memory_store(config, error, greeting)
         else:
-            # What a worker cannot use is told here, in one line.
+            # Find settings that a worker cannot use here, where an error is printed in one line.
             with service_client(config) as probe:
                 create_app(dataclasses.replace(config, metrics_bind=""), probe)
-                # A store that does not answer yet is waited for by the requests.
+                # A store that is not available yet is no error: requests wait for it.
                 with contextlib.suppress(PyMongoError):
                     check_transactions(probe)
             if demo:
@@ -57,36 +57,36 @@ def serve(demo: bool) -> None:
                     greeting += prepare_demo(store, config)
         if config.metrics_bind:
             stack.enter_context(_metrics_folder())
-        # gunicorn reads WEB_CONCURRENCY by itself when it is imported, so that comes after our own check.
+        # gunicorn reads WEB_CONCURRENCY when it is imported, so import it after Config has checked the value.
         from scripts.server.gunicorn_server import Server
 
         Server(greeting, client).run()
 
 
-def _set(config: Config, **settings: str) -> Config:
-    """Return the settings with some changed, for this process, and for the workers, who read the environment."""
+def _set_settings(config: Config, **settings: str) -> Config:
+    """Return changed settings for this process, and set them in the environment for the workers."""
     os.environ.update({name.upper(): value for name, value in settings.items()})
     return dataclasses.replace(config, **settings)  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager
 def _metrics_folder() -> Iterator[None]:
-    """Have an empty folder for the files in which the workers count, until this process ends."""
+    """Create a folder for the files of the workers' metrics, which is removed when this process ends."""
     owner, folder = os.getpid(), tempfile.mkdtemp(prefix="driver-analytics-metrics-")
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
     try:
         yield
     finally:
-        # A forked worker comes by here too when it ends.
+        # A forked worker also runs this code when it ends; only the parent may remove the folder.
         if os.getpid() == owner:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _memory(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
-    # Only where no MongoDB is to be had is mongomock needed at all.
+def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
+    # Imported here, because mongomock is needed only without MongoDB.
     from scripts.mongodb.memory_store import memory_client
 
-    click.echo(f"Warning: {error} Until then all data lie in memory and are lost at the end.", err=True)
+    click.echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
     return client, greeting + prepare_demo(Store.of(client[config.mongodb_database]), config)
 
@@ -103,17 +103,18 @@ def _check_address(bind: str, setting: str) -> None:
                 probe.bind(address)
     except OSError as error:
         raise click.ClickException(
-            f"Cannot serve on {bind}: {error.strerror}. Stop what uses it, or set {setting} to another ADDRESS:PORT."
+            f"Cannot serve on {bind}: {error.strerror}. Stop the program that uses it, or set {setting} to another "
+            "ADDRESS:PORT."
         ) from None
 
 
 def _check_path(path: Path) -> None:
     if not os.access(path.parent, os.W_OK):
-        raise OSError(errno.EACCES, f"{path.parent} is no folder that can be written")
+        raise OSError(errno.EACCES, f"{path.parent} is not a folder that can be written")
     with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
         probe.connect(str(path))
         raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
-def _shown(bind: str) -> str:
+def _base_url(bind: str) -> str:
     return bind if bind.startswith("unix:") else f"http://{bind}"

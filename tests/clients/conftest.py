@@ -19,7 +19,7 @@ from app import openapi_document
 from app.store import Store
 from scripts.demo.fleet import make_drivers
 from scripts.mongodb.connection import prepare
-from scripts.reports.build import build_report, due_date
+from scripts.reports.build import build_report, current_report_date
 from tests.factories import make_event, make_event_summary, make_trip
 from tests.served import Served
 from tests.stores import issue_key, load
@@ -52,7 +52,7 @@ def fleet(mongod_uri) -> Iterator[Database]:
         rounds = [_round_trip(number, today) for number in range(2, 8)]
         trips = [_trip(number, today) for number in range(1, TRIPS + 1)]
         load(db, *rounds, *trips, drivers=make_drivers(today), fleet="demo")
-        build_report(Store.of(db), "demo", due_date())
+        build_report(Store.of(db), "demo", current_report_date())
         yield db
         client.drop_database("clients")
 

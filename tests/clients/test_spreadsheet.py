@@ -10,7 +10,7 @@ import pytest
 from app.store.reports import read_file
 from schemas.report import HEADER, row
 from scripts.reports.build import build_report
-from scripts.reports.figures import Gathering
+from scripts.reports.figures import FigureCollector
 from tests.factories import make_driver, make_event_summary, make_trip
 
 pytestmark = pytest.mark.clients
@@ -97,7 +97,7 @@ def test_it_shows_every_cell_and_runs_none(store, load, opened):
     report = build_report(store, "f1", DATE)
     found = opened(b"".join(read_file(store, report["csv"])))
     with store.snapshot() as session:
-        due = [row(*one) for rows in Gathering(store, session, "f1", DATE).rows() for one in rows]
+        due = [row(*one) for rows in FigureCollector(store, session, "f1", DATE).rows() for one in rows]
     assert found[0] == list(HEADER)
     dates = [number for number, name in enumerate(HEADER) if name.endswith("_date")]
     for shown, values in zip(found[1:], due, strict=True):

@@ -148,7 +148,7 @@ def test_a_backup_is_for_its_owner_alone(saved):
 
 def test_an_existing_folder_is_left_as_it_is(command, tmp_path):
     (tmp_path / "saved").mkdir()
-    assert "saved is there already; name another." in command("backup", str(tmp_path / "saved")).stderr
+    assert "saved already exists. Choose another folder." in command("backup", str(tmp_path / "saved")).stderr
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
@@ -173,13 +173,13 @@ def put_nothing(path):
 @pytest.mark.parametrize(
     ("name", "change", "said"),
     [
-        ("trips.bson.gz", shorten, "trips.bson.gz is not as it was written"),
-        ("keys.bson.gz", turn_a_bit, "keys.bson.gz is not as it was written"),
-        ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is not as it was written"),
-        ("manifest.json", Path.unlink, "saved is not a whole backup"),
-        ("manifest.json", shorten, "saved is not a whole backup"),
-        ("manifest.json", put_nothing, "saved is not a whole backup"),
-        ("manifest.json", put_another_format, "saved has the format 2; this command reads 1."),
+        ("trips.bson.gz", shorten, "trips.bson.gz is missing or was changed since the backup"),
+        ("keys.bson.gz", turn_a_bit, "keys.bson.gz is missing or was changed since the backup"),
+        ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is missing or was changed since the backup"),
+        ("manifest.json", Path.unlink, "saved is not a complete backup"),
+        ("manifest.json", shorten, "saved is not a complete backup"),
+        ("manifest.json", put_nothing, "saved is not a complete backup"),
+        ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
     ],
 )
 def test_what_is_not_as_it_was_written_is_not_restored(command, saved, empty, name, change, said):
@@ -190,14 +190,14 @@ def test_what_is_not_as_it_was_written_is_not_restored(command, saved, empty, na
 
 
 def test_what_is_no_folder_is_told(command, empty, tmp_path):
-    assert "nothing is not a whole backup" in command("restore", str(tmp_path / "nothing")).stderr
+    assert "nothing is not a complete backup" in command("restore", str(tmp_path / "nothing")).stderr
 
 
 def test_a_store_that_holds_something_is_not_restored_into(command, mongod, saved):
     refused = command("restore", str(saved))
     assert (refused.exit_code, refused.stderr) == (
         1,
-        "Error: The database test is not empty; drop it, or set MONGODB_DATABASE to another.\n",
+        "Error: The database test is not empty. Drop it, or set MONGODB_DATABASE to another database.\n",
     )
 
 

@@ -6,8 +6,10 @@ import pytest
 import time_machine
 from pymongo import MongoClient
 
+from app.config import Config
 from app.store import Store
 from scripts.admin.keys import issue_key
+from scripts.demo import greeting
 from scripts.demo import load as demo
 from scripts.demo.fleet import FLEET
 from scripts.materialize.verify import verify_fleet
@@ -18,7 +20,7 @@ from tests.stores import everything
 
 def load_at(db, now):
     with time_machine.travel(now, tick=False):
-        demo.load(Store.of(db))
+        demo.load_demo(Store.of(db))
 
 
 @pytest.fixture(scope="module")
@@ -67,22 +69,34 @@ def short(db, load):
 def test_it_is_moved_up_once_it_is_older_than_four_weeks(short, now, due):
     issue_key(short, FLEET)
     with time_machine.travel(now, tick=False):
-        assert demo._is_due(short) is due
+        assert demo.needs_load(short) is due
 
 
 @time_machine.travel("2026-03-19", tick=False)
 def test_one_that_was_not_loaded_to_its_end_is_loaded_again(short):
-    assert demo._is_due(short)
+    assert demo.needs_load(short)
 
 
 def test_an_empty_store_gets_it(store):
-    assert demo._is_due(store)
+    assert demo.needs_load(store)
 
 
 def test_a_store_that_holds_another_fleet_does_not(store, load):
     load(drivers=[make_driver()], fleet="mine")
-    assert not demo._is_due(store)
+    assert not demo.needs_load(store)
 
 
 def test_the_command_says_what_to_do_next(command):
     assert "driver-analytics keys issue --fleet demo" in command("demo").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"BIND": "0.0.0.0:80"}, "open http://127.0.0.1:80/api/v1/docs, click Authorize"),
+        ({"PUBLIC_BASE_URL": "https://api.example.com"}, "open https://api.example.com/api/v1/docs, click Authorize"),
+        ({"BIND": "unix:/run/socket"}, "Try first: run one of these requests:"),
+    ],
+)
+def test_the_first_step_leads_to_the_docs_page_if_a_browser_reaches_it(settings, text):
+    assert text in greeting.get_first_step(Config.from_environment(settings))

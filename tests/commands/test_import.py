@@ -232,7 +232,7 @@ def test_too_many_trips_of_a_driver_on_one_date_are_refused_and_the_batch_with_t
     before = list(mongod.trips.find())
     result = load_file(write_lines("trips.ndjson", make_trip(trip_id="t3"), make_trip(driver_id="d2")), status=1)
     assert result.stderr.endswith(
-        "Error: The driver d1 has 3 trips on 2026-03-10, and 2 are the most. Check driver_id and the times of the "
+        "Error: The driver d1 has 3 trips on 2026-03-10; the maximum is 2. Check driver_id and the times of the "
         "trips in the file.\n"
     )
     assert list(mongod.trips.find()) == before
@@ -603,7 +603,7 @@ def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_f
     path = write_lines("trips.ndjson", large, make_trip(trip_id="small"))
     load_file(path, status=1)
     (row,) = read_rejects(path)
-    assert (row["line"], row["reason"]) == (1, "Larger than MongoDB's 16777216 bytes a document.")
+    assert (row["line"], row["reason"]) == (1, "Larger than MongoDB's limit of 16777216 bytes per document.")
     assert trip_ids(mongod) == ["small"]
 
 
@@ -647,7 +647,7 @@ def test_two_files_that_would_share_a_rejects_file_are_refused(command, mongod, 
 def test_a_rejects_file_that_cannot_be_written_is_told_in_one_line(load_file, write_lines, tmp_path):
     (tmp_path / "trips.ndjson.rejected.ndjson.partial").mkdir()
     result = load_file(write_lines("trips.ndjson", make_trip(), "bad"), status=1)
-    assert result.stderr.startswith("Error: Line 2 is out of shape (Not JSON")
+    assert result.stderr.startswith("Error: Line 2 is invalid (Not JSON")
     assert "cannot be written" in result.stderr
     assert "--rejects" in result.stderr
     assert result.stderr.count("\n") == 1

@@ -15,9 +15,9 @@ import time_machine
 from app.store import Store
 from app.store.reports import read_file
 from schemas.report import HEADER
-from scripts.reports import build as reports
+from scripts.reports import build, commands
 from scripts.reports import figures as report_figures
-from scripts.reports.figures import Gathering
+from scripts.reports.figures import FigureCollector
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.stopping import Stop, open_store_until
 
@@ -99,7 +99,7 @@ def used_ids(db):
 
 def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(command, mongod, load):
     load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
-    assert command("reports", "build", *WORDS).stdout == f"f1: report of {DATE} built, 8 drivers\n"
+    assert command("reports", "build", *WORDS).stdout == f"f1: built the report of {DATE}, 8 drivers\n"
     found = rows(mongod)
     weeks = {week["driver_id"]: json.loads(week["json"]) for week in mongod.driver_periods.find(WEEK)}
     assert [row["driver_id"] for row in found] == [*(f"d{n}" for n in range(7)), "idle"]
@@ -197,7 +197,7 @@ def test_drivers_are_read_in_chunks_without_a_seam(command, mongod, load, monkey
     load(*busy_fleet(), drivers=[make_driver(f"x{n}") for n in range(10)])
     command("reports", "build", *WORDS)
     whole = content(mongod)
-    monkeypatch.setattr(report_figures, "CHUNK", 3)
+    monkeypatch.setattr(report_figures, "CHUNK_DRIVERS", 3)
     command("reports", "build", *WORDS)
     assert content(mongod) == whole
 
@@ -236,7 +236,8 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
     again = command("reports", "delete", *WORDS)
     assert (again.exit_code, again.stderr) == (
         1,
-        f"Error: f1 has no report of {DATE}; 'driver-analytics reports list --fleet ID' lists them.\n",
+        f"Error: The fleet f1 has no report of {DATE}. To list its reports, run: driver-analytics reports list --fleet "
+        "f1\n",
     )
 
 
@@ -246,7 +247,7 @@ def test_what_is_due_is_last_week_of_every_fleet_that_lacks_it(command, mongod, 
     with time_machine.travel("2026-03-18T12:00:00Z", tick=False):
         command("reports", "build", *WORDS)
         said = command("reports", "build", "--due").stdout.splitlines()
-    assert said == [f"f1: the report of {DATE} is there already", f"f2: report of {DATE} built, 7 drivers"]
+    assert said == [f"f1: the report of {DATE} already exists", f"f2: built the report of {DATE}, 7 drivers"]
 
 
 @pytest.mark.parametrize(
@@ -254,19 +255,19 @@ def test_what_is_due_is_last_week_of_every_fleet_that_lacks_it(command, mongod, 
 )
 def test_a_week_is_due_from_monday_on(day, due):
     with time_machine.travel(f"{day}T00:00:00Z", tick=False):
-        assert reports.due_date() == due
+        assert build.current_report_date() == due
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         *(
-            (words, "Give --fleet ID and --report-date DATE, or --due alone.")
+            (words, "Give either --fleet ID and --report-date DATE, or only --due.")
             for words in ((), WORDS[:2], WORDS[2:], (*WORDS, "--due"), (*WORDS[:2], "--due"), (*WORDS[2:], "--due"))
         ),
         (("--fleet", "f1", "--report-date", "2026-03-16T00:00:00"), "Must be a date written YYYY-MM-DD."),
-        (("--fleet", "f1", "--report-date", "9999-03-16"), "The days before 9999-03-16 are not over yet"),
-        (("--fleet", "f1", "--report-date", "0001-01-03"), "must be from 0001-01-15 on."),
+        (("--fleet", "f1", "--report-date", "9999-03-16"), "The seven days before 9999-03-16 are not over yet"),
+        (("--fleet", "f1", "--report-date", "0001-01-03"), "must be 0001-01-15 or later."),
         (("--fleet", "nobody", "--report-date", DATE), "Nothing is stored for the fleet nobody."),
     ],
 )
@@ -277,17 +278,17 @@ def test_what_cannot_be_built_is_told_in_one_line(command, words, said):
 
 
 @pytest.fixture
-def gathering(mongod, load):
+def collector(mongod, load):
     """What a report on that fleet and an idle driver gathers."""
     load(*busy_fleet(), drivers=[make_driver("idle")])
     store = Store.of(mongod)
     with store.snapshot() as session:
-        yield Gathering(store, session, "f1", DATE)
+        yield FigureCollector(store, session, "f1", DATE)
 
 
-def test_what_the_page_tells_is_what_the_rows_add_up_to(gathering):
-    found = [row for rows in gathering.rows() for row in rows]
-    figures, drove = gathering.figures, [row.summary for row in found if row.summary]
+def test_what_the_page_tells_is_what_the_rows_add_up_to(collector):
+    found = [row for rows in collector.rows() for row in rows]
+    figures, drove = collector.figures, [row.summary for row in found if row.summary]
     assert (figures.drivers, figures.drove) == (8, len(drove))
     assert figures.total["trip_count"] == sum(summary["trip_count"] for summary in drove)
     assert figures.total["distance_miles"] == pytest.approx(sum(summary["distance_miles"] for summary in drove))
@@ -298,17 +299,17 @@ def test_what_the_page_tells_is_what_the_rows_add_up_to(gathering):
     assert [row.driver for row in figures.first] == [row.driver for row in found]
 
 
-def test_days_and_the_week_before_are_those_of_the_fleet(gathering):
-    list(gathering.rows())
+def test_days_and_the_week_before_are_those_of_the_fleet(collector):
+    list(collector.rows())
     trips = [(trip, datetime.date(2026, 3, int(trip["trip_id"].split()[0]))) for trip in busy_fleet()]
-    for number, date in enumerate(gathering.figures.dates):
+    for number, date in enumerate(collector.figures.dates):
         of_day = [trip for trip, day in trips if str(day) == date]
-        assert gathering.figures.days[number]["trip_count"] == len(of_day)
-        assert gathering.figures.days[number]["distance_miles"] == pytest.approx(
+        assert collector.figures.days[number]["trip_count"] == len(of_day)
+        assert collector.figures.days[number]["distance_miles"] == pytest.approx(
             sum(t["distance_miles"] for t in of_day)
         )
     before = [trip for trip, day in trips if "2026-03-02" <= str(day) <= "2026-03-08"]
-    assert gathering.figures.before["events_summary"]["hard_brake_count"] == sum(
+    assert collector.figures.before["events_summary"]["hard_brake_count"] == sum(
         trip["event_summary"]["hard_brake_count"] for trip in before
     )
 
@@ -319,7 +320,7 @@ def build_until(command, mongod, mongod_uri, monkeypatch):
 
     def build_until(operations):
         opened = functools.partial(open_store_until, mongod_uri, mongod.name, operations)
-        monkeypatch.setattr(reports, "open_store", opened)
+        monkeypatch.setattr(commands, "open_store", opened)
         with suppress(Stop):
             assert command("reports", "build", *WORDS).exit_code == 0
             return False

@@ -154,8 +154,8 @@ def test_a_date_that_is_none_is_a_usage_error(command, since):
 def small_steps(monkeypatch):
     """Read and write a few trips and days at a time."""
     for module in ("rebuild", "verify"):
-        monkeypatch.setattr(f"scripts.materialize.{module}.TRIPS", 2)
-        monkeypatch.setattr(f"scripts.materialize.{module}.DAYS", 2)
+        monkeypatch.setattr(f"scripts.materialize.{module}.TRIPS_PER_TRANSACTION", 2)
+        monkeypatch.setattr(f"scripts.materialize.{module}.DAYS_PER_TRANSACTION", 2)
     monkeypatch.setattr("scripts.materialize.rebuild.BATCH_SIZE", 2)
 
 

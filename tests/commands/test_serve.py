@@ -30,6 +30,10 @@ def processes_in(folder):
     return [line for line in found if str(folder) in line]
 
 
+# `serve --demo` prints: where it serves, a key, what to try first, six requests and two links.
+LINES = 11
+
+
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory, mongod_uri):
     return tmp_path_factory.mktemp("served")
@@ -39,18 +43,19 @@ def data_dir(tmp_path_factory, mongod_uri):
 def first_run(data_dir):
     """What a first `serve --demo` printed, and what the requests that it printed gave."""
     with Served(data_dir, "--demo") as served:
-        served.read(10)
+        served.read(LINES)
         curls = [
             subprocess.run(
                 ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
             )
-            for line in [*served.said[2:8], *(f"curl '{link}'" for link in served.said[8:])]
+            for line in [*served.said[3:9], *(f"curl '{line.split()[-1]}'" for line in served.said[9:])]
         ]
     return served, curls
 
 
-def test_it_ends_by_printing_a_key_and_six_requests_and_two_links_that_work(first_run):
+def test_it_ends_by_printing_a_key_the_docs_page_and_six_requests_and_two_links_that_work(first_run):
     served, curls = first_run
+    assert f" http://{served.bind}/api/v1/docs, " in served.said[2]
     assert re.search(r" da_[0-9A-Za-z]{36}$", served.said[1])
     assert [answer.returncode for answer in curls] == [0] * 8
     drivers, trips, detail, tracked, daily, weekly = (json.loads(answer.stdout) for answer in curls[:6])
@@ -74,17 +79,16 @@ def test_ctrl_c_stops_everything_without_a_word(first_run, data_dir):
 
 def test_no_log_line_holds_the_key_or_a_link(first_run):
     served, _ = first_run
-    for secret in (served.said[1].split()[-1], *(link.rpartition("/")[2] for link in served.said[8:])):
+    for secret in (served.said[1].split()[-1], *(link.rpartition("/")[2] for link in served.said[9:])):
         assert secret not in served.errors
     assert served.errors.count('"status":200') == 8
 
 
 def test_a_second_run_keeps_data_and_key(first_run, data_dir):
     with Served(data_dir, "--demo") as served:
-        served.read(10)
-    assert served.said[1:8] == first_run[0].said[1:2] + [
-        line.replace(first_run[0].bind, served.bind) for line in first_run[0].said[2:8]
-    ]
+        served.read(LINES)
+    earlier = [line.replace(first_run[0].bind, served.bind) for line in first_run[0].said]
+    assert served.said[1:9] == earlier[1:9]
 
 
 def test_a_command_joins_the_embedded_store_and_leaves_it_running(first_run, data_dir):

@@ -11,7 +11,7 @@ from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
-from scripts.materialize.documents import KEYS
+from scripts.materialize.documents import KEY_FIELDS
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
@@ -72,7 +72,7 @@ def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monke
 NO_CONTENT = {"_id", "fleet", "position", "writes"}
 # The fields that are not what a document is found by.
 CONTENT = {
-    name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - NO_CONTENT.union(KEYS.get(name, ()))
+    name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - NO_CONTENT.union(KEY_FIELDS.get(name, ()))
     for name in READ_MODELS
 }
 

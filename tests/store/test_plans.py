@@ -11,7 +11,7 @@ from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_profiles
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import delete_trips
-from scripts.materialize.update import update, write
+from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
@@ -84,7 +84,7 @@ def move_a_trip(store):
 
 
 def in_transaction(change):
-    return lambda store: write(store, "f1", lambda session: change(store, session))
+    return lambda store: run_transaction(store, "f1", lambda session: change(store, session))
 
 
 # What reads, and the indexes that it reads of each collection.
@@ -129,7 +129,7 @@ WRITES = {
     "import of trips": move_a_trip,
     "import of drivers": lambda store: load(store.db, drivers=[make_driver("d1", alias="A")]),
     "deletion of trips": lambda store: delete_trips(store, "f1", ["moves"]),
-    "update": in_transaction(lambda store, session: update(store, session, "f1", DAYS, ["d3"])),
+    "update": in_transaction(lambda store, session: update_read_models(store, session, "f1", DAYS, ["d3"])),
     "rebuild": lambda store: list(rebuild_fleet(store, "f1")),
     "rebuild since a date": lambda store: list(rebuild_fleet(store, "f1", "2026-03-10")),
     "verify": lambda store: list(verify_fleet(store, "f1")),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.materialize.dates import Day, by_dates, dates_from, midnight, monday_of, utc_date
+from scripts.materialize.dates import Day, dates_from, group_by_dates, midnight, monday_of, utc_date
 from tests.factories import epoch_ms
 
 DATES = [f"2026-03-{day:02}" for day in range(1, 31)]
@@ -15,20 +15,20 @@ days = st.sets(st.builds(Day, st.sampled_from("abcde"), st.sampled_from(DATES[:6
 
 @given(days)
 def test_the_groups_hold_every_day_once_and_no_other(found):
-    groups = list(by_dates(found))
+    groups = list(group_by_dates(found))
     covered = [Day(*pair) for drivers, dates in groups for pair in itertools.product(drivers, dates)]
     assert sorted(covered) == sorted(found)
     assert len({tuple(dates) for _, dates in groups}) == len(groups)
 
 
 def test_drivers_with_the_same_dates_are_one_group():
-    assert list(by_dates([Day(f"d{n}", date) for date in DATES[1::-1] for n in range(3)])) == [
+    assert list(group_by_dates([Day(f"d{n}", date) for date in DATES[1::-1] for n in range(3)])) == [
         (["d0", "d1", "d2"], DATES[:2])
     ]
 
 
 def test_a_day_that_comes_twice_is_in_one_group_once():
-    assert list(by_dates([Day("d", DATES[0])] * 2)) == [(["d"], DATES[:1])]
+    assert list(group_by_dates([Day("d", DATES[0])] * 2)) == [(["d"], DATES[:1])]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from scripts.demo import fleet as demo_fleet
+from scripts.demo.geometry import LONGITUDE
 
 NOW = dt.datetime(2026, 11, 18, 21, 30, tzinfo=dt.UTC)
 DAY_MS = 86_400_000
@@ -66,7 +67,7 @@ def events_of(trips: list[Trip], event_type: int) -> list[tuple[Trip, list[Step]
 
 
 def is_night(timestamp: int) -> bool:
-    return not 5 <= (timestamp / 3_600_000 + demo_fleet.LONGITUDE / 15) % 24 < 22
+    return not 5 <= (timestamp / 3_600_000 + LONGITUDE / 15) % 24 < 22
 
 
 @pytest.fixture(scope="module")

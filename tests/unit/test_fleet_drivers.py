@@ -13,7 +13,7 @@ from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
 from scripts.materialize.documents import profile_key
-from scripts.materialize.update import write
+from scripts.materialize.update import run_transaction
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver
 
@@ -51,7 +51,7 @@ def change(store, put=(), removed=(), alias="A"):
         store.driver_periods.delete_many({"driver_id": {"$in": list(removed)}})
         fleet_drivers.update_list(store, session, "f1", {**dict.fromkeys(removed), **changes})
 
-    write(store, "f1", write_profiles)
+    run_transaction(store, "f1", write_profiles)
 
 
 def blocks(store):
@@ -143,7 +143,7 @@ def test_a_list_that_differs_from_the_profiles_is_found_and_made_again(store, ma
     else:
         store.fleet_drivers.delete_many(match)
     assert not is_right(store)
-    write(store, "f1", lambda session: fleet_drivers.rebuild_list(store, session, "f1"))
+    run_transaction(store, "f1", lambda session: fleet_drivers.rebuild_list(store, session, "f1"))
     assert is_right(store)
     assert [driver["driver_id"] for driver in page(store, 2, 3)[0]] == ["d", "e", "f"]
 
@@ -157,7 +157,7 @@ def test_what_should_not_be_in_the_list_is_found_and_removed(store, superfluous)
     change(store, "abcdef")
     store.fleet_drivers.insert_one({"fleet": "f1", "driver_count": 1, **superfluous})
     assert not is_right(store)
-    write(store, "f1", lambda session: fleet_drivers.rebuild_list(store, session, "f1"))
+    run_transaction(store, "f1", lambda session: fleet_drivers.rebuild_list(store, session, "f1"))
     assert (is_right(store), page(store, 1, 9)[1]) == (True, 6)
 
 

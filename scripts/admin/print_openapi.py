@@ -1,4 +1,4 @@
-"""`driver-analytics openapi`: the document that clients are made from."""
+"""`driver-analytics openapi`: print the OpenAPI document, from which clients are generated."""
 
 import click
 
@@ -8,5 +8,5 @@ from app.config import Config
 
 @click.command()
 def openapi() -> None:
-    """Print the OpenAPI document, byte for byte as the service serves it with the same settings."""
+    """Print the OpenAPI document, byte for byte as the service with the same settings returns it."""
     click.echo(openapi_document(Config.from_environment().public_base_url), nl=False)

@@ -1,0 +1,75 @@
+"""`driver-analytics reports`: build, list and delete the weekly reports that `/api/v1/report` links to."""
+
+import datetime
+
+import click
+
+from schemas.params import REPORT_TIME_FORMAT
+from scripts.mongodb.connection import find_fleets, open_store
+from scripts.options import DATE, ID
+from scripts.reports.build import build_report, current_report_date, delete_report, get_utc_date
+
+# The earliest date with two whole weeks before it.
+FIRST_DATE = "0001-01-15"
+
+FLEET = click.option("--fleet", type=ID, required=True, help="The fleet of the reports.")
+
+
+@click.group()
+def reports() -> None:
+    """Weekly reports: seven days of all drivers of a fleet, as a CSV file and as an HTML page."""
+
+
+@reports.command()
+@click.option("--fleet", type=ID, help="The fleet to report on.")
+@click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
+@click.option("--due", is_flag=True, help="Build the missing reports of all fleets for this week's Monday.")
+def build(fleet: str | None, report_date: str | None, due: bool) -> None:
+    """Build one report, or with --due all reports of last week that are missing.
+
+    Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
+    killed, run it again.
+    """
+    if due is not (fleet is None) or due is not (report_date is None):
+        raise click.UsageError("Give either --fleet ID and --report-date DATE, or only --due.")
+    date = report_date or current_report_date()
+    if date > str(get_utc_date()):
+        raise click.UsageError(f"The seven days before {date} are not over yet. Give a --report-date up to today.")
+    if date < FIRST_DATE:
+        raise click.UsageError(f"--report-date must be {FIRST_DATE} or later.")
+    with open_store() as store:
+        for name in find_fleets(store, fleet):
+            if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
+                click.echo(f"{name}: the report of {date} already exists")
+                continue
+            report = build_report(store, name, date)
+            click.echo(f"{name}: built the report of {date}, {report['drivers']} drivers")
+
+
+@reports.command("list")
+@FLEET
+def list_(fleet: str) -> None:
+    """List the reports of a fleet, oldest first.
+
+    Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes.
+    """
+    with open_store() as store:
+        for report in store.reports.find({"fleet": fleet}).sort("report_date"):
+            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
+                f"{REPORT_TIME_FORMAT}Z"
+            )
+            click.echo("\t".join((report["report_date"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
+
+
+@reports.command()
+@FLEET
+@click.option("--report-date", type=DATE, required=True, help="YYYY-MM-DD: the date of the report.")
+def delete(fleet: str, report_date: str) -> None:
+    """Delete a report and its files. Existing links to it then return 404, unless you build it again."""
+    with open_store() as store:
+        if not delete_report(store, fleet, report_date):
+            raise click.ClickException(
+                f"The fleet {fleet} has no report of {report_date}. To list its reports, run: driver-analytics reports "
+                f"list --fleet {fleet}"
+            )
+    click.echo(f"{fleet}: deleted the report of {report_date}", err=True)
