@@ -118,7 +118,7 @@ def _format_behaviour(behaviour: Behaviour) -> str:
 
 
 def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -> None:
-    """Add what several operations share: the authentication, headers and error responses."""
+    """Add the components that operations share: the authentication, headers and error responses."""
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": KEY_DESCRIPTION}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     for schema in RESPONSE_HEADERS:

@@ -85,7 +85,7 @@ def masks(fields, before="", after=""):
 def test_no_answer_holds_what_was_not_declared(tainted_service):
     views = tainted_service.app.view_functions
     for endpoint, paths in PATHS.items():
-        for mask in ["", "*", *masks(fields_of(type(views[endpoint].endpoint.answer)))]:
+        for mask in ["", "*", *masks(fields_of(type(views[endpoint].endpoint.response)))]:
             for path, kind in ((path, kind) for path in paths for kind in KINDS):
                 answer = tainted_service.get(path, headers={"X-Fields": mask, "Accept": kind})
                 assert answer.status_code == 200 or (mask and answer.status_code == 400), (path, mask, answer.text)
@@ -108,5 +108,5 @@ def test_every_collection_that_is_read_holds_the_canary(tainted_service, db):
 
 def test_every_endpoint_that_answers_with_documents_is_asked(service):
     views = service.app.view_functions.items()
-    answering = {name for name, view in views if (found := getattr(view, "operation", None)) and found.masks}
+    answering = {name for name, view in views if (found := getattr(view, "endpoint", None)) and found.accepts_mask}
     assert answering == PATHS.keys()

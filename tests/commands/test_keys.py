@@ -8,7 +8,8 @@ import pytest
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 
-from app.store import Store, keys
+from app.store import Store
+from app.store import api_keys as keys
 from app.store.api_keys import digest
 from tests.conftest import Service
 from tests.factories import make_driver

@@ -3,7 +3,8 @@
 import pytest
 from pymongo import MongoClient, monitoring
 
-from app.store import Store, UnknownDrivers, drivers, keys, reports, summaries, trips
+from app.store import Store, UnknownDrivers, drivers, reports, summaries, trips
+from app.store import api_keys as keys
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
