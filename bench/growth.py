@@ -18,6 +18,7 @@ from bench.servers import DATA, Failed, Server, contestant, exit_on_sigterm, red
 
 CONNECTIONS = 8
 DRIVERS, DAYS, POINTS = 20, 50, 5
+DRIVER_IDS = [fleet.driver_id(number) for number in range(DRIVERS)]
 TRIPS = (1_000, 10_000, 100_000)
 FLEET_DRIVERS = (100, 1_000, 10_000, 100_000)
 WEEKS = (5, 50, 500)
@@ -91,44 +92,47 @@ def cells(
     record: Mapping[str, Any], base: datetime.date, trips: Sequence[int], drivers: Sequence[int]
 ) -> Iterator[Cell]:
     """Yield all cells to measure."""
-    ids = [fleet.driver_id(number) for number in range(DRIVERS)]
-    monday = rows.monday(base)
-    days = [monday + datetime.timedelta(day) for day in range(WEEK_DAYS)]
-    rotated_ids = [ids[number:] + ids[:number] for number in range(DRIVERS)]
-    trip_ids = [fleet.trip_id(number, day, 0) for number, day in product(range(DRIVERS), days)]
-
-    def of_driver(driver: str, limit: int, page: int = 1) -> Request:
-        query = {"start_date": base - datetime.timedelta(DAYS), "limit": limit, "page": page}
-        return rows.request_of(f"/driver/{driver}/trips", query)
-
-    requests_by_endpoint = {
-        "drivers": [rows.request_of("/drivers", {"limit": DRIVERS})],
-        "trips": [of_driver(driver, TRIPS_A_PAGE) for driver in ids],
-        "detail": [rows.detail(trip) for trip in trip_ids],
-        "detail, masked": [rows.detail(trip, "detail, masked") for trip in trip_ids],
-        "detail, unchanged": [rows.detail(trip, "detail, unchanged") for trip in trip_ids],
-        UNLIMITED: [rows.request_of(f"/trip/tracking_id/{driver}", {}) for driver in ids],
-        "daily": [rows.aggregates("daily", driver_ids, day) for driver_ids, day in product(rotated_ids, days)],
-        "weekly": [rows.aggregates("weekly", driver_ids, monday) for driver_ids in rotated_ids],
-    }
+    requests = _requests_by_endpoint(base)
 
     def cell(dimension: str, endpoint: str, size: int, name: str, requests: Sequence[Request]) -> Cell:
         return Cell(dimension, endpoint, size, authorize(requests, record[name]["key"]))
 
-    for endpoint, size in product(requests_by_endpoint, trips):
-        yield cell("trips of a fleet", endpoint, size, f"trips-{size}", requests_by_endpoint[endpoint])
+    for endpoint, size in product(requests, trips):
+        yield cell("trips of a fleet", endpoint, size, f"trips-{size}", requests[endpoint])
     for endpoint, size in product(("drivers", "trips", "detail", "daily", "weekly"), drivers):
-        yield cell("drivers of a fleet", endpoint, size, f"drivers-{size}", requests_by_endpoint[endpoint])
+        yield cell("drivers of a fleet", endpoint, size, f"drivers-{size}", requests[endpoint])
     for endpoint, size in product(("daily", "weekly"), WEEKS):
-        yield cell("trips of a driver's week", endpoint, size, f"week-{size}", requests_by_endpoint[endpoint])
+        yield cell("trips of a driver's week", endpoint, size, f"week-{size}", requests[endpoint])
     for page in PAGES:
         if page <= max(drivers) // 100:
             request = rows.request_of("/drivers", {"limit": 100, "page": page})
             yield cell(PAGE_NUMBER, "drivers", page, f"drivers-{max(drivers)}", [request])
     for page in TRIP_PAGES:
         if page <= max(trips) // DRIVERS // TRIPS_A_NUMBERED_PAGE:
-            requests = [of_driver(driver, TRIPS_A_NUMBERED_PAGE, page) for driver in ids]
-            yield cell(PAGE_NUMBER, "trips", page, f"trips-{max(trips)}", requests)
+            pages = [_list_trips(driver, base, TRIPS_A_NUMBERED_PAGE, page) for driver in DRIVER_IDS]
+            yield cell(PAGE_NUMBER, "trips", page, f"trips-{max(trips)}", pages)
+
+
+def _requests_by_endpoint(base: datetime.date) -> dict[str, list[Request]]:
+    monday = rows.monday(base)
+    days = [monday + datetime.timedelta(day) for day in range(WEEK_DAYS)]
+    rotated_ids = [rotate(DRIVER_IDS, number) for number in range(DRIVERS)]
+    trip_ids = [fleet.trip_id(number, day, 0) for number, day in product(range(DRIVERS), days)]
+    return {
+        "drivers": [rows.request_of("/drivers", {"limit": DRIVERS})],
+        "trips": [_list_trips(driver, base, TRIPS_A_PAGE) for driver in DRIVER_IDS],
+        "detail": [rows.detail(trip) for trip in trip_ids],
+        "detail, masked": [rows.detail(trip, "detail, masked") for trip in trip_ids],
+        "detail, unchanged": [rows.detail(trip, "detail, unchanged") for trip in trip_ids],
+        UNLIMITED: [rows.request_of(f"/trip/tracking_id/{driver}", {}) for driver in DRIVER_IDS],
+        "daily": [rows.aggregates("daily", driver_ids, day) for driver_ids, day in product(rotated_ids, days)],
+        "weekly": [rows.aggregates("weekly", driver_ids, monday) for driver_ids in rotated_ids],
+    }
+
+
+def _list_trips(driver: str, base: datetime.date, limit: int, page: int = 1) -> Request:
+    query = {"start_date": base - datetime.timedelta(DAYS), "limit": limit, "page": page}
+    return rows.request_of(f"/driver/{driver}/trips", query)
 
 
 def lacks_records(body: bytes) -> bool:
