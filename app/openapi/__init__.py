@@ -124,8 +124,8 @@ def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -
     for schema in RESPONSE_HEADERS:
         for header in converter.schema2parameters(schema(), location="header"):
             spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
-    for schema in REQUEST_HEADERS:
-        for header in converter.schema2parameters(schema(), location="header"):
+    for request_schema in REQUEST_HEADERS:
+        for header in converter.schema2parameters(request_schema(), location="header"):
             spec.components.parameter(header["name"], "header", header)
     error_types = find_error_types_by_status()
     for status in KEY_ENDPOINT_ERRORS:

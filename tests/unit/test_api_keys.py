@@ -71,7 +71,7 @@ def test_a_key_that_was_never_issued_is_refused(store):
 def test_an_issued_key_tells_its_fleet(store):
     key = issue_key(store, "f1")
     stored = store.keys.find_one()
-    assert keys.get_key(store, key) == keys.Key(stored["key_id"], "f1")
+    assert keys.get_key(store, key) == keys.ApiKey(stored["key_id"], "f1")
 
 
 def test_a_revoked_key_is_refused(store):

@@ -63,7 +63,7 @@ def blocks(store):
 def page(store, number, limit):
     """Return the drivers of a page, and the count."""
     content = orjson.loads(
-        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, wanted=WANTED).content)
+        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, selection=WANTED).content)
     )
     return content["drivers"], content["count"]
 
