@@ -1,39 +1,55 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# One stamp for what running needs, and one for everything else.
+RUN_STAMP := $(VENV)/.installed-run
 STAMP := $(VENV)/.installed
 PEERS := bench/.venv-peers/.installed bench/.venv-eve/.installed
 NPM := tests/clients/node_modules/.installed
 
+# uv takes a third of the time that pip takes. Both check the hashes. pip is the fallback where there is no uv for the
+# platform, or where uv reaches no package index: it does not read pip's configuration.
+UV_LOCK := $(VENV)/uv.lock
+PIP_INSTALL := $(BIN)/pip install -q --disable-pip-version-check
+INSTALL = install() { test -x $(BIN)/uv && $(BIN)/uv pip install --python $(BIN)/python "$$@" || $(PIP_INSTALL) "$$@"; }; install
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-smoke bench-tools lint audit lock clean
 
-help: ## list what can be made
+help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 17
 
-setup: $(STAMP) ## make .venv from the lock file
+setup: $(STAMP) ## install everything that the targets below need from Python's package index, in .venv
 	@:
 
-$(STAMP): requirements.lock setup.cfg pyproject.toml
-	@command -v $(PYTHON) >/dev/null || \
-		{ echo "There is no $(PYTHON); set PYTHON to one: make setup PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; set PYTHON to one: make setup PYTHON=python3.12"; exit 1; }
-	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
-		{ echo "Python's venv is missing: apt-get install python3-venv"; exit 1; }
-	@echo "Setting up $(VENV) ..."
-	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation -e .
+$(STAMP): requirements-dev.lock $(RUN_STAMP)
+	@echo "Installing the tools for tests and development ..."
+	@$(INSTALL) --require-hashes -r $<
 	@touch $@
 
-run: setup ## serve the API on http://127.0.0.1:8000, with a demonstration fleet
+$(RUN_STAMP): requirements-run.lock setup.cfg pyproject.toml
+	@command -v $(PYTHON) >/dev/null || \
+		{ echo "There is no $(PYTHON); set PYTHON to one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; set PYTHON to one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "Python's venv is missing: apt-get install python3-venv"; exit 1; }
+	@echo "Creating $(VENV) ..."
+	@$(PYTHON) -m venv $(VENV)
+	@sed -n '/^uv==/,/[^\\]$$/p' $< >$(UV_LOCK)
+	@$(PIP_INSTALL) --require-hashes -r $(UV_LOCK) || echo "There is no uv for this platform. pip takes its place."
+	@echo "Installing the service and an embedded MongoDB, about 150 MB ..."
+	@$(INSTALL) --require-hashes -r $<
+	@$(INSTALL) -q --no-deps --no-build-isolation -e .
+	@touch $@
+
+run: $(RUN_STAMP) ## serve the API on http://127.0.0.1:8000, with a demonstration fleet; installs what that needs
 	@exec $(BIN)/driver-analytics serve --demo
 
-test: setup lint ## lint, types, import contract and the suite
+test: setup lint ## run the linters, the type checker and the tests, in 4 minutes
 	@$(BIN)/pytest -n auto -m "not large and not clients and not resilience"
 
-test-clients: $(NPM) setup ## what client developers rely on: docs/clients.md, TypeScript, the page; needs npm, chromium
+test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
 	@$(BIN)/pytest -n auto --dist loadfile -m clients
 
 $(NPM): tests/clients/package.json tests/clients/package-lock.json
@@ -42,10 +58,10 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@npm ci --prefix tests/clients --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null
 	@touch $@
 
-test-large: setup ## what takes minutes: Schemathesis, the import of 100,000 trips, 140,000 made-up requests
+test-large: setup ## run the tests that take minutes: Schemathesis, 100,000 trips, 140,000 generated requests
 	@$(BIN)/pytest -m large
 
-test-resilience: resilience-tools setup ## break the store, the service and the network under load, in 10 minutes
+test-resilience: resilience-tools setup ## break MongoDB, the service and the network under load, in 10 minutes
 	@$(BIN)/pytest -m resilience $(ARGS)
 
 resilience-tools: export PATH := $(PATH):/usr/sbin
@@ -54,13 +70,13 @@ resilience-tools:
 		command -v wrk >/dev/null || \
 		{ echo "These tests need programs: apt-get install redis-server haproxy nginx wrk"; exit 1; }
 
-bench: bench-tools setup $(PEERS) ## measure the service beside its floor and its peers, in 20 minutes; ARGS=--quick in 3
+bench: bench-tools setup $(PEERS) ## compare the service with other frameworks, in 20 minutes; ARGS=--quick takes 3
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-growth: bench-tools setup ## measure what a request costs in ever larger fleets, in 20 minutes
+bench-growth: bench-tools setup ## measure how the cost of a request grows with the fleet, in 20 minutes
 	@$(BIN)/python -m bench.growth $(ARGS)
 
-bench-smoke: bench-tools setup ## show that the benchmark works, in a minute
+bench-smoke: bench-tools setup ## check that the benchmark works, in a minute
 	@$(BIN)/python -m bench --smoke
 
 bench-tools:
@@ -73,19 +89,23 @@ bench/.venv-%/.installed: bench/requirements-%.txt
 	@$(@D)/bin/pip install -qq --disable-pip-version-check --no-deps -r $<
 	@touch $@
 
-lint: setup ## ruff, mypy and the import contract
+lint: setup ## run ruff, mypy and the import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 
-audit: setup ## look what is pinned up among known vulnerabilities
+audit: setup ## look for known vulnerabilities in the pinned dependencies
 	@PATH="$(CURDIR)/$(BIN):$$PATH" .ci/audit
 
-lock: setup ## pin every dependency anew, with hashes
-	@$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --upgrade --all-extras \
-		--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
-		setup.cfg -o requirements.lock
+COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--no-emit-find-links --no-annotate --custom-compile-command "make lock" setup.cfg
 
-clean: ## remove .venv and the caches, not the data
+lock: setup ## pin the newest dependencies, with hashes, in the three lock files: production, make run, make setup
+	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
+	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build -o requirements.lock
+	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
+		-o requirements-run.lock
+
+clean: ## remove .venv and the caches; the data in .data stay
 	@rm -rf $(VENV) $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

@@ -18,7 +18,7 @@ from app.middleware.raw_path import RestConverter, SegmentConverter
 from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import ApiKeyCache
-from app.views import BLUEPRINTS
+from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
 
 
 def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]] | None = None) -> Flask:
@@ -77,4 +77,6 @@ def _create_routed_app() -> Flask:
     app.url_map.converters |= {"segment": SegmentConverter, "rest": RestConverter}
     for blueprint in BLUEPRINTS:
         app.register_blueprint(blueprint, url_prefix=API)
+    for blueprint in ROOT_BLUEPRINTS:
+        app.register_blueprint(blueprint)
     return app

@@ -104,15 +104,19 @@ class Service:
     def __init__(self, db: Database, **settings: Any) -> None:
         self.db, self.store = db, Store.of(db)
         self.app = create_app(Config(mongodb_database=db.name, **settings), db.client)
-        self._keys: dict[str, str] = {}
+        self.keys: dict[str, str] = {}
 
     def key(self, fleet: str) -> str:
         """Return a key of the fleet."""
-        if fleet not in self._keys:
-            self._keys[fleet] = issue_key(self.store, fleet)
-        return self._keys[fleet]
+        if fleet not in self.keys:
+            self.keys[fleet] = issue_key(self.store, fleet)
+        return self.keys[fleet]
 
-    def get(
+    def get(self, path: str, **options: Any) -> Any:
+        """Return the response to a request for a path under /api/v1; the options are those of `open`."""
+        return self.open(f"/api/v1{path}", **options)
+
+    def open(
         self,
         path: str,
         *,
@@ -122,12 +126,12 @@ class Service:
         buffered: bool = False,
         **query: Any,
     ) -> Any:
-        """Return the answer; `fleet=None` asks without a key, `buffered` reads a file to its end."""
+        """Return the response; `fleet=None` sends no key, `buffered` reads a file to its end."""
         sent = dict(headers or {})
         if fleet is not None:
             sent.setdefault("Authorization", f"APIKEY {self.key(fleet)}")
         return self.app.test_client().open(
-            f"/api/v1{path}", method=method, headers=sent, query_string=query or None, buffered=buffered
+            path, method=method, headers=sent, query_string=query or None, buffered=buffered
         )
 
     def errors(self, path: str, **options: Any) -> dict[str, list[str]]:

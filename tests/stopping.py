@@ -1,4 +1,4 @@
-"""Commands stopped before any one operation of the store, as if their process had ended there."""
+"""What stops before any one command of the store, as if the process had ended there."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,22 +8,20 @@ from pymongo.monitoring import CommandListener
 
 from app.store import Store
 
-# The server ends the session of a dead process by itself.
-OF_SESSIONS = ("endSessions", "abortTransaction")
-
 
 class Stop(BaseException):
     """The process ends here."""
 
 
-class StopAt(CommandListener):
-    """Lets so many operations through to the store, and no more."""
+class StopBefore(CommandListener):
+    """Stops before a command, counted from 0, and before any that follows: an open transaction is not even aborted."""
 
-    def __init__(self, operations):
-        self.left = operations
+    def __init__(self, command):
+        self.left = command
 
     def started(self, event):
-        if event.command_name in OF_SESSIONS:
+        # The server ends the session of a dead process by itself.
+        if event.command_name == "endSessions":
             return
         if self.left == 0:
             raise Stop
@@ -36,7 +34,7 @@ class StopAt(CommandListener):
 
 
 @contextmanager
-def open_store_until(uri: str, name: str, operations: int) -> Iterator[Store]:
-    """Open a store that stops after so many operations; -1 is never."""
-    with MongoClient(uri, event_listeners=[StopAt(operations)]) as client:
+def open_store_until(uri: str, name: str, command: int) -> Iterator[Store]:
+    """Open a store that stops before a command, counted from 0; -1 is never."""
+    with MongoClient(uri, event_listeners=[StopBefore(command)]) as client:
         yield Store.of(client[name])

@@ -12,7 +12,7 @@ from app.config import Config
 from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from schemas.error import ErrorBody
 from scripts.cli import cli
-from tests.foreign import assigned_names, base_classes, private_names
+from tests.foreign import OWN, assigned_names, base_classes, imported_names, object_attributes, private_names
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -48,7 +48,7 @@ def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service)
     for endpoint, path in paths(service).items():
         if endpoint == REPORT_FILE_ENDPOINT:
             continue
-        answer = service.get(f"{path.removeprefix('/api/v1')}?no-such-parameter=1")
+        answer = service.open(f"{path}?no-such-parameter=1")
         assert (answer.status_code, list(answer.json)) == (400, list(ErrorBody().fields)), path
         assert answer.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
 
@@ -56,7 +56,7 @@ def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service)
 def test_every_route_ignores_unknown_parameters_where_the_operator_says_so(make_service):
     service = make_service(unknown_parameters="ignore")
     for path in paths(service).values():
-        plain, more = (service.get(path.removeprefix("/api/v1") + query) for query in ("", "?no-such-parameter=1"))
+        plain, more = (service.open(path + query) for query in ("", "?no-such-parameter=1"))
         assert (more.status_code, "no-such-parameter" in more.text) == (plain.status_code, False), path
 
 
@@ -77,8 +77,8 @@ def test_every_route_is_in_the_readme(service):
         assert f"`{written(rule)}`" in README
 
 
-def test_every_route_but_those_of_the_document_and_its_page_is_in_the_openapi_document(service):
-    routes = {written(rule) for rule in rules(service) if not rule.endpoint.startswith("docs.")}
+def test_every_route_but_those_of_the_document_and_of_pages_is_in_the_openapi_document(service):
+    routes = {written(rule) for rule in rules(service) if not rule.endpoint.startswith(("docs.", "home."))}
     assert routes == set(service.get("/openapi.json").json["paths"])
 
 
@@ -185,6 +185,62 @@ def test_nothing_is_set_on_what_is_imported(trees):
 
 def test_only_classes_that_are_meant_to_be_are_derived_from(trees):
     assert {name for tree in trees for name in base_classes(tree)} == EXTENDED.keys()
+
+
+TESTS = [
+    path
+    for folder in ("tests", "bench")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    # Environments of the benchmark, and packages of npm.
+    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
+]
+# Attributes that tests and the benchmark set on objects.
+SET_BY_TESTS = {
+    "Config().bind": "of a class of ours, which refuses it",
+    "app.json.sort_keys": "Flask documents it as a setting",
+    "app.state.db": "FastAPI documents it as the place for what belongs to an application",
+    "case.path_parameters": "Schemathesis documents hooks that change a case",
+    "case.query": "the same",
+    "reference.whole": "of a class of the test's own",
+    "start.end": "of a function of the test's own",
+}
+# Classes of third parties that tests and the benchmark derive from.
+EXTENDED_BY_TESTS = {
+    "eve.auth.BasicAuth": "documented for authentication of one's own",
+    "flask_restx.Resource": "declares an endpoint",
+    "flask_restx.fields.Raw": "documented for fields of one's own",
+    "marshmallow.Schema": "declares a shape",
+    "pydantic.BaseModel": "the same",
+    "pymongo.monitoring.CommandListener": "documented for listeners of one's own",
+}
+
+
+@pytest.fixture(scope="module")
+def trees_of_tests():
+    return [ast.parse(path.read_text()) for path in TESTS]
+
+
+def test_tests_use_no_private_name_of_others(trees_of_tests):
+    assert [name for tree in trees_of_tests for name in private_names(tree)] == []
+
+
+def test_tests_set_nothing_on_what_is_imported_from_others(trees_of_tests):
+    assigned = {name for tree in trees_of_tests for name in assigned_names(tree)}
+    # See ASSIGNED.
+    assert {name for name in assigned if name.partition(".")[0] not in OWN} == {"flask.g.fleet"}
+
+
+def test_tests_set_attributes_of_their_own_objects_or_documented_ones(trees_of_tests):
+    assert {name for tree in trees_of_tests for name in object_attributes(tree)} == SET_BY_TESTS.keys()
+
+
+def test_tests_derive_only_from_classes_that_are_meant_to_be_derived_from(trees_of_tests):
+    assert {name for tree in trees_of_tests for name in base_classes(tree)} == EXTENDED_BY_TESTS.keys()
+
+
+def test_tests_import_no_mocks(trees_of_tests):
+    imported = {name for tree in trees_of_tests for name in imported_names(tree).values()}
+    assert not [name for name in imported if name.startswith("unittest")]
 
 
 DOCUMENTED = ("app", "schemas", "scripts/ingest", "scripts/materialize")

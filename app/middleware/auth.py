@@ -14,6 +14,7 @@ from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_forme
 REPORT_FILE_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
     {
+        "home.get_home",
         "health.get_health",
         "health.get_liveness",
         "docs.get_document",

@@ -34,6 +34,8 @@ PAGE = (OWN_FILES / "index.html").read_bytes()
 FILES = {
     "docs.js": ("text/javascript", (OWN_FILES / "docs.js").read_bytes()),
     "docs.css": ("text/css", (OWN_FILES / "docs.css").read_bytes()),
+    # The stylesheet of the page at `/`.
+    "home.css": ("text/css", (OWN_FILES / "home.css").read_bytes()),
     "swagger-ui-bundle.js": ("text/javascript", (SWAGGER_UI / "swagger-ui-bundle.js").read_bytes()),
     "swagger-ui.css": ("text/css", (SWAGGER_UI / "swagger-ui.css").read_bytes()),
     "favicon-32x32.png": ("image/png", (SWAGGER_UI / "favicon-32x32.png").read_bytes()),
@@ -88,13 +90,13 @@ ERRORS_PAGE = ERRORS_PAGE_TEMPLATE.format(sections="\n".join(map(_render_error, 
 @bp.get("/openapi.json")
 def get_document() -> Response:
     """Return the OpenAPI document."""
-    return _make_cacheable_response("application/json", current_app.extensions["openapi"])
+    return static_response("application/json", current_app.extensions["openapi"])
 
 
 @bp.get("/docs")
 def get_page() -> Response:
     """Return the page that displays the OpenAPI document."""
-    response = _make_cacheable_response("text/html", PAGE)
+    response = static_response("text/html", PAGE)
     response.headers["Content-Security-Policy"] = PAGE_POLICY
     return response
 
@@ -102,7 +104,7 @@ def get_page() -> Response:
 @bp.get("/docs/errors")
 def get_errors_page() -> Response:
     """Return the page that describes the errors. The `type` of a problem (RFC 9457) is a section of this page."""
-    response = _make_cacheable_response("text/html", ERRORS_PAGE)
+    response = static_response("text/html", ERRORS_PAGE)
     response.headers["Content-Security-Policy"] = ERRORS_PAGE_POLICY
     return response
 
@@ -110,11 +112,14 @@ def get_errors_page() -> Response:
 @bp.get(f"/docs/<any({', '.join(repr(name) for name in FILES)}):name>")
 def get_file(name: str) -> Response:
     """Return a file of the page."""
-    return _make_cacheable_response(*FILES[name])
+    return static_response(*FILES[name])
 
 
-def _make_cacheable_response(mimetype: str, content: bytes) -> Response:
-    # These endpoints have no parameters.
+def static_response(mimetype: str, content: bytes) -> Response:
+    """Return content that is the same for everyone, with an ETag; 304 if the client has it. Raises ValidationError.
+
+    The request has no parameters.
+    """
     NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
     etag = generate_etag(content)

@@ -113,7 +113,7 @@ def test_a_trips_path_hints_at_no_parameter_for_a_driver_with_commas(service):
 
 
 @pytest.mark.parametrize(
-    "path", ["/", "/api", "/api/v2/drivers", "/API/V1/drivers", "/api/v1x", "//api/v1/drivers", "/%2e"]
+    "path", ["/index.html", "/api", "/api/v2/drivers", "/API/V1/drivers", "/api/v1x", "//api/v1/drivers", "/%2e"]
 )
 def test_outside_of_the_api_there_is_nothing(service, path):
     answer = service.app.test_client().get(path)

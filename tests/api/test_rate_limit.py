@@ -25,7 +25,7 @@ def test_another_fleet_is_not_touched(limited):
 
 def test_the_keys_of_a_fleet_share_its_limit(limited):
     limited.get("/drivers")
-    limited._keys.clear()
+    limited.keys.clear()
     assert limited.get("/drivers").headers["X-RateLimit-Remaining"] == "1"
 
 

@@ -27,8 +27,20 @@ PHONE, SCREEN, PAPER = 390, 1280, 688
 
 
 @pytest.fixture
-def visit(chromium, tmp_path):
-    """Open the page of a fleet in a window of so many pixels; `page.said` and `page.asked` are what it did."""
+def messages():
+    """The messages of pages to the console, and their errors."""
+    return []
+
+
+@pytest.fixture
+def requests():
+    """The URLs that pages request."""
+    return []
+
+
+@pytest.fixture
+def visit(chromium, tmp_path, messages, requests):
+    """Open the page of a fleet in a window of so many pixels."""
     opened = []
 
     def visit(fleet="usual", width=SCREEN, **options):
@@ -37,10 +49,9 @@ def visit(chromium, tmp_path):
         page = chromium.new_page(viewport={"width": width, "height": 900})
         opened.append(page)
         page.emulate_media(**options)
-        page.said, page.asked = [], []
-        page.on("console", lambda message: page.said.append(message.text))
-        page.on("pageerror", lambda error: page.said.append(str(error)))
-        page.on("request", lambda request: page.asked.append(request.url))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
         page.goto(path.as_uri())
         return page
 
@@ -50,9 +61,9 @@ def visit(chromium, tmp_path):
 
 
 @pytest.mark.parametrize("fleet", FLEETS)
-def test_the_page_asks_for_nothing_and_has_nothing_to_complain_of(visit, fleet):
+def test_the_page_asks_for_nothing_and_has_nothing_to_complain_of(visit, messages, requests, fleet):
     page = visit(fleet)
-    assert (page.said, page.asked) == ([], [page.url])
+    assert (messages, requests) == ([], [page.url])
 
 
 @pytest.mark.parametrize("fleet", FLEETS)

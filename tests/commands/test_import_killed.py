@@ -3,9 +3,7 @@
 from contextlib import suppress
 
 import pytest
-from pymongo import MongoClient
 from pymongo.errors import BulkWriteError
-from pymongo.monitoring import CommandListener
 
 from app.store import Store
 from schemas.trip import ImportedTrip
@@ -33,6 +31,7 @@ from tests.states import (
     transaction_lifetime,
     write_batches,
 )
+from tests.stopping import Stop, open_store_until
 
 TRIPS = make_trips(4 * BATCH_LINES)
 DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]
@@ -78,29 +77,6 @@ def test_a_killed_import_leaves_whole_batches_and_the_next_run_finishes_it(
 # One batch is stopped before any command.
 
 
-class Stop(BaseException):
-    """The batch ends here."""
-
-
-class StopBefore(CommandListener):
-    """Stops before a command, counted from 0, and before any that follows: the transaction is not even aborted."""
-
-    def __init__(self, command):
-        self.left = command
-
-    def started(self, event):
-        if event.command_name == "endSessions":
-            return
-        if self.left == 0:
-            raise Stop
-        self.left -= 1
-
-    def succeeded(self, event):
-        """Do nothing."""
-
-    failed = succeeded
-
-
 @pytest.fixture
 def stopped(mongod, mongod_uri):
     """Run a function on the store until it sends a command of some number; return whether it came so far."""
@@ -108,8 +84,8 @@ def stopped(mongod, mongod_uri):
     def stopped(write, command):
         # The server would end the open transaction of the one before only after 20 seconds.
         mongod.client.admin.command("killAllSessions", [])
-        with MongoClient(mongod_uri, event_listeners=[StopBefore(command)]) as client, suppress(Stop):
-            write(Store.of(client[mongod.name]))
+        with suppress(Stop), open_store_until(mongod_uri, mongod.name, command) as store:
+            write(store)
             return False
         return True
 

@@ -86,7 +86,7 @@ def twins(mongod_uri, clock):
         for fleet in (MINE, THEIRS):
             load(both, fleet)
         service, twin = Service(both, **SETTINGS), Service(alone, **SETTINGS)
-        twin._keys = {fleet: service.key(fleet) for fleet in (MINE, THEIRS)}
+        twin.keys.update({fleet: service.key(fleet) for fleet in (MINE, THEIRS)})
         copy(both, alone, MINE)
         yield service, twin
         client.drop_database("both")
@@ -97,7 +97,7 @@ class Asking:
     """Makes up requests for the ids of the other fleet, most of them amid others: a method for each endpoint."""
 
     def __init__(self, service, seed):
-        self.chance = random.Random(seed)
+        self.chance, self.urls = random.Random(seed), service.app.url_map.bind("")
         self.links = ReportLinkSigner(service.app.extensions["config"])
         self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
         self.drivers = SHARED * 5 + DRIVERS[THEIRS] + DRIVERS[MINE] + UNKNOWN
@@ -162,8 +162,8 @@ class Asking:
     def public(self, rule):
         """Routes that ask for nothing of a fleet, with its ids as parameters."""
         names = {name: self.chance.choice(sorted(FILES)) for name in rule.arguments}
-        path = rule.build(names, append_unknown=False)[1] if names else rule.rule
-        return path.removeprefix(API), {self.chance.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
+        path = self.urls.build(rule.endpoint, names).removeprefix(API)
+        return path, {self.chance.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
 
 
 @pytest.mark.large

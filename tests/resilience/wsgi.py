@@ -1,4 +1,4 @@
-"""The application asked as gunicorn asks it, in this process and at full speed."""
+"""The application called over WSGI, in this process and at full speed; RAW_URI is as gunicorn sets it."""
 
 import io
 from typing import NamedTuple

@@ -37,7 +37,7 @@ REQUESTS = {
     "report.get_report_links": [REPORT],
 }
 # Without any data.
-NO_DATA = {"health", "docs"}
+NO_DATA = {"health", "docs", "home"}
 MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}}")
 
 

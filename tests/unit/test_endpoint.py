@@ -5,31 +5,48 @@ from pathlib import Path
 
 import pytest
 import yaml
-from prometheus_client.metrics import MetricWrapperBase
+from pymongo import MongoClient
 
-from app.middleware.metrics import Metrics, StoreCollector
+from app import create_app
+from app.config import API, Config
+from app.middleware.metrics import StoreCollector
 from app.store import Store
-from scripts.mongodb.memory_store import memory_client
+from scripts.mongodb.connection import prepare
 from tests.factories import make_trip
-from tests.stores import load
+from tests.stores import issue_key, load
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 RULES = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"][0]["rules"]
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
+# The label of a histogram's buckets.
+BUCKET = "le"
 # What Prometheus adds by itself, and of a histogram.
-OF_ALL = {"job", "instance", "le"}
+OF_ALL = {"job", "instance", BUCKET}
 
 
 @pytest.fixture(scope="module")
-def families():
-    """The kind and the labels of every metric, with a trip to tell of."""
-    db = memory_client()["test"]
-    load(db, make_trip())
-    own = [found for found in vars(Metrics()).values() if isinstance(found, MetricWrapperBase)]
-    counted = {told.name: (told.type, {*found._labelnames}) for found in own for told in found.describe()}
-    return counted | {
-        told.name: (told.type, {*told.samples[0].labels}) for told in StoreCollector(Store.of(db)).collect()
+def database(mongod_uri):
+    """A database with a trip, whose time is a metric."""
+    with MongoClient(mongod_uri) as client:
+        prepare(Store.of(client["operations"]))
+        load(client["operations"], make_trip())
+        yield client["operations"]
+        client.drop_database("operations")
+
+
+@pytest.fixture(scope="module")
+def families(database, mongod_uri):
+    """The type and the labels of every metric, after a request that read from the store."""
+    app = create_app(Config(mongodb_uri=mongod_uri, mongodb_database=database.name, metrics_bind="127.0.0.1:9100"))
+    with app.extensions["store"].db.client:
+        headers = {"Authorization": f"APIKEY {issue_key(database)}"}
+        assert app.test_client().get(f"{API}/drivers", headers=headers).status_code == 200
+    registry = app.extensions["metrics"].registry
+    registry.register(StoreCollector(Store.of(database)))
+    return {
+        family.name: (family.type, {label for sample in family.samples for label in sample.labels} - {BUCKET})
+        for family in registry.collect()
     }
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError, fields, pre_load
 
 from schemas.trip import Rows, TrailPoint
 from tests.factories import make_point
@@ -70,7 +70,17 @@ def test_one_bad_point_among_good_ones_is_found_wherever_it_lies(index, name, va
     assert (kind, list(faults), list(faults[index])) == ("refused", [index], [name])
 
 
-def test_a_good_trail_never_takes_the_slow_way(monkeypatch):
-    monkeypatch.setattr(fields.List, "_deserialize", None)
-    trail = [make_point(number) for number in range(3)]
-    assert FAST.deserialize(trail) == trail
+def test_the_points_of_a_good_trail_are_not_loaded_one_by_one():
+    loaded = []
+
+    class Recorded(TrailPoint):
+        @pre_load
+        def record(self, point, **kwargs):
+            loaded.append(point)
+            return point
+
+    trail, field = [make_point(number) for number in range(3)], Rows(Recorded)
+    assert (field.deserialize(trail), loaded) == (trail, [])
+    with pytest.raises(ValidationError):
+        field.deserialize([*trail, {}])
+    assert loaded == [*trail, {}]
