@@ -198,10 +198,10 @@ TESTS = [
 SET_BY_TESTS = {
     "Config().bind": "of a class of ours, which refuses it",
     "app.json.sort_keys": "Flask documents it as a setting",
-    "app.state.db": "FastAPI documents it as the place for what belongs to an application",
     "case.path_parameters": "Schemathesis documents hooks that change a case",
     "case.query": "the same",
     "reference.whole": "of a class of the test's own",
+    "request.state.fleet": "FastAPI documents it as the place for what belongs to a request",
     "start.end": "of a function of the test's own",
 }
 # Classes of third parties that tests and the benchmark derive from.
