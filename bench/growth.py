@@ -3,37 +3,28 @@
 import datetime
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from statistics import median
 from typing import Any, NamedTuple
 
 import click
 
 from bench import data, fleet, report, rows
+from bench.growth_report import CONNECTIONS, PAGE_NUMBER, PAGES, POINTS, UNLIMITED, growth_section
 from bench.load import Sample, measure
 from bench.rows import Request
 from bench.run import authorize, check_status, fetch, make_conditional, rotate, write_requests
 from bench.servers import DATA, Failed, Server, contestant, exit_on_sigterm, redis_server
 
-CONNECTIONS = 8
-DRIVERS, DAYS, POINTS = 20, 50, 5
+DRIVERS, DAYS = 20, 50
+DRIVER_IDS = [fleet.driver_id(number) for number in range(DRIVERS)]
 TRIPS = (1_000, 10_000, 100_000)
 FLEET_DRIVERS = (100, 1_000, 10_000, 100_000)
 WEEKS = (5, 50, 500)
 WEEK_DAYS = 5
-PAGES = (1, 10, 100, 1000)
 TRIP_PAGES = PAGES[:3]
-PAGE_NUMBER = "number of the page"
 # Small enough that the smallest fleet fills a page, and the largest fleet of trips fills hundreds of pages.
 TRIPS_A_PAGE, TRIPS_A_NUMBERED_PAGE = 10, 5
-# The limit of the cost of a size ÷ that of the smallest size.
-MAX_RATIO = 1.3
-# Few clients request pages with such high numbers.
-MAX_RATIO_LAST_PAGE = 2.0
-MAX_RATIOS = {PAGE_NUMBER: {PAGES[-1]: MAX_RATIO_LAST_PAGE}}
-# Each request counts the trips that share an id, so it has no limit.
-UNLIMITED = "detail by tracking_id"
 # The largest fleet of trips is loaded first, into an empty store, in parts as an upstream system would send them.
 PARTS = 10
 MEMORY_SECONDS = 5
@@ -91,44 +82,47 @@ def cells(
     record: Mapping[str, Any], base: datetime.date, trips: Sequence[int], drivers: Sequence[int]
 ) -> Iterator[Cell]:
     """Yield all cells to measure."""
-    ids = [fleet.driver_id(number) for number in range(DRIVERS)]
-    monday = rows.monday(base)
-    days = [monday + datetime.timedelta(day) for day in range(WEEK_DAYS)]
-    rotated_ids = [ids[number:] + ids[:number] for number in range(DRIVERS)]
-    trip_ids = [fleet.trip_id(number, day, 0) for number, day in product(range(DRIVERS), days)]
-
-    def of_driver(driver: str, limit: int, page: int = 1) -> Request:
-        query = {"start_date": base - datetime.timedelta(DAYS), "limit": limit, "page": page}
-        return rows.request_of(f"/driver/{driver}/trips", query)
-
-    requests_by_endpoint = {
-        "drivers": [rows.request_of("/drivers", {"limit": DRIVERS})],
-        "trips": [of_driver(driver, TRIPS_A_PAGE) for driver in ids],
-        "detail": [rows.detail(trip) for trip in trip_ids],
-        "detail, masked": [rows.detail(trip, "detail, masked") for trip in trip_ids],
-        "detail, unchanged": [rows.detail(trip, "detail, unchanged") for trip in trip_ids],
-        UNLIMITED: [rows.request_of(f"/trip/tracking_id/{driver}", {}) for driver in ids],
-        "daily": [rows.aggregates("daily", driver_ids, day) for driver_ids, day in product(rotated_ids, days)],
-        "weekly": [rows.aggregates("weekly", driver_ids, monday) for driver_ids in rotated_ids],
-    }
+    requests = _requests_by_endpoint(base)
 
     def cell(dimension: str, endpoint: str, size: int, name: str, requests: Sequence[Request]) -> Cell:
         return Cell(dimension, endpoint, size, authorize(requests, record[name]["key"]))
 
-    for endpoint, size in product(requests_by_endpoint, trips):
-        yield cell("trips of a fleet", endpoint, size, f"trips-{size}", requests_by_endpoint[endpoint])
+    for endpoint, size in product(requests, trips):
+        yield cell("trips of a fleet", endpoint, size, f"trips-{size}", requests[endpoint])
     for endpoint, size in product(("drivers", "trips", "detail", "daily", "weekly"), drivers):
-        yield cell("drivers of a fleet", endpoint, size, f"drivers-{size}", requests_by_endpoint[endpoint])
+        yield cell("drivers of a fleet", endpoint, size, f"drivers-{size}", requests[endpoint])
     for endpoint, size in product(("daily", "weekly"), WEEKS):
-        yield cell("trips of a driver's week", endpoint, size, f"week-{size}", requests_by_endpoint[endpoint])
+        yield cell("trips of a driver's week", endpoint, size, f"week-{size}", requests[endpoint])
     for page in PAGES:
         if page <= max(drivers) // 100:
             request = rows.request_of("/drivers", {"limit": 100, "page": page})
             yield cell(PAGE_NUMBER, "drivers", page, f"drivers-{max(drivers)}", [request])
     for page in TRIP_PAGES:
         if page <= max(trips) // DRIVERS // TRIPS_A_NUMBERED_PAGE:
-            requests = [of_driver(driver, TRIPS_A_NUMBERED_PAGE, page) for driver in ids]
-            yield cell(PAGE_NUMBER, "trips", page, f"trips-{max(trips)}", requests)
+            pages = [_list_trips(driver, base, TRIPS_A_NUMBERED_PAGE, page) for driver in DRIVER_IDS]
+            yield cell(PAGE_NUMBER, "trips", page, f"trips-{max(trips)}", pages)
+
+
+def _requests_by_endpoint(base: datetime.date) -> dict[str, list[Request]]:
+    monday = rows.monday(base)
+    days = [monday + datetime.timedelta(day) for day in range(WEEK_DAYS)]
+    rotated_ids = [rotate(DRIVER_IDS, number) for number in range(DRIVERS)]
+    trip_ids = [fleet.trip_id(number, day, 0) for number, day in product(range(DRIVERS), days)]
+    return {
+        "drivers": [rows.request_of("/drivers", {"limit": DRIVERS})],
+        "trips": [_list_trips(driver, base, TRIPS_A_PAGE) for driver in DRIVER_IDS],
+        "detail": [rows.detail(trip) for trip in trip_ids],
+        "detail, masked": [rows.detail(trip, "detail, masked") for trip in trip_ids],
+        "detail, unchanged": [rows.detail(trip, "detail, unchanged") for trip in trip_ids],
+        UNLIMITED: [rows.request_of(f"/trip/tracking_id/{driver}", {}) for driver in DRIVER_IDS],
+        "daily": [rows.aggregates("daily", driver_ids, day) for driver_ids, day in product(rotated_ids, days)],
+        "weekly": [rows.aggregates("weekly", driver_ids, monday) for driver_ids in rotated_ids],
+    }
+
+
+def _list_trips(driver: str, base: datetime.date, limit: int, page: int = 1) -> Request:
+    query = {"start_date": base - datetime.timedelta(DAYS), "limit": limit, "page": page}
+    return rows.request_of(f"/driver/{driver}/trips", query)
 
 
 def lacks_records(body: bytes) -> bool:
@@ -167,45 +161,6 @@ def measure_memory(stores: tuple[Server, Server], requests: Sequence[Request], c
     return measured
 
 
-def cost_table(samples: Mapping[tuple[str, int], Sequence[Sample]], max_ratios: Mapping[int, float]) -> str:
-    """Return the table of costs of a request: by endpoint and size, with the ratio largest ÷ smallest, and a verdict.
-
-    `max_ratios` has the limits of the sizes whose limit is not MAX_RATIO.
-    """
-    sizes = list(dict.fromkeys(size for _, size in samples))
-    lines = []
-    for endpoint in dict.fromkeys(name for name, _ in samples):
-        measured = {size: samples[endpoint, size] for size in sizes if (endpoint, size) in samples}
-        costs = [_cost(measured[size]) if size in measured else "–" for size in sizes]
-        first, *larger = measured.values()
-        ratios = [(_ratio(one, first, report.cpu), _ratio(one, first, report.mongod_cpu)) for one in larger]
-        is_within = all(
-            max(ratio) <= max_ratios.get(size, MAX_RATIO) for size, ratio in zip([*measured][1:], ratios, strict=True)
-        )
-        verdict = "–" if endpoint == UNLIMITED else "pass" if is_within else "**fail**"
-        lines.append([endpoint, *costs, *(f"{ratio:.2f}" for ratio in ratios[-1]), verdict])
-    return report.table(["endpoint", *(f"{size:,}" for size in sizes), "service", "mongod", "within limits"], lines)
-
-
-def _cost(samples: Sequence[Sample]) -> str:
-    return f"{median(map(report.cpu, samples)):.2f} + {median(map(report.mongod_cpu, samples)):.2f}"
-
-
-def _ratio(of: Sequence[Sample], over: Sequence[Sample], value: Callable[[Sample], float]) -> float:
-    """Return the median of the ratios of each round."""
-    return median(value(one) / value(other) if value(other) else 1.0 for one, other in zip(of, over, strict=True))
-
-
-def import_table(costs: Sequence[Sequence[float]]) -> str:
-    """Return the table of the cost of each part of an import, by the number of trips stored before it."""
-    lines, stored = [], 0
-    for count, seconds, cpu, mongod in costs:
-        cpu_ms, mongod_ms = cpu * 1000 / count, mongod * 1000 / count
-        lines.append([f"{stored:,}", f"{count / seconds:.0f}", f"{cpu_ms:.2f}", f"{mongod_ms:.2f}"])
-        stored += int(count)
-    return report.table(["trips stored before", "trips/s", "CPU ms per trip", "mongod ms per trip"], lines)
-
-
 @click.command()
 @click.option(
     "--rounds",
@@ -242,7 +197,7 @@ def main(rounds: int, seconds: int, served: int, quick: bool, keep_data: bool, w
             imports = record[f"trips-{max(trips)}"]["imports"]
     except Failed as error:
         raise click.ClickException(str(error)) from None
-    text = _section(samples, imports, memory, dict.fromkeys(notes), f"{rounds} rounds of {seconds} s")
+    text = growth_section(samples, imports, memory, dict.fromkeys(notes), f"{rounds} rounds of {seconds} s")
     if not quick if write is None else write:
         report.write_section("growth", text)
     click.echo(text)
@@ -270,36 +225,6 @@ def _samples(
                 f"CPU {sample.cpu_ms:.2f} + {sample.mongod_ms:.2f} ms"
             )
     return samples
-
-
-def _section(
-    samples: Mapping[str, Mapping[tuple[str, int], Sequence[Sample]]],
-    imports: Sequence[Sequence[float]],
-    memory: Sequence[tuple[int, float]],
-    notes: Iterable[str],
-    conditions: str,
-) -> str:
-    parts = [
-        f"Processor time of a request in ms, of the service + of mongod: medians of {conditions} at {CONNECTIONS} "
-        "connections. The last columns are the ratio of the largest size to the smallest. "
-        f"No size may cost more than {MAX_RATIO} × the smallest; page {PAGES[-1]:,} may cost {MAX_RATIO_LAST_PAGE} ×, "
-        f"and {UNLIMITED} has no limit."
-    ]
-    for dimension, costs in samples.items():
-        parts += [f"### By {dimension}", cost_table(costs, MAX_RATIOS.get(dimension, {}))]
-    first, last = memory[0], memory[-1]
-    return "\n\n".join(
-        [
-            *parts,
-            *(f"{note}." for note in notes),
-            "### Import",
-            f"A fleet of {sum(int(part[0]) for part in imports):,} trips of {POINTS} trail points, loaded in parts.",
-            import_table(imports),
-            "### Memory of a worker",
-            f"{first[1]:.0f} MB after {first[0]:,} requests of all kinds, {last[1]:.0f} MB after {last[0]:,}: "
-            f"{last[1] / first[1]:.2f} ×.",
-        ]
-    )
 
 
 if __name__ == "__main__":

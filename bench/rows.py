@@ -130,7 +130,7 @@ TITLES = {
     "trips": f"a driver's trips, a page of {PAGE}",
     "detail": "one trip in full, 600 trail points",
     "detail, masked": f"the same with `X-Fields: {MASK}`",
-    "detail, unchanged": "the same with `If-None-Match`, answered 304",
+    "detail, unchanged": "the same with `If-None-Match`, response 304",
     "daily": f"daily summaries of {AGGREGATED} drivers",
     "weekly": f"weekly summaries of {AGGREGATED} drivers",
     "healthz": "health check",

@@ -1,5 +1,6 @@
-// Creates or updates the roles of mongodb-roles.json, and creates a user of the same name for each role that has none. It
-// asks for the password of each new user. Run it as a user who may create users, with mongodb-roles.json in the same folder:
+// Creates or updates the roles of mongodb-roles.json, and creates a user of the same name for each role that has none.
+// It asks for the password of each new user. Run it as a user who may create users, with mongodb-roles.json in the same
+// folder:
 //
 //   mongosh 'mongodb://admin@db1,db2,db3/admin?replicaSet=rs0' deploy/mongodb-roles.js
 //
@@ -7,8 +8,8 @@
 // driver_analytics_importer   for all other commands: keys, import, rollups, reports, demo, restore
 // driver_analytics_backup     for `backup`: reads everything; cannot write
 //
-// If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the password of
-// a user in NAME_PASSWORD, such as driver_analytics_service_PASSWORD.
+// If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the
+// password of a user in NAME_PASSWORD, such as driver_analytics_service_PASSWORD.
 const name = process.env.MONGODB_DATABASE || "driver_analytics";
 const roles = JSON.parse(
   require("fs").readFileSync(`${__dirname}/mongodb-roles.json`, "utf8").replaceAll("driver_analytics", name)

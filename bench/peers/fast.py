@@ -219,12 +219,12 @@ async def trip(
 
 async def aggregates(fleet, start, driver_ids, days, summarise):
     driver_cursor = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
-    known = {doc["driver_id"]: doc for doc in await driver_cursor.to_list()}
-    if len(known) < len(set(driver_ids)):
+    drivers_by_id = {doc["driver_id"]: doc for doc in await driver_cursor.to_list()}
+    if len(drivers_by_id) < len(set(driver_ids)):
         raise HTTPException(404)
     cursor = await db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
     summaries = summarise(await cursor.to_list(), start)
-    return {"data": rows_of(known, summaries, driver_ids)}
+    return {"data": rows_of(drivers_by_id, summaries, driver_ids)}
 
 
 @router.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates, response_model_exclude_unset=True)

@@ -1,4 +1,4 @@
-"""The events of a demonstration trip, found on its trail, and their summary.
+"""The events of a demonstration trip, which are derived from its trail, and their summary.
 
 - HARD_BRAKE and RAPID_ACCELERATION: speed changes beyond -3.5 and +3.0 m/s2 from one step of 1 s to the next.
 - OVERSPEEDING: at least 10 s at more than 5 mph above the limit.

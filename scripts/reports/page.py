@@ -150,48 +150,66 @@ def _format_limit(behaviour: Behaviour, share: float) -> str:
 
 
 def _draw_charts(figures: Figures) -> dict[str, Picture]:
-    # Imported here, because matplotlib is an extra, and slow to import for commands that draw nothing.
-    from scripts.reports.charts import bars, columns
+    return {
+        "scores": _draw_scores(figures),
+        "days": _draw_days(figures),
+        "miles": _draw_miles(figures),
+        "events": _draw_events(figures),
+    }
 
-    days = [format_day(date) for date in figures.dates]
-    short_days = [text.rpartition(" ")[0] for text in days]
-    scores = [summary["fm_score"] if summary else 0 for summary in figures.days]
-    miles = [summary["distance_miles"] if summary else 0 for summary in figures.days]
-    drove = [summary is not None for summary in figures.days]
-    score_texts = [
-        format_number(score, 1) if has_value else NO_VALUE for score, has_value in zip(scores, drove, strict=True)
-    ]
-    mile_texts = [
-        _format_short(distance) if has_value else NO_VALUE for distance, has_value in zip(miles, drove, strict=True)
-    ]
+
+# The functions below import matplotlib, because it is an extra, and slow to import for commands that draw nothing.
+
+
+def _draw_scores(figures: Figures) -> Picture:
+    from scripts.reports.charts import columns
+
     edges = [str(edge) for edge in range(0, 101, 10)]
-    bands = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
+    bins = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
     counts = [format_number(count) for count in figures.scores]
+    return Picture(columns(_to_shares(figures.scores), counts, edges), _describe("Drivers by score", bins, counts))
+
+
+def _draw_days(figures: Figures) -> Picture:
+    from scripts.reports.charts import columns
+
+    shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.days]
+    texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.days]
+    days = [format_day(date) for date in figures.dates]
+    return Picture(columns(shares, texts, _shorten_days(days)), _describe("Score of the fleet by day", days, texts))
+
+
+def _draw_miles(figures: Figures) -> Picture:
+    from scripts.reports.charts import columns
+
+    miles = [summary["distance_miles"] if summary else 0 for summary in figures.days]
+    texts = [_format_short(summary["distance_miles"]) if summary else NO_VALUE for summary in figures.days]
+    days = [format_day(date) for date in figures.dates]
+    chart = columns(_to_shares(miles), texts, _shorten_days(days))
+    return Picture(chart, _describe("Miles of the fleet by day", days, texts))
+
+
+def _draw_events(figures: Figures) -> Picture:
+    from scripts.reports.charts import bars
+
+    labels = list(EVENTS.values())
     weeks = [
         [rate(week["events_summary"][count], week["distance_miles"]) for count in EVENTS]
         for week in (figures.total, figures.before)
         if week
     ]
-    rate_texts = [[format_number(value, 1) for value in week] for week in weeks]
-    return {
-        "scores": Picture(
-            columns(_to_shares(figures.scores), counts, edges), _describe("Drivers by score", bands, counts)
-        ),
-        "days": Picture(
-            columns([score / 100 for score in scores], score_texts, short_days),
-            _describe("Score of the fleet by day", days, score_texts),
-        ),
-        "miles": Picture(
-            columns(_to_shares(miles), mile_texts, short_days), _describe("Miles of the fleet by day", days, mile_texts)
-        ),
-        "events": Picture(
-            bars([_to_shares(week, max(map(max, weeks))) for week in weeks], rate_texts, list(EVENTS.values())),
-            " ".join(
-                _describe(f"Events per 100 miles, {which}", EVENTS.values(), texts)
-                for which, texts in zip(("this week", "the week before"), rate_texts, strict=False)
-            ),
-        ),
-    }
+    texts = [[format_number(value, 1) for value in week] for week in weeks]
+    descriptions = [
+        _describe(f"Events per 100 miles, {week_name}", labels, week_texts)
+        for week_name, week_texts in zip(("this week", "the week before"), texts, strict=False)
+    ]
+    shares = [_to_shares(week, max(map(max, weeks))) for week in weeks]
+    return Picture(bars(shares, texts, labels), " ".join(descriptions))
+
+
+def _shorten_days(days: Sequence[str]) -> list[str]:
+    """Return the days without the month, such as Mon 9."""
+    return [day.rpartition(" ")[0] for day in days]
 
 
 def _to_shares(values: Sequence[float], maximum: float | None = None) -> list[float]:

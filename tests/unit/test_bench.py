@@ -8,7 +8,7 @@ import json
 import pytest
 
 from app.config import API
-from bench import data, fleet, growth, report, rows, run
+from bench import data, fleet, growth_report, report, rows, run
 from bench.load import Sample
 from schemas.trip import ImportedTrip
 
@@ -126,18 +126,18 @@ def test_a_worker_with_most_of_the_load_is_told_of():
     [
         ("drivers", 100, {}, "fail"),
         ("drivers", 1000, {1000: 2.0}, "pass"),
-        (growth.UNLIMITED, 100, {}, "–"),
+        (growth_report.UNLIMITED, 100, {}, "–"),
     ],
 )
 def test_a_size_that_costs_half_as_much_again_is_within_a_limit_of_two(endpoint, size, max_ratios, verdict):
     samples = {(endpoint, 1): [sample(cpu_ms=1)], (endpoint, size): [sample(cpu_ms=1.5)]}
-    row = growth.cost_table(samples, max_ratios).splitlines()[-1]
+    row = growth_report.cost_table(samples, max_ratios).splitlines()[-1]
     assert verdict in row.rpartition(" | ")[2]
 
 
 def test_endpoints_of_a_table_may_have_different_sizes():
     sizes = [("drivers", 1), ("drivers", 1000), ("trips", 1), ("trips", 100)]
-    rows_of_table = growth.cost_table({size: [sample()] for size in sizes}, {}).splitlines()[2:]
+    rows_of_table = growth_report.cost_table({size: [sample()] for size in sizes}, {}).splitlines()[2:]
     assert [row.count("–") for row in rows_of_table] == [1, 1]
 
 
