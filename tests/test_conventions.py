@@ -225,7 +225,6 @@ SET_BY_TESTS = {
     "case.path_parameters": "Schemathesis documents hooks that change a case",
     "case.query": "the same",
     "reference.whole": "of a class of the test's own",
-    "request.state.fleet": "FastAPI documents it as the place for what belongs to a request",
     "start.end": "of a function of the test's own",
     "request.state.fleet": "Starlette documents it as the place for what belongs to a request",
 }
