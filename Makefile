@@ -46,8 +46,8 @@ $(RUN_STAMP): requirements-run.lock setup.cfg pyproject.toml
 run: $(RUN_STAMP) ## serve the API on http://127.0.0.1:8000, with a demonstration fleet; installs what that needs
 	@exec $(BIN)/driver-analytics serve --demo
 
-test: setup lint ## run the linters, the type checker and the tests, in 4 minutes
-	@$(BIN)/pytest -n auto -m "not large and not clients and not resilience"
+test: setup lint ## run the linters, the type checker and the tests
+	@$(BIN)/pytest -n auto --dist worksteal -m "not large and not clients and not resilience"
 
 test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
 	@$(BIN)/pytest -n auto --dist loadfile -m clients
@@ -107,5 +107,5 @@ lock: setup ## pin the newest dependencies, with hashes, in the three lock files
 	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
 		-o requirements-run.lock
 
-clean: ## remove .venv and the caches; the data in .data stay
+clean: ## remove .venv and the caches, but not the data in .data
 	@rm -rf $(VENV) $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

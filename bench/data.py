@@ -1,4 +1,4 @@
-"""The data to be measured on: made, imported and kept, so that a repeat on the same day starts at once."""
+"""The data of a benchmark: generated, imported and stored, so that another run on the same day can use it again."""
 
 import contextlib
 import datetime
@@ -22,20 +22,20 @@ from bench.servers import DATA, DATABASE, ROOT, Failed, Server, command, environ
 
 SOURCES = ("app", "schemas", "scripts", "bench/fleet.py")
 RECORD = "loaded.json"
-# What a service needs that lists trips from the sources, as the floor and the peers do.
+# The index for lists of trips from the source collection, which the floor and the peers query.
 PEERS_INDEX = [(name, ASCENDING) for name in ("fleet", "driver_id", "trip_start_time", "trip_id", "trip_end_time")]
 
 
-class Imported(NamedTuple):
-    """What an import took: seconds by the clock, and processor seconds of the command and of mongod."""
+class ImportCost(NamedTuple):
+    """The cost of an import: elapsed seconds, and processor seconds of the command and of mongod."""
 
     seconds: float
     cpu: float
     mongod_cpu: float
 
 
-def digest(checkout: Path = ROOT) -> str:
-    """Return what tells whether stored data were made by the code as it stands."""
+def code_digest(checkout: Path = ROOT) -> str:
+    """Return a digest of the code that generates and imports the data."""
     files = [
         file
         for source in SOURCES
@@ -46,22 +46,23 @@ def digest(checkout: Path = ROOT) -> str:
 
 @contextlib.contextmanager
 def folder(
-    name: str, fits: dict[str, Any], *, keep: bool = False, checkout: Path = ROOT, **server: Any
+    name: str, properties: dict[str, Any], *, keep: bool = False, checkout: Path = ROOT, **server: Any
 ) -> Iterator[tuple[Server, dict[str, Any]]]:
-    """Run mongod on the data folder of a name, emptied unless it `fits` and is of today and of the code as it stands.
+    """Run mongod with the data folder of this name, and yield mongod and the record of the loaded data.
 
-    Gives mongod, started with the options `server`, and the record of what is loaded, to which the caller adds. With
-    `keep` other code's data will do.
+    The folder is emptied first, unless its record has the same `properties`, today's date and the digest of the current
+    code; with `keep`, the digest does not matter. The caller adds what it loads to the record. `server` has options for
+    mongod.
     """
-    path, made_by = DATA / name, digest(checkout)
-    fits = {"date": str(fleet.today()), **fits}
+    path, digest = DATA / name, code_digest(checkout)
+    properties = {"date": str(fleet.today()), **properties}
     record = _record(path)
-    if not fits.items() <= record.items() or (record["digest"] != made_by and not keep):
+    if not properties.items() <= record.items() or (record["digest"] != digest and not keep):
         shutil.rmtree(path, ignore_errors=True)
-        record = {**fits, "digest": made_by}
-    with mongod(path / "mongodb", **server) as started:
+        record = {**properties, "digest": digest}
+    with mongod(path / "mongodb", **server) as server_process:
         try:
-            yield started, record
+            yield server_process, record
         finally:
             (path / RECORD).write_text(json.dumps(record))
 
@@ -75,10 +76,10 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def make_files(name: str, shape: fleet.Shape, base: datetime.date) -> tuple[Path, Path]:
-    """Write the files of a fleet, or return those of the same shape and date that are there."""
+    """Return the files of a fleet, drivers and trips. Writes them unless there are files of the same shape and date."""
     DATA.mkdir(exist_ok=True)
-    mark = hashlib.sha256(f"{shape} {base}".encode() + Path(fleet.__file__).read_bytes()).hexdigest()[:12]
-    drivers, trips = (DATA / f"{name}-{mark}-{kind}.ndjson.gz" for kind in ("drivers", "trips"))
+    shape_digest = hashlib.sha256(f"{shape} {base}".encode() + Path(fleet.__file__).read_bytes()).hexdigest()[:12]
+    drivers, trips = (DATA / f"{name}-{shape_digest}-{content}.ndjson.gz" for content in ("drivers", "trips"))
     for old in DATA.glob(f"{name}-*.ndjson.gz"):
         if old not in (drivers, trips):
             old.unlink()
@@ -86,47 +87,47 @@ def make_files(name: str, shape: fleet.Shape, base: datetime.date) -> tuple[Path
         first, last = (str(base - datetime.timedelta(age)) for age in (shape.days, 1))
         fleet.write(drivers, fleet.drivers(shape.drivers, first, last))
         total = shape.drivers * shape.trips_a_day * shape.days
-        half = trips.with_suffix(".part")
-        with click.progressbar(length=total, label=f"making {total} trips") as bar:
-            fleet.write(half, fleet.trips(shape, base), lambda count: bar.update(count - bar.pos))
-        half.rename(trips)
+        partial = trips.with_suffix(".part")
+        with click.progressbar(length=total, label=f"Generating {total} trips") as bar:
+            fleet.write(partial, fleet.trips(shape, base), lambda count: bar.update(count - bar.pos))
+        partial.rename(trips)
     return drivers, trips
 
 
 def import_files(
     name: str, drivers: Path | None, trips: Path | None, server: Server, checkout: Path = ROOT
-) -> Imported:
-    """Load files into the fleet of a name, through a checkout's own command. Raises Failed."""
-    words = ["import", "--fleet", name]
-    words += ["--drivers", str(drivers)] if drivers else []
-    words += ["--trips", str(trips)] if trips else []
+) -> ImportCost:
+    """Import files into a fleet with the command of a checkout. Raises Failed."""
+    arguments = ["import", "--fleet", name]
+    arguments += ["--drivers", str(drivers)] if drivers else []
+    arguments += ["--trips", str(trips)] if trips else []
     before, mongod_before = resource.getrusage(resource.RUSAGE_CHILDREN), sum(server.cpu().values())
     started = time.monotonic()
-    # Its progress bar shows on a terminal.
-    if _run(words, server, checkout, stdout=subprocess.DEVNULL).returncode:
+    # The progress bar is on standard error.
+    if _run(arguments, server, checkout, stdout=subprocess.DEVNULL).returncode:
         raise Failed(f"The import into {name} failed.")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Imported(time.monotonic() - started, cpu, sum(server.cpu().values()) - mongod_before)
+    return ImportCost(time.monotonic() - started, cpu, sum(server.cpu().values()) - mongod_before)
 
 
 def index_for_peers(server: Server) -> None:
-    """Create the index that the floor and the peers need, and the service does not."""
+    """Create the index that the floor and the peers need, but the service does not."""
     with MongoClient[Document](mongodb_uri(server.port)) as client:
         client[DATABASE].trips.create_index(PEERS_INDEX)
 
 
 def issue_key(name: str, server: Server, checkout: Path = ROOT) -> str:
-    """Issue a key for the fleet of a name. Raises Failed."""
+    """Issue an API key for a fleet. Raises Failed."""
     done = _run(["keys", "issue", "--fleet", name], server, checkout, stdout=subprocess.PIPE)
     if done.returncode:
-        raise Failed("No key was issued.")
+        raise Failed("The key was not issued.")
     return done.stdout.strip()
 
 
-def _run(words: list[str], server: Server, checkout: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+def _run(arguments: list[str], server: Server, checkout: Path, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command(*words, checkout=checkout),
+        command(*arguments, checkout=checkout),
         cwd=checkout,
         env={**os.environ, **environment(server.port, checkout)},
         text=True,

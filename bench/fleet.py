@@ -1,7 +1,7 @@
-"""The fleets that are loaded: made-up drivers and trips, the same ones each time but for their dates.
+"""The fleets of the benchmark: generated drivers and trips, which differ only in their dates from day to day.
 
-Dates count back from today, whose newest trip ended yesterday before 18:00 UTC: so a trip is old enough to be served at
-any hour, and recent enough to be asked for.
+The newest trips ended yesterday before 18:00 UTC. So all trips are visible at any hour of today, and none is too old to
+request.
 """
 
 import datetime
@@ -20,12 +20,12 @@ from app.store import Document
 from app.store.score import compute_focus_area
 
 DAYS = 60
-# Trails are kept whole for two weeks, and thinned out after.
+# Trails are complete for two weeks, and have fewer points before.
 RECENT_DAYS = 14
-DRIVES_FROM, DRIVES_UNTIL = 4 * 3600, 18 * 3600  # seconds of the day
+FIRST_START_SECOND, LAST_END_SECOND = 4 * 3600, 18 * 3600  # of the UTC day
 LONGEST_TRIP_SECONDS = 3000
 MS = 1000
-# Level 1 costs less than what it saves in writing.
+# The lowest level: a higher one takes more time than it saves in writing.
 GZIP_LEVEL = 1
 PROGRESS_LINES = 1000
 NOISE_RADIANS = 0.2
@@ -36,8 +36,11 @@ EVENTS = ((1, "RAPID_ACCELERATION"), (2, "HARD_BRAKE"), (7, "PHONE_USE"), (9, "O
 
 
 class Shape(NamedTuple):
-    """How many of what: `points` of a trail in the newest 14 days, `old_points` before; `tracked` groups all trips of
-    a driver under one tracking_id."""
+    """The size of a fleet.
+
+    A trail has `points` in the newest 14 days, and `old_points` before. With `tracked`, all trips of a driver have the
+    same tracking_id.
+    """
 
     drivers: int = 200
     days: int = DAYS
@@ -48,22 +51,22 @@ class Shape(NamedTuple):
 
 
 def today() -> datetime.date:
-    """Return the UTC date."""
+    """Return today's UTC date."""
     return datetime.datetime.now(datetime.UTC).date()
 
 
 def driver_id(number: int) -> str:
-    """Return the id of a driver, numbered from 0; ids sort as their numbers do."""
+    """Return the driver_id of a driver, by number from 0. The ids have the order of the numbers."""
     return f"driver-{number:06d}"
 
 
 def trip_id(driver: int, date: datetime.date, number: int) -> str:
-    """Return the id of the driver's trip of that number, from 0, on the date."""
+    """Return the trip_id of a driver's trip on a date, by number from 0."""
     return f"{driver_id(driver)}-{date:%Y%m%d}-{number}"
 
 
 def drivers(count: int, first_date: str | None = None, last_date: str | None = None) -> Iterator[Document]:
-    """Yield the lines of a drivers file, all with the same travel dates."""
+    """Yield drivers (schema Driver), all with the same travel dates."""
     for number in range(count):
         first, last = FIRST_NAMES[number % 10], LAST_NAMES[number // 10 % 10]
         yield {
@@ -78,20 +81,20 @@ def drivers(count: int, first_date: str | None = None, last_date: str | None = N
 
 
 def day_trips(shape: Shape, driver: int, age: int, base: datetime.date) -> Iterator[Document]:
-    """Yield the lines of one driver's day, `age` days before the date `base`."""
+    """Yield the trips (schema ImportedTrip) of a driver on the day that is `age` days before the date `base`."""
     date = base - datetime.timedelta(age)
     rng = random.Random(f"{driver}:{age}")
-    slot = (DRIVES_UNTIL - DRIVES_FROM) / shape.trips_a_day
+    slot = (LAST_END_SECOND - FIRST_START_SECOND) / shape.trips_a_day
     midnight = datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp()
     points = shape.points if age <= RECENT_DAYS else shape.old_points
     for number in range(shape.trips_a_day):
         seconds = int(min(slot * 0.8, LONGEST_TRIP_SECONDS))
-        start = (int(midnight) + DRIVES_FROM + int(slot * number) + rng.randrange(int(slot * 0.2) or 1)) * MS
+        start = (int(midnight) + FIRST_START_SECOND + int(slot * number) + rng.randrange(int(slot * 0.2) or 1)) * MS
         yield _trip(rng, driver, trip_id(driver, date, number), start, seconds, points, tracked=shape.tracked)
 
 
 def trips(shape: Shape, base: datetime.date, ages: range | None = None) -> Iterator[Document]:
-    """Yield the lines of a trips file, a day after the other, as upstream would send them; only days of these ages."""
+    """Yield the trips of the days of these ages, in the order of days, as an upstream system would send them."""
     for age in ages or range(shape.days, 0, -1):
         for driver in range(shape.drivers):
             yield from day_trips(shape, driver, age, base)
@@ -103,9 +106,9 @@ def _trip(
     trail = _trail(rng, start, seconds * MS // max(1, points - 1), points)
     first, last = trail[0], trail[-1]
     events = [_event(rng, trail) for _ in range(rng.choice((0, 0, 1, 2, 3, 5)))]
-    seen = Counter(event["event_name"] for event in events)
+    counts = Counter(event["event_name"] for event in events)
     miles = round(seconds / 3600 * rng.uniform(15, 50), 6)
-    made = {
+    trip_document = {
         "trip_id": trip,
         "tracking_id": driver_id(driver) if tracked else None,
         "driver_id": driver_id(driver),
@@ -122,21 +125,21 @@ def _trip(
         "highway_miles": round(miles * rng.random(), 6),
         "night_driving_miles": 0.0,
         "event_summary": {
-            "phone_use_count": seen["PHONE_USE"],
-            "rapid_acceleration_count": seen["RAPID_ACCELERATION"],
-            "hard_brake_count": seen["HARD_BRAKE"],
-            "overspeeding_count": seen["OVERSPEEDING"],
-            "phone_use_time_seconds": 12 * seen["PHONE_USE"],
-            "overspeeding_time_seconds": 30 * seen["OVERSPEEDING"],
+            "phone_use_count": counts["PHONE_USE"],
+            "rapid_acceleration_count": counts["RAPID_ACCELERATION"],
+            "hard_brake_count": counts["HARD_BRAKE"],
+            "overspeeding_count": counts["OVERSPEEDING"],
+            "phone_use_time_seconds": 12 * counts["PHONE_USE"],
+            "overspeeding_time_seconds": 30 * counts["OVERSPEEDING"],
         },
         "trail_path": trail,
         "events": events,
     }
-    return {**made, "focus_area": compute_focus_area(made)}
+    return {**trip_document, "focus_area": compute_focus_area(trip_document)}
 
 
 def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Document]:
-    """Return points along two waves: a road, with as many digits and as much noise as a phone sends."""
+    """Return points of a winding road, with the digits and the noise of a phone's positions."""
     latitude, longitude = rng.uniform(30, 48), rng.uniform(-120, -75)
     turn, phase = rng.uniform(0.01, 0.05), rng.uniform(0, math.tau)
     trail = []
@@ -174,7 +177,7 @@ def _event(rng: random.Random, trail: list[Document]) -> Document:
 
 
 def write(path: Path, lines: Iterable[Document], progress: Callable[[int], None] = lambda count: None) -> int:
-    """Write NDJSON, gzip, and return the number of lines, which it tells every now and then too."""
+    """Write NDJSON, compressed with gzip. Returns the number of lines; calls `progress` with it every 1,000 lines."""
     count = 0
     with gzip.open(path, "wb", compresslevel=GZIP_LEVEL) as file, io.BufferedWriter(file, 1 << 20) as buffer:
         for count, line in enumerate(lines, 1):

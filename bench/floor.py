@@ -1,7 +1,7 @@
-"""The floor: a bare WSGI callable, under the gunicorn of the service, that asks MongoDB once and sends a ready body.
+"""The floor: a plain WSGI function in the service's gunicorn that makes one query and sends a prepared body.
 
-It asks for the documents that an answer is about, or for the text that the service keeps of them, or for nothing. The
-file that ANSWERS names says what to ask, and to send, for each request.
+It queries the documents of a response, or their rendered JSON in the read models, or nothing. The file RESPONSES has
+the queries and the body for each request.
 """
 
 import os
@@ -16,35 +16,39 @@ from app.config import API, Config
 from bench.rows import Query
 
 HEALTH = f"{API}/healthz"
-# What tells one request from another: its target, its mask, and what it holds already.
+# Request target, X-Fields and If-None-Match.
 RequestKey = tuple[str, str | None, str | None]
 
 
-def application(what: str) -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
-    """Return the WSGI application, which asks for "documents", "text" or "nothing"."""
-    with open(os.environ["ANSWERS"], "rb") as file:
-        ready: dict[RequestKey, tuple[Query, Query, bytes]] = pickle.load(file)
-    answers = {key: (text if what == "text" else query, body) for key, (query, text, body) in ready.items()}
+def application(query_type: str) -> Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]:
+    """Return the WSGI application, which queries "documents", "text" or "nothing"."""
+    with open(os.environ["RESPONSES"], "rb") as file:
+        prepared: dict[RequestKey, tuple[Query, Query, bytes]] = pickle.load(file)
+    responses = {
+        key: (text_query if query_type == "text" else query, body)
+        for key, (query, text_query, body) in prepared.items()
+    }
     store = None
-    if what != "nothing":
+    if query_type != "nothing":
         config = Config.from_environment()
         client = MongoClient[RawBSONDocument](config.mongodb_uri, document_class=RawBSONDocument)
         store = client[config.mongodb_database]
 
     def floor(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         get = environ.get
-        query, body = answers[environ["RAW_URI"], get("HTTP_X_FIELDS"), get("HTTP_IF_NONE_MATCH")]
+        query, body = responses[environ["RAW_URI"], get("HTTP_X_FIELDS"), get("HTTP_IF_NONE_MATCH")]
         if store is not None:
             if query.collection is None:
                 store.command("ping")
             else:
-                found = store[query.collection].find(query.filter, query.projection, sort=query.sort, limit=query.limit)
-                # All in one reply of the store's.
-                found.batch_size(query.limit + 1)
-                list(found)
+                collection = store[query.collection]
+                cursor = collection.find(query.filter, query.projection, sort=query.sort, limit=query.limit)
+                # All documents in one reply of MongoDB.
+                cursor.batch_size(query.limit + 1)
+                list(cursor)
         if body:
-            head = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
-            start_response("200 OK", head)
+            headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+            start_response("200 OK", headers)
         else:
             start_response("304 Not Modified", [])
         return (body,)

@@ -1,4 +1,4 @@
-"""Each row's requests, and the one query of the store that its response cannot do without."""
+"""The requests of each row, and the query of the store that its responses need at least."""
 
 import datetime
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from schemas.trip import TripDetail, TripSummary
 FLEET = "bench"
 MASK = "{trips{trip_id,distance_miles}}"
 PAGE, AGGREGATED = 100, 20
-# Many, so that no document is hot; few enough that what is ready to be sent stays in memory.
+# Enough that no document is in use all the time; few enough that the prepared bodies of the floor fit in memory.
 REQUESTS = 200
 DAYS_A_WEEK = 7
 
@@ -29,12 +29,12 @@ SUMMARY = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripSummary), 1)
 DETAIL = dict.fromkeys(["_id"], 0) | dict.fromkeys(fields_of(TripDetail), 1)
 MASKED = {"_id": 0, "trip_id": 1, "distance_miles": 1}
 FRAGMENTS = ("summary", *DETAIL_FRAGMENTS)
-# The document of the count, and three of drivers: a new block is half full.
+# The document with the number of drivers, and three blocks: a new block is half full.
 MAX_BLOCKS = 4
 
 
 class Query(NamedTuple):
-    """A query of the floor; without a collection, a ping."""
+    """A query of the floor. Without a collection, it is a ping."""
 
     collection: str | None
     filter: Document
@@ -44,14 +44,14 @@ class Query(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request of the service, and what it is about, in the names that `QUERIES` and the peers use."""
+    """A request to the service. `about` has the arguments for the functions in QUERIES, TEXT_QUERIES and EVE_PATHS."""
 
     path: str
     about: dict[str, Any]
     headers: dict[str, str]
 
 
-# A row's essential query: of the documents that the response is about.
+# The query of the floor: for the documents of the response.
 QUERIES: dict[str, Callable[..., Query]] = {
     "drivers": lambda first, **_: Query(
         "drivers", {"fleet": FLEET, "driver_id": {"$gte": first}}, DRIVER, [("driver_id", 1)], PAGE
@@ -70,7 +70,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "weekly": lambda drivers, dates, **_: _days(drivers, dates),
     "healthz": lambda **_: Query(None, {}),
 }
-# The service's own query of read models; of the three for a driver's trips, the one that reads them.
+# The query of the text floor: the service's query for the read models. For a driver's trips, the service makes two
+# queries; this is the larger one.
 TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "drivers": lambda skip, **_: Query(
         "fleet_drivers",
@@ -115,13 +116,13 @@ def _periods(drivers: list[str], period: str, date: str) -> Query:
         "driver_id": {"$in": drivers},
         "start_date": {"$in": [ANY_DATE, date]},
     }
-    wanted = {"_id": 0, "period": 1, "driver_id": 1, "version": 1, "json": 1}
-    return Query("driver_periods", match, wanted, limit=2 * AGGREGATED)
+    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1, "json": 1}
+    return Query("driver_periods", match, projection, limit=2 * AGGREGATED)
 
 
 def _detail(trip: str, *fragments: str) -> Query:
-    wanted = {"_id": 0, "version": 1, **dict.fromkeys(fragments, 1)}
-    return Query("trip_details", {"fleet": FLEET, "trip_id": trip}, wanted, limit=1)
+    projection = {"_id": 0, "version": 1, **dict.fromkeys(fragments, 1)}
+    return Query("trip_details", {"fleet": FLEET, "trip_id": trip}, projection, limit=1)
 
 
 TITLES = {
@@ -129,7 +130,7 @@ TITLES = {
     "trips": f"a driver's trips, a page of {PAGE}",
     "detail": "one trip in full, 600 trail points",
     "detail, masked": f"the same with `X-Fields: {MASK}`",
-    "detail, unchanged": "the same with `If-None-Match`, answered 304",
+    "detail, unchanged": "the same with `If-None-Match`, response 304",
     "daily": f"daily summaries of {AGGREGATED} drivers",
     "weekly": f"weekly summaries of {AGGREGATED} drivers",
     "healthz": "health check",
@@ -137,7 +138,7 @@ TITLES = {
 
 
 def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]:
-    """Return the requests of a row, spread over drivers, trips, dates and pages."""
+    """Return the requests of a row, distributed over drivers, trips, dates and pages."""
     numbers = range(REQUESTS)
     ids = [fleet.driver_id(number) for number in range(shape.drivers)]
     if row == "drivers":
@@ -156,54 +157,54 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
             for one in ids[:REQUESTS]
         ]
     if row.startswith("detail"):
-        return [detail(fleet.trip_id(number % shape.drivers, *_when(number, shape, base)), row) for number in numbers]
+        return [detail(_select_trip(number, shape, base), row) for number in numbers]
     if row == "daily":
         week = [monday(base) + datetime.timedelta(day) for day in range(DAYS_A_WEEK)]
-        return [aggregates("daily", _twenty(ids, number), week[number % DAYS_A_WEEK]) for number in numbers]
+        return [aggregates("daily", _select_drivers(ids, number), week[number % DAYS_A_WEEK]) for number in numbers]
     if row == "weekly":
-        return [aggregates("weekly", _twenty(ids, number), monday(base)) for number in numbers]
+        return [aggregates("weekly", _select_drivers(ids, number), monday(base)) for number in numbers]
     return [request_of("/healthz", {})]
 
 
 def detail(trip: str, row: str = "detail") -> Request:
-    """Return the request of one trip."""
+    """Return the request for one trip."""
     request = request_of(f"/trip/trip_id/{trip}", {}, trip=trip)
     return request._replace(headers={"X-Fields": MASK}) if row == "detail, masked" else request
 
 
 def aggregates(kind: str, drivers: list[str], date: datetime.date) -> Request:
-    """Return the request of `daily` or `weekly` summaries."""
+    """Return the request for `daily` or `weekly` summaries."""
     dates = [str(date + datetime.timedelta(day)) for day in range(DAYS_A_WEEK)]
     query = [("start_date", date), *(("driver_id", driver) for driver in drivers)]
     return request_of(f"/driver-aggregate/{kind}", query, drivers=drivers, date=str(date), dates=dates)
 
 
 def request_of(path: str, query: Any, **about: Any) -> Request:
-    """Return the request of a path of the API, with what it is about."""
+    """Return the request for a path of the API."""
     return Request(API + path + (f"?{urlencode(query)}" if query else ""), about, {})
 
 
 def monday(base: datetime.date) -> datetime.date:
-    """Return the first day of the newest week that is over; trails of its trips are whole."""
+    """Return the Monday of the last complete week. The trails of its trips are complete too."""
     yesterday = base - datetime.timedelta(1)
     return yesterday - datetime.timedelta((yesterday.weekday() + 1) % DAYS_A_WEEK + DAYS_A_WEEK - 1)
 
 
 def epoch_ms(date: datetime.date) -> int:
-    """Return the beginning of a UTC date in epoch milliseconds."""
+    """Return the start of a UTC date in epoch milliseconds."""
     return int(datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp() * 1000)
 
 
-def _when(number: int, shape: fleet.Shape, base: datetime.date) -> tuple[datetime.date, int]:
-    age = 1 + number % fleet.RECENT_DAYS
-    return base - datetime.timedelta(age), number % shape.trips_a_day
+def _select_trip(number: int, shape: fleet.Shape, base: datetime.date) -> str:
+    date = base - datetime.timedelta(1 + number % fleet.RECENT_DAYS)
+    return fleet.trip_id(number % shape.drivers, date, number % shape.trips_a_day)
 
 
-def _twenty(ids: list[str], number: int) -> list[str]:
-    return [ids[(number + place) % len(ids)] for place in range(AGGREGATED)]
+def _select_drivers(ids: list[str], number: int) -> list[str]:
+    return [ids[(number + index) % len(ids)] for index in range(AGGREGATED)]
 
 
-# python-eve answers in its own paths and shapes; the rest it has nothing for.
+# python-eve has its own paths and shapes, and supports only these rows.
 def _where(**conditions: Any) -> str:
     return quote(orjson.dumps(conditions))
 

@@ -1,4 +1,4 @@
-"""An interleaved run: every contestant started, its answers checked, then loaded in turns."""
+"""An interleaved run: starts all contestants, checks their responses, then loads them in turns."""
 
 import contextlib
 import datetime
@@ -15,34 +15,42 @@ import orjson
 
 from bench import rows
 from bench.fleet import Shape
+from bench.floor import RequestKey
 from bench.load import Sample, measure, raw_request
-from bench.rows import EVE_PATHS, QUERIES, TEXT_QUERIES, Request
+from bench.rows import EVE_PATHS, QUERIES, TEXT_QUERIES, Query, Request
 from bench.servers import DATA, HOST, Failed, Server, contestant
 
-# Rows that only some contestants have something for.
+# Rows that only some contestants support.
 MASKED, UNCHANGED = "detail, masked", "detail, unchanged"
 WITH_MASKS = ("service", "floor", "text floor", "hello")
 WITH_ETAGS = (*WITH_MASKS, "full fastapi")
-# Answers of each contestant that are compared with the service's; it sends all of them once itself.
-COMPARED = 10
+# Responses of each contestant and row that are compared with those of the service.
+COMPARED_RESPONSES = 10
 WARM_UP_SECONDS = 1
-# Sums of the same numbers in another order.
+# Relative difference of numbers that are summed in another order.
 TOLERANCE = 1e-9
 
 T = TypeVar("T")
 Key = tuple[str, str, int]
 
 
-class Answer(NamedTuple):
-    """What came back."""
+class Response(NamedTuple):
+    """The response to a request."""
 
     status: int
     etag: str | None
     body: bytes
 
 
+class Exchange(NamedTuple):
+    """A request, and the response of the service to it."""
+
+    request: Request
+    response: Response
+
+
 class Plan(NamedTuple):
-    """What is measured, and how often; `measured` are the rows under load, all the others are only checked."""
+    """What to measure, and how often. The responses of all rows are checked; only the `measured` rows are measured."""
 
     contestants: Sequence[str]
     measured: Sequence[str]
@@ -52,61 +60,68 @@ class Plan(NamedTuple):
     warm_up: bool
 
 
-def takes(name: str, row: str) -> bool:
-    """Return whether a contestant has something for a row."""
+def supports(name: str, row: str) -> bool:
+    """Return whether a contestant can respond to the requests of a row."""
     if name == "eve":
         return row in EVE_PATHS
     return (row != MASKED or name in WITH_MASKS) and (row != UNCHANGED or name in WITH_ETAGS)
 
 
-def fetch(server: Server, asked: Sequence[Request]) -> list[Answer]:
-    """Return a server's answers."""
+def fetch(server: Server, requests: Sequence[Request]) -> list[Response]:
+    """Return a server's responses."""
     connection = http.client.HTTPConnection(HOST, server.port, timeout=30)
-    answers = []
+    responses = []
     with contextlib.closing(connection):
-        for request in asked:
+        for request in requests:
             connection.request("GET", request.path, headers=request.headers)
-            answer = connection.getresponse()
-            answers.append(Answer(answer.status, answer.getheader("ETag"), answer.read()))
-    return answers
+            response = connection.getresponse()
+            responses.append(Response(response.status, response.getheader("ETag"), response.read()))
+    return responses
 
 
-def authorized(asked: Sequence[Request], key: str) -> list[Request]:
-    """Return the requests with a key."""
-    return [one._replace(headers={"Authorization": f"APIKEY {key}", **one.headers}) for one in asked]
+def check_status(response: Response, expected_status: int, request: Request) -> None:
+    """Raise Failed if the service responded with another status."""
+    if response.status != expected_status:
+        raise Failed(f"The service responds {response.status} to {request.path}: {response.body[:300]!r}")
 
 
-def holding(service: Server, asked: Sequence[Request]) -> list[Request] | None:
-    """Return the requests of a client that holds the answers already, or None where these have no ETag."""
-    answers = fetch(service, asked)
-    if any(answer.etag is None for answer in answers):
+def authorize(requests: Sequence[Request], key: str) -> list[Request]:
+    """Return the requests with an API key."""
+    headers = {"Authorization": f"APIKEY {key}"}
+    return [request._replace(headers={**headers, **request.headers}) for request in requests]
+
+
+def make_conditional(service: Server, requests: Sequence[Request]) -> list[Request] | None:
+    """Return the requests with `If-None-Match`, so that the response is 304, or None if the service sends no ETag."""
+    responses = fetch(service, requests)
+    if any(response.etag is None for response in responses):
         return None
     return [
-        one._replace(headers={**one.headers, "If-None-Match": answer.etag or ""})
-        for one, answer in zip(asked, answers, strict=True)
+        request._replace(headers={**request.headers, "If-None-Match": response.etag or ""})
+        for request, response in zip(requests, responses, strict=True)
     ]
 
 
-def write_requests(name: str, asked: Sequence[Request]) -> Path:
+def write_requests(name: str, requests: Sequence[Request]) -> Path:
     """Write a file of requests for wrk."""
     path = DATA / f"{name.replace(', ', '-')}.requests"
-    path.write_text("\0".join(raw_request(one.path, one.headers) for one in asked))
+    path.write_text("\0".join(raw_request(request.path, request.headers) for request in requests))
     return path
 
 
-def same(one: Any, other: Any) -> bool:
-    """Return whether two JSON values are the same, numbers but for rounding."""
+def equals(one: Any, other: Any) -> bool:
+    """Return whether two JSON values are equal; floating-point numbers may differ by rounding."""
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(same(value, other[name]) for name, value in one.items())
+        return one.keys() == other.keys() and all(equals(value, other[name]) for name, value in one.items())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(same, one, other))
+        return len(one) == len(other) and all(map(equals, one, other))
     if {type(one), type(other)} == {int, float} or type(one) is type(other) is float:
         return math.isclose(one, other, rel_tol=TOLERANCE)
     return bool(one == other)
 
 
-def as_eve_has_it(service: Any, eve: Any) -> tuple[Any, Any]:
-    """Return the records of the service's page and those of eve's answer, of which only the same fields."""
+def select_eve_fields(service: Any, eve: Any) -> tuple[Any, Any]:
+    """Return the records of the service's page, and those of eve's response with the same fields."""
     records = service.get("drivers") or service["trips"]
     items = eve.get("_items", [eve])
     fields = records[0] if records else ()
@@ -114,96 +129,92 @@ def as_eve_has_it(service: Any, eve: Any) -> tuple[Any, Any]:
 
 
 class Run:
-    """Contestants that are up, and the requests that they get."""
+    """The contestants, which run until the stack is closed, and the requests for them."""
 
     def __init__(self, stack: contextlib.ExitStack, plan: Plan, key: str, shape: Shape, base: datetime.date) -> None:
         self.plan, self.notes = plan, list[str]()
         service = stack.enter_context(contestant("service"))
-        self.asked, answers = self._ask_service(service, key, shape, base)
-        path = DATA / "answers.pickle"
-        path.write_bytes(
-            pickle.dumps(
-                {
-                    _floor_key(request): (
-                        QUERIES[row](**request.about),
-                        TEXT_QUERIES[row](**request.about),
-                        answer.body,
-                    )
-                    for row in answers
-                    for request, answer in answers[row]
-                }
-            )
-        )
+        self._exchanges = dict(self._fetch_rows(service, key, shape, base))
+        path = DATA / "responses.pickle"
+        path.write_bytes(pickle.dumps(self._floor_responses()))
         others = [name for name in plan.contestants if name != "service"]
         self.servers = {"service": service}
-        self.servers |= {name: stack.enter_context(contestant(name, ANSWERS=str(path))) for name in others}
+        self.servers |= {name: stack.enter_context(contestant(name, RESPONSES=str(path))) for name in others}
         for name in others:
-            self._check(name, answers)
-            click.echo(f"{name} answers as it should")
+            self._check(name)
+            click.echo(f"{name}: its responses are correct")
 
-    def _ask_service(
+    def _fetch_rows(
         self, service: Server, key: str, shape: Shape, base: datetime.date
-    ) -> tuple[dict[str, list[Request]], dict[str, list[tuple[Request, Answer]]]]:
-        asked, answers = {}, {}
+    ) -> Iterator[tuple[str, list[Exchange]]]:
+        """Yield each row with its requests and the service's responses. Raises Failed for an unexpected status."""
         for row in QUERIES:
             requests = rows.requests(row, shape, base)
             if row != "healthz":
-                requests = authorized(requests, key)
-            expected = 200
+                requests = authorize(requests, key)
+            expected_status = 200
             if row == UNCHANGED:
-                unchanged = holding(service, requests)
-                if unchanged is None:
+                conditional = make_conditional(service, requests)
+                if conditional is None:
                     self.notes.append(f"{row}: n/a, since the service sends no ETag")
                     continue
-                expected, requests = 304, unchanged
-            found = fetch(service, requests)
-            for request, answer in zip(requests, found, strict=True):
-                if answer.status != expected:
-                    raise Failed(f"service answers {answer.status} to {request.path}: {answer.body[:300]!r}")
-            asked[row], answers[row] = requests, list(zip(requests, found, strict=True))
-        return asked, answers
+                expected_status, requests = 304, conditional
+            responses = fetch(service, requests)
+            for request, response in zip(requests, responses, strict=True):
+                check_status(response, expected_status, request)
+            yield row, list(map(Exchange, requests, responses))
 
-    def _check(self, name: str, answers: dict[str, list[tuple[Request, Answer]]]) -> None:
-        """Raise Failed where a contestant does not answer what the service answers."""
-        for row in filter(lambda row: takes(name, row), answers):
-            pairs = answers[row][:COMPARED]
-            for (request, expected), found in zip(
-                pairs, fetch(self.servers[name], self._to(name, row)[:COMPARED]), strict=True
-            ):
-                alike = found.status == expected.status
-                if alike and expected.body:
-                    theirs = [orjson.loads(expected.body), orjson.loads(found.body)]
-                    alike = same(*(as_eve_has_it(*theirs) if name == "eve" else theirs))
-                if not alike:
+    def _floor_responses(self) -> dict[RequestKey, tuple[Query, Query, bytes]]:
+        """Return for each request the two queries of the floor, for documents and for JSON, and the response body."""
+        return {
+            _request_key(request): (QUERIES[row](**request.about), TEXT_QUERIES[row](**request.about), response.body)
+            for row, exchanges in self._exchanges.items()
+            for request, response in exchanges
+        }
+
+    def _check(self, name: str) -> None:
+        """Raise Failed if the responses of a contestant differ from those of the service."""
+        for row in filter(lambda row: supports(name, row), self._exchanges):
+            responses = fetch(self.servers[name], self._requests(name, row)[:COMPARED_RESPONSES])
+            for (request, expected), response in zip(self._exchanges[row], responses, strict=False):
+                is_equal = response.status == expected.status
+                if is_equal and expected.body:
+                    bodies = orjson.loads(expected.body), orjson.loads(response.body)
+                    is_equal = equals(*(select_eve_fields(*bodies) if name == "eve" else bodies))
+                if not is_equal:
                     raise Failed(
-                        f"{name} answers otherwise than the service to {request.path} ({found.status}):\n"
-                        f"{found.body[:600]!r}\n{expected.body[:600]!r}"
+                        f"The response of {name} to {request.path} ({response.status}) differs from the service's:\n"
+                        f"{response.body[:600]!r}\n{expected.body[:600]!r}"
                     )
 
-    def _to(self, name: str, row: str) -> list[Request]:
+    def _requests(self, name: str, row: str) -> list[Request]:
+        requests = [exchange.request for exchange in self._exchanges[row]]
         if name == "eve":
-            return [one._replace(path=EVE_PATHS[row](**one.about)) for one in self.asked[row]]
+            return [request._replace(path=EVE_PATHS[row](**request.about)) for request in requests]
         if name == "full fastapi" and row == UNCHANGED:
-            # Its ETags are its own. If it sent none, these requests would be without one, and fail for want of a 304.
-            return holding(self.servers[name], self.asked["detail"]) or self.asked["detail"]
-        return self.asked[row]
+            # Its ETags differ from those of the service. If it sends none, the check fails, because it expects a 304.
+            details = [exchange.request for exchange in self._exchanges["detail"]]
+            return make_conditional(self.servers[name], details) or details
+        return requests
 
     def samples(self, stores: tuple[Server, Server]) -> Iterator[tuple[Key, Sample]]:
-        """Yield samples, round by round; who comes first rotates, rows and contestants alike."""
+        """Yield samples, round by round. The order of rows and contestants rotates."""
         plan = self.plan
-        measured = [row for row in plan.measured if row in self.asked]
-        turns = {row: [name for name in plan.contestants if takes(name, row)] for row in measured}
+        measured = [row for row in plan.measured if row in self._exchanges]
+        turns = {row: [name for name in plan.contestants if supports(name, row)] for row in measured}
         files = {
-            (name, row): write_requests(f"{name}-{row}", self._to(name, row)) for row in turns for name in turns[row]
+            (name, row): write_requests(f"{name}-{row}", self._requests(name, row))
+            for row, names in turns.items()
+            for name in names
         }
         for (name, row), file in files.items() if plan.warm_up else ():
             click.echo(f"warming up: {row}, {name}")
             measure(self.servers[name], stores, file, plan.connections[0], WARM_UP_SECONDS)
         total, done, started = plan.rounds * len(files) * len(plan.connections), 0, time.monotonic()
         for number in range(plan.rounds):
-            for place, row in enumerate(rotated(measured, number)):
+            for index, row in enumerate(rotate(measured, number)):
                 for connections in plan.connections:
-                    for name in rotated(turns[row], number + place):
+                    for name in rotate(turns[row], number + index):
                         sample = measure(self.servers[name], stores, files[name, row], connections, plan.seconds)
                         yield (row, name, connections), sample
                         done += 1
@@ -214,11 +225,11 @@ class Run:
                         )
 
 
-def rotated(items: Sequence[T], by: int) -> list[T]:
-    """Return the items in another order of turn."""
+def rotate(items: Sequence[T], by: int) -> list[T]:
+    """Return the items, starting with the item at index `by`."""
     by %= len(items)
     return [*items[by:], *items[:by]]
 
 
-def _floor_key(request: Request) -> tuple[str, str | None, str | None]:
+def _request_key(request: Request) -> RequestKey:
     return request.path, request.headers.get("X-Fields"), request.headers.get("If-None-Match")

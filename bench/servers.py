@@ -1,4 +1,4 @@
-"""What runs during a benchmark, and what it costs: processes, their processor time and memory, from /proc."""
+"""The servers of a benchmark, and their processor time and memory, from /proc."""
 
 import contextlib
 import os
@@ -27,7 +27,7 @@ HOST = "127.0.0.1"
 MONGOD_PORT, REDIS_PORT, HTTP_PORT = 27200, 6420, 8200
 DATABASE = "driver_analytics"
 WORKERS = 2
-# So high that it refuses nothing; every call is counted all the same.
+# High enough that no request exceeds it. All requests are counted.
 RATE_LIMIT = "1000000000 per minute"
 START_SECONDS, STOP_SECONDS, POLL_SECONDS = 60, 30, 0.05
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
@@ -36,28 +36,28 @@ PING = "/api/v1/healthz"
 
 
 class Failed(Exception):
-    """The run cannot go on; the message says why."""
+    """The benchmark cannot continue. The message is the reason."""
 
 
 class Server(NamedTuple):
-    """A server, by its first process, and the port that it listens on."""
+    """A server: its main process, and the port that it listens on."""
 
     name: str
     process: subprocess.Popen[bytes]
     port: int
 
     def cpu(self) -> dict[int, float]:
-        """Return the processor time (s, user and system) of each of its processes, by pid."""
+        """Return the processor time (user and system, in seconds) of each of its processes, by pid."""
         return {pid: sum(map(int, _stat(pid)[11:13])) / TICKS_A_SECOND for pid in self.pids()}
 
     def resident_mb(self) -> list[float]:
-        """Return the resident memory of each process but the first."""
+        """Return the resident memory of each process except the main one."""
         return [int(_stat(pid)[21]) * KB_A_PAGE / 1024 for pid in self.pids()[1:]]
 
     def pids(self) -> list[int]:
-        """Return its processes, the first one first. Raises Failed where it has died."""
+        """Return its processes, the main process first. Raises Failed if that has ended."""
         if self.process.poll() is not None:
-            raise Failed(f"{self.name} has died; its log is {log_path(self.name)}")
+            raise Failed(f"{self.name} has ended. Its log: {log_path(self.name)}")
         return list(_tree(self.process.pid))
 
 
@@ -67,19 +67,19 @@ def _stat(pid: int) -> list[str]:
 
 
 def _tree(pid: int) -> Iterator[int]:
-    # All of these servers start their processes from their first thread.
+    # All of these servers start their processes from their main thread.
     yield pid
     for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
         yield from _tree(int(child))
 
 
 def exit_on_sigterm() -> None:
-    """Stop what was started when this process is told to end."""
+    """On SIGTERM, exit normally, so that all servers are stopped."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def log_path(name: str) -> Path:
-    """Return where a server's output goes."""
+    """Return the path of a server's output."""
     return DATA / f"{name}.log"
 
 
@@ -88,25 +88,25 @@ def running(
     name: str,
     command: Sequence[str | Path],
     port: int,
-    answers: Callable[[], bool],
+    is_ready: Callable[[], bool],
     env: Mapping[str, str] | None = None,
-    checkout: Path = ROOT,
+    folder: Path = ROOT,
 ) -> Iterator[Server]:
-    """Run a server until the block is left; it is ready once it `answers`. Raises Failed."""
+    """Run a server until the end of the block, which starts when the server `is_ready`. Raises Failed."""
     DATA.mkdir(exist_ok=True)
-    if _is_taken(port):
-        raise Failed(f"Port {port}, which {name} is to have, is taken; is another benchmark running?")
+    if _is_in_use(port):
+        raise Failed(f"{name} needs port {port}, which is in use. Is another benchmark running?")
     with log_path(name).open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=checkout, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
+            command, cwd=folder, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
         )
     server = Server(name, process, port)
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not answers():
+        while not is_ready():
             server.pids()
             if time.monotonic() > deadline:
-                raise Failed(f"{name} does not answer; its log is {log_path(name)}")
+                raise Failed(f"{name} is not ready in time. Its log: {log_path(name)}")
             time.sleep(POLL_SECONDS)
         yield server
     finally:
@@ -114,14 +114,14 @@ def running(
         try:
             process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            click.echo(f"{name} does not stop, and is killed", err=True)
-        # Whoever of its processes is left.
+            click.echo(f"{name} does not stop in time. Killing it.", err=True)
+        # Its remaining processes.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _is_taken(port: int) -> bool:
+def _is_in_use(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 
@@ -134,22 +134,22 @@ def _is_primary(port: int) -> bool:
         return False
 
 
-def _redis_answers() -> bool:
+def _is_redis_ready() -> bool:
     try:
         return bool(redis.Redis(HOST, REDIS_PORT).ping())
     except redis.ConnectionError:
         return False
 
 
-def _http_answers(port: int, path: str) -> Callable[[], bool]:
-    def answers() -> bool:
+def _http_check(port: int, path: str) -> Callable[[], bool]:
+    def is_ready() -> bool:
         try:
-            with urlopen(f"http://{HOST}:{port}{path}", timeout=1) as answer:
-                return bool(answer.status == 200)
+            with urlopen(f"http://{HOST}:{port}{path}", timeout=1) as response:
+                return bool(response.status == 200)
         except OSError:
             return False
 
-    return answers
+    return is_ready
 
 
 def mongodb_uri(port: int) -> str:
@@ -170,36 +170,46 @@ def environment(mongod_port: int, checkout: Path = ROOT) -> dict[str, str]:
     }
 
 
-def command(*words: str | Path, checkout: Path = ROOT) -> list[str | Path]:
-    """Return a command of a checkout's own command line."""
+def command(*arguments: str | Path, checkout: Path = ROOT) -> list[str | Path]:
+    """Return the command line of `driver-analytics` in a checkout, with these arguments."""
     folder = Path(sys.executable).parent if checkout == ROOT else checkout / ".venv" / "bin"
-    return [folder / "driver-analytics", *words]
+    return [folder / "driver-analytics", *arguments]
 
 
 @contextlib.contextmanager
 def mongod(folder: Path, port: int = MONGOD_PORT, options: Sequence[str] = REPLICA_SET_OPTIONS) -> Iterator[Server]:
-    """Run `mongod` on a data folder: a replica set of one member, or by itself if the `options` name no set."""
+    """Run `mongod` with a data folder: a replica set of one member, or a standalone server with empty `options`."""
     folder.mkdir(parents=True, exist_ok=True)
-    words = [find_mongod(), "--dbpath", str(folder), "--bind_ip", HOST, "--port", str(port), "--nounixsocket", *options]
-    with running(f"mongod-{port}", words, port, lambda: _is_primary(port)) as server:
+    command_line = [
+        find_mongod(),
+        "--dbpath",
+        str(folder),
+        "--bind_ip",
+        HOST,
+        "--port",
+        str(port),
+        "--nounixsocket",
+        *options,
+    ]
+    with running(f"mongod-{port}", command_line, port, lambda: _is_primary(port)) as server:
         yield server
 
 
 @contextlib.contextmanager
 def redis_server() -> Iterator[Server]:
-    """Run `redis-server`, which keeps nothing."""
-    words = ["redis-server", "--bind", HOST, "--port", str(REDIS_PORT), "--save", "", "--appendonly", "no"]
-    with running("redis", words, REDIS_PORT, _redis_answers) as server:
+    """Run `redis-server` without persistence."""
+    command_line = ["redis-server", "--bind", HOST, "--port", str(REDIS_PORT), "--save", "", "--appendonly", "no"]
+    with running("redis", command_line, REDIS_PORT, _is_redis_ready) as server:
         yield server
 
 
-def _floor(what: str) -> list[str | Path]:
-    # In this folder gunicorn finds the settings of the service.
-    return [Path(sys.executable).with_name("gunicorn"), f"bench.floor:application('{what}')"]
+def _floor(query_type: str) -> list[str | Path]:
+    # It runs in the root folder, where gunicorn reads the gunicorn.conf.py of the service.
+    return [Path(sys.executable).with_name("gunicorn"), f"bench.floor:application('{query_type}')"]
 
 
 def _gunicorn(python: Path, application: str) -> list[str | Path]:
-    # The same as the service's.
+    # The same options as those of the service.
     options = ["--workers", str(WORKERS), "--threads", "4", "--worker-class", "gthread", "--reuse-port"]
     options += ["--keep-alive", "75", "--no-control-socket"]
     return [python / "bin" / "gunicorn", *options, application]
@@ -209,7 +219,7 @@ def _uvicorn(application: str) -> list[str | Path]:
     return [PEERS / "bin" / "python", BENCH / "peers" / "serve.py", application]
 
 
-# Everyone's command, and what tells that it is up; BIND and the settings come in the environment.
+# The command line of each contestant, and the path that responds when it is ready. The settings are in the environment.
 COMMANDS: dict[str, tuple[list[str | Path], str]] = {
     "service": (command("serve"), PING),
     "floor": (_floor("documents"), PING),
@@ -223,32 +233,32 @@ COMMANDS: dict[str, tuple[list[str | Path], str]] = {
 
 
 def is_installed(name: str) -> bool:
-    """Return whether a contestant's environment has been made."""
+    """Return whether the environment of a contestant is installed."""
     return Path(COMMANDS[name][0][0]).exists()
 
 
 @contextlib.contextmanager
 def contestant(name: str, **env: str) -> Iterator[Server]:
-    """Run a contestant."""
-    words, path = COMMANDS[name]
+    """Run a contestant. `env` has more environment variables."""
+    command_line, path = COMMANDS[name]
     port = HTTP_PORT + list(COMMANDS).index(name)
     folder = ROOT
-    if EVE in Path(words[0]).parents or PEERS in Path(words[0]).parents:
-        # In the root folder gunicorn would read the settings of the service, and they import the service.
+    if EVE in Path(command_line[0]).parents or PEERS in Path(command_line[0]).parents:
+        # In the root folder, gunicorn would read the settings of the service, which import the service.
         folder, env["PYTHONPATH"] = BENCH / "peers", ""
-    options = ["--bind", f"{HOST}:{port}"] if Path(words[0]).name == "gunicorn" else []
-    with workers(name, [*words, *options], port, path, {**environment(MONGOD_PORT), **env}, folder) as server:
+    options = ["--bind", f"{HOST}:{port}"] if Path(command_line[0]).name == "gunicorn" else []
+    with workers(name, [*command_line, *options], port, path, {**environment(MONGOD_PORT), **env}, folder) as server:
         yield server
 
 
 @contextlib.contextmanager
 def workers(
-    name: str, words: Sequence[str | Path], port: int, path: str, env: Mapping[str, str], checkout: Path = ROOT
+    name: str, command_line: Sequence[str | Path], port: int, path: str, env: Mapping[str, str], folder: Path = ROOT
 ) -> Iterator[Server]:
-    """Run an HTTP server, which is up once it responds at the path and all of its workers are there."""
+    """Run an HTTP server. It is ready when it responds at the path and all of its workers have started."""
     env = {**env, "BIND": f"{HOST}:{port}"}
-    with running(name, words, port, _http_answers(port, path), env, checkout) as server:
-        # The first worker may answer before the second one is there.
+    with running(name, command_line, port, _http_check(port, path), env, folder) as server:
+        # The first worker may respond before the second one has started.
         while len(server.pids()) <= WORKERS:
             time.sleep(POLL_SECONDS)
         yield server

@@ -1,4 +1,5 @@
--- Sends the requests of a file, one after the other and round again; they are whole, and separated by a zero byte.
+-- Sends the requests of a file one after another, and starts again at its end. The file has complete HTTP requests,
+-- separated by zero bytes.
 local requests, thread = {}, nil
 sent = 0
 
@@ -21,7 +22,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    '\n{"sent": %d, "answered": %d, "bytes": %d, "us": %d, "p50_us": %d, "p99_us": %d, "refused": %d, "broken": %d}\n',
+    '\n{"sent": %d, "responses": %d, "bytes": %d, "us": %d, "p50_us": %d, "p99_us": %d, "error_statuses": %d, "socket_errors": %d}\n',
     thread:get("sent"), summary.requests, summary.bytes, summary.duration, latency:percentile(50),
     latency:percentile(99), errors.status, errors.connect + errors.read + errors.write + errors.timeout))
 end

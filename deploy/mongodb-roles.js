@@ -1,14 +1,15 @@
-// Makes the roles of mongodb-roles.json, or sets them to what it says, and a user of the same name for each that has none
-// yet; it asks for the user's password. To be run as a user who may make users, beside mongodb-roles.json:
+// Creates or updates the roles of mongodb-roles.json, and creates a user of the same name for each role that has none.
+// It asks for the password of each new user. Run it as a user who may create users, with mongodb-roles.json in the same
+// folder:
 //
 //   mongosh 'mongodb://admin@db1,db2,db3/admin?replicaSet=rs0' deploy/mongodb-roles.js
 //
-// driver_analytics_service    serves: reads the read models, keys and reports, not the sources, and writes nothing
-// driver_analytics_importer   runs all other commands: keys, import, rollups, reports, demo, restore
-// driver_analytics_backup     runs the command backup: reads everything, and writes nothing
+// driver_analytics_service    for `serve`: reads the read models, keys and reports; cannot read the sources or write
+// driver_analytics_importer   for all other commands: keys, import, rollups, reports, demo, restore
+// driver_analytics_backup     for `backup`: reads everything; cannot write
 //
-// MONGODB_DATABASE, where it is set, stands for driver_analytics in all these names. NAME_PASSWORD, such as
-// driver_analytics_service_PASSWORD, is the password of a user where nobody is there to be asked.
+// If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the
+// password of a user in NAME_PASSWORD, such as driver_analytics_service_PASSWORD.
 const name = process.env.MONGODB_DATABASE || "driver_analytics";
 const roles = JSON.parse(
   require("fs").readFileSync(`${__dirname}/mongodb-roles.json`, "utf8").replaceAll("driver_analytics", name)

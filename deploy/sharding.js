@@ -1,8 +1,9 @@
-// Shards the collections that grow (docs/scaling.md has the reasons). The commands have to have made them before:
+// Shards the collections that grow; docs/scaling.md explains the shard keys. Run it after a command has created the
+// collections:
 //
 //     mongosh "mongodb://.../driver_analytics" deploy/sharding.js
 //
-// Each key begins an index that is there already, and every unique index of its collection.
+// Each shard key is a prefix of an existing index, and of all unique indexes of its collection.
 const SHARD_KEYS = {
   "drivers": {"fleet": 1, "driver_id": 1},
   "trips": {"fleet": 1, "trip_id": 1},

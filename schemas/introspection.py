@@ -1,4 +1,4 @@
-"""What is derived from a schema: its fields, an example, MongoDB's validator, and a check of stored documents."""
+"""Derivations from a schema: its fields, an example, MongoDB's validator, and a check of stored documents."""
 
 import functools
 from collections.abc import Callable
@@ -31,7 +31,7 @@ def fields_of(schema: type[Schema]) -> Fields:
 def make_document_check(schema: type[Schema], fields: Fields) -> Callable[[Any], bool]:
     """Return a function that checks whether a stored document has all these fields of a schema, with their types.
 
-    It checks only what a response needs to be rendered without an exception: neither ranges nor patterns.
+    It checks neither ranges nor patterns.
     """
     checks = [(name, _make_field_check(_declared(schema)[name], below)) for name, below in fields.items()]
     return lambda document: (

@@ -30,14 +30,14 @@ class ParseError(MaskError):
         super().__init__(f"Mask parse error: {reason}")
 
 
-def select_fields(whole: Fields, text: str) -> Fields:
-    """Return the fields that a mask selects, in the order of the mask. A mask of only spaces selects `whole`.
+def select_fields(all_fields: Fields, text: str) -> Fields:
+    """Return the fields that a mask selects, in the order of the mask. A mask of only spaces selects `all_fields`.
 
-    Where a mask selects all fields of a part, the result has the same object as `whole`, so that callers can compare
-    with `is`. Takes linear time. Raises ParseError and MaskError.
+    Where a mask selects all fields of a part, the result has the same object as `all_fields`, so that callers can
+    compare with `is`. Takes linear time. Raises ParseError and MaskError.
     """
     text = text.strip()
-    return apply_mask(whole, parse(text)) if text else whole
+    return apply_mask(all_fields, parse(text)) if text else all_fields
 
 
 def parse(text: str) -> Mask:
@@ -71,35 +71,37 @@ def parse(text: str) -> Mask:
     return fields
 
 
-def apply_mask(whole: Fields, mask: Mask) -> Fields:
+def apply_mask(all_fields: Fields, mask: Mask) -> Fields:
     """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError.
 
-    Returns `whole` itself if the mask selects all fields in their order.
+    Returns `all_fields` itself if the mask selects all fields in their order.
     """
-    if isinstance(whole, RawFields) and any(below is not None for below in mask.values()):
+    if isinstance(all_fields, RawFields) and any(below is not None for below in mask.values()):
         raise MaskError
     selected: Fields = {}
     for name, below in mask.items():
-        if name in whole:
-            part = whole[name]
+        if name in all_fields:
+            part = all_fields[name]
             if below is not None and part is None:
                 raise MaskError
             selected[name] = apply_mask(part, below) if part is not None and below else part
     if WILDCARD in mask:
-        selected |= {name: part for name, part in whole.items() if name not in selected}
-    is_whole = list(selected) == list(whole) and all(selected[name] is part for name, part in whole.items())
-    return whole if is_whole else selected
+        selected |= {name: part for name, part in all_fields.items() if name not in selected}
+    is_all_fields = list(selected) == list(all_fields) and all(
+        selected[name] is part for name, part in all_fields.items()
+    )
+    return all_fields if is_all_fields else selected
 
 
-def make_pruner(selected: Fields, whole: Fields) -> Callable[[Any], Any]:
+def make_pruner(selected: Fields, all_fields: Fields) -> Callable[[Any], Any]:
     """Return a function that prunes an object, a list of objects or None to the selected fields, in their order.
 
-    `whole` has all fields of the object. A part of which all fields are selected is returned unchanged.
+    `all_fields` has all fields of the object. A part of which all fields are selected is returned unchanged.
     """
-    if selected is whole:
+    if selected is all_fields:
         return lambda value: value
-    pruned = {name: below for name, below in selected.items() if below is not None and below is not whole[name]}
-    pruners = {name: make_pruner(below, whole[name] or {}) for name, below in pruned.items()}
+    pruned = {name: below for name, below in selected.items() if below is not None and below is not all_fields[name]}
+    pruners = {name: make_pruner(below, all_fields[name] or {}) for name, below in pruned.items()}
 
     def prune(value: Any) -> Any:
         if isinstance(value, list):

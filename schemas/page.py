@@ -77,7 +77,9 @@ class Unhealthy(ErrorBody):
     """The database does not respond."""
 
     status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
-    message = Text("What is wrong.", example="The store does not answer; try again shortly.", required=True)
+    message = Text(
+        "What is wrong.", example="The database does not respond. Try again in a few seconds.", required=True
+    )
     error = ErrorName(
         "Always `StoreUnavailable`.", example="StoreUnavailable", required=True, validate=OneOf(["StoreUnavailable"])
     )

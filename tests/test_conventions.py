@@ -16,6 +16,11 @@ from tests.package_use import OWN, assigned_names, base_classes, imported_names,
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
+CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
+OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+# The cells of each setting's row: name, default, unit, meaning, example.
+SETTING_ROWS = re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|$", CONFIGURATION, re.MULTILINE)
+MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
 SAMPLE = {"driver_id": "d1", "filter_param": "trip_id", "filter_value": "t1", "name": "docs.js", "link": "x"}
 
 
@@ -82,17 +87,36 @@ def test_every_route_but_those_of_the_document_and_of_pages_is_in_the_openapi_do
     assert routes == set(service.get("/openapi.json").json["paths"])
 
 
-def test_the_readme_lists_every_setting_with_its_default_and_meaning():
-    rows = re.findall(r"^\| `([A-Z_]+)` \| (.*?) \| (.*?) \|$", README, re.MULTILINE)
-    settings = [
-        (
-            field.name.upper(),
-            f"`{field.metadata['default']}`" if field.metadata["default"] else "",
-            field.metadata["meaning"],
-        )
+def test_the_documentation_lists_every_setting_with_its_default():
+    documented = [(name, default) for name, default, *_ in SETTING_ROWS]
+    assert documented == [
+        (field.name.upper(), f"`{field.metadata['default']}`" if field.metadata["default"] else "empty")
         for field in dataclasses.fields(Config)
     ]
-    assert rows == settings
+
+
+@pytest.mark.parametrize(("name", "example"), [(row[0], row[-1]) for row in SETTING_ROWS])
+def test_every_example_of_a_setting_is_valid(name, example):
+    redis = {"RATELIMIT_STORAGE_URI": "redis://localhost"}
+    assert Config.from_environment({**redis, name: example}) != Config.from_environment(redis)
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) <= 150
+
+
+def anchors(path):
+    """Return the anchors of the headings of a Markdown file, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("path", MARKDOWN, ids=lambda path: path.name)
+def test_every_link_between_documents_leads_somewhere(path):
+    for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", path.read_text()):
+        linked = (path.parent / target) if target else path
+        assert linked.exists(), target
+        assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
 
 
 def commands(group, words=()):
@@ -111,10 +135,10 @@ def test_every_command_and_option_has_a_help_text(words, command):
         assert option.param_type_name == "argument" or option.help, option.name
 
 
-def test_every_command_is_in_the_readme():
+def test_every_command_is_documented():
     for words, command in commands(cli):
         if not hasattr(command, "commands"):
-            assert f"driver-analytics {' '.join(words)}" in README
+            assert f"driver-analytics {' '.join(words)}`" in OPERATIONS
 
 
 def test_wsgi_contains_only_the_application():
@@ -198,11 +222,11 @@ TESTS = [
 SET_BY_TESTS = {
     "Config().bind": "of a class of ours, which refuses it",
     "app.json.sort_keys": "Flask documents it as a setting",
-    "app.state.db": "FastAPI documents it as the place for what belongs to an application",
     "case.path_parameters": "Schemathesis documents hooks that change a case",
     "case.query": "the same",
     "reference.whole": "of a class of the test's own",
     "start.end": "of a function of the test's own",
+    "request.state.fleet": "Starlette documents it as the place for what belongs to a request",
 }
 # Classes of third parties that tests and the benchmark derive from.
 EXTENDED_BY_TESTS = {

@@ -1,4 +1,4 @@
-"""What happens to every request before its view, and to every response after it: one concern a module.
+"""The processing of every request before its view and of every response after it: one concern a module.
 
 `_before_request` and `_after_request` show the order. Nothing here is specific to a resource, and views do not import
 from here.

@@ -15,5 +15,6 @@ class Deadline:
         self.app = app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Handle a request within the deadline."""
         with pymongo.timeout(TIMEOUT_SECONDS):
             return self.app(environ, start_response)

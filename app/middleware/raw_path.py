@@ -22,6 +22,7 @@ class RawPath:
         self.app = app
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        """Set PATH_INFO and handle the request."""
         path = _get_raw_path(environ)
         if not UNRESERVED.fullmatch(path):
             path = "/".join(map(_normalize, path.split("/")))

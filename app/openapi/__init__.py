@@ -118,14 +118,14 @@ def _format_behaviour(behaviour: Behaviour) -> str:
 
 
 def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -> None:
-    """Add what several operations share: the authentication, headers and error responses."""
+    """Add the components that operations share: the authentication, headers and error responses."""
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": KEY_DESCRIPTION}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     for schema in RESPONSE_HEADERS:
         for header in converter.schema2parameters(schema(), location="header"):
             spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
-    for schema in REQUEST_HEADERS:
-        for header in converter.schema2parameters(schema(), location="header"):
+    for request_schema in REQUEST_HEADERS:
+        for header in converter.schema2parameters(request_schema(), location="header"):
             spec.components.parameter(header["name"], "header", header)
     error_types = find_error_types_by_status()
     for status in KEY_ENDPOINT_ERRORS:

@@ -12,7 +12,7 @@ from schemas.introspection import always_present
 
 
 class SchemaConverter(OpenAPIConverter):
-    """Adds to apispec's conversion what our own field types declare."""
+    """Extends apispec's conversion with the keywords that our own field types declare."""
 
     def init_attribute_functions(self) -> None:
         """Register the function for the attributes of our fields."""

@@ -41,7 +41,7 @@ class InvalidDocument(Exception):
 class Result(NamedTuple):
     """The result of a read: the content of the response, and its version.
 
-    The version changes whenever a stored document changes from which the content is made.
+    The version changes whenever a document changes that is a part of the content.
     """
 
     version: str

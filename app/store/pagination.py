@@ -12,7 +12,7 @@ from schemas.mask import make_pruner
 
 
 class Selection(NamedTuple):
-    """What to read for a response: its `fields`, or only their version, which is enough for a 304."""
+    """The part of a response to read: its `fields`, or only their version, which is enough for a 304."""
 
     fields: Fields
     include_content: bool = True
@@ -53,13 +53,13 @@ def get_first(documents: Iterable[Document]) -> Document | None:
     return next(iter(list(documents)), None)
 
 
-def make_renderer(fields: Fields | None, whole: Fields | None) -> Callable[[str], Any]:
-    """Return a function that makes a value for orjson from the rendered JSON of an object with the fields `whole`.
+def make_renderer(fields: Fields | None, all_fields: Fields | None) -> Callable[[str], Any]:
+    """Return a function that makes a value for orjson from the rendered JSON of an object with the fields `all_fields`.
 
-    If `fields` is `whole`, the JSON is used unchanged. Otherwise it is parsed, and the value has only these `fields`,
-    in their order.
+    If `fields` is `all_fields`, the JSON is used unchanged. Otherwise it is parsed, and the value has only these
+    `fields`, in their order.
     """
-    if fields is whole:
+    if fields is all_fields:
         return Fragment
-    prune = make_pruner(fields or {}, whole or {})
+    prune = make_pruner(fields or {}, all_fields or {})
     return lambda text: prune(orjson.loads(text))

@@ -80,7 +80,7 @@ def _render_error(error_type: type[BaseExtApiException]) -> str:
 
 
 def _render_text(text: str) -> str:
-    """Return text as HTML, in which what stands between backticks is code."""
+    """Return text as HTML, with text between backticks as code."""
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text))
 
 

@@ -1,4 +1,4 @@
-"""The service in python-eve, in eve's own paths and shapes: what its settings alone give."""
+"""A peer: the API in python-eve, with eve's paths and shapes, and nothing but its settings."""
 
 import os
 
@@ -28,7 +28,7 @@ DRIVER = ("driver_id", "first_name", "last_name", "email", "alias", "first_trave
 
 
 class KeyAuth(BasicAuth):
-    """An API key opens one fleet: eve adds it to every query as the `auth_field`."""
+    """An API key gives access to one fleet, which eve adds to each query as the `auth_field`."""
 
     def authorized(self, allowed_roles, resource, method):
         key = app.data.driver.db["keys"].find_one({"digest": digest(request.headers.get("Authorization", ""))})
@@ -54,7 +54,7 @@ SETTINGS = {
     "ITEM_METHODS": ["GET"],
     "PAGINATION_LIMIT": 100,
     "RENDERERS": ["eve.render.JSONRenderer"],
-    # All of these cost time for each document, and add nothing that is wanted of the others.
+    # These features take time for each document, and the other contestants do not have them.
     "HATEOAS": False,
     "IF_MATCH": False,
     "DOMAIN": {
@@ -73,5 +73,5 @@ app = Eve(settings=SETTINGS, auth=KeyAuth)
 
 @app.get("/ping")
 def ping():
-    """Say that it is up."""
+    """Respond when the server is ready."""
     return "ok"

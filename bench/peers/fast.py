@@ -1,4 +1,4 @@
-"""The service in FastAPI: pydantic response models, pymongo's asynchronous client."""
+"""A peer: the API in FastAPI, with pydantic response models and pymongo's asynchronous client."""
 
 import contextlib
 import datetime
@@ -181,13 +181,13 @@ DriverIds = Annotated[list[str], Query(min_length=1, max_length=20)]
 
 async def page_of(name, collection, match, sort, page, limit, projection=None) -> dict[str, Any]:
     count = await collection.count_documents(match)
-    found = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
+    cursor = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
     return {
         "count": count,
         "current_page": page,
         "next_page": page + 1 if page * limit < count else None,
         "limit": limit,
-        name: await found.to_list(),
+        name: await cursor.to_list(),
     }
 
 
@@ -218,13 +218,13 @@ async def trip(
 
 
 async def aggregates(fleet, start, driver_ids, days, summarise):
-    found = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
-    known = {doc["driver_id"]: doc for doc in await found.to_list()}
-    if len(known) < len(set(driver_ids)):
+    driver_cursor = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
+    drivers_by_id = {doc["driver_id"]: doc for doc in await driver_cursor.to_list()}
+    if len(drivers_by_id) < len(set(driver_ids)):
         raise HTTPException(404)
     cursor = await db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
     summaries = summarise(await cursor.to_list(), start)
-    return {"data": rows_of(known, summaries, driver_ids)}
+    return {"data": rows_of(drivers_by_id, summaries, driver_ids)}
 
 
 @router.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates, response_model_exclude_unset=True)
@@ -243,7 +243,7 @@ async def health():
 
 
 def create_app(dependencies=()):
-    """Return the application; the dependencies are those of every endpoint that takes a key."""
+    """Return the application. The dependencies apply to all endpoints that need a key."""
     app = FastAPI(lifespan=lifespan)
     app.include_router(router, dependencies=dependencies)
     app.add_api_route("/api/v1/healthz", health, response_model=Health)

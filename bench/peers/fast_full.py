@@ -1,4 +1,4 @@
-"""The service in FastAPI, with what its users add: a rate limit, ETags, request ids, and a log line a request."""
+"""A peer: the FastAPI application with the usual additions: a rate limit, ETags, request ids and a request log."""
 
 import hashlib
 import logging
@@ -17,10 +17,10 @@ from limits.storage import storage_from_string
 from starlette.datastructures import Headers, MutableHeaders
 
 rate = parse(os.environ["RATE_LIMIT"])
-# redis-py is the client that the service has, too; by default `limits` takes another one here.
+# redis-py is also the client of the service. By default, `limits` uses another asynchronous client.
 storage = storage_from_string(f"async+{os.environ['RATELIMIT_STORAGE_URI']}", implementation="redispy")
 limiter = FixedWindowRateLimiter(storage)
-# As structlog's documentation advises where speed matters.
+# The settings that structlog's documentation recommends for performance.
 structlog.configure(
     cache_logger_on_first_use=True,
     wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
@@ -35,14 +35,14 @@ log = structlog.get_logger()
 
 
 async def count(request: Request, fleet: Fleet):
-    """Count a request of a fleet, for all of its endpoints together."""
+    """Count a request for the rate limit of its fleet, which all endpoints share."""
     request.state.fleet = fleet
     if not await limiter.hit(rate, fleet):
         raise HTTPException(429, headers={"Retry-After": str(rate.get_expiry())})
 
 
 class ConditionalGet:
-    """Gives a response an ETag, a digest of its body, and sends 304 instead to a client that has it already."""
+    """Adds an ETag, a digest of the body, and sends 304 if the request has the same ETag."""
 
     def __init__(self, app):
         self.app = app
@@ -55,12 +55,12 @@ class ConditionalGet:
 
         async def send_with_etag(message):
             nonlocal start
-            # The head waits for the body, which FastAPI sends in one piece.
+            # Keep the start of the response until the body comes, which FastAPI sends in one piece.
             if message["type"] == "http.response.start":
                 start = message
                 return
             if start["status"] == 200:
-                # With the processor's own instructions no digest of hashlib is faster.
+                # The fastest digest of hashlib, because processors have instructions for it.
                 etag = f'"{hashlib.sha256(message["body"]).hexdigest()}"'
                 if etag in Headers(scope=scope).get("if-none-match", ""):
                     start, message = {**start, "status": 304, "headers": []}, {**message, "body": b""}
@@ -72,7 +72,7 @@ class ConditionalGet:
 
 
 class RequestLog:
-    """Logs a line for each request, with its id: the client's own, or a random one."""
+    """Logs a line for each request, with the request id of the client or a random one."""
 
     def __init__(self, app):
         self.app = app
@@ -107,5 +107,5 @@ class RequestLog:
 
 app = create_app([Depends(count)])
 app.add_middleware(ConditionalGet)
-# The last one added is the outermost one: it sees what the other one sends.
+# Added last, so that it is the outer middleware and sees the final response.
 app.add_middleware(RequestLog)

@@ -1,4 +1,4 @@
-"""The service as it is usually written: Flask, marshmallow's dump of what pymongo found, jsonify."""
+"""A peer: the API as it is usually written with Flask. marshmallow dumps pymongo's documents, jsonify renders them."""
 
 import datetime
 import os
@@ -149,14 +149,14 @@ def authenticate():
 
 def page_of(name, schema, collection, match, sort, page, limit, projection=None):
     count = collection.count_documents(match)
-    found = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
+    documents = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
     return jsonify(
         {
             "count": count,
             "current_page": page,
             "next_page": page + 1 if page * limit < count else None,
             "limit": limit,
-            name: schema.dump(found, many=True),
+            name: schema.dump(documents, many=True),
         }
     )
 
@@ -187,11 +187,11 @@ def trip(param, value):
 
 def aggregates(schema, days, summarise):
     start, driver_ids = datetime.date.fromisoformat(request.args["start_date"]), request.args.getlist("driver_id")
-    known = {doc["driver_id"]: doc for doc in db.drivers.find({"fleet": g.fleet, "driver_id": {"$in": driver_ids}})}
-    if len(known) < len(set(driver_ids)):
+    drivers = {doc["driver_id"]: doc for doc in db.drivers.find({"fleet": g.fleet, "driver_id": {"$in": driver_ids}})}
+    if len(drivers) < len(set(driver_ids)):
         abort(404)
-    found = summarise(db.trips.aggregate(pipeline(g.fleet, driver_ids, start, days)), start)
-    return jsonify({"data": schema.dump(rows_of(known, found, driver_ids), many=True)})
+    summaries = summarise(db.trips.aggregate(pipeline(g.fleet, driver_ids, start, days)), start)
+    return jsonify({"data": schema.dump(rows_of(drivers, summaries, driver_ids), many=True)})
 
 
 @app.get("/api/v1/driver-aggregate/daily")

@@ -1,4 +1,4 @@
-"""Serves the ASGI application `module:name` under uvicorn with uvloop; the address comes in the environment."""
+"""Run the ASGI application `module:name` with uvicorn and uvloop. BIND and WEB_CONCURRENCY are in the environment."""
 
 import multiprocessing
 import os
@@ -9,7 +9,7 @@ import uvicorn
 
 
 def serve(application):
-    """Serve with a socket of its own; uvicorn's own workers would share one."""
+    """Run a worker with its own socket; the workers of uvicorn would share one."""
     host, _, port = os.environ["BIND"].partition(":")
     with socket.socket() as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

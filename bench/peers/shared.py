@@ -1,4 +1,4 @@
-"""What the peers share: keys, and summaries made from the trips when they are asked for."""
+"""Functions that the peers share: keys, and summaries that are computed from the trips for each request."""
 
 import datetime
 import hashlib
@@ -15,7 +15,7 @@ EVENTS = (
     "phone_use_time_seconds",
     "overspeeding_time_seconds",
 )
-# Flag, counted, per, base, cap, weight.
+# Focus flag, numerator, factor, denominator, cap, weight.
 BEHAVIOURS = (
     ("is_phone_use", "phone_use_time_seconds", 1, "duration_seconds", 0.15, 35),
     ("is_overspeeding", "overspeeding_time_seconds", 1, "duration_seconds", 0.20, 30),
@@ -34,17 +34,17 @@ def digest(authorization):
 
 
 def is_live(key):
-    """Return whether a stored key lets in."""
+    """Return whether a stored key is valid."""
     return bool(key and not key["revoked_at"] and (key["expires_at"] or math.inf) > time.time() * 1000)
 
 
 def epoch_ms(date):
-    """Return the beginning of a UTC date in epoch milliseconds."""
+    """Return the start of a UTC date in epoch milliseconds."""
     return int(datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp() * 1000)
 
 
 def pipeline(fleet, driver_ids, start, days):
-    """Return the pipeline over `trips` of one document a driver and date: `_id` of both, trip_count and the totals."""
+    """Return the pipeline over `trips` with one document per driver and date: both in `_id`, trip_count and totals."""
     end = start + datetime.timedelta(days)
     times = {"$gte": epoch_ms(start), "$lt": epoch_ms(end)}
     return [
@@ -62,10 +62,10 @@ def pipeline(fleet, driver_ids, start, days):
 
 
 def rows_of(drivers, summaries, driver_ids):
-    """Return the rows of an aggregate: a driver who did not drive has no summary."""
+    """Return the elements of an aggregate. A driver who did not drive has no summary."""
     return [
-        {"driver_info": drivers[one], **({"driving_summary": summaries[one]} if one in summaries else {})}
-        for one in dict.fromkeys(driver_ids)
+        {"driver_info": drivers[id_], **({"driving_summary": summaries[id_]} if id_ in summaries else {})}
+        for id_ in dict.fromkeys(driver_ids)
     ]
 
 
@@ -97,8 +97,8 @@ def _day(row):
 
 def _summary(totals):
     shares = {
-        flag: (per * totals[count] / totals[base] if totals[base] else 0) / cap
-        for flag, count, per, base, cap, _ in BEHAVIOURS
+        flag: (factor * totals[numerator] / totals[denominator] if totals[denominator] else 0) / cap
+        for flag, numerator, factor, denominator, cap, _ in BEHAVIOURS
     }
     loss = sum(weight * min(1, shares[flag]) for flag, *_, weight in BEHAVIOURS)
     score = math.floor((100 - loss) * 10 + 0.5) / 10

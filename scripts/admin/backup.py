@@ -47,7 +47,9 @@ FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.command()
 @FOLDER
 def backup(folder: Path) -> None:
-    """Write drivers, trips, keys and reports to a new FOLDER. The folder appears when the backup is complete.
+    """Back up drivers, trips, keys and reports.
+
+    The command writes them to a new FOLDER, which appears when the backup is complete.
 
     The backup has each document in a state that was committed while the backup ran. Changes by an import at the same
     time may or may not be part of it. Read models are not part of it, because 'restore' builds them. A backup contains
@@ -72,10 +74,11 @@ def backup(folder: Path) -> None:
 @click.command()
 @FOLDER
 def restore(folder: Path) -> None:
-    """Load a backup from FOLDER into an empty database, and build all read models.
+    """Load a backup into an empty database.
 
-    The command first checks the digests of all files. It loads the keys last, so that nobody can use the API before the
-    restore is complete. If the command was killed, drop the database and run it again.
+    The command checks the digests of all files in FOLDER, loads the data and builds all read models. It loads the keys
+    last, so that nobody can use the API before the restore is complete. If the command was killed, drop the database
+    and run it again.
     """
     manifest = check(folder)
     with open_store() as store:

@@ -31,9 +31,9 @@ def keys() -> None:
     help="Days until the key expires. By default it does not.",
 )
 def issue(fleet: str, expires_in_days: int | None) -> None:
-    """Issue a key and print it on standard output, without any other text.
+    """Issue a key and print it.
 
-    The key is shown only once, because the store has only a digest of it.
+    Standard output has the key and no other text. The key is shown only once: the store has only a digest of it.
     """
     with open_store() as store:
         click.echo(issue_key(store, fleet, expires_in_days))
@@ -76,7 +76,10 @@ def list_(fleet: str) -> None:
 @keys.command()
 @click.argument("key_id", type=ID)
 def revoke(key_id: str) -> None:
-    """Revoke the key with this KEY_ID, which 'keys list' shows. The API rejects the key within 5 seconds."""
+    """Revoke the key with this KEY_ID.
+
+    'keys list' shows the KEY_ID of each key. The API rejects a revoked key within 5 seconds.
+    """
     with open_store() as store:
         now = int(time.time() * 1000)
         store.keys.update_one({"key_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": now}})

@@ -8,5 +8,8 @@ from app.config import Config
 
 @click.command()
 def openapi() -> None:
-    """Print the OpenAPI document, byte for byte as the service with the same settings returns it."""
+    """Print the OpenAPI document.
+
+    It is byte for byte the document that the service returns with the same settings.
+    """
     click.echo(openapi_document(Config.from_environment().public_base_url), nl=False)

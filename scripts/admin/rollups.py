@@ -19,14 +19,19 @@ FLEET = click.option("--fleet", type=ID, help="Only this fleet. By default all f
 
 @click.group()
 def rollups() -> None:
-    """Rebuild or verify the read models: the documents that the API reads, derived from drivers and trips."""
+    """Rebuild or verify the read models.
+
+    Read models are the documents that the API reads. They are derived from drivers and trips.
+    """
 
 
 @rollups.command()
 @FLEET
 @click.option("--since", type=DATE, help="Only days since this date (UTC).")
 def rebuild(fleet: str | None, since: str | None) -> None:
-    """Build all read models again from the stored drivers and trips.
+    """Build the read models again.
+
+    They are built from the stored drivers and trips.
 
     The API stays available, and each of its responses comes from one committed state. If the command was killed, run it
     again.
@@ -39,7 +44,10 @@ def rebuild(fleet: str | None, since: str | None) -> None:
 @rollups.command()
 @FLEET
 def verify(fleet: str | None) -> None:
-    """Compare all read models with the stored drivers and trips. The exit status is 1 if there are differences."""
+    """Compare the read models with drivers and trips.
+
+    The exit status is 1 if there are differences.
+    """
     has_differences = False
     with open_store(writes=False) as store:
         for name in find_fleets(store, fleet):

@@ -1,4 +1,4 @@
-"""The events of a demonstration trip, found on its trail, and their summary.
+"""The events of a demonstration trip, which are derived from its trail, and their summary.
 
 - HARD_BRAKE and RAPID_ACCELERATION: speed changes beyond -3.5 and +3.0 m/s2 from one step of 1 s to the next.
 - OVERSPEEDING: at least 10 s at more than 5 mph above the limit.
@@ -38,7 +38,7 @@ def find_sharp_changes(seconds: list[int], mph: list[float]) -> list[Event]:
             HARD_BRAKE if mps2 < HARD_BRAKE_MPS2 else RAPID_ACCELERATION if mps2 > RAPID_ACCELERATION_MPS2 else 0
         )
         if event_type and events and events[-1].event_type == event_type and events[-1].last >= i:
-            events[-1] = events[-1]._replace(last=i + 1)
+            events[-1] = Event(event_type, events[-1].first, i + 1, {})
         elif event_type:
             events.append(Event(event_type, i - 1, i + 1, {}))
     return events

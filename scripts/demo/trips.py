@@ -1,7 +1,7 @@
 """One trip of the demonstration fleet: a driven route, measured on its rounded trail as a reader would measure it.
 
 - Distance: haversine between trail points. Speed: that distance divided by the time between the two points.
-- Course: bearing towards the next point; the last course while the car stands.
+- Course: bearing towards the next point; the previous course while the car does not move.
 - Highway: steps above 55 mph. Night: steps that begin between 22:00 and 05:00 in local solar time of the town.
 """
 

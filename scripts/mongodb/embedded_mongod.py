@@ -38,7 +38,7 @@ REPLICA_SET_OPTIONS = (
 
 
 class NoMongod(Exception):
-    """No `mongod` was found that runs. The message says what was tried, and what to install or set."""
+    """There is no usable `mongod`. The message says what was tried, and what to install or set."""
 
 
 class MongodFailed(Exception):

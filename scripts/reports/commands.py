@@ -17,7 +17,10 @@ FLEET = click.option("--fleet", type=ID, required=True, help="The fleet of the r
 
 @click.group()
 def reports() -> None:
-    """Weekly reports: seven days of all drivers of a fleet, as a CSV file and as an HTML page."""
+    """Build, list and delete weekly reports.
+
+    A report covers seven days of all drivers of a fleet. It is a CSV file and an HTML page.
+    """
 
 
 @reports.command()
@@ -25,7 +28,9 @@ def reports() -> None:
 @click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
 @click.option("--due", is_flag=True, help="Build the missing reports of all fleets for this week's Monday.")
 def build(fleet: str | None, report_date: str | None, due: bool) -> None:
-    """Build one report, or with --due all reports of last week that are missing.
+    """Build one report, or all missing ones.
+
+    With --due, the command builds the report on last week for each fleet that does not have it.
 
     Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
     killed, run it again.

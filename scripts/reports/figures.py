@@ -1,6 +1,6 @@
 """The content of a report: one row per driver, and figures of the fleet.
 
-Drivers are read in chunks, so that memory is bounded whatever the size of the fleet.
+Drivers are read in chunks, so that the memory needed does not depend on the size of the fleet.
 """
 
 import dataclasses

@@ -130,7 +130,7 @@ def test_without_an_instance_the_response_is_503_with_the_error_body(dead):
     assert head.startswith("HTTP/1.1 503 ")
     assert "retry-after: 1" in head.lower()
     expected_body = (
-        '{"message":"The service does not answer; ask again.","error":"ServiceUnavailable","request_id":"mine-2"}'
+        '{"message":"The service does not respond. Try again.","error":"ServiceUnavailable","request_id":"mine-2"}'
     )
     assert body == expected_body
 

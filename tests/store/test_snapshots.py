@@ -198,7 +198,7 @@ class Reader:
         return request, response.status_code, contents_by_etag[etag] if response.status_code == 304 else content
 
 
-def test_a_response_is_of_a_state_that_was_current_meanwhile(expected, mongod, clock, patient):
+def test_a_response_is_of_a_state_that_was_current_meanwhile(expected, mongod, clock, long_timeout):
     service, writing = service_of(mongod), Writing(Store.of(mongod))
     writing.write_next()
     with ThreadPoolExecutor() as pool:
@@ -239,7 +239,7 @@ class Interrupter(CommandListener):
 
 
 @pytest.fixture
-def interrupted(mongod, mongod_uri, clock, patient):
+def interrupted(mongod, mongod_uri, clock, long_timeout):
     """An Interrupter, and a service that it interrupts."""
     interrupter = Interrupter()
     with MongoClient(mongod_uri, event_listeners=[interrupter]) as client:

@@ -13,7 +13,15 @@ import pytest
 import scripts
 from schemas.trip import EventSummary
 from scripts.reports.figures import Row
-from scripts.reports.page import EVENTS, changed, compared, make_page, name, number, rate
+from scripts.reports.page import (
+    EVENTS,
+    compare_in_words,
+    format_change,
+    format_number,
+    get_display_name,
+    make_page,
+    rate,
+)
 from tests.factories import make_driver, make_figures, make_summary
 
 VOID = {"meta", "link"}
@@ -178,7 +186,7 @@ def test_a_hostile_name_is_text_and_nothing_else(text):
     ],
 )
 def test_the_expected_drivers_are_shown(fields, called):
-    assert name(make_driver("d1", **fields)) == called
+    assert get_display_name(make_driver("d1", **fields)) == called
 
 
 def test_the_driver_id_stands_beside_a_name():
@@ -223,7 +231,7 @@ def test_a_rate_is_finite(count, base, expected):
     ("value", "places", "text"), [(1234.56, 1, "1,234.6"), (0, 0, "0"), (2e9, 1, "2.00e+09"), (1.7e308, 0, "1.70e+308")]
 )
 def test_a_number_stays_short(value, places, text):
-    assert number(value, places) == text
+    assert format_number(value, places) == text
 
 
 @pytest.mark.parametrize(
@@ -231,7 +239,7 @@ def test_a_number_stays_short(value, places, text):
     [(71.3, 70.1, "+1.2", "1.2 up on"), (3.0, 4.04, "−1.0", "1.0 down on"), (3.04, 3.0, "0.0", "the same as")],
 )
 def test_a_change_is_that_of_the_figures_shown(value, before, difference, words):
-    assert (changed(value, before), compared(value, before)) == (difference, words)
+    assert (format_change(value, before), compare_in_words(value, before)) == (difference, words)
 
 
 def test_commands_that_draw_nothing_do_not_load_matplotlib():
