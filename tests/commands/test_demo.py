@@ -88,7 +88,7 @@ def test_a_store_that_holds_another_fleet_does_not(store, load):
 
 def test_the_command_says_what_to_do_next(command, monkeypatch):
     # The tests above load it.
-    monkeypatch.setattr(demo, "load", lambda store: None)
+    monkeypatch.setattr("scripts.demo.commands.load_demo", lambda store: None)
     assert "driver-analytics keys issue --fleet demo" in command("demo").stdout
 
 

@@ -58,7 +58,7 @@ def test_read_models_are_those_of_a_rebuild(written):
 def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monkeypatch):
     monkeypatch.setattr(drivers, "BLOCK_SIZE", 4)
     monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", 4)
-    monkeypatch.setattr(fleet_drivers, "NEW_BLOCK", 2)
+    monkeypatch.setattr(fleet_drivers, "NEW_BLOCK_SIZE", 2)
     store, found = Store.of(memory_client()["written"]), []
     lines = [make_trip(driver_id=driver_id, trip_id=driver_id) for driver_id in "bcdefghijk"]
     # The only trip of the last driver goes to a new first one, so that there are as many as before.
