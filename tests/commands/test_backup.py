@@ -237,6 +237,6 @@ def test_a_partly_restored_store_accepts_no_key(restore_until, empty):
     while restore_until(operations):
         assert empty["keys"].find_one({}) is None
         empty.client.drop_database(empty)
-        operations += 25
+        operations += 60
     assert operations > 60
     assert empty["keys"].count_documents({}) == 2

@@ -219,7 +219,7 @@ def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
 
 @pytest.mark.parametrize(
     "target",
-    ["//api/v1/drivers", "http://h?x=/api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers", "/api/v1/drivers/"],
+    ["//api/v1/drivers", "http://h//api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers", "/api/v1/drivers/"],
 )
 def test_a_doubled_or_trailing_slash_is_another_path(live, target):
     process, db = live
