@@ -17,11 +17,14 @@ from app.config import API
 from app.store.api_keys import PREFIX
 
 STANDARD_ERROR = 2
-# API keys, and report links with or without their path. A link begins with `["` in base64, which is `WyJ`.
-SECRETS = re.compile(rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|WyJ[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*")
+# API keys, and report links with or without their path. A link begins with `["` and the fleet in base64, or, if
+# itsdangerous compressed it, with a dot and zlib's first bytes in base64.
+SECRETS = re.compile(
+    rf"({PREFIX})[0-9A-Za-z]{{8,}}|({API}/report/)[^\s<]\S*|(?:Wy[I-L]|\.eJ)[0-9A-Za-z_-]{{8}}[0-9A-Za-z_.-]*"
+)
 REDACTED = r"\1\2[redacted]"
 # Every text that matches the pattern contains one of these, and searching for them is much faster.
-SECRET_MARKERS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "WyJ"))
+SECRET_MARKERS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "Wy", ".eJ"))
 
 LEADING_FIELDS = ("timestamp", "level", "event")
 

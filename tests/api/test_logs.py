@@ -53,10 +53,11 @@ def test_no_log_line_contains_a_key(service, log):
     assert lines[-1]["request_id"] == "da_[redacted]"
 
 
-def test_no_log_line_contains_a_report_link(make_service, log):
+@pytest.mark.parametrize("fleet", ["f1", "1f", "-f", "ü", "1" * 120])
+def test_no_log_line_contains_a_report_link(make_service, log, fleet):
     service = make_service(secret_key="secret")
     links = ReportLinkSigner(service.app.extensions["config"])
-    url = links.build_url("http://x", "f1", "2026-03-16", "csv", "key", 2**50)
+    url = links.build_url("http://x", fleet, "2026-03-16", "csv", "key", 2**50)
     service.get(url.removeprefix(f"http://x{API}"), fleet=None, headers={"X-Request-ID": url.rpartition("/")[2][:64]})
     line = log()[-1]
     assert [line[name] for name in ("status", "route", "request_id")] == [
