@@ -21,6 +21,8 @@ MS_PER_HOUR = 3_600_000
 SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are not in the summary form. Each is stored as a fragment.
 DETAIL_FRAGMENTS = tuple(name for name in DETAIL if name not in SUMMARY)
+# The detail form as JSON: the summary without its closing brace, then each fragment.
+DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
 BY_DATE = [("start_date", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
 # The fields of `_Calendar`.
@@ -178,9 +180,8 @@ def _get_fragments(fields: Fields) -> Sequence[str]:
 def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
     if fields is DETAIL:
-        return lambda trip: Fragment(
-            ",".join((trip["summary"][:-1], *(f'"{name}":{trip[name]}' for name in DETAIL_FRAGMENTS))) + "}"
-        )
+        # One format call copies the text once. A trail has tens of kilobytes.
+        return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))
     summary_fields = {name: below for name, below in fields.items() if name in SUMMARY}
     render_summary = make_renderer(summary_fields, SUMMARY)
     renderers = {name: make_renderer(fields[name], DETAIL[name]) for name in DETAIL_FRAGMENTS if name in fields}
