@@ -15,7 +15,7 @@ from tests.store_contents import load
 
 
 @pytest.fixture
-def stored(mongod):
+def stored(mongod, plain_page):
     """A database with a document in every collection."""
     focus_area = dict.fromkeys(TripFocusArea().fields, False)
     trip = make_trip(focus_area=focus_area, events=[make_event(1_773_100_000_000)])
