@@ -83,51 +83,54 @@ def test_no_log_line_contains_the_key_or_a_link(first_run):
     assert process.errors.count('"status":200') == 8
 
 
-def test_a_second_run_keeps_data_and_key(first_run, data_dir):
+@pytest.fixture(scope="module")
+def second_run(first_run, data_dir):
+    """A second run with the same data, ended by SIGTERM, and the response to a key that a command issued meanwhile."""
     with ServiceProcess(data_dir, "--demo") as process:
         process.read(LINES)
+        words = [COMMAND, "keys", "issue", "--fleet", "f"]
+        issued = subprocess.run(words, env=process.environment, capture_output=True, text=True, check=True)
+        response = process.get("/drivers", issued.stdout.strip())
+        process.process.terminate()
+    return process, response
+
+
+def test_a_second_run_keeps_data_and_key(first_run, second_run):
+    process, _ = second_run
     earlier = [line.replace(first_run[0].bind, process.bind) for line in first_run[0].output]
     assert process.output[1:9] == earlier[1:9]
 
 
-def test_a_command_joins_the_embedded_store_and_leaves_it_running(first_run, data_dir):
-    with ServiceProcess(data_dir) as process:
-        process.read(1)
-        issued = subprocess.run(
-            [COMMAND, "keys", "issue", "--fleet", "f"],
-            env=process.environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert process.get("/drivers", issued.stdout.strip()) == (
-            200,
-            {"count": 0, "limit": 50, "current_page": 1, "next_page": None, "drivers": []},
-        )
+def test_a_command_joins_the_embedded_store_and_leaves_it_running(second_run):
+    _, response = second_run
+    assert response == (200, {"count": 0, "limit": 50, "current_page": 1, "next_page": None, "drivers": []})
 
 
-def test_sigterm_stops_everything_too(data_dir, first_run):
-    with ServiceProcess(data_dir) as process:
-        process.read(1)
-        process.process.terminate()
+def test_sigterm_stops_everything_too(data_dir, second_run):
+    process, _ = second_run
     assert process.process.returncode == 0
     assert processes_in(data_dir) == []
 
 
-def test_an_interrupt_while_the_store_starts_leaves_nothing_running(tmp_path):
-    with ServiceProcess(tmp_path) as process:
-        wait_until(lambda: (tmp_path / "mongod.json").exists())
-    assert processes_in(tmp_path) == []
-    with ServiceProcess(tmp_path) as process:
+@pytest.fixture(scope="module")
+def interrupted_dir(tmp_path_factory):
+    """The folder of a service that was interrupted while the store started."""
+    folder = tmp_path_factory.mktemp("interrupted")
+    with ServiceProcess(folder):
+        wait_until(lambda: (folder / "mongod.json").exists())
+    return folder
+
+
+def test_an_interrupt_while_the_store_starts_leaves_nothing_running(interrupted_dir):
+    assert processes_in(interrupted_dir) == []
+
+
+def test_after_an_interrupt_it_starts_again_and_a_second_interrupt_does_not_keep_it_from_ending(interrupted_dir):
+    with ServiceProcess(interrupted_dir) as process:
         assert process.read(1) == [f"Serving on http://{process.bind}"]
-
-
-def test_a_second_interrupt_does_not_keep_it_from_ending(tmp_path):
-    with ServiceProcess(tmp_path) as process:
-        process.read(1)
         process.process.send_signal(signal.SIGINT)
-        wait_until(lambda: len(processes_in(tmp_path)) == 1)
-    assert processes_in(tmp_path) == []
+        wait_until(lambda: len(processes_in(interrupted_dir)) == 1)
+    assert processes_in(interrupted_dir) == []
     assert "Traceback" not in process.errors
 
 
@@ -152,8 +155,9 @@ def test_a_terminal_that_closes_ends_it(tmp_path):
 def test_a_socket_in_use_is_not_taken_over(serve_error, tmp_path):
     bind = f"unix:{tmp_path}/socket"
     nowhere = {"MONGODB_URI": "mongodb://127.0.0.1:1", "BIND": bind}
-    with ServiceProcess(tmp_path, **nowhere) as process:
-        process.read(1)
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind(f"{tmp_path}/socket")
+        other.listen()
         assert serve_error(**nowhere).startswith(f"Error: Cannot serve on {bind}: Address already in use.")
 
 
@@ -166,6 +170,8 @@ def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+# It takes long to load a fleet into memory.
+@pytest.mark.large
 def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warning(tmp_path):
     with ServiceProcess(tmp_path, "--demo", MONGOD="/bin/false") as process:
         process.read(7)
