@@ -58,8 +58,8 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@npm ci --prefix tests/clients --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null
 	@touch $@
 
-test-large: setup ## run the tests that take minutes: Schemathesis, 100,000 trips, 140,000 generated requests
-	@$(BIN)/pytest -m large
+test-large: setup ## run the tests that take minutes: Schemathesis, 100,000 trips, 60,000 generated requests
+	@$(BIN)/pytest -n auto --dist loadgroup -m large
 
 test-resilience: resilience-tools setup ## break MongoDB, the service and the network under load, in 10 minutes
 	@$(BIN)/pytest -m resilience $(ARGS)

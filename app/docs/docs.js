@@ -36,10 +36,10 @@ function withScheme(request) {
 }
 
 async function show() {
-  const answer = await fetch("openapi.json");
+  const response = await fetch("openapi.json");
   SwaggerUIBundle({
     dom_id: "#page",
-    spec: readyToTry(await answer.json()),
+    spec: readyToTry(await response.json()),
     requestInterceptor: withScheme,
     deepLinking: true,
     displayRequestDuration: true,

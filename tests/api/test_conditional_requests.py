@@ -62,9 +62,10 @@ def test_a_response_without_a_matching_etag_is_sent(service, fleet, path):
 
 
 @EVERY
-@pytest.mark.parametrize("form", ["{}", "W/{}", '"another", {}', '"another" , W/{}', "*"])
-def test_an_etag_matches_in_every_form_of_if_none_match(service, fleet, path, form):
-    assert revalidate(service, path, form.format(get_etag(service, path))).status_code == 304
+def test_an_etag_matches_in_every_form_of_if_none_match(service, fleet, path):
+    etag = get_etag(service, path)
+    for form in ("{}", "W/{}", '"another", {}', '"another" , W/{}', "*"):
+        assert revalidate(service, path, form.format(etag)).status_code == 304, form
 
 
 @EVERY

@@ -180,7 +180,7 @@ def test_examples_are_valid_against_their_schemas():
 
 
 @pytest.fixture
-def example_fleet(service, load, store):
+def example_fleet(service, load, store, plain_page):
     """The fleet that the examples speak of."""
     load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
     build_report(store, "f1", example(ReportParams())["report_time"][:10])

@@ -24,6 +24,8 @@ from tests.factories import make_driver, make_trip
 from tests.service_process import COMMAND, wait_until
 from tests.stop_before_command import Stop, open_store_until
 
+pytestmark = pytest.mark.usefixtures("plain_page")
+
 DATE = "2026-03-16"
 PATHS = (
     "/drivers",
@@ -182,11 +184,14 @@ def put_nothing(path):
         ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
     ],
 )
-def test_an_altered_backup_is_not_restored(command, saved, empty, name, change, message):
+def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatch, name, change, message):
+    saved = tmp_path / "saved"
+    assert command("backup", str(saved)).exit_code == 0
+    monkeypatch.setenv("MONGODB_DATABASE", "restored")
     change(saved / name)
     refused = command("restore", str(saved))
     assert (refused.exit_code, message in refused.stderr) == (1, True)
-    assert empty.list_collection_names() == []
+    assert mongod.client["restored"].list_collection_names() == []
 
 
 def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
@@ -201,7 +206,9 @@ def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
     )
 
 
-@pytest.mark.parametrize("name", ["", "trips.bson.gz", "manifest.json"])
+@pytest.mark.parametrize(
+    "name", ["trips.bson.gz", *(pytest.param(name, marks=pytest.mark.large) for name in ("", "manifest.json"))]
+)
 def test_a_killed_backup_is_never_restored(command, loaded, tmp_path, name):
     folder, part = tmp_path / "saved", tmp_path / "saved.part"
     process = subprocess.Popen([COMMAND, "backup", str(folder)], stdout=subprocess.DEVNULL)

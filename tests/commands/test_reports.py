@@ -21,6 +21,9 @@ from scripts.reports.figures import FigureCollector
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.stop_before_command import Stop, open_store_until
 
+# tests/unit/test_report_page.py is about the page.
+pytestmark = pytest.mark.usefixtures("plain_page")
+
 DATE = "2026-03-16"
 WEEK = {"period": "week", "start_date": "2026-03-09"}
 WORDS = ("--fleet", "f1", "--report-date", DATE)

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
 
 MASKS = os.environ["CONTRACT_MASKS"] == "yes"
-RESPONSES_FILE = Path(os.environ["CONTRACT_ANSWERS"])
+RESPONSES_FILE = Path(os.environ["CONTRACT_RESPONSES"])
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
 REAL = {

@@ -1,10 +1,8 @@
 """What a request reads: the commands that it sends to the server, whole and with a field mask."""
 
 import pytest
-from pymongo import MongoClient
 
 from tests.factories import make_driver, make_event, make_trip
-from tests.store.test_plans import Recorder
 from tests.store_contents import DATA
 
 DRIVERS = "/drivers"
@@ -24,16 +22,9 @@ PERIOD = {"daily": "day", "weekly": "week"}
 
 
 @pytest.fixture
-def recorder():
-    """The commands that read, as sent."""
-    return Recorder()
-
-
-@pytest.fixture
-def db(mongod, mongod_uri, recorder):
+def db(recorded_mongod):
     """An empty database of a real server; the commands sent to it are recorded."""
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        yield client[mongod.name]
+    return recorded_mongod
 
 
 @pytest.fixture

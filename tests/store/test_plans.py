@@ -1,7 +1,7 @@
 """Every query carries the fleet and runs on the index that is meant for it, which gives its order."""
 
 import pytest
-from pymongo import MongoClient, monitoring
+from pymongo import MongoClient
 
 from app.store import Store, UnknownDrivers, api_keys, drivers, reports, summaries, trips
 from app.store.pagination import Selection
@@ -15,6 +15,7 @@ from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
+from tests.store.conftest import Recorder
 from tests.store_contents import load
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
@@ -24,22 +25,6 @@ WHOLE_TRIPS = Selection(fields_of(TripSummaryPage))
 LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
 # What a command is explained without.
 OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
-
-
-class Recorder(monitoring.CommandListener):
-    """Keeps the commands that read, as sent."""
-
-    def __init__(self):
-        self.reads = []
-
-    def started(self, event):
-        if event.command_name in ("find", "aggregate", "count", "distinct"):
-            self.reads.append(dict(event.command))
-
-    def succeeded(self, event):
-        pass
-
-    failed = succeeded
 
 
 @pytest.fixture(scope="module")

@@ -6,14 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from pymongo import MongoClient
 
 from app.middleware.auth import REPORT_FILE_ENDPOINT
 from app.store import READ_MODELS
 from app.store.indexes import INDEXES
 from scripts.admin.backup import FILE_INDEXES
 from tests.factories import make_driver, make_trip
-from tests.store.test_plans import Recorder
 
 SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
 SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
@@ -42,15 +40,9 @@ MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},drivin
 
 
 @pytest.fixture
-def recorder():
-    return Recorder()
-
-
-@pytest.fixture
-def db(mongod, mongod_uri, recorder):
+def db(recorded_mongod):
     """An empty database of a real server; the commands sent to it are recorded."""
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        yield client[mongod.name]
+    return recorded_mongod
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ EVENT = TRIP["events"]
 INCONSISTENT = "Mask error: Mask is inconsistent with model"
 COMMA, CLOSING, OPENING = "Unexpected comma", "Unexpected closing bracket", "Unexpected opening bracket"
 MISSING = "Missing closing bracket"
-DEEP = 200_000
+DEEP = 50_000
 
 
 @pytest.mark.parametrize(
