@@ -31,9 +31,9 @@ class _ReadModel(Schema):
 class FleetDrivers(Schema):
     """A document of `fleet_drivers`: a block of consecutive drivers of a fleet, in order of driver_id.
 
-    `drivers` is the Driver of each as rendered JSON; `position` is the number of drivers in the blocks before. The
-    document at position -1 instead has the `driver_count` of the fleet, and `writes`, the number of transactions that
-    wrote to the fleet.
+    `drivers` is the Driver of each as rendered JSON, in the order of `driver_ids`; `position` is the number of drivers
+    in the blocks before. The document at position -1 instead has the `driver_count` of the fleet, and `writes`, the
+    number of transactions that wrote to the fleet.
     """
 
     fleet = Identifier(required=True)
@@ -41,6 +41,7 @@ class FleetDrivers(Schema):
     driver_count = Count(required=True)
     writes = Count()
     first_driver_id = Identifier()
+    driver_ids = fields.List(Identifier())
     drivers = fields.List(Text())
     version = Text()
 

@@ -202,6 +202,7 @@ CHANGES = [
     ("driver_periods", PROFILE, {"json": "{}"}, [OF_PROFILE, OF_LIST]),
     ("driver_periods", PROFILE, {"version": "0"}, [OF_PROFILE]),
     ("fleet_drivers", LIST, {"drivers": ["{}"]}, [OF_LIST]),
+    ("fleet_drivers", LIST, {"driver_ids": ["d1"]}, [OF_LIST]),
     ("fleet_drivers", LIST, {"version": "0"}, [OF_LIST]),
     ("fleet_drivers", LIST, {"first_driver_id": "a"}, [OF_LIST]),
     ("fleet_drivers", LIST, {"position": 1}, [OF_LIST]),
@@ -288,6 +289,14 @@ def add_all(db, name):
 def test_a_rebuild_repairs_whatever_differs_in_a_collection(loaded, verify, rebuild, mongod, damage, name):
     damage(mongod, name)
     assert verify("--fleet", "f1")[0] == 1
+    rebuild()
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+    assert contents(mongod) == loaded
+
+
+def test_a_rebuild_repairs_all_collections_at_once(loaded, verify, rebuild, mongod):
+    for name in READ_MODELS:
+        change_all(mongod, name)
     rebuild()
     assert verify() == (0, [F1_RIGHT, F2_RIGHT])
     assert contents(mongod) == loaded
