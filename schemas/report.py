@@ -11,8 +11,8 @@ from marshmallow import Schema
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
 from schemas.introspection import Fields, fields_of
+from schemas.score import BEHAVIOURS
 from schemas.summary import DrivingSummary
-from schemas.trip import EventSummary
 
 
 class ReportLinks(Schema):
@@ -45,7 +45,6 @@ def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
 SCORE = ("fm_score", "fm_grade")
 DRIVER = tuple(fields_of(Driver))
 TOTALS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
-BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
 HEADER = (*DRIVER, *(path[-1] for path in TOTALS), *(f"{name}_per_100_miles" for name in BEHAVIOURS), *SCORE)
 
 

@@ -15,7 +15,7 @@ from app.store import Document, Store
 from app.store.api_keys import get_key
 from app.store.reports import FILES
 from app.store.trips import get_max_visible_end_ms
-from schemas.params import HISTORY
+from schemas.date_params import HISTORY
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo

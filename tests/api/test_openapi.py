@@ -106,6 +106,8 @@ def test_operations_are_named_after_what_they_do():
         "listTrips",
         "getDailyDriverAggregate",
         "getWeeklyDriverAggregate",
+        "getMonthlyDriverAggregate",
+        "getDriverScore",
         "getReportLinks",
         "getReportFile",
         "getHealth",
@@ -159,6 +161,7 @@ def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
         "Problem": ["errors"],
         "DailyAggregate": ["driving_summary"],
         "WeeklyAggregate": ["driving_summary"],
+        "MonthlyAggregate": ["driving_summary"],
         "EventData": ["max_user_speed_mph", "speed_limit_mph", "user_speed_mph"],
     }
     assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}
