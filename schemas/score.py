@@ -72,7 +72,7 @@ class DriverScore(Schema):
 
     driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     start_date = Date("The first UTC date of the window.", example="2026-03-09", required=True)
-    end_date = Date("The last UTC date of the window.", example="2026-03-17", required=True)
+    end_date = Date("The last UTC date of the window.", example="2026-03-15", required=True)
     total = fields.Nested(
         ScoreExplanation,
         metadata=field_metadata("The score of the window. Null if the driver did not drive in it."),

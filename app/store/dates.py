@@ -4,6 +4,7 @@ import calendar
 import datetime
 
 DAYS_A_WEEK = 7
+MONTHS_A_YEAR = 12
 
 
 def dates_from(first: str, count: int) -> list[str]:
@@ -26,6 +27,12 @@ def week_dates(monday: str) -> list[str]:
 def first_of_month(date: str) -> str:
     """Return the first date of the month that contains a date."""
     return f"{date[:7]}-01"
+
+
+def months_of(first: str, last: str) -> list[str]:
+    """Return the first dates of the months that contain the dates from `first` to `last`."""
+    low, high = (int(date[:4]) * MONTHS_A_YEAR + int(date[5:7]) - 1 for date in (first, last))
+    return [f"{month // MONTHS_A_YEAR:04}-{month % MONTHS_A_YEAR + 1:02}-01" for month in range(low, high + 1)]
 
 
 def month_dates(first: str) -> list[str]:

@@ -1,8 +1,8 @@
 """The documents of one driver in `driver_periods`, which several resources read."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
@@ -11,7 +11,8 @@ from app.store import Document, Store
 from app.store.dates import first_of_month
 from app.store.summaries import DAY, MONTH
 
-BY_DATE = [("start_date", ASCENDING)]
+# The order of the index, as all documents have the same fleet and driver.
+BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
 # The fields of `Calendar`.
 CALENDAR_ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
@@ -29,8 +30,13 @@ class Calendar(NamedTuple):
     last_trip_ends: list[int]
     versions: list[str]
 
-
-NO_DAYS = Calendar([], [], [], [])
+    @classmethod
+    def of(cls, months: Iterable[Document], start_date: str, end_date: str = LAST_DATE) -> Self:
+        """Return the days from one date to another of the documents of months, which are in order of date."""
+        calendars = [month["calendar"] for month in months]
+        arrays: list[list[Any]] = [[value for days in calendars for value in days[name]] for name in CALENDAR_ARRAYS]
+        days = slice(bisect_left(arrays[0], start_date), bisect_right(arrays[0], end_date))
+        return cls(*(values[days] for values in arrays))
 
 
 class DriverPeriods(NamedTuple):
@@ -43,20 +49,15 @@ class DriverPeriods(NamedTuple):
     session: ClientSession
     driver: Document
 
-    def find(self, period: str, start_date: Any, projection: Document) -> list[Document]:
-        """Return the documents of a period whose start_date matches, in order of date."""
+    def find(self, period: Any, start_date: Any, projection: Document) -> list[Document]:
+        """Return the documents whose period and start_date match, in order of period, then date."""
         match = {**self.driver, "period": period, "start_date": start_date}
-        options: dict[str, Any] = {"sort": BY_DATE, "batch_size": MAX_DAYS, "session": self.session}
+        options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS, "session": self.session}
         return list(self.store.driver_periods.find(match, projection, **options))
 
-    def get_calendar(self, start_date: str, end_date: str = LAST_DATE) -> Calendar:
-        """Return the driver's calendar from one date to another, made from the calendars of the months."""
-        months = self.find(MONTH.name, {"$gte": first_of_month(start_date), "$lte": end_date}, CALENDAR)
-        arrays: list[list[Any]] = [
-            [value for month in months for value in month["calendar"][name]] for name in CALENDAR_ARRAYS
-        ]
-        days = slice(bisect_left(arrays[0], start_date), bisect_right(arrays[0], end_date))
-        return Calendar(*(values[days] for values in arrays))
+    def get_calendar(self, start_date: str) -> Calendar:
+        """Return the driver's calendar from a date on."""
+        return Calendar.of(self.find(MONTH.name, {"$gte": first_of_month(start_date)}, CALENDAR), start_date)
 
     def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:
         """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import orjson
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import first_of_month, monday_of, month_dates, week_dates
-from app.store.driver_periods import BY_DATE, LAST_DATE, NO_DAYS, DriverPeriods
-from app.store.pagination import Selection, get_first
+from app.store.dates import first_of_month, monday_of, month_dates, months_of, week_dates
+from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
+from app.store.pagination import Selection
 from app.store.score import explain_score
 from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE, WEEK
 from app.store.totals import saturate_totals, sum_days
@@ -48,18 +48,15 @@ def find_explanation(
 ) -> Result:
     """Return the DriverScore of a window. All stored trips count, visible or not.
 
-    The calendars of the driver's months have the days with trips and their versions. Index: driver_periods (fleet,
-    period, driver_id, start_date). Raises UnknownDrivers.
+    The calendars of the driver's months have the days with trips and their versions; MongoDB adds up the days. Index:
+    driver_periods (fleet, period, driver_id, start_date). Raises UnknownDrivers.
     """
     window, fields = Window(start_date, end_date), selection.fields
     from_days = [name for name in FROM_DAYS if name in fields]
     with store.snapshot() as session:
         periods = DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
-        fragments = selection.projection("json") if "driver_info" in fields else {}
-        profile = get_first(periods.find(PROFILE, ANY_DATE, {"_id": 0, "version": 1} | fragments))
-        if profile is None:
-            raise UnknownDrivers([driver_id])
-        calendar = periods.get_calendar(*window) if from_days else NO_DAYS
+        profile, *months = _find_profile_and_months(periods, window, selection)
+        calendar = Calendar.of(months, *window)
         # The default of end_date changes at midnight, and the response with it.
         version = " ".join([end_date, profile["version"], *calendar.versions])
         if not selection.include_content:
@@ -71,23 +68,43 @@ def find_explanation(
     return Result(version, make_pruner(fields, FIELDS)(content))
 
 
+def _find_profile_and_months(periods: DriverPeriods, window: Window, selection: Selection) -> list[Document]:
+    """Return the driver's profile, then the months of the window, if it is needed, in order of date.
+
+    Raises UnknownDrivers.
+    """
+    # "all" comes before "month". Every driver who drove has a profile.
+    dates = [ANY_DATE]
+    if not selection.fields.keys().isdisjoint(FROM_DAYS):
+        dates += months_of(*window)
+    fragments = selection.projection("json") if "driver_info" in selection.fields else {}
+    projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
+    documents = periods.find({"$in": [PROFILE, MONTH.name]}, {"$in": dates}, projection)
+    if not documents:
+        raise UnknownDrivers([periods.driver["driver_id"]])
+    return documents
+
+
 def _add_up_days(
     periods: DriverPeriods, intervals: Sequence[Window], names: Sequence[str]
 ) -> dict[str, list[Document]]:
     """Return totals of the days in the intervals: as `total` those of all days, as `series` those of each interval.
 
-    Only the `names` of these are read. The total is not the sum of the intervals, which may differ in the last bit.
+    Only the `names` of these are read. The total is not the sum of the intervals, which may differ in the last bit. The
+    `_id` of the totals of an interval is its start_date.
     """
     days = {"$gte": intervals[0].start_date, "$lte": intervals[-1].end_date}
-    boundaries = [*(interval.start_date for interval in intervals), LAST_DATE]
-    groups: Document = {
-        "total": {"$group": {"_id": None, **sum_days()}},
-        "series": {"$bucket": {"groupBy": "$start_date", "boundaries": boundaries, "output": sum_days()}},
-    }
+    branches = [{"case": {"$lte": ["$start_date", end_date]}, "then": start_date} for start_date, end_date in intervals]
+    group_ids = {"total": None, "series": {"$switch": {"branches": branches}}}
     pipeline = [
         {"$match": {**periods.driver, "period": DAY.name, "start_date": days}},
-        {"$sort": dict(BY_DATE)},
-        {"$facet": {name: [groups[name], {"$project": saturate_totals()}] for name in names}},
+        {"$sort": dict(BY_PERIOD)},
+        {
+            "$facet": {
+                name: [{"$group": {"_id": group_ids[name], **sum_days()}}, {"$project": saturate_totals()}]
+                for name in names
+            }
+        },
     ]
     (totals,) = periods.store.driver_periods.aggregate(pipeline, session=periods.session)
     return totals
@@ -95,9 +112,12 @@ def _add_up_days(
 
 def _explain(intervals: Sequence[Window], totals: Mapping[str, Sequence[Document]]) -> Document:
     """Return the fields FROM_DAYS of a DriverScore. Totals that were not read are left out."""
-    total = next(map(explain_score, totals.get("total", ())), None)
-    series = [
-        {**interval._asdict(), "explanation": explain_score(of_interval)}
-        for interval, of_interval in zip(intervals, totals.get("series", ()), strict=False)
-    ]
-    return {"total": total, "series": series}
+    explanations = {of_interval["_id"]: explain_score(of_interval) for of_interval in totals.get("series", ())}
+    return {
+        "total": next(map(explain_score, totals.get("total", ())), None),
+        "series": [
+            {**interval._asdict(), "explanation": explanations[interval.start_date]}
+            for interval in intervals
+            if explanations
+        ],
+    }

@@ -62,10 +62,11 @@ def described():
 
 
 def example_request(path, operation):
-    """Return a request path made of the parameters' own examples; the date is a Monday."""
-    query = {}
+    """Return a request path made of the parameters' own examples; dates have none, because their range moves."""
+    query, month = {}, path.endswith("/monthly")
+    dates = {"start_date": "2026-03-01" if month else MONDAY, "end_date": "2026-03-15"}
     for parameter in map(resolved, operation["parameters"]):
-        value = parameter["schema"].get("examples", [MONDAY])[0]
+        value = parameter["schema"].get("examples", [dates.get(parameter.get("name"))])[0]
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
         elif parameter["in"] == "query":
