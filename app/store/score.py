@@ -108,7 +108,7 @@ def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
     Computes the same as `score_stages`.
     """
     events = totals["events_summary"]
-    score, grade = _get_score([b.points_lost(totals, events) for b in BEHAVIOURS])
+    score, grade = _get_score(compute_points_lost(totals).values())
     focus = {b.flag: b.share(totals, events) >= FOCUS_SHARE for b in BEHAVIOURS}
     summary = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
     return {name: summary[name] for name in fields_of(DrivingSummary)}
@@ -120,6 +120,11 @@ def explain_score(totals: Mapping[str, Any]) -> dict[str, Any]:
     score, grade = _get_score([behaviour["points_lost"] for behaviour in behaviours])
     explanation = {"fm_score": score, "fm_grade": grade, **totals, "behaviours": behaviours}
     return {name: explanation[name] for name in fields_of(ScoreExplanation)}
+
+
+def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return the points that each behaviour costs, by its name, of a DrivingSummary. They are unrounded."""
+    return {b.name: b.points_lost(summary, summary["events_summary"]) for b in BEHAVIOURS}
 
 
 def _get_score(points_lost: Iterable[float]) -> tuple[float, str]:
