@@ -173,8 +173,7 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
         return [aggregates("weekly", _select_drivers(ids, number), monday(base)) for number in numbers]
     if row == "score":
         date = base - datetime.timedelta(shape.days)
-        query = {"start_date": date}
-        return [request_of(f"/driver/{one}/score", query, driver=one, date=str(date)) for one in ids[:REQUESTS]]
+        return [request_of(f"/driver/{one}/score", {"start_date": date}, driver=one, date=str(date)) for one in ids]
     return [request_of("/healthz", {})]
 
 

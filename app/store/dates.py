@@ -19,6 +19,12 @@ def monday_of(date: str) -> str:
     return str(day - datetime.timedelta(day.weekday()))
 
 
+def sunday_of(date: str) -> str:
+    """Return the Sunday of the week that contains a date. Raises OverflowError after the year 9999."""
+    day = datetime.date.fromisoformat(date)
+    return str(day + datetime.timedelta(DAYS_A_WEEK - 1 - day.weekday()))
+
+
 def week_dates(monday: str) -> list[str]:
     """Return the dates of the week that starts on a Monday. Raises OverflowError if it ends after the year 9999."""
     return dates_from(monday, DAYS_A_WEEK)
@@ -29,6 +35,11 @@ def first_of_month(date: str) -> str:
     return f"{date[:7]}-01"
 
 
+def last_of_month(date: str) -> str:
+    """Return the last date of the month that contains a date."""
+    return f"{date[:7]}-{calendar.monthrange(int(date[:4]), int(date[5:7]))[1]}"
+
+
 def months_of(first: str, last: str) -> list[str]:
     """Return the first dates of the months that contain the dates from `first` to `last`."""
     low, high = (int(date[:4]) * MONTHS_A_YEAR + int(date[5:7]) - 1 for date in (first, last))
@@ -37,5 +48,4 @@ def months_of(first: str, last: str) -> list[str]:
 
 def month_dates(first: str) -> list[str]:
     """Return the dates of the month that starts on a date."""
-    year, month, _ = map(int, first.split("-"))
-    return dates_from(first, calendar.monthrange(year, month)[1])
+    return dates_from(first, int(last_of_month(first)[8:]))

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import orjson
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import first_of_month, monday_of, month_dates, months_of, week_dates
+from app.store.dates import first_of_month, last_of_month, monday_of, months_of, sunday_of
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
 from app.store.pagination import Selection
 from app.store.score import explain_score
@@ -22,8 +22,8 @@ FROM_DAYS = ("total", "series")
 # For each type of interval, functions that return the first and the last date of the interval that contains a date.
 INTERVALS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
     DAY.name: (str, str),
-    WEEK.name: (monday_of, lambda date: week_dates(monday_of(date))[-1]),
-    MONTH.name: (first_of_month, lambda date: month_dates(first_of_month(date))[-1]),
+    WEEK.name: (monday_of, sunday_of),
+    MONTH.name: (first_of_month, last_of_month),
 }
 
 

@@ -37,7 +37,7 @@ class Behaviour:
         return f"is_{self.name}"
 
     def rate(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return the rate for the totals and the event summary of a trip or of a period, at most the largest double."""
+        """Return the rate, at most the largest double, for the totals and the events of a trip or of a period."""
         denominator = totals[self.denominator]
         rate = self.factor * events[self.numerator] / denominator if denominator > 0 else 0.0
         return min(rate, sys.float_info.max)

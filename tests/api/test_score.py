@@ -1,20 +1,14 @@
 """GET /driver/{driver_id}/score."""
 
-import datetime
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.factories import make_driver, make_event_summary, make_trip
-from tests.score_reference import between, check_explanation, date_of, make_trips
 
 PATH = "/driver/d1/score"
 EXPLANATION = ["fm_score", "fm_grade", "trip_count", "distance_miles", "duration_seconds", "behaviours"]
 BEHAVIOUR = ["behaviour", "count", "seconds", "rate", "cap", "weight", "points_lost", "is_focus_area"]
-WEEK = datetime.timedelta(6)
-EXAMPLES = [25, pytest.param(300, marks=pytest.mark.large)]
 
 
 def dates(response):
@@ -229,64 +223,3 @@ def test_sums_past_what_a_document_can_hold_saturate(service, load):
 
 
 NAMES = ("phone_use", "overspeeding", "hard_brake", "rapid_acceleration")
-TODAY = datetime.date(2026, 3, 18)
-FIRST = datetime.date(2025, 9, 18)
-
-
-@st.composite
-def windows(draw):
-    """Make a window, and a type of interval."""
-    start = draw(st.dates(FIRST, TODAY))
-    end = draw(st.dates(start, TODAY))
-    return {"start_date": str(start), "end_date": str(end), "interval": draw(st.sampled_from(["day", "week", "month"]))}
-
-
-def interval_of(date, interval):
-    """Return what identifies the day, week or month of a date."""
-    return {"day": date, "week": datetime.date.fromisoformat(date).isocalendar()[:2], "month": date[:7]}[interval]
-
-
-@pytest.mark.parametrize("examples", EXAMPLES)
-def test_the_figures_are_those_of_the_trips(service, load, examples):
-    trips = make_trips("2025-08-20", "2026-03-18")
-    load(*trips)
-
-    @settings(max_examples=examples, derandomize=True, deadline=None)
-    @given(windows())
-    def check(window):
-        body = service.get(PATH, **window).json
-        in_window = between(trips, window["start_date"], window["end_date"])
-        expected = {interval_of(date_of(trip), window["interval"]) for trip in in_window}
-        found = [interval_of(part["start_date"], window["interval"]) for part in body["series"]]
-        assert found == sorted(expected)
-        assert found == [interval_of(part["end_date"], window["interval"]) for part in body["series"]]
-        for part in body["series"]:
-            check_explanation(part["explanation"], between(in_window, part["start_date"], part["end_date"]))
-        assert (body["total"] is None) is (not in_window)
-        if in_window:
-            check_explanation(body["total"], in_window)
-
-    check()
-
-
-@pytest.mark.parametrize(
-    ("path", "start", "end"),
-    [
-        ("daily", "2026-03-10", "2026-03-10"),
-        ("weekly", "2026-03-09", "2026-03-15"),
-        ("weekly", "2026-03-16", "2026-03-18"),
-        ("monthly", "2026-02-01", "2026-02-28"),
-        ("monthly", "2025-12-01", "2025-12-31"),
-        ("monthly", "2026-03-01", "2026-03-18"),
-    ],
-)
-def test_a_window_has_the_same_bits_as_the_aggregate_of_the_same_days(service, load, path, start, end):
-    trips = [trip for seed in range(3) for trip in make_trips("2025-11-20", "2026-03-18", seed=seed)]
-    load(*trips, make_trip("2026-03-10T08:00"))
-    body = service.get(PATH, start_date=start, end_date=end, interval="month").json
-    aggregate = service.get(f"/driver-aggregate/{path}", start_date=start, driver_id="d1").json
-    summary = aggregate["data"][0]["driving_summary"]
-    assert body["total"] == body["series"][0]["explanation"]
-    common = EXPLANATION[:-1]
-    assert [body["total"][name] for name in common] == [summary[name] for name in common]
-    assert [one["is_focus_area"] for one in body["total"]["behaviours"]] == list(summary["focus_area"].values())
