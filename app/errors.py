@@ -37,7 +37,7 @@ REPEAT_HINT = repeat_hint("driver_id")
 SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
 TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
 # Paths that would match an endpoint if the slashes within an identifier were percent-encoded.
-UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/trips|trip/({'|'.join(FILTER_PARAMS)})/.+)")
+UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/(trips|score)|trip/({'|'.join(FILTER_PARAMS)})/.+)")
 
 
 class BaseExtApiException(Exception):

@@ -68,6 +68,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
     "daily": lambda drivers, date, **_: _days(drivers, [date]),
     "weekly": lambda drivers, dates, **_: _days(drivers, dates),
+    "score": lambda driver, date, **_: _days_since(driver, date),
     "healthz": lambda **_: Query(None, {}),
 }
 # The query of the text floor: the service's query for the read models. For a driver's trips, the service makes two
@@ -95,6 +96,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "detail, unchanged": lambda trip, **_: _detail(trip),
     "daily": lambda drivers, date, **_: _periods(drivers, DAY.name, date),
     "weekly": lambda drivers, date, **_: _periods(drivers, WEEK.name, date),
+    "score": lambda driver, date, **_: _days_since(driver, date),
     "healthz": lambda **_: Query(None, {}),
 }
 
@@ -107,6 +109,11 @@ def _days(drivers: list[str], dates: list[str]) -> Query:
         {"_id": 0, "driver_id": 1, "start_date": 1, "summary": 1},
         limit=AGGREGATED * len(dates),
     )
+
+
+def _days_since(driver: str, date: str) -> Query:
+    match = {"fleet": FLEET, "period": DAY.name, "driver_id": driver, "start_date": {"$gte": date}}
+    return Query("driver_periods", match, {"_id": 0, "start_date": 1, "summary": 1}, limit=fleet.DAYS)
 
 
 def _periods(drivers: list[str], period: str, date: str) -> Query:
@@ -133,6 +140,7 @@ TITLES = {
     "detail, unchanged": "the same with `If-None-Match`, response 304",
     "daily": f"daily summaries of {AGGREGATED} drivers",
     "weekly": f"weekly summaries of {AGGREGATED} drivers",
+    "score": f"the score of a driver in {fleet.DAYS} days, by week",
     "healthz": "health check",
 }
 
@@ -163,6 +171,9 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
         return [aggregates("daily", _select_drivers(ids, number), week[number % DAYS_A_WEEK]) for number in numbers]
     if row == "weekly":
         return [aggregates("weekly", _select_drivers(ids, number), monday(base)) for number in numbers]
+    if row == "score":
+        date = base - datetime.timedelta(shape.days)
+        return [request_of(f"/driver/{one}/score", {"start_date": date}, driver=one, date=str(date)) for one in ids]
     return [request_of("/healthz", {})]
 
 

@@ -6,7 +6,7 @@ from marshmallow.validate import OneOf
 from schemas.driver import Driver
 from schemas.error import ErrorBody, ErrorName
 from schemas.fields import Count, Int64, Text, field_metadata
-from schemas.summary import DailyAggregate, WeeklyAggregate
+from schemas.summary import DailyAggregate, MonthlyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
 COUNT = "Number of matching records, on all pages together."
@@ -62,6 +62,16 @@ class WeeklyAggregates(Schema):
 
     data = fields.List(
         fields.Nested(WeeklyAggregate),
+        metadata=field_metadata("One element for each driver, in the order of the request."),
+        required=True,
+    )
+
+
+class MonthlyAggregates(Schema):
+    """The monthly summaries of drivers."""
+
+    data = fields.List(
+        fields.Nested(MonthlyAggregate),
         metadata=field_metadata("One element for each driver, in the order of the request."),
         required=True,
     )

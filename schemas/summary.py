@@ -84,3 +84,12 @@ class WeeklyAggregate(Schema):
     driving_summary = fields.Nested(
         WeeklySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that week.")
     )
+
+
+class MonthlyAggregate(Schema):
+    """A driver and the driver's Monthly summary."""
+
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
+    driving_summary = fields.Nested(
+        MonthlySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that month.")
+    )

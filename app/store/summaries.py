@@ -1,4 +1,4 @@
-"""The Daily and Weekly summaries of drivers."""
+"""The Daily, Weekly and Monthly summaries of drivers."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,12 +6,10 @@ from typing import NamedTuple
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.pagination import Selection, make_renderer
 from schemas.introspection import Fields, fields_of
-from schemas.page import DailyAggregates, WeeklyAggregates
+from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 
 # The period and the start_date of the document with a driver's profile.
 PROFILE, ANY_DATE = "all", ""
-# The period whose documents have a calendar of the driver's days.
-MONTH = "month"
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
 
@@ -25,12 +23,14 @@ class Period(NamedTuple):
 
 DAY = Period("day", fields_of(DailyAggregates)["data"] or {})
 WEEK = Period("week", fields_of(WeeklyAggregates)["data"] or {})
+# Its documents also have a calendar of the driver's days.
+MONTH = Period("month", fields_of(MonthlyAggregates)["data"] or {})
 
 
 def find_aggregates(
     store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, selection: Selection
 ) -> Result:
-    """Return the aggregates of one day or week: an element for each driver, in the order of `driver_ids`.
+    """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
     The element of a driver who did not drive has no `driving_summary`. Index: driver_periods (fleet, period,
     driver_id, start_date). Raises UnknownDrivers.

@@ -10,6 +10,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store, summaries
+from app.store.dates import first_of_month, monday_of, month_dates, week_dates
 from app.store.score import compute_focus_area
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.driver import Driver
@@ -17,7 +18,7 @@ from schemas.stored import TripTotals
 from schemas.summary import DailySummary, MonthlySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize import pipelines
-from scripts.materialize.dates import Day, first_of_month, group_by_dates, monday_of, month_dates, utc_date, week_dates
+from scripts.materialize.dates import Day, group_by_dates, utc_date
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
 DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
@@ -54,7 +55,7 @@ class PeriodType(NamedTuple):
 
 WEEK = PeriodType(summaries.WEEK.name, WeeklySummary(exclude=(BREAKDOWN,)), monday_of, week_dates, has_calendar=False)
 MONTH = PeriodType(
-    summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True
+    summaries.MONTH.name, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True
 )
 PERIOD_TYPES = (WEEK, MONTH)
 

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from schemas.fields import RawObject
 from schemas.mask import MaskError, parse
-from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import (
+    DailyAggregates,
+    DriverPage,
+    MonthlyAggregates,
+    TripDetailPage,
+    TripSummaryPage,
+    WeeklyAggregates,
+)
+from schemas.score import DriverScore
 from schemas.trip import EventData
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
@@ -35,7 +43,7 @@ def field_of(field):
     if isinstance(field, marshmallow.fields.List):
         return fields.List(field_of(field.inner))
     if isinstance(field, marshmallow.fields.Nested):
-        return fields.Nested(model_of(field.schema), allow_null=not field.required)
+        return fields.Nested(model_of(field.schema), allow_null=field.allow_none or not field.required)
     return Plain()
 
 
@@ -225,6 +233,15 @@ CASES = {
     "daily": (
         DailyAggregates(),
         [f"/driver-aggregate/daily?start_date=2026-03-{day}&{DRIVER_IDS}" for day in (10, 14)],
+    ),
+    "monthly": (
+        MonthlyAggregates(),
+        [f"/driver-aggregate/monthly?start_date={month}-01&{DRIVER_IDS}" for month in ("2026-03", "2026-02")],
+    ),
+    "score": (
+        DriverScore(),
+        ["/driver/d1/score?start_date=2026-03-09", "/driver/d1/score?start_date=2026-03-12&interval=day"]
+        + ["/driver/idle/score?start_date=2026-03-09", "/driver/d2/score?start_date=2026-03-01&interval=month"],
     ),
     "weekly": (
         WeeklyAggregates(),

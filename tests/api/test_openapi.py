@@ -62,10 +62,11 @@ def described():
 
 
 def example_request(path, operation):
-    """Return a request path made of the parameters' own examples; the date is a Monday."""
-    query = {}
+    """Return a request path made of the parameters' own examples; dates have none, because their range moves."""
+    query, month = {}, path.endswith("/monthly")
+    dates = {"start_date": "2026-03-01" if month else MONDAY, "end_date": "2026-03-15"}
     for parameter in map(resolved, operation["parameters"]):
-        value = parameter["schema"].get("examples", [MONDAY])[0]
+        value = parameter["schema"].get("examples", [dates.get(parameter.get("name"))])[0]
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
         elif parameter["in"] == "query":
@@ -106,6 +107,8 @@ def test_operations_are_named_after_what_they_do():
         "listTrips",
         "getDailyDriverAggregate",
         "getWeeklyDriverAggregate",
+        "getMonthlyDriverAggregate",
+        "getDriverScore",
         "getReportLinks",
         "getReportFile",
         "getHealth",
@@ -159,6 +162,7 @@ def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
         "Problem": ["errors"],
         "DailyAggregate": ["driving_summary"],
         "WeeklyAggregate": ["driving_summary"],
+        "MonthlyAggregate": ["driving_summary"],
         "EventData": ["max_user_speed_mph", "speed_limit_mph", "user_speed_mph"],
     }
     assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}

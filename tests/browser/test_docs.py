@@ -72,6 +72,8 @@ def test_the_page_shows_every_operation(visit):
         "/api/v1/trip/{filter_param}/{filter_value}",
         "/api/v1/driver-aggregate/daily",
         "/api/v1/driver-aggregate/weekly",
+        "/api/v1/driver-aggregate/monthly",
+        "/api/v1/driver/{driver_id}/score",
         "/api/v1/report",
         "/api/v1/report/{link}",
         "/api/v1/healthz",
@@ -98,9 +100,11 @@ def test_every_endpoint_can_be_tried_with_an_identifier_alone(visit):
         "listTrips": {"filter_value": "t1"},
         "getDailyDriverAggregate": {"driver_id": "d1"},
         "getWeeklyDriverAggregate": {"driver_id": "d1"},
+        "getMonthlyDriverAggregate": {"driver_id": "d1"},
+        "getDriverScore": {"driver_id": "d1"},
         "getHealth": {},
     }
-    assert [visit.execute(operation, **values)[0] for operation, values in tried.items()] == ["200"] * 5
+    assert [visit.execute(operation, **values)[0] for operation, values in tried.items()] == ["200"] * len(tried)
 
 
 def test_the_page_requests_only_its_own_service_and_logs_no_error(visit, live):

@@ -18,7 +18,9 @@ from schemas.report import HEADER
 from scripts.reports import build, commands
 from scripts.reports import figures as report_figures
 from scripts.reports.figures import FigureCollector
+from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
+from tests.score_reference import make_trips
 from tests.stop_before_command import Stop, open_store_until
 
 # tests/unit/test_report_page.py is about the page.
@@ -128,6 +130,16 @@ def test_rates_are_events_of_a_hundred_miles(command, mongod, load):
         "rapid_acceleration_per_100_miles": ["0.0", "0.0"],
         "hard_brake_per_100_miles": ["17.5", "0.0"],
         "overspeeding_per_100_miles": ["2.5", "0.0"],
+    }
+
+
+def test_points_lost_are_those_of_the_explanation(command, mongod, load, clock):
+    load(*make_trips("2026-03-09", "2026-03-15"))
+    command("reports", "build", *WORDS)
+    window = {"start_date": "2026-03-09", "end_date": "2026-03-15"}
+    total = Service(mongod).get("/driver/d1/score", **window).json["total"]
+    assert {name: float(value) for name, value in rows(mongod)[0].items() if name.endswith("_points_lost")} == {
+        f"{one['behaviour']}_points_lost": one["points_lost"] for one in total["behaviours"]
     }
 
 

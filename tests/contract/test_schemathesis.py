@@ -31,6 +31,8 @@ OPERATIONS = {
     "GET /api/v1/trip/{filter_param}/{filter_value}",
     "GET /api/v1/driver-aggregate/daily",
     "GET /api/v1/driver-aggregate/weekly",
+    "GET /api/v1/driver-aggregate/monthly",
+    "GET /api/v1/driver/{driver_id}/score",
     "GET /api/v1/report",
 }
 LINK = "GET /api/v1/report/{link}"

@@ -43,6 +43,8 @@ ROUTES = [
 ROUTES += [
     "/driver-aggregate/daily",
     "/driver-aggregate/weekly",
+    "/driver-aggregate/monthly",
+    "/driver/{}/score",
     "/healthz",
     "/livez",
     "/openapi.json",
@@ -54,6 +56,8 @@ NAMES = [
     "limit",
     "page",
     "start_date",
+    "end_date",
+    "interval",
     "driver_id",
     "report_time",
     "driver_id[]",
@@ -258,6 +262,8 @@ valid = st.sampled_from(
         "/trip/tracking_id/k02?page=1",
         f"/driver-aggregate/daily?start_date={MONDAY}&driver_id=d01&driver_id=d02",
         f"/driver-aggregate/weekly?start_date={MONDAY}&driver_id=d01",
+        f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&driver_id=d01",
+        f"/driver/d01/score?start_date={MONDAY}&interval=day",
     ]
 )
 valid_targets = st.tuples(st.sampled_from(ROUTES), part, st.lists(pair, max_size=4)).map(

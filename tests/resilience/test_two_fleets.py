@@ -43,7 +43,14 @@ MASKS = [
     "trips{trip_id,driver_id},*",
     "trips{events{event_data}}",
 ]
-MASKS += ["data{driver_info{last_name}}", "data{driving_summary{fm_score}}", "expires_at", "trips{", "data{x{y}}"]
+MASKS += [
+    "data{driver_info{last_name}}",
+    "data{driving_summary{fm_score}}",
+    "total{fm_score}",
+    "expires_at",
+    "trips{",
+    "data{x{y}}",
+]
 KINDS = ["*/*", "application/json", "application/geo+json", "application/problem+json", "text/html"]
 
 
@@ -144,6 +151,14 @@ class RequestGenerator:
     def get_weekly_driver_aggregate(self):
         _, query = self.get_daily_driver_aggregate()
         return "/driver-aggregate/weekly", {**query, "start_date": MONDAY}
+
+    def get_monthly_driver_aggregate(self):
+        _, query = self.get_daily_driver_aggregate()
+        return "/driver-aggregate/monthly", {**query, "start_date": f"{MONDAY[:7]}-01"}
+
+    def get_driver_score(self):
+        window = {"start_date": self.rng.choice(DATES), "end_date": self.some(DATES)}
+        return f"/driver/{self.rng.choice(self.drivers)}/score", {**window, "interval": self.some(["day", "month"])}
 
     def get_report_links(self):
         return "/report", {"report_time": f"{self.rng.choice(REPORT_DATES[THEIRS])}T00:00:00"}

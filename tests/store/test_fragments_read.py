@@ -11,14 +11,16 @@ TRIP = "/trip/trip_id/t10"
 AGGREGATES = {
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2",
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
+    "monthly": "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1&driver_id=d2",
 }
-PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values()]
+SCORE = "/driver/d1/score?start_date=2026-02-27&end_date=2026-03-14"
+PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values(), SCORE]
 BLOCKS = {"position", "version", "driver_count", "drivers"}
 CALENDAR = {"calendar"}
 PERIODS = {"period", "driver_id", "version"}
 FRAGMENTS = {"drivers", "json", "trips", "trip_ends", "summary", "focus_area", "trail_path", "events", "totals"}
 PARTS = {"version", "summary", "focus_area", "trail_path", "events"}
-PERIOD = {"daily": "day", "weekly": "week"}
+PERIOD = {"daily": "day", "weekly": "week", "monthly": "month"}
 
 
 @pytest.fixture
@@ -81,6 +83,38 @@ def test_of_a_response_that_the_client_has_only_versions_are_read(service, read,
     result = read(path, mask, **{"If-None-Match": tag})
     assert result
     assert not [fields for _, fields in result if FRAGMENTS & (fields or set())]
+
+
+MONTHS = {"version", "calendar"}
+
+
+def test_an_explanation_reads_the_profile_and_calendars_then_the_days(read, recorder):
+    assert read(SCORE) == [("driver_periods", {*MONTHS, "json"}), ("driver_periods", None)]
+    assert recorder.reads[-2]["filter"]["start_date"] == {"$in": ["", "2026-02-01", "2026-03-01"]}
+    match, _, facets = recorder.reads[-1]["pipeline"]
+    assert match["$match"]["start_date"] == {"$gte": "2026-03-09", "$lte": "2026-03-14"}
+    assert list(facets["$facet"]) == ["total", "series"]
+
+
+@pytest.mark.parametrize("mask", ["{driver_info}", "driver_info{alias}", "{}", "start_date,end_date", "nope"])
+def test_no_days_are_read_for_an_explanation_if_the_mask_selects_no_figures(read, recorder, mask):
+    assert read(SCORE, mask) == [("driver_periods", {*MONTHS, *(["json"] if "driver" in mask else [])})]
+    assert recorder.reads[-1]["filter"]["start_date"] == {"$in": [""]}
+
+
+@pytest.mark.parametrize(("mask", "part"), [("{total{fm_score}}", "total"), ("series{start_date},end_date", "series")])
+def test_only_what_a_mask_selects_of_an_explanation_is_added_up(read, recorder, mask, part):
+    assert read(SCORE, mask) == [("driver_periods", MONTHS), ("driver_periods", None)]
+    assert list(recorder.reads[-1]["pipeline"][-1]["$facet"]) == [part]
+
+
+def test_no_days_are_added_up_for_an_explanation_that_the_client_has(service, read):
+    etag = service.get(SCORE).headers["ETag"]
+    assert read(SCORE, **{"If-None-Match": etag}) == [("driver_periods", MONTHS)]
+
+
+def test_no_days_are_added_up_if_the_driver_did_not_drive(read):
+    assert read("/driver/d2/score?start_date=2026-03-09") == [("driver_periods", {*MONTHS, "json"})]
 
 
 def test_a_key_is_looked_up_once_in_three_seconds(service, read, recorder, clock):

@@ -3,10 +3,18 @@
 import pytest
 from pymongo import MongoClient
 
-from app.store import Store, UnknownDrivers, api_keys, drivers, reports, summaries, trips
+from app.store import Store, UnknownDrivers, api_keys, drivers, explanations, reports, summaries, trips
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
-from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import (
+    DailyAggregates,
+    DriverPage,
+    MonthlyAggregates,
+    TripDetailPage,
+    TripSummaryPage,
+    WeeklyAggregates,
+)
+from schemas.score import DriverScore
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_profiles
 from scripts.materialize.rebuild import rebuild_fleet
@@ -59,8 +67,14 @@ def trips_by(store, name, value, **bounds):
     trips.find_trips(store, "f1", name, value, **params)
 
 
-def aggregates(store, period, shape):
-    ids = {"driver_ids": ["d1", "d2"], "start_date": "2026-03-02"}
+def explanation(store, **params):
+    window = {"start_date": "2026-03-04", "end_date": "2026-03-18"}
+    selection = Selection(fields_of(DriverScore))
+    explanations.find_explanation(store, "f1", "d1", **window, **params, selection=selection)
+
+
+def aggregates(store, period, shape, date="2026-03-02"):
+    ids = {"driver_ids": ["d1", "d2"], "start_date": date}
     summaries.find_aggregates(store, "f1", period, **ids, selection=Selection(fields_of(shape)))
 
 
@@ -108,6 +122,17 @@ READS = {
         lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
         {"driver_periods": {"period"}},
     ),
+    "monthly": (
+        lambda store: aggregates(store, summaries.MONTH, MonthlyAggregates, "2026-03-01"),
+        {"driver_periods": {"period"}},
+    ),
+    **{
+        f"score by {interval}": (
+            lambda store, interval=interval: explanation(store, interval=interval),
+            {"driver_periods": {"period"}},
+        )
+        for interval in ("day", "week", "month")
+    },
     "report": (lambda store: reports.get_report(store, "f1", "2026-03-16"), {"reports": {"report"}}),
 }
 WRITES = {

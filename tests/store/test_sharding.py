@@ -32,11 +32,15 @@ REQUESTS = {
     "aggregates.get_weekly_driver_aggregate": [
         "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2"
     ],
+    "aggregates.get_monthly_driver_aggregate": [
+        "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1&driver_id=d2"
+    ],
+    "scores.get_driver_score": ["/driver/d1/score?start_date=2026-03-09", "/driver/no/score?start_date=2026-03-09"],
     "report.get_report_links": [REPORT],
 }
 # Without any data.
 NO_DATA = {"health", "docs", "home"}
-MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}}")
+MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}},total{fm_score}")
 
 
 @pytest.fixture
