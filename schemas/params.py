@@ -1,17 +1,16 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
 import datetime
-import functools
 import re
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal
 from urllib.parse import parse_qsl
 
-from dateutil.relativedelta import relativedelta
 from marshmallow import Schema, ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.fields import Date, Identifier, Messages, Text, field_metadata
+from schemas.date_params import REQUIRED, StartDate
+from schemas.fields import Identifier, Text, field_metadata
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -21,9 +20,6 @@ MAX_DRIVERS = 20
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
-REQUIRED: Messages = {"required": "Must be given."}
-# How far back from today a start_date may be.
-HISTORY = relativedelta(months=6)
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 
@@ -45,32 +41,6 @@ class IntegerParam(fields.Integer):
                 f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
             )
         return int(value)
-
-
-class StartDate(Date):
-    """A UTC date in the last six months, up to today or, unless `today_allowed`, up to yesterday."""
-
-    def __init__(self, description: str, *, today_allowed: bool, must_be_monday: bool = False) -> None:
-        self.today_allowed, self.must_be_monday = today_allowed, must_be_monday
-        super().__init__(description, required=True, error_messages=REQUIRED)
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        date = datetime.date.fromisoformat(text)
-        today = datetime.datetime.now(datetime.UTC).date()
-        first = _get_first_date(today)
-        last = today if self.today_allowed else today - datetime.timedelta(days=1)
-        if not first <= date <= last:
-            raise ValidationError(f"Must be from {first} to {last}.")
-        if self.must_be_monday and date.weekday() != 0:
-            monday = date - datetime.timedelta(days=date.weekday())
-            raise ValidationError(f"Must be a Monday, such as {monday}.")
-        return text
-
-
-@functools.lru_cache(2)
-def _get_first_date(today: datetime.date) -> datetime.date:
-    return today - HISTORY
 
 
 class RepeatedParam(fields.List[Any]):
@@ -178,16 +148,18 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
         yield name.encode(errors="replace").decode(), value
 
 
-class _PageParams(Params):
+class PageParams(Params):
+    """The parameters of every list that has pages of any size."""
+
     limit = IntegerParam("Maximum number of records on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
-class DriversParams(_PageParams):
+class DriversParams(PageParams):
     """The parameters of the list of drivers."""
 
 
-class DriverTripsParams(_PageParams):
+class DriverTripsParams(PageParams):
     """The parameters of the list of a driver's trips."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
@@ -234,7 +206,7 @@ class WeeklyParams(_AggregateParams):
     start_date = StartDate(
         "The Monday on which the week begins (UTC), `YYYY-MM-DD`: from six months ago to yesterday.",
         today_allowed=False,
-        must_be_monday=True,
+        period="week",
     )
 
 

@@ -1,5 +1,6 @@
 """Loading the demonstration fleet into a store, through the same functions as an import."""
 
+import collections
 import datetime
 import sys
 
@@ -12,6 +13,7 @@ from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.materialize.drivers import write_drivers
+from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.reports.build import build_report, current_report_date
 
@@ -45,6 +47,9 @@ def ensure_demo(store: Store) -> bool:
     """
     if needs_load(store):
         load_demo(store)
+    # Version 1.0.0 stored no rankings.
+    elif store.ranking_counts.find_one({"fleet": FLEET}) is None:
+        collections.deque(rebuild_fleet(store, FLEET), maxlen=0)
     if store.drivers.find_one({"fleet": FLEET}) is None:
         return False
     if get_report(store, FLEET, current_report_date()) is None:

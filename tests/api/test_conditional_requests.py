@@ -12,6 +12,7 @@ PATHS = {
     "trips by tracking id": "/trip/tracking_id/k1",
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1",
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
+    "ranking": "/ranking?period=week&start_date=2026-03-09",
 }
 TRIP = make_trip("2026-03-10T08:00", trip_id="t1", tracking_id="k1")
 EVERY = pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)

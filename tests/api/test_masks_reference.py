@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from schemas.fields import RawObject
 from schemas.mask import MaskError, parse
-from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import DailyAggregates, DriverPage, RankingPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
 from schemas.trip import EventData
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
@@ -229,6 +229,10 @@ CASES = {
     "weekly": (
         WeeklyAggregates(),
         [f"/driver-aggregate/weekly?start_date=2026-03-{day}&{DRIVER_IDS}" for day in ("09", "02")],
+    ),
+    "ranking": (
+        RankingPage(),
+        [f"/ranking?period=week&start_date=2026-03-{query}" for query in ("09", "02", "09&limit=1&page=2&order=best")],
     ),
 }
 

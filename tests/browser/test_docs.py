@@ -72,6 +72,7 @@ def test_the_page_shows_every_operation(visit):
         "/api/v1/trip/{filter_param}/{filter_value}",
         "/api/v1/driver-aggregate/daily",
         "/api/v1/driver-aggregate/weekly",
+        "/api/v1/ranking",
         "/api/v1/report",
         "/api/v1/report/{link}",
         "/api/v1/healthz",

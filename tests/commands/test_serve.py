@@ -30,8 +30,8 @@ def processes_in(folder):
     return [line for line in result if str(folder) in line]
 
 
-# `serve --demo` prints: where it serves, a key, what to try first, six requests and two links.
-LINES = 11
+# `serve --demo` prints: where it serves, a key, what to try first, seven requests and two links.
+LINES = 12
 
 
 @pytest.fixture(scope="module")
@@ -48,24 +48,25 @@ def first_run(data_dir):
             subprocess.run(
                 ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
             )
-            for line in [*process.output[3:9], *(f"curl '{line.split()[-1]}'" for line in process.output[9:])]
+            for line in [*process.output[3:10], *(f"curl '{line.split()[-1]}'" for line in process.output[10:])]
         ]
     return process, curls
 
 
-def test_it_ends_by_printing_a_key_the_docs_page_and_six_requests_and_two_links_that_work(first_run):
+def test_it_ends_by_printing_a_key_the_docs_page_and_seven_requests_and_two_links_that_work(first_run):
     process, curls = first_run
     assert f" http://{process.bind}/api/v1/docs, " in process.output[2]
     assert re.search(r" da_[0-9A-Za-z]{36}$", process.output[1])
-    assert [response.returncode for response in curls] == [0] * 8
-    drivers, trips, detail, tracked, daily, weekly = (json.loads(response.stdout) for response in curls[:6])
+    assert [response.returncode for response in curls] == [0] * 9
+    drivers, trips, detail, tracked, daily, weekly, ranking = (json.loads(response.stdout) for response in curls[:7])
     assert len(drivers["drivers"]) == 3
     assert trips["trips"]
     assert detail["trips"][0]["trail_path"]
     assert tracked["trips"][0]["driver_id"] == detail["trips"][0]["driver_id"]
     assert daily["data"][0]["driving_summary"]["trip_count"] >= 1
     assert weekly["data"][0]["driving_summary"]["daily_summary_breakdown"]
-    report, page = (response.stdout for response in curls[6:])
+    assert [driver["rank"] for driver in ranking["drivers"]] == [1, 2, 3]
+    report, page = (response.stdout for response in curls[7:])
     assert [line.partition(",")[0] for line in report.splitlines()[:2]] == ["driver_id", "demo-01"]
     assert page.startswith("<!doctype html>")
 

@@ -31,6 +31,7 @@ OPERATIONS = {
     "GET /api/v1/trip/{filter_param}/{filter_value}",
     "GET /api/v1/driver-aggregate/daily",
     "GET /api/v1/driver-aggregate/weekly",
+    "GET /api/v1/ranking",
     "GET /api/v1/report",
 }
 LINK = "GET /api/v1/report/{link}"

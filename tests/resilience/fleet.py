@@ -61,6 +61,7 @@ def requests():
         "/trip/tracking_id/k02",
         f"/driver-aggregate/daily?start_date={MONDAY}&{some}",
         f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
+        f"/ranking?period=week&start_date={MONDAY}&limit=7&page=2",
     ]
     masked = [
         Request("/drivers", "{count,drivers{driver_id,alias}}"),

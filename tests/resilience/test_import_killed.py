@@ -50,6 +50,7 @@ PATHS = [
     "/trip/tracking_id/k0?page=4",
     f"/driver-aggregate/daily?start_date={MONDAY}&{SOME}",
     f"/driver-aggregate/weekly?start_date={MONDAY}&{SOME}",
+    f"/ranking?period=week&start_date={MONDAY}&limit=7&page=3",
 ]
 MASK = (
     "count,drivers{driver_id,last_travel_date},trips{trip_id,driver_id},data{driver_info,driving_summary{trip_count}}"

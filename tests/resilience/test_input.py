@@ -43,6 +43,7 @@ ROUTES = [
 ROUTES += [
     "/driver-aggregate/daily",
     "/driver-aggregate/weekly",
+    "/ranking",
     "/healthz",
     "/livez",
     "/openapi.json",
@@ -54,6 +55,9 @@ NAMES = [
     "limit",
     "page",
     "start_date",
+    "period",
+    "order",
+    "min_distance_miles",
     "driver_id",
     "report_time",
     "driver_id[]",
@@ -258,6 +262,7 @@ valid = st.sampled_from(
         "/trip/tracking_id/k02?page=1",
         f"/driver-aggregate/daily?start_date={MONDAY}&driver_id=d01&driver_id=d02",
         f"/driver-aggregate/weekly?start_date={MONDAY}&driver_id=d01",
+        f"/ranking?period=week&start_date={MONDAY}&min_distance_miles=5",
     ]
 )
 valid_targets = st.tuples(st.sampled_from(ROUTES), part, st.lists(pair, max_size=4)).map(

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from schemas.page import DailyAggregates, DriverPage, Health, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import (
+    DailyAggregates,
+    DriverPage,
+    Health,
+    RankingPage,
+    TripDetailPage,
+    TripSummaryPage,
+    WeeklyAggregates,
+)
 from tests.factories import make_driver, make_event, make_trip
 from tests.store_contents import put_canaries
 
@@ -27,6 +35,8 @@ READS = {
     "/trip/tracking_id/k": TripDetailPage,
     "/driver-aggregate/daily?start_date=2026-03-09&driver_id=d1": DailyAggregates,
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1": WeeklyAggregates,
+    "/ranking?period=week&start_date=2026-03-09": RankingPage,
+    "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1": RankingPage,
     "/healthz": Health,
 }
 

@@ -53,6 +53,9 @@ PATHS = [
     "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d3",
     f"/driver-aggregate/weekly?start_date=2026-03-09&{DRIVERS}",
     f"/driver-aggregate/weekly?start_date=2026-03-16&{DRIVERS}",
+    "/ranking?period=week&start_date=2026-03-09&limit=2",
+    "/ranking?period=month&start_date=2026-03-01&order=best&limit=2&page=2",
+    "/ranking?period=week&start_date=2026-03-16&min_distance_miles=0.5",
 ]
 REQUESTS = [Request(path, mask) for path in PATHS for mask in ("*", MASKED)]
 REQUESTS += [Request(path, "count") for path in PATHS[:8:3]]

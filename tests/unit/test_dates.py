@@ -1,4 +1,4 @@
-"""scripts/materialize/dates.py: UTC dates, and days grouped by driver and date."""
+"""UTC dates, their weeks, and days grouped by driver and date."""
 
 import itertools
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.materialize.dates import Day, dates_from, group_by_dates, midnight, monday_of, utc_date
+from app.store.dates import dates_from, monday_of
+from scripts.materialize.dates import Day, group_by_dates, midnight, utc_date
 from tests.factories import epoch_ms
 
 DATES = [f"2026-03-{day:02}" for day in range(1, 31)]
