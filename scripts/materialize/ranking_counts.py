@@ -5,7 +5,6 @@ the same document, in whichever order they were written.
 """
 
 import hashlib
-import itertools
 import math
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -17,13 +16,11 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store, rankings
 from app.store.rankings import ORDERS, match_from_bound, match_ranked
-from schemas.introspection import fields_of
-from schemas.stored import RankingBound
 from scripts.materialize.dates import Day, group_by_dates
 from scripts.materialize.documents import PERIOD_TYPES, DocumentKey, DocumentsByKey
 
 WORST = ORDERS["worst"]
-PLACE_FIELDS = tuple(name for name in fields_of(RankingBound) if name != "position")
+PLACE_FIELDS = ("fm_score", "distance_miles", "driver_id")
 BOUND_BYTES = 8
 NO_COUNTS: Mapping[str, Any] = {"fm_scores": (), "counts": (), "bounds": ()}
 
@@ -93,16 +90,16 @@ def _change(
     numbers = Counter(dict(zip(counts["fm_scores"], counts["counts"], strict=False)))
     numbers.subtract(place.fm_score for place in removed)
     numbers.update(place.fm_score for place in added)
-    gone, positions = set(removed), dict[Place, tuple[Document, int]]()
+    gone, changed_scores = set(removed), {place.fm_score for place in (*removed, *added)}
+    positions = dict[Place, int]()
     for bound in counts["bounds"]:
-        place = place_of(bound)
-        if place not in gone:
-            moved = _count_before(added, place) - _count_before(removed, place)
-            positions[place] = bound, max(0, bound["position"] + moved)
+        if (place := place_of(bound)) not in gone:
+            has_moved = place.fm_score in changed_scores
+            moved = _count_before(added, place) - _count_before(removed, place) if has_moved else 0
+            positions[place] = max(0, bound["position"] + moved)
     for place in filter(_is_bound, added):
         positions[place] = _find_position(store, session, key, place, positions)
-    bounds = [_make_bound(*positions[place]) for place in sorted(positions)]
-    return _make_counts(key, numbers, bounds)
+    return _make_counts(key, numbers, positions)
 
 
 def _count_before(places: list[Place], place: Place) -> int:
@@ -116,56 +113,54 @@ def _is_bound(place: Place) -> bool:
 
 
 def _find_position(
-    store: Store,
-    session: ClientSession,
-    key: Document,
-    place: Place,
-    positions: Mapping[Place, tuple[Document, int]],
-) -> tuple[Document, int]:
-    """Return a driver of the ranking and the position. Counts from the bound before, whose position is known."""
+    store: Store, session: ClientSession, key: Document, place: Place, positions: Mapping[Place, int]
+) -> int:
+    """Return how many drivers with the same score come before a driver. Counts from the bound before."""
     before = [other for other in positions if other.fm_score == place.fm_score and other < place]
     match: Document = {**key, "fm_score": place.fm_score}
     first = 0
     if before:
-        bound, first = positions[max(before)]
-        match = {"$or": match_from_bound(key, bound)}
-    documents = _find_places(store, session, match)
-    return next(
-        (document, position)
-        for position, document in enumerate(documents, first)
-        if document["driver_id"] == place.driver_id
-    )
+        bound = max(before)
+        first = positions[bound]
+        match = {"$or": match_from_bound(key, _make_bound(bound, first))}
+    for position, found in enumerate(_find_places(store, session, match), first):
+        if found.driver_id == place.driver_id:
+            return position
+    # Only invalid counts lead here. A rebuild corrects them.
+    return first
 
 
 def make_counts(store: Store, session: ClientSession, fleet: str, period: str, start_date: str) -> Document | None:
     """Return the counts of a week or month, or None if nobody drove. Scans the index of the ranking."""
     key = {"fleet": fleet, "period": period, "start_date": start_date}
-    numbers, bounds = Counter[float](), list[Document]()
-    documents = _find_places(store, session, match_ranked(key))
-    for score, of_score in itertools.groupby(documents, key=lambda document: document["fm_score"]):
-        for document in of_score:
-            if _is_bound(place_of(document)):
-                bounds.append(_make_bound(document, numbers[score]))
-            numbers[score] += 1
-    return _make_counts(key, numbers, bounds)
+    numbers, positions = Counter[float](), dict[Place, int]()
+    for place in _find_places(store, session, match_ranked(key)):
+        if _is_bound(place):
+            positions[place] = numbers[place.fm_score]
+        numbers[place.fm_score] += 1
+    return _make_counts(key, numbers, positions)
 
 
-def _find_places(store: Store, session: ClientSession, match: Document) -> Iterator[Document]:
-    """Yield the fields of places, in order. Index: (fleet, period, start_date, fm_score, distance_miles, driver_id)."""
+def _find_places(store: Store, session: ClientSession, match: Document) -> Iterator[Place]:
+    """Yield places in order. Index: (fleet, period, start_date, fm_score, distance_miles, driver_id)."""
     projection = {"_id": 0, **dict.fromkeys(PLACE_FIELDS, 1)}
-    yield from store.driver_periods.find(match, projection, sort=WORST.sort, session=session).hint(WORST.index)
+    documents = store.driver_periods.find(match, projection, sort=WORST.sort, session=session)
+    yield from map(place_of, documents.hint(WORST.index))
 
 
-def _make_bound(document: Mapping[str, Any], position: int) -> Document:
-    return {**{name: document[name] for name in PLACE_FIELDS}, "position": position}
+def _make_bound(place: Place, position: int) -> Document:
+    """Return a bound (schema RankingBound)."""
+    score, negative_miles, driver_id = place
+    return {"fm_score": score, "distance_miles": -negative_miles, "driver_id": driver_id, "position": position}
 
 
-def _make_counts(key: Document, numbers: Mapping[float, int], bounds: list[Document]) -> Document | None:
-    """Return the document of the numbers of drivers by score, or None if there is no driver."""
+def _make_counts(key: Document, numbers: Mapping[float, int], positions: Mapping[Place, int]) -> Document | None:
+    """Return the document of the numbers of drivers by score and the positions of bounds, or None without drivers."""
     scores = sorted(score for score, number in numbers.items() if number > 0)
     counts = [numbers[score] for score in scores]
     if not counts:
         return None
+    bounds = [_make_bound(place, positions[place]) for place in sorted(positions)]
     return {**key, "driver_count": sum(counts), "fm_scores": scores, "counts": counts, "bounds": bounds}
 
 

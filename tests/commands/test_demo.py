@@ -77,6 +77,16 @@ def test_one_that_was_not_loaded_to_its_end_is_loaded_again(short):
     assert demo.needs_load(short)
 
 
+@time_machine.travel("2026-03-19", tick=False)
+def test_one_that_an_earlier_version_loaded_gets_its_rankings(short, monkeypatch):
+    monkeypatch.setattr(demo, "build_report", lambda *report: None)
+    issue_key(short, FLEET)
+    counts = list(short.ranking_counts.find({}, {"_id": 0}))
+    short.ranking_counts.delete_many({})
+    assert demo.ensure_demo(short)
+    assert list(short.ranking_counts.find({}, {"_id": 0})) == counts != []
+
+
 def test_an_empty_store_gets_the_demo_fleet(store):
     assert demo.needs_load(store)
 

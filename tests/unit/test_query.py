@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from marshmallow import ValidationError
 
 from schemas.params import DailyParams, DriversParams, DriverTripsParams, NoParams, Params, TripParams, WeeklyParams
+from schemas.ranking_params import RankingParams
 
 QUERIES = {
     DriversParams: {},
@@ -18,6 +19,7 @@ QUERIES = {
     TripParams: {"filter_param": "trip_id", "filter_value": "t1"},
     DailyParams: {},
     WeeklyParams: {},
+    RankingParams: {},
     NoParams: {},
 }
 
