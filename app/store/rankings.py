@@ -1,5 +1,6 @@
 """Rankings: the drivers of a fleet by their score in a week or month."""
 
+import dataclasses
 import itertools
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
@@ -22,7 +23,8 @@ DATES: dict[str, Callable[[str], list[str]]] = {WEEK.name: week_dates, MONTH: mo
 DRIVERS_PER_BOUND = 256
 
 
-class Order(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Order:
     """An order of a ranking: the index, the direction of the scores, and MongoDB's operators for what follows."""
 
     index: str
@@ -42,7 +44,8 @@ ORDERS = {
 }
 
 
-class _Start(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class _Start:
     """The number of drivers in a ranking, and where a page begins: a filter, and how many of its drivers to skip."""
 
     count: int
@@ -68,28 +71,21 @@ def find_page(
     there. Indexes: ranking_counts (fleet, period, start_date); driver_periods (fleet, period, start_date, fm_score,
     distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for the profiles.
     """
-    page_request, element = PageRequest(page, limit), selection.fields.get("drivers")
-    rows, profiles = list[Document](), dict[str, Document]()
+    page_request = PageRequest(page, limit)
     with store.snapshot() as session:
         ranking = _Ranking(store, session, fleet, {"period": period, "start_date": start_date}, ORDERS[order])
-        if min_distance_miles:
-            start = ranking.filter(min_distance_miles, page_request.skip)
-        else:
-            start = ranking.locate(page_request.skip)
-        if element is not None and page_request.skip < start.count:
-            rows = ranking.find_rows(start, limit, element, selection)
-            profiles = ranking.find_profiles(rows, selection) if "driver_info" in element else {}
-    version = " ".join([str(start.count), *(part["version"] for part in (*rows, *profiles.values()))])
+        count, rows, profiles = ranking.read(page_request, min_distance_miles, selection)
+    version = " ".join([str(count), *(document["version"] for document in (*rows, *profiles.values()))])
     if not selection.include_content:
         return Result(version, {})
-    render = _make_driver_renderer(element or {}, profiles)
+    render = _make_driver_renderer(selection.fields.get("drivers") or {}, profiles)
     content = {
         "period": period,
         "start_date": start_date,
         "end_date": DATES[period](start_date)[-1],
         "drivers": [render(rank, row) for rank, row in enumerate(rows, page_request.skip + 1)],
     }
-    return Result(version, page_request.build_content(selection.fields, start.count, content))
+    return Result(version, page_request.build_content(selection.fields, count, content))
 
 
 class _Ranking(NamedTuple):
@@ -105,6 +101,20 @@ class _Ranking(NamedTuple):
     def key(self) -> Document:
         """The filter for the documents of the ranking."""
         return {"fleet": self.fleet, **self.period}
+
+    def read(
+        self, page_request: PageRequest, min_distance_miles: float, selection: Selection
+    ) -> tuple[int, list[Document], dict[str, Document]]:
+        """Return the number of drivers in the ranking, and of those on the page the weeks or months and the profiles.
+
+        The profiles are by driver_id. Reads neither if the selection has no drivers, and no profiles it does not need.
+        """
+        element, skip = selection.fields.get("drivers"), page_request.skip
+        start = self.filter(min_distance_miles, skip) if min_distance_miles else self.locate(skip)
+        if element is None or skip >= start.count:
+            return start.count, [], {}
+        rows = self.find_rows(start, page_request.limit, element, selection)
+        return start.count, rows, self.find_profiles(rows, selection) if "driver_info" in element else {}
 
     def filter(self, min_distance_miles: float, skip: int) -> _Start:
         """Return the start of a page of the drivers with this distance or a longer one. Scans the index."""
