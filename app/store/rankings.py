@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
@@ -191,8 +192,13 @@ def match_from_bound(key: Document, bound: Mapping[str, Any]) -> list[Document]:
     ]
 
 
-def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Document]:
+def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Any]:
     """Return a function that makes an element for orjson from a rank and a week or month."""
+    if element is DRIVERS:
+        return lambda rank, row: Fragment(
+            f'{{"rank":{rank},"driver_info":{profiles[row["driver_id"]]["json"]},'
+            f'"driving_summary":{row[SUMMARY_FRAGMENT]}}}'
+        )
     render_info = make_renderer(element.get("driver_info"), DRIVERS["driver_info"])
     render_summary = make_renderer(element.get("driving_summary"), DRIVERS["driving_summary"])
     values: dict[str, Callable[[int, Document], Any]] = {
