@@ -10,6 +10,7 @@ import orjson
 from app.config import API
 from app.store import Document
 from app.store.drivers import BLOCK_SIZE, COUNT_POSITION
+from app.store.rankings import ORDERS, match_ranked
 from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from app.store.trips import DETAIL_FRAGMENTS
 from bench import fleet
@@ -69,6 +70,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "daily": lambda drivers, date, **_: _days(drivers, [date]),
     "weekly": lambda drivers, dates, **_: _days(drivers, dates),
     "score": lambda driver, date, **_: _days_since(driver, date),
+    "ranking": lambda date, **_: _ranked(date),
     "healthz": lambda **_: Query(None, {}),
 }
 # The query of the text floor: the service's query for the read models. For a driver's trips, the service makes two
@@ -97,6 +99,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "daily": lambda drivers, date, **_: _periods(drivers, DAY.name, date),
     "weekly": lambda drivers, date, **_: _periods(drivers, WEEK.name, date),
     "score": lambda driver, date, **_: _days_since(driver, date),
+    "ranking": lambda date, **_: _ranked(date),
     "healthz": lambda **_: Query(None, {}),
 }
 
@@ -127,6 +130,12 @@ def _periods(drivers: list[str], period: str, date: str) -> Query:
     return Query("driver_periods", match, projection, limit=2 * AGGREGATED)
 
 
+def _ranked(date: str) -> Query:
+    match = match_ranked({"fleet": FLEET, "period": WEEK.name, "start_date": date})
+    projection = {"_id": 0, "driver_id": 1, "version": 1, "driving_summary": 1}
+    return Query("driver_periods", match, projection, ORDERS["worst"].sort, PAGE)
+
+
 def _detail(trip: str, *fragments: str) -> Query:
     projection = {"_id": 0, "version": 1, **dict.fromkeys(fragments, 1)}
     return Query("trip_details", {"fleet": FLEET, "trip_id": trip}, projection, limit=1)
@@ -141,6 +150,7 @@ TITLES = {
     "daily": f"daily summaries of {AGGREGATED} drivers",
     "weekly": f"weekly summaries of {AGGREGATED} drivers",
     "score": f"the score of a driver in {fleet.DAYS} days, by week",
+    "ranking": f"a ranking by week, a page of {PAGE}",
     "healthz": "health check",
 }
 
@@ -174,6 +184,8 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
     if row == "score":
         date = base - datetime.timedelta(shape.days)
         return [request_of(f"/driver/{one}/score", {"start_date": date}, driver=one, date=str(date)) for one in ids]
+    if row == "ranking":
+        return [ranking(monday(base))]
     return [request_of("/healthz", {})]
 
 
@@ -188,6 +200,12 @@ def aggregates(kind: str, drivers: list[str], date: datetime.date) -> Request:
     dates = [str(date + datetime.timedelta(day)) for day in range(DAYS_A_WEEK)]
     query = [("start_date", date), *(("driver_id", driver) for driver in drivers)]
     return request_of(f"/driver-aggregate/{kind}", query, drivers=drivers, date=str(date), dates=dates)
+
+
+def ranking(date: datetime.date, page: int = 1, order: str = "worst") -> Request:
+    """Return the request for a page of the ranking of a week."""
+    query = {"period": WEEK.name, "start_date": date, "order": order, "limit": PAGE, "page": page}
+    return request_of("/ranking", query, date=str(date))
 
 
 def request_of(path: str, query: Any, **about: Any) -> Request:

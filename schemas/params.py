@@ -149,16 +149,18 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
         yield name.encode(errors="replace").decode(), value
 
 
-class _PageParams(Params):
+class PageParams(Params):
+    """The parameters of every list that has pages of any size."""
+
     limit = IntegerParam("Maximum number of records on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
-class DriversParams(_PageParams):
+class DriversParams(PageParams):
     """The parameters of the list of drivers."""
 
 
-class DriverTripsParams(_PageParams):
+class DriverTripsParams(PageParams):
     """The parameters of the list of a driver's trips."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)

@@ -60,6 +60,7 @@ class Store:
     fleet_drivers: Documents
     driver_periods: Documents
     trip_details: Documents
+    ranking_counts: Documents
     # Written by commands for the service.
     keys: Documents
     reports: Documents
@@ -81,4 +82,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details")
+READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "ranking_counts")

@@ -73,6 +73,7 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
         f"/driver-aggregate/daily?start_date={date}&driver_id={driver_id}",
         f"/driver-aggregate/weekly?start_date={monday}&driver_id={driver_id}",
         f"/driver/{driver_id}/score?start_date={monday}&interval=day",
+        f"/ranking?period=week&start_date={monday}&limit=3",
     )
     header = shlex.quote(f"Authorization: APIKEY {key}")
     return [f"curl -H {header} {_curl_arguments(config.bind, path)}" for path in paths]

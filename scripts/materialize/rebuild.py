@@ -14,6 +14,7 @@ from app.store.summaries import ANY_DATE, DAY, PROFILE
 from scripts.materialize.dates import Day, midnight
 from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
 from scripts.materialize.fleet_drivers import rebuild_list
+from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
 from scripts.materialize.update import run_transaction, update_read_models
 
 T = TypeVar("T")
@@ -41,6 +42,8 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
             store, fleet, partial(update_read_models, store, fleet=fleet, days=dated, driver_ids=drivers)
         )
     run_transaction(store, fleet, partial(rebuild_list, store, fleet=fleet))
+    for period, start_date in find_rankings(store, fleet):
+        run_transaction(store, fleet, partial(rebuild_counts, store, fleet=fleet, period=period, start_date=start_date))
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:

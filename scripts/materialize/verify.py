@@ -8,6 +8,7 @@ from app.store import Document, Documents, Store
 from app.store.summaries import DAY
 from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
 from scripts.materialize.fleet_drivers import list_differs
+from scripts.materialize.ranking_counts import find_expected, find_rankings
 from scripts.materialize.rebuild import (
     DAYS_PER_TRANSACTION,
     TRIPS_PER_TRANSACTION,
@@ -40,6 +41,10 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
         yield day_count, differences
     with store.snapshot() as session:
         yield 0, ["fleet_drivers: the list differs from the drivers"] if list_differs(store, session, fleet) else []
+    for key in find_rankings(store, fleet):
+        with store.snapshot() as session:
+            expected = find_expected(store, session, fleet, *key)
+            yield 0, list(_compare(store.ranking_counts, session, fleet, {key}, expected))
 
 
 def _compare_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from schemas.page import (
     DailyAggregates,
     DriverPage,
     MonthlyAggregates,
+    RankingPage,
     TripDetailPage,
     TripSummaryPage,
     WeeklyAggregates,
@@ -246,6 +247,10 @@ CASES = {
     "weekly": (
         WeeklyAggregates(),
         [f"/driver-aggregate/weekly?start_date=2026-03-{day}&{DRIVER_IDS}" for day in ("09", "02")],
+    ),
+    "ranking": (
+        RankingPage(),
+        [f"/ranking?period=week&start_date=2026-03-{query}" for query in ("09", "02", "09&limit=1&page=2&order=best")],
     ),
 }
 

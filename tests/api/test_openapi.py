@@ -109,6 +109,7 @@ def test_operations_are_named_after_what_they_do():
         "getWeeklyDriverAggregate",
         "getMonthlyDriverAggregate",
         "getDriverScore",
+        "getRanking",
         "getReportLinks",
         "getReportFile",
         "getHealth",
@@ -300,7 +301,7 @@ BOUNDS = [
     (path, parameter["name"], parameter["schema"])
     for path, operation in OPERATIONS.items()
     for parameter in map(resolved, operation["parameters"])
-    if "minimum" in parameter["schema"]
+    if "maximum" in parameter["schema"]
 ]
 
 

@@ -36,6 +36,7 @@ PATHS = (
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
     "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1",
     "/driver/d1/score?start_date=2026-03-09",
+    "/ranking?period=week&start_date=2026-03-09&limit=5&page=2",
     f"/report?report_time={DATE}T00:00:00",
     "/driver/nobody/trips?start_date=2026-03-01",
 )
@@ -89,7 +90,7 @@ def documents(db, name, **projection):
 def get_responses(db, key):
     service = Service(db, secret_key="s")
     result = [service.get(path, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
-    file = service.app.test_client().get(result[6].json["report_link"].partition("localhost")[2], buffered=True)
+    file = service.app.test_client().get(result[-2].json["report_link"].partition("localhost")[2], buffered=True)
     return [(response.status_code, response.headers.get("ETag"), response.data) for response in (*result[:7], file)]
 
 

@@ -106,7 +106,7 @@ def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(comma
     load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
     assert command("reports", "build", *WORDS).stdout == f"f1: built the report of {DATE}, 8 drivers\n"
     result = rows(mongod)
-    weeks = {week["driver_id"]: json.loads(week["json"]) for week in mongod.driver_periods.find(WEEK)}
+    weeks = {week["driver_id"]: json.loads(week["driving_summary"]) for week in mongod.driver_periods.find(WEEK)}
     assert [row["driver_id"] for row in result] == [*(f"d{n}" for n in range(7)), "idle"]
     for row in result[:-1]:
         week = weeks[row["driver_id"]]

@@ -174,9 +174,11 @@ WEEK = {**DRIVER, "period": "week", "start_date": "2026-03-09"}
 MONTH = {**DRIVER, "period": "month", "start_date": "2026-03-01"}
 PROFILE = {**DRIVER, "period": "all"}
 LIST = {"position": 0}
+WEEKS, MONTHS = ({"period": period["period"], "start_date": period["start_date"]} for period in (WEEK, MONTH))
 OF_TRIP, OF_DAY = "trip_details 10 13: ", "driver_periods d13 day 2026-03-10: "
 OF_WEEK, OF_MONTH = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 month 2026-03-01: "
 OF_PROFILE = "driver_periods d13 all : "
+OF_WEEKS, OF_MONTHS = "ranking_counts week 2026-03-09: ", "ranking_counts month 2026-03-01: "
 OF_LIST = "fleet_drivers: the list differs from the drivers"
 # What differs: the collection, the document, and a change of it with the differences that are named.
 CHANGES = [
@@ -194,9 +196,13 @@ CHANGES = [
     ("driver_periods", DAY, {"trip_ends": [1]}, [OF_DAY]),
     ("driver_periods", DAY, {"last_trip_end": 1}, [OF_DAY]),
     ("driver_periods", DAY, {"version": "0"}, [OF_DAY]),
-    ("driver_periods", WEEK, {"json": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"driving_summary": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"breakdown": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"fm_score": 1.0}, [OF_WEEK, OF_WEEKS]),
+    ("driver_periods", WEEK, {"distance_miles": 1.0}, [OF_WEEK]),
     ("driver_periods", WEEK, {"version": "0"}, [OF_WEEK]),
-    ("driver_periods", MONTH, {"json": "{}"}, [OF_MONTH]),
+    ("driver_periods", MONTH, {"driving_summary": "{}"}, [OF_MONTH]),
+    ("driver_periods", MONTH, {"fm_score": 1.0}, [OF_MONTH, OF_MONTHS]),
     ("driver_periods", MONTH, {"calendar.trip_counts": [7]}, [OF_MONTH]),
     ("driver_periods", MONTH, {"version": "0"}, [OF_MONTH]),
     ("driver_periods", PROFILE, {"json": "{}"}, [OF_PROFILE, OF_LIST]),
@@ -207,12 +213,23 @@ CHANGES = [
     ("fleet_drivers", LIST, {"first_driver_id": "a"}, [OF_LIST]),
     ("fleet_drivers", LIST, {"position": 1}, [OF_LIST]),
     ("fleet_drivers", {"position": -1}, {"driver_count": 3}, [OF_LIST]),
+    ("ranking_counts", WEEKS, {"driver_count": 4}, [OF_WEEKS]),
+    ("ranking_counts", WEEKS, {"counts": [2]}, [OF_WEEKS]),
+    ("ranking_counts", MONTHS, {"fm_scores": [99.9]}, [OF_MONTHS]),
+    (
+        "ranking_counts",
+        MONTHS,
+        {"bounds": [{**DRIVER, "fm_score": 1.0, "distance_miles": 1.0, "position": 0}]},
+        [OF_MONTHS],
+    ),
 ]
 MISSING = [
     ("trip_details", TRIP, [OF_TRIP]),
     ("driver_periods", DAY, [OF_DAY]),
     ("driver_periods", WEEK, [OF_WEEK]),
     ("driver_periods", MONTH, [OF_MONTH]),
+    ("ranking_counts", WEEKS, [OF_WEEKS]),
+    ("ranking_counts", MONTHS, [OF_MONTHS]),
     ("driver_periods", PROFILE, [OF_PROFILE, OF_LIST]),
     ("fleet_drivers", LIST, [OF_LIST]),
     ("fleet_drivers", {"position": -1}, [OF_LIST]),
@@ -229,6 +246,8 @@ SUPERFLUOUS = [
     ("driver_periods", MONTH, {"driver_id": "new"}, ["driver_periods new month 2026-03-01: "]),
     ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new all : "]),
     ("fleet_drivers", LIST, {"position": 4}, [OF_LIST]),
+    ("ranking_counts", WEEKS, {"start_date": "2026-03-16"}, ["ranking_counts week 2026-03-16: "]),
+    ("ranking_counts", WEEKS, {"period": "month"}, ["ranking_counts month 2026-03-09: "]),
 ]
 
 
@@ -456,7 +475,8 @@ def assert_stored(db, by_day):
     driven = {driver_id: [key for key in sorted(by_day) if key[0] == driver_id] for driver_id, _ in by_day}
     for name in ("week", "month"):
         result = {
-            period["driver_id"]: orjson.loads(period["json"]) for period in db.driver_periods.find({"period": name})
+            period["driver_id"]: orjson.loads(period["driving_summary"]) | orjson.loads(period["breakdown"])
+            for period in db.driver_periods.find({"period": name})
         }
         assert result.keys() == driven.keys()
         for driver_id, summary in result.items():

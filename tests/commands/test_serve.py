@@ -30,7 +30,7 @@ def processes_in(folder):
 
 
 # `serve --demo` prints: where it serves, a key, what to try first, seven requests and two links.
-LINES = 12
+LINES = 13
 
 
 @pytest.fixture(scope="module")
@@ -47,17 +47,19 @@ def first_run(data_dir):
             subprocess.run(
                 ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
             )
-            for line in [*process.output[3:10], *(f"curl '{line.split()[-1]}'" for line in process.output[10:])]
+            for line in [*process.output[3:11], *(f"curl '{line.split()[-1]}'" for line in process.output[11:])]
         ]
     return process, curls
 
 
-def test_it_ends_by_printing_a_key_the_docs_page_and_seven_requests_and_two_links_that_work(first_run):
+def test_it_ends_by_printing_a_key_the_docs_page_and_eight_requests_and_two_links_that_work(first_run):
     process, curls = first_run
     assert f" http://{process.bind}/api/v1/docs, " in process.output[2]
     assert re.search(r" da_[0-9A-Za-z]{36}$", process.output[1])
-    assert [response.returncode for response in curls] == [0] * 9
-    drivers, trips, detail, tracked, daily, weekly, score = (json.loads(response.stdout) for response in curls[:7])
+    assert [response.returncode for response in curls] == [0] * 10
+    drivers, trips, detail, tracked, daily, weekly, score, ranking = (
+        json.loads(response.stdout) for response in curls[:8]
+    )
     assert len(drivers["drivers"]) == 3
     assert trips["trips"]
     assert detail["trips"][0]["trail_path"]
@@ -67,7 +69,8 @@ def test_it_ends_by_printing_a_key_the_docs_page_and_seven_requests_and_two_link
     assert [part["start_date"] for part in score["series"]] == [
         day["date"] for day in weekly["data"][0]["driving_summary"]["daily_summary_breakdown"]
     ]
-    report, page = (response.stdout for response in curls[7:])
+    assert [driver["rank"] for driver in ranking["drivers"]] == [1, 2, 3]
+    report, page = (response.stdout for response in curls[8:])
     assert [line.partition(",")[0] for line in report.splitlines()[:2]] == ["driver_id", "demo-01"]
     assert page.startswith("<!doctype html>")
 
@@ -81,7 +84,7 @@ def test_ctrl_c_stops_everything_without_output(first_run, data_dir):
 
 def test_no_log_line_contains_the_key_or_a_link(first_run):
     process, _ = first_run
-    for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[10:])):
+    for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[11:])):
         assert secret not in process.errors
     assert process.errors.count('"status":200') == 9
 

@@ -33,6 +33,7 @@ OPERATIONS = {
     "GET /api/v1/driver-aggregate/weekly",
     "GET /api/v1/driver-aggregate/monthly",
     "GET /api/v1/driver/{driver_id}/score",
+    "GET /api/v1/ranking",
     "GET /api/v1/report",
 }
 LINK = "GET /api/v1/report/{link}"

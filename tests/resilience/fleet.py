@@ -63,6 +63,7 @@ def requests():
         f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
         f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{some}",
         f"/driver/d06/score?start_date={MONDAY}&interval=day",
+        f"/ranking?period=week&start_date={MONDAY}&limit=7&page=2",
     ]
     masked = [
         Request("/drivers", "{count,drivers{driver_id,alias}}"),

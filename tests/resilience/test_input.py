@@ -45,6 +45,7 @@ ROUTES += [
     "/driver-aggregate/weekly",
     "/driver-aggregate/monthly",
     "/driver/{}/score",
+    "/ranking",
     "/healthz",
     "/livez",
     "/openapi.json",
@@ -58,6 +59,9 @@ NAMES = [
     "start_date",
     "end_date",
     "interval",
+    "period",
+    "order",
+    "min_distance_miles",
     "driver_id",
     "report_time",
     "driver_id[]",
@@ -264,6 +268,7 @@ valid = st.sampled_from(
         f"/driver-aggregate/weekly?start_date={MONDAY}&driver_id=d01",
         f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&driver_id=d01",
         f"/driver/d01/score?start_date={MONDAY}&interval=day",
+        f"/ranking?period=week&start_date={MONDAY}&min_distance_miles=5",
     ]
 )
 valid_targets = st.tuples(st.sampled_from(ROUTES), part, st.lists(pair, max_size=4)).map(

@@ -160,6 +160,13 @@ class RequestGenerator:
         window = {"start_date": self.rng.choice(DATES), "end_date": self.some(DATES)}
         return f"/driver/{self.rng.choice(self.drivers)}/score", {**window, "interval": self.some(["day", "month"])}
 
+    def get_ranking(self):
+        _, query = self.list_drivers()
+        period, start_date = self.rng.choice([("week", MONDAY), ("week", "2026-03-16"), ("month", "2026-03-01")])
+        orders, minima = self.some(["worst", "best"]), self.some(["0", "5", "9.5", "50"])
+        period = {"period": period, "start_date": start_date, "order": orders, "min_distance_miles": minima}
+        return "/ranking", {**query, **period}
+
     def get_report_links(self):
         return "/report", {"report_time": f"{self.rng.choice(REPORT_DATES[THEIRS])}T00:00:00"}
 

@@ -14,13 +14,30 @@ AGGREGATES = {
     "monthly": "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1&driver_id=d2",
 }
 SCORE = "/driver/d1/score?start_date=2026-02-27&end_date=2026-03-14"
-PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values(), SCORE]
+RANKING = "/ranking?period=week&start_date=2026-03-09"
+PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values(), SCORE, RANKING]
 BLOCKS = {"position", "version", "driver_count", "drivers"}
 CALENDAR = {"calendar"}
 PERIODS = {"period", "driver_id", "version"}
-FRAGMENTS = {"drivers", "json", "trips", "trip_ends", "summary", "focus_area", "trail_path", "events", "totals"}
+FRAGMENTS = {
+    "driving_summary",
+    "breakdown",
+    "drivers",
+    "json",
+    "trips",
+    "trip_ends",
+    "summary",
+    "focus_area",
+    "trail_path",
+    "events",
+    "totals",
+}
 PARTS = {"version", "summary", "focus_area", "trail_path", "events"}
 PERIOD = {"daily": "day", "weekly": "week", "monthly": "month"}
+WEEK_FRAGMENTS = {"json", "driving_summary", "breakdown"}
+SUMMARIES = {"daily": {"json"}, "weekly": WEEK_FRAGMENTS, "monthly": WEEK_FRAGMENTS}
+COUNTS = ("ranking_counts", {"driver_count"})
+ROWS, PROFILES = {"driver_id", "version", "driving_summary"}, {"driver_id", "version", "json"}
 
 
 @pytest.fixture
@@ -69,7 +86,8 @@ WHOLE = pytest.mark.parametrize("mask", [None, "", " ", "*", "{*}"])
         (DRIVERS, [("fleet_drivers", BLOCKS)]),
         (f"{TRIPS}&limit=2", [("driver_periods", CALENDAR), ("driver_periods", {"start_date", "trips"})]),
         (TRIP, [("trip_details", PARTS)]),
-        *((path, [("driver_periods", {*PERIODS, "json"})]) for path in AGGREGATES.values()),
+        *((path, [("driver_periods", PERIODS | SUMMARIES[kind])]) for kind, path in AGGREGATES.items()),
+        (RANKING, [COUNTS, ("driver_periods", ROWS), ("driver_periods", PROFILES)]),
     ],
 )
 def test_a_whole_response_is_read_as_rendered_json(read, mask, path, expected):
@@ -149,8 +167,36 @@ def test_of_a_trip_only_the_fragments_that_a_mask_names_are_read(read, path, mas
 def test_no_list_is_read_where_a_mask_leaves_it_out(read, recorder, mask):
     assert read(TRIPS, mask) == [("driver_periods", CALENDAR)]
     assert read(TRIP, mask) == [("trip_details", None)]
+    assert read(RANKING, mask) == [COUNTS]
     assert read(DRIVERS, mask) == [("fleet_drivers", BLOCKS)]
     assert recorder.reads[-1]["filter"]["$or"] == [{"position": -1}]
+
+
+@pytest.mark.parametrize(
+    ("mask", "fragments"),
+    [
+        ("fm_score,focus_area{is_hard_brake}", {"driving_summary"}),
+        ("end_date", {"breakdown"}),
+        ("daily_summary_breakdown{date},trip_count", {"driving_summary", "breakdown"}),
+        ("nope", set()),
+    ],
+)
+def test_of_a_week_only_the_fragments_that_a_mask_names_are_read(read, mask, fragments):
+    path = AGGREGATES["weekly"]
+    assert read(path, f"data{{driving_summary{{{mask}}}}}") == [("driver_periods", PERIODS | fragments)]
+
+
+def test_of_a_ranking_only_what_a_mask_names_is_read(read):
+    rows, profiles = ("driver_periods", ROWS), ("driver_periods", PROFILES)
+    versions = ("driver_periods", {"driver_id", "version"})
+    assert read(RANKING, "drivers{driving_summary{fm_score}}") == [COUNTS, rows]
+    assert read(RANKING, "drivers{driver_info{alias}}") == [COUNTS, versions, profiles]
+    assert read(RANKING, "drivers{rank}") == read(RANKING, "drivers{nope}") == [COUNTS, versions]
+
+
+@pytest.mark.parametrize("mask", [None, "*,nope", "drivers"])
+def test_a_page_of_a_ranking_past_the_end_is_not_looked_for(read, mask):
+    assert read(f"{RANKING}&page=9", mask) == [("ranking_counts", {"driver_count", "fm_scores", "counts"})]
 
 
 @pytest.mark.parametrize("mask", [None, "*,nope", "trips"])

@@ -3,13 +3,14 @@
 import pytest
 from pymongo import MongoClient
 
-from app.store import Store, UnknownDrivers, api_keys, drivers, explanations, reports, summaries, trips
+from app.store import Store, UnknownDrivers, api_keys, drivers, explanations, rankings, reports, summaries, trips
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import (
     DailyAggregates,
     DriverPage,
     MonthlyAggregates,
+    RankingPage,
     TripDetailPage,
     TripSummaryPage,
     WeeklyAggregates,
@@ -78,6 +79,18 @@ def aggregates(store, period, shape, date="2026-03-02"):
     summaries.find_aggregates(store, "f1", period, **ids, selection=Selection(fields_of(shape)))
 
 
+def ranking(store, order, minimum=0):
+    params = {"period": "week", "start_date": "2026-03-02", "order": order, "min_distance_miles": minimum}
+    rankings.find_page(store, "f1", **params, **PAGE, selection=Selection(fields_of(RankingPage)))
+
+
+def ranking_from_a_bound(store, order):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rankings, "DRIVERS_PER_BOUND", 1)
+        list(rebuild_fleet(store, "f1"))
+        ranking(store, order)
+
+
 def move_a_trip(store):
     load(store.db, make_trip("2026-03-05T08:00", "d1", trip_id="moves"), make_trip(trip_id="t1-1", driver_id="d2"))
 
@@ -133,6 +146,17 @@ READS = {
         )
         for interval in ("day", "week", "month")
     },
+    **{
+        f"ranking, {order} first": (
+            lambda store, order=order: ranking(store, order),
+            {"driver_periods": {f"ranking_{order}", "period"}, "ranking_counts": {"ranking"}},
+        )
+        for order in rankings.ORDERS
+    },
+    "ranking from a minimum": (
+        lambda store: ranking(store, "worst", 1),
+        {"driver_periods": {"ranking_worst", "period"}},
+    ),
     "report": (lambda store: reports.get_report(store, "f1", "2026-03-16"), {"reports": {"report"}}),
 }
 WRITES = {
@@ -143,6 +167,10 @@ WRITES = {
     "rebuild": lambda store: list(rebuild_fleet(store, "f1")),
     "rebuild since a date": lambda store: list(rebuild_fleet(store, "f1", "2026-03-10")),
     "verify": lambda store: list(verify_fleet(store, "f1")),
+    **{
+        f"ranking from a bound, {order} first": lambda store, order=order: ranking_from_a_bound(store, order)
+        for order in rankings.ORDERS
+    },
 }
 
 
@@ -170,7 +198,9 @@ def explain(store, command):
 def carries_fleet(command):
     filters = [command.get("filter"), command.get("query")]
     filters += [stage["$match"] for stage in command.get("pipeline", []) if "$match" in stage][:1]
-    return any(stage_names and stage_names.get("fleet") == "f1" for stage_names in filters)
+    # Each branch of an $or at the top is a query of its own.
+    branches = [branch for match in filters if match for branch in ([match] if "fleet" in match else match["$or"])]
+    return bool(branches) and all(branch.get("fleet") == "f1" for branch in branches)
 
 
 def commands_of(recorded, read):

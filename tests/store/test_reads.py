@@ -9,6 +9,7 @@ from schemas.page import (
     DriverPage,
     Health,
     MonthlyAggregates,
+    RankingPage,
     TripDetailPage,
     TripSummaryPage,
     WeeklyAggregates,
@@ -38,6 +39,8 @@ READS = {
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1": WeeklyAggregates,
     "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1": MonthlyAggregates,
     "/driver/d1/score?start_date=2026-03-09": DriverScore,
+    "/ranking?period=week&start_date=2026-03-09": RankingPage,
+    "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1": RankingPage,
     "/healthz": Health,
 }
 

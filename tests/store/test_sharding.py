@@ -36,6 +36,10 @@ REQUESTS = {
         "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1&driver_id=d2"
     ],
     "scores.get_driver_score": ["/driver/d1/score?start_date=2026-03-09", "/driver/no/score?start_date=2026-03-09"],
+    "rankings.get_ranking": [
+        "/ranking?period=week&start_date=2026-03-09",
+        "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1&order=best",
+    ],
     "report.get_report_links": [REPORT],
 }
 # Without any data.
@@ -121,5 +125,6 @@ def test_every_read_has_the_prefix_of_the_shard_key(filters, mask):
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_only_trips_of_a_tracking_id_query_more_than_one_shard_of_a_fleet(filters, mask):
-    assert spread(filters(mask)) == {("trip_details", "tracking_id")}
+def test_only_trips_of_a_tracking_id_and_rankings_query_more_than_one_shard_of_a_fleet(filters, mask):
+    rankings = {("driver_periods", "period", "start_date")}
+    assert spread(filters(mask)) == {("trip_details", "tracking_id")} | rankings

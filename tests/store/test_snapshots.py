@@ -57,6 +57,9 @@ PATHS = [
     f"/driver-aggregate/monthly?start_date=2026-03-01&{DRIVERS}",
     "/driver/d0/score?start_date=2026-03-09&end_date=2026-03-11&interval=day",
     "/driver/d3/score?start_date=2026-03-10",
+    "/ranking?period=week&start_date=2026-03-09&limit=2",
+    "/ranking?period=month&start_date=2026-03-01&order=best&limit=2&page=2",
+    "/ranking?period=week&start_date=2026-03-16&min_distance_miles=0.5",
 ]
 REQUESTS = [Request(path, mask) for path in PATHS for mask in ("*", MASKED)]
 REQUESTS += [Request(path, "count") for path in PATHS[:8:3]]

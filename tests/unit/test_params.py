@@ -21,6 +21,7 @@ from schemas.params import (
     TripParams,
     WeeklyParams,
 )
+from schemas.ranking_params import RankingParams
 
 QUERIES = {
     DriversParams: {},
@@ -30,6 +31,7 @@ QUERIES = {
     WeeklyParams: {},
     MonthlyParams: {},
     ScoreParams: {"driver_id": "d1"},
+    RankingParams: {},
     NoParams: {},
 }
 
