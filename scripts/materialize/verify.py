@@ -26,8 +26,8 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
     Yields after each step the number of days with trips that it compared, and a line for each difference. Imports may
     run at the same time: each step reads one committed state, so they cause no differences.
     """
-    for details in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
-        yield 0, [f"trip_details {detail['trip_id']}: should not be there" for detail in details]
+    for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
+        yield 0, [f"trip_details {trip_id}: should not be there" for trip_id in trip_ids]
     for trip_ids in batches(find_trip_ids(store, fleet), TRIPS_PER_TRANSACTION):
         with store.snapshot() as session:
             yield 0, list(_compare_details(store, session, fleet, trip_ids))

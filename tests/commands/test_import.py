@@ -665,6 +665,31 @@ def test_both_files_are_loaded_though_the_first_has_rejects(command, mongod, wri
 # Later lines replace earlier ones.
 
 
+@pytest.fixture
+def one_trip(write_lines):
+    """A file with the trip t1."""
+    return write_lines("trips.ndjson", make_trip("2026-03-10T08:00", "d1", trip_id="t1"))
+
+
+def test_an_import_replaces_a_trip_that_another_program_changed(load_file, one_trip, mongod):
+    load_file(one_trip)
+    before = contents(mongod)
+    mongod.trips.update_one({"trip_id": "t1"}, {"$set": {"distance_miles": 999.0}})
+    load_file(one_trip)
+    assert contents(mongod) == before
+
+
+@pytest.mark.parametrize("again", [[], [{"_id": "other", "distance_miles": 1.0}]], ids=["deleted", "inserted again"])
+def test_a_trip_has_one_id_after_another_program_wrote_its_source(load_file, one_trip, command, mongod, again):
+    load_file(one_trip)
+    source = mongod.trips.find_one_and_delete({"trip_id": "t1"})
+    for fields in again:
+        mongod.trips.insert_one({**source, **fields})
+    load_file(one_trip)
+    assert command("rollups", "verify").exit_code == 0
+    assert mongod.trips.find_one()["_id"] == mongod.trip_details.find_one()["_id"]
+
+
 def test_loading_files_twice_changes_nothing(load_file, write_lines, mongod):
     drivers = write_lines("drivers.ndjson", make_driver("d1", first_travel_date="2026-01-01"), make_driver("d9"))
     trips = [make_whole_trip(trip_id=f"t{n}", driver_id=f"d{n % 3}") for n in range(7)]
