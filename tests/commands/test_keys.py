@@ -116,6 +116,22 @@ def test_a_revoked_key_is_refused_and_other_keys_are_accepted(issue, mongod, row
     assert [row[1] for row in rows()] == ["revoked", "live"]
 
 
+def test_a_key_is_revoked_by_itself_and_not_printed(issue, mongod, command):
+    key = issue()
+    result = command("keys", "revoke", key)
+    assert (result.exit_code, get_key(mongod, key)) == (0, None)
+    assert key not in result.output
+    assert mongod["keys"].find_one()["key_id"] in result.stderr
+
+
+@pytest.mark.parametrize("change", [lambda key: key[:-1], lambda key: f"APIKEY {key}", lambda key: f"{key[:-1]}-"])
+def test_a_misspelt_key_is_not_printed(issue, command, change):
+    key = change(issue())
+    result = command("keys", "revoke", key)
+    assert result.exit_code == 1
+    assert key not in result.output
+
+
 def test_revoking_twice_keeps_the_first_time(issue, mongod, rows, command, clock):
     issue()
     key_id = rows()[0][0]
