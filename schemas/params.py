@@ -1,6 +1,7 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
 import datetime
+import difflib
 import functools
 import re
 from collections.abc import Iterator
@@ -24,6 +25,8 @@ REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back from today a start_date may be.
 HISTORY = relativedelta(months=6)
+# From which ratio of difflib on a parameter counts as misspelt: `limt` has 0.89 to `limit`.
+MIN_SIMILARITY = 0.8
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 
@@ -115,7 +118,7 @@ class Params(Schema):
             values_by_name.setdefault(name, []).append(value)
         similar = {_normalize(name): name for name in self.fields if name not in path}
         # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: similar.get(_normalize(name)) for name in values_by_name if name not in similar.values()}
+        unknown = {name: _find_similar(name, similar) for name in values_by_name if name not in similar.values()}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
         params, errors = self._load_declared(declared, path)
         if unknown_parameters == "reject":
@@ -162,6 +165,13 @@ def repeat_hint(name: str) -> str:
 def _normalize(name: str) -> str:
     """Return the same text for `driver_id`, `driver_ids`, `driver_id[]` and `driverId`."""
     return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
+
+
+def _find_similar(name: str, similar: dict[str, str]) -> str | None:
+    """Return the declared parameter with a similar name, or None. `similar` has the names by normalized name."""
+    normalized = _normalize(name)
+    (closest,) = difflib.get_close_matches(normalized, similar, 1, MIN_SIMILARITY) or [normalized]
+    return similar.get(closest)
 
 
 def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:

@@ -7,7 +7,7 @@ import time
 
 import click
 
-from app.store import Store
+from app.store import SOURCES, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
 from scripts.mongodb.connection import open_store
 from scripts.options import ID
@@ -37,6 +37,8 @@ def issue(fleet: str, expires_in_days: int | None) -> None:
     """
     with open_store() as store:
         click.echo(issue_key(store, fleet, expires_in_days))
+        if not any(store.db[name].find_one({"fleet": fleet}, {"_id": 1}) for name in SOURCES):
+            click.echo(f"Nothing is stored for the fleet {fleet} yet.", err=True)
 
 
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> str:
@@ -67,8 +69,11 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: KEY_ID, state, time of issue, time of expiry. Times are in UTC.
     """
-    with open_store() as store:
-        for key in store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
+    with open_store(writes=False) as store:
+        found = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
+        if not found:
+            click.echo(f"The fleet {fleet} has no keys.", err=True)
+        for key in found:
             expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
             click.echo("\t".join((key["key_id"], get_state(key), _format_time(key["created_at"]), expires)))
 

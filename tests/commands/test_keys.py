@@ -35,7 +35,7 @@ def issue(command):
 
     def issue(fleet="f1", *options):
         result = command("keys", "issue", "--fleet", fleet, *options)
-        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.exit_code == 0
         return result.stdout.removesuffix("\n")
 
     return issue
@@ -99,6 +99,17 @@ def test_list_shows_when_a_key_was_issued_and_expires(issue, rows, clock):
 def test_list_shows_no_other_fleets_keys(issue, rows):
     issue("f2")
     assert rows("f1") == []
+
+
+def test_a_list_without_keys_says_so(command):
+    result = command("keys", "list", "--fleet", "f1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "The fleet f1 has no keys.\n")
+
+
+def test_issue_says_if_nothing_is_stored_for_the_fleet(command, mongod):
+    load(mongod, drivers=[make_driver()])
+    results = [command("keys", "issue", "--fleet", fleet) for fleet in ("f1", "f2")]
+    assert [result.stderr for result in results] == ["", "Nothing is stored for the fleet f2 yet.\n"]
 
 
 def test_list_contains_no_key(issue, command):

@@ -251,6 +251,11 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
     )
 
 
+def test_a_list_without_reports_says_so(command):
+    result = command("reports", "list", "--fleet", "f1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "The fleet f1 has no reports.\n")
+
+
 def test_last_week_is_due_for_every_fleet_without_its_report(command, mongod, load):
     for fleet in ("f1", "f2"):
         load(*busy_fleet(), fleet=fleet)

@@ -146,7 +146,7 @@ def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
 def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command, name):
     result = command("rollups", name, "--fleet", "nope")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: Nothing is stored for the fleet nope.\n"
+    assert result.stderr == "Error: Nothing is stored for the fleet nope. The fleets are: f1, f2.\n"
 
 
 @pytest.mark.parametrize(
