@@ -222,7 +222,7 @@ class TripParams(Params):
 class _AggregateParams(Params):
     driver_id = RepeatedParam(
         Identifier(example="demo-01"),
-        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}, repeated ones included. The response has each driver once.",
+        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}; the response has a repeated driver once.",
         high=MAX_DRIVERS,
     )
 
