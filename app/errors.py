@@ -129,8 +129,8 @@ class RateLimitExceeded(BaseExtApiException):
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     remedy = (
-        "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every response shows "
-        "how many requests the fleet has left."
+        "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every counted response "
+        "shows how many requests the fleet has left."
     )
 
 

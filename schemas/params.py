@@ -1,6 +1,7 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
 import datetime
+import difflib
 import re
 from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, get_args
@@ -20,6 +21,8 @@ MAX_DRIVERS = 20
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
+# From which ratio of difflib on a parameter counts as misspelt: `limt` has 0.89 to `limit`.
+MIN_SIMILARITY = 0.8
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 DEFAULT_INTERVAL: Period = "week"
@@ -86,7 +89,7 @@ class Params(Schema):
             values_by_name.setdefault(name, []).append(value)
         similar = {_normalize(name): name for name in self.fields if name not in path}
         # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: similar.get(_normalize(name)) for name in values_by_name if name not in similar.values()}
+        unknown = {name: _find_similar(name, similar) for name in values_by_name if name not in similar.values()}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
         params, errors = self._load_declared(declared, path)
         if unknown_parameters == "reject":
@@ -133,6 +136,13 @@ def repeat_hint(name: str) -> str:
 def _normalize(name: str) -> str:
     """Return the same text for `driver_id`, `driver_ids`, `driver_id[]` and `driverId`."""
     return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
+
+
+def _find_similar(name: str, similar: dict[str, str]) -> str | None:
+    """Return the declared parameter with a similar name, or None. `similar` has the names by normalized name."""
+    normalized = _normalize(name)
+    (closest,) = difflib.get_close_matches(normalized, similar, 1, MIN_SIMILARITY) or [normalized]
+    return similar.get(closest)
 
 
 def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
@@ -185,7 +195,7 @@ class TripParams(Params):
 class _AggregateParams(Params):
     driver_id = RepeatedParam(
         Identifier(example="demo-01"),
-        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}, repeated ones included. The response has each driver once.",
+        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}; the response has a repeated driver once.",
         high=MAX_DRIVERS,
     )
 

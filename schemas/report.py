@@ -66,10 +66,11 @@ def rate(count: float, base: float) -> float:
 def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Mapping[str, float]) -> list[Any]:
     """Return the row of a driver: the values in the order of HEADER.
 
-    `points_lost` has the points that each behaviour costs. Without a summary, because the driver did not drive, the
-    values after those of the Driver are None.
+    `points_lost` has the points that each behaviour costs. A field that the driver lacks is None. Without a summary,
+    because the driver did not drive, the values after those of the Driver are None.
     """
-    driver_values = [driver[name] for name in DRIVER]
+    # A read model written before a field was added to the schema lacks it until it is rebuilt.
+    driver_values = [driver.get(name) for name in DRIVER]
     if summary is None:
         return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals = [functools.reduce(operator.getitem, path, summary) for path in TOTALS]

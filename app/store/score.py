@@ -92,7 +92,7 @@ BEHAVIOURS = (
 # The fields of a summary that are computed from its totals.
 SCORE_FIELDS = frozenset({"fm_score", "fm_grade", "focus_area"})
 TRIP_FLAGS = tuple(TripFocusArea().fields)
-# A behaviour is in the focus area from this share of its cap.
+# A behaviour whose rate is at least this share of its cap is in the focus area.
 FOCUS_SHARE = 0.5
 
 

@@ -169,7 +169,8 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
     documents: DocumentsByKey = {}
     for driver_id in ids:
         if driver_id in imported or driver_id in first:
-            driver = imported.get(driver_id, NO_NAMES)
+            # A driver imported before a field was added to the schema lacks it.
+            driver = {**NO_NAMES, **imported.get(driver_id, {})}
             dates = {
                 "first_travel_date": _widest(min, driver["first_travel_date"], first.get(driver_id)),
                 "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),

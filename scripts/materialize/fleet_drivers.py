@@ -25,7 +25,7 @@ Changes = Mapping[str, str | None]
 Write = DeleteOne | ReplaceOne[Document] | UpdateOne
 
 
-def lock(store: Store, session: ClientSession, fleet: str) -> None:
+def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     """Lock the fleet until the transaction ends: MongoDB aborts any other that changes this document."""
     # With the fleet as `_id`, only one of two transactions can insert the document.
     key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}

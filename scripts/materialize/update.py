@@ -22,7 +22,7 @@ from scripts.materialize.documents import (
     period_key,
     profile_key,
 )
-from scripts.materialize.fleet_drivers import lock, update_list
+from scripts.materialize.fleet_drivers import lock_fleet, update_list
 from scripts.materialize.ranking_counts import find_ranked, update_counts
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
         if not has_printed and time.monotonic() - started > MESSAGE_AFTER_SECONDS:
             has_printed = True
             click.echo(f"Waiting for another command that writes to the fleet {fleet} ...", err=True)
-        lock(store, session, fleet)
+        lock_fleet(store, session, fleet)
         return change(session)
 
     return store.transaction(run)

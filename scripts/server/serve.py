@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from flask import Flask
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
@@ -48,10 +49,7 @@ def serve(demo: bool) -> None:
         else:
             # Find settings that a worker cannot use here, where an error is printed in one line.
             with service_client(config) as probe:
-                create_app(dataclasses.replace(config, metrics_bind=""), probe)
-                # A store that is not available yet is no error: requests wait for it.
-                with contextlib.suppress(PyMongoError):
-                    check_transactions(probe)
+                _warn_of_outages(create_app(dataclasses.replace(config, metrics_bind=""), probe), probe)
             if demo:
                 with open_store(config) as store:
                     greeting += prepare_demo(store, config)
@@ -61,6 +59,18 @@ def serve(demo: bool) -> None:
         from scripts.server.gunicorn_server import Server
 
         Server(greeting, client).run()
+
+
+def _warn_of_outages(app: Flask, client: MongoClient[Document]) -> None:
+    """Log a warning for each of MongoDB and Redis that does not respond yet. Raises ConfigError."""
+    # That is no error: the service starts, and serves requests once they respond.
+    log = app.extensions["log"]
+    try:
+        check_transactions(client)
+    except PyMongoError as error:
+        log.warning("MongoDB does not respond: requests fail until it does", error=type(error).__name__)
+    if not app.extensions["rate_limiter"].storage.check():
+        log.warning("Redis does not respond: requests are not counted until it does")
 
 
 def _set_settings(config: Config, **settings: str) -> Config:
@@ -102,9 +112,9 @@ def _check_address(bind: str, setting: str) -> None:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)
     except OSError as error:
+        remedy = "Stop the program that uses it, or set" if error.errno == errno.EADDRINUSE else "Set"
         raise click.ClickException(
-            f"Cannot serve on {bind}: {error.strerror}. Stop the program that uses it, or set {setting} to another "
-            "ADDRESS:PORT."
+            f"Cannot serve on {bind}: {error.strerror}. {remedy} {setting} to another ADDRESS:PORT."
         ) from None
 
 

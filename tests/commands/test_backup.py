@@ -198,7 +198,7 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
 
 
 def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
-    assert "nothing is not a complete backup" in command("restore", str(tmp_path / "nothing")).stderr
+    assert "There is no folder" in command("restore", str(tmp_path / "nothing")).stderr
 
 
 def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
@@ -250,3 +250,12 @@ def test_a_partly_restored_store_accepts_no_key(restore_until, empty):
         operations += 60
     assert operations > 60
     assert empty["keys"].count_documents({}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("backup", "There is no folder {}. Create it first."), ("restore", "There is no folder {}/b.")]
+)
+def test_a_folder_that_does_not_exist_is_named(command, tmp_path, name, error):
+    parent = tmp_path / "missing"
+    result = command(name, str(parent / "b"))
+    assert (result.exit_code, result.stderr) == (1, f"Error: {error.format(parent)}\n")

@@ -1,5 +1,6 @@
 """The command line as a whole."""
 
+import re
 import subprocess
 
 import pytest
@@ -34,6 +35,20 @@ def test_a_uri_is_never_printed_with_its_password(run_main):
     result = run_main("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://user:12/secret@host/db")
     assert "secret" not in result.stderr
     assert result.stderr.startswith("Error: MONGODB_URI cannot be used")
+
+
+def test_a_mongodb_that_does_not_respond_is_named_with_what_to_do(run_main):
+    result = run_main("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
+    assert re.fullmatch(
+        r"Error: No MongoDB responds: 127\.0\.0\.1:1: [^()]*\. Start it, or correct MONGODB_URI\.\n", result.stderr
+    )
+
+
+def test_one_file_as_drivers_and_trips_is_an_error(run_main, tmp_path):
+    path = tmp_path / "lines.ndjson"
+    path.touch()
+    result = run_main("import", "--fleet", "f", "--drivers", str(path), "--trips", str(path))
+    assert (result.status, "--drivers and --trips name the same file." in result.stderr) == (2, True)
 
 
 def test_the_installed_program_prints_its_help_without_arguments():

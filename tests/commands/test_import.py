@@ -113,6 +113,7 @@ def rejects(load_file, write_lines):
         rows = read_rejects(path)
         given = 2 + sum(bool(line.strip(" \t")) for line in lines)
         assert result.stdout.startswith(f"{path.name}: {given - len(rows)} loaded, {len(rows)} rejected, listed in ")
+        assert result.stdout.endswith(f". The first: line {rows[0]['line']}, {json.dumps(rows[0]['reason'])}\n")
         return {row["line"]: row for row in rows}
 
     return rejects
@@ -873,7 +874,7 @@ def test_a_damaged_gzip_file_ends_in_one_line_and_leaves_the_rejects_file_alone(
     lines = ["bad", *(json.dumps(make_trip()) for _ in range(200))]
     path.write_bytes(damage("\n".join(lines).encode()))
     result = load_file(path, status=1)
-    assert result.stderr.startswith(f"Error: {path} cannot be read past line ")
+    assert result.stderr.startswith(f"Error: {path} cannot be read")
     assert result.stderr.count("\n") == 1
     assert rejects_of(path).read_text() == "of an earlier import"
     assert len(list(tmp_path.iterdir())) == 2

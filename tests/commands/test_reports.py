@@ -161,6 +161,13 @@ def test_a_driver_who_did_not_drive_has_empty_cells(command, mongod, load):
     }
 
 
+def test_a_read_model_written_before_a_field_existed_has_an_empty_cell_for_it(command, mongod, load):
+    load(drivers=[make_driver(alias="Ada")])
+    mongod.driver_periods.update_one({"period": "all"}, {"$set": {"json": '{"driver_id":"d1"}'}})
+    assert command("reports", "build", *WORDS).exit_code == 0
+    assert rows(mongod)[0]["alias"] == ""
+
+
 def test_the_seven_days_are_whole_and_end_before_the_date(command, mongod, load):
     load(
         *(
@@ -254,6 +261,11 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
         f"Error: The fleet f1 has no report of {DATE}. To list its reports, run: driver-analytics reports list --fleet "
         "f1\n",
     )
+
+
+def test_a_list_without_reports_says_so(command):
+    result = command("reports", "list", "--fleet", "f1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "The fleet f1 has no reports.\n")
 
 
 def test_last_week_is_due_for_every_fleet_without_its_report(command, mongod, load):

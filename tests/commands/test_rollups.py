@@ -128,6 +128,16 @@ def test_days_before_the_date_stay_as_they_are(loaded, rebuild, mongod):
     assert contents(mongod) == loaded
 
 
+def test_a_driver_imported_before_a_field_existed_gets_null_for_it(loaded, rebuild, verify, mongod):
+    idle = {"fleet": "f1", "driver_id": "idle"}
+    mongod.drivers.update_one(idle, {"$unset": {"alias": 1}}, **BYPASS)
+    mongod.driver_periods.update_one({**idle, "period": "all"}, {"$set": {"json": '{"driver_id":"idle"}'}}, **BYPASS)
+    assert verify("--fleet", "f1")[0] == 1
+    rebuild("--fleet", "f1")
+    assert orjson.loads(mongod.driver_periods.find_one({**idle, "period": "all"})["json"])["alias"] is None
+    assert verify("--fleet", "f1")[0] == 0
+
+
 def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
     assert rebuild() == ""
 
@@ -136,7 +146,7 @@ def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
 def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command, name):
     result = command("rollups", name, "--fleet", "nope")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: Nothing is stored for the fleet nope.\n"
+    assert result.stderr == "Error: Nothing is stored for the fleet nope. The fleets are: f1, f2.\n"
 
 
 @pytest.mark.parametrize(

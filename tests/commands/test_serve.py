@@ -173,6 +173,7 @@ def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
         status, body = process.get("/healthz")
         assert (status, body["status"]) == (503, "unavailable")
         assert process.get("/drivers", "da_" + "0" * 36)[0] == 401
+        assert '"event":"MongoDB does not respond' in process.stop()
     assert not list(tmp_path.iterdir())
 
 
@@ -306,6 +307,12 @@ def test_a_port_in_use_is_an_error_in_one_line(serve_error):
     with socket.create_server(("127.0.0.1", 0)) as other:
         bind = f"127.0.0.1:{other.getsockname()[1]}"
         assert re.match(rf"Error: Cannot serve on {bind}: Address already in use\. .*BIND", serve_error(BIND=bind))
+
+
+def test_an_address_that_the_host_does_not_have_is_no_program_to_stop(serve_error):
+    error = serve_error(BIND="192.0.2.1:8000")
+    assert error.endswith("Set BIND to another ADDRESS:PORT.")
+    assert "Stop" not in error
 
 
 def test_a_data_dir_that_cannot_be_written_is_an_error_in_one_line(serve_error, tmp_path):

@@ -25,7 +25,7 @@ def loaded(mongod):
         ("trips", {"$unset": {"trail_path": 1}}),
         ("trips", {"$set": {"trip_start_time": "noon"}}),
         ("trips", {"$set": {"distance_miles": "ten", "events": 5}}),
-        ("drivers", {"$unset": {"last_travel_date": 1}}),
+        ("drivers", {"$set": {"last_travel_date": 5}}),
         ("drivers", {"$set": {"first_travel_date": 5}}),
     ],
     ids=str,

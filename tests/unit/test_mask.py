@@ -151,7 +151,7 @@ def test_a_mask_below_the_keys_of_a_raw_object_is_inconsistent(inner):
         select_fields(PAGE, f"trips{{events{{event_data{{{inner}}}}}}}")
 
 
-def test_a_fault_of_grammar_comes_before_one_of_fit():
+def test_a_parse_error_comes_before_a_mask_error():
     with pytest.raises(ParseError):
         select_fields(PAGE, "count{x},,")
 
