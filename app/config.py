@@ -113,7 +113,12 @@ def _parse_networks(text: str) -> tuple[Network, ...]:
 
 
 def _parse_storage_uri(text: str) -> str:
-    if text and urlsplit(text).scheme not in STORAGE_SCHEMES:
+    try:
+        scheme = urlsplit(text).scheme
+    except ValueError:
+        # Its message may contain a part of the password.
+        scheme = ""
+    if text and scheme not in STORAGE_SCHEMES:
         raise ValueError(f"a URI of {', '.join(STORAGE_SCHEMES)}, such as redis://localhost:6379")
     return text
 

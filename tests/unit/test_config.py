@@ -1,6 +1,7 @@
 """app/config.py: every setting."""
 
 import dataclasses
+import re
 from ipaddress import ip_network
 
 import pytest
@@ -111,6 +112,15 @@ def test_other_variables_are_left_alone():
 def test_settings_do_not_change():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Config().bind = "x"
+
+
+@pytest.mark.parametrize(
+    "uri", ["redis://:p[secret]@h", "redis://:secret\u2100@h:6379", "redis://[::1", "redis://[secret]"]
+)
+def test_the_message_about_a_malformed_uri_does_not_quote_it(uri):
+    with pytest.raises(ConfigError, match=r"^RATELIMIT_STORAGE_URI cannot be used: it takes a URI of redis,") as caught:
+        READ({"RATELIMIT_STORAGE_URI": uri})
+    assert not re.search(r"secret|::1|\u2100", str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["MONGODB_URI", "RATELIMIT_STORAGE_URI"])
