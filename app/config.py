@@ -59,16 +59,25 @@ def _parse_rate(text: str) -> RateLimitItem:
 
 
 def _parse_bind(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not (text.startswith("unix:") and port) and not (host and port.isdigit() and 0 < int(port[:6]) <= MAX_PORT):
+    if not (text.startswith("unix:") and text != "unix:") and not _is_address(text):
         raise ValueError("ADDRESS:PORT or unix:PATH")
     return text
 
 
 def _parse_address(text: str) -> str:
-    if text.startswith("unix:"):
+    if text and (text.startswith("unix:") or not _is_address(text)):
         raise ValueError("ADDRESS:PORT")
-    return text and _parse_bind(text)
+    return text
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    try:
+        # Connections encode host names like this, which fails for an empty or a very long label.
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port[:6]) <= MAX_PORT
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -216,8 +225,9 @@ class Config:
                 try:
                     values[field.name] = field.metadata["parse"](text)
                 except ValueError as error:
-                    # A URI may contain a password.
-                    setting = name if name.endswith("_URI") else f"{name}={text}"
+                    # A URI may contain a password. A line break would end the line of the message.
+                    quoted = text.isprintable() and not name.endswith("_URI")
+                    setting = f"{name}={text}" if quoted else name
                     raise ConfigError(f"{setting} cannot be used: it takes {error}.") from None
         config = cls(**values)
         if config.workers > 1 and not config.counts_in_redis:

@@ -68,7 +68,11 @@ def test_a_setting_is_read(name, text, value):
         ("MONGODB_URI", "mongodb://db/?w=1&readPreference=nearest"),
         *(("READ_PREFERENCE", text) for text in ("Primary", "closest")),
         *(("TRUSTED_PROXIES", text) for text in ("proxy", "10.0.0.1/8", "10.0.0.0/33", "*", "10.0.0.1:80")),
-        *(("METRICS_BIND", text) for text in ("9100", "localhost", "unix:/run/metrics", "host:0", "host:99999")),
+        *(("BIND", text) for text in ("a..b:80", f"{'a' * 64}:80", "unix:", "a:²", "a:٣")),
+        *(
+            ("METRICS_BIND", text)
+            for text in ("a..b:80", "9100", "localhost", "unix:/run/metrics", "host:0", "host:99999")
+        ),
         *(("WEB_CONCURRENCY", text) for text in ("-1", "257", "1.5", "two", "+1", "٣", "1e1", "9" * 5000)),
         *(("RATE_LIMIT", text) for text in ("5000", "per minute", "x per minute", "5 per fortnight", "-")),
         *(("AUTH_FAILURE_LIMIT", text) for text in ("60", "sixty per minute")),
@@ -139,6 +143,16 @@ def test_a_database_name_that_mongodb_does_not_take_is_refused(text):
 def test_a_number_of_any_length_gets_the_same_reason():
     with pytest.raises(ConfigError, match="a whole number from 0 to 256"):
         READ({"WEB_CONCURRENCY": "9" * 5000})
+
+
+def test_a_value_with_a_line_break_gets_a_reason_in_one_line():
+    with pytest.raises(ConfigError, match=r"^PUBLIC_BASE_URL cannot be used: it takes a URL .*slash\.$"):
+        READ({"PUBLIC_BASE_URL": "https://a.example\nhttps://b.example"})
+
+
+def test_the_reason_for_a_metrics_address_names_no_unix_path():
+    with pytest.raises(ConfigError, match=r"^METRICS_BIND=x cannot be used: it takes ADDRESS:PORT\.$"):
+        READ({"METRICS_BIND": "x"})
 
 
 @pytest.mark.parametrize("text", ["https://", "https://a,http://", "https://user:pw@a", "https://a/b", "https://a b"])
