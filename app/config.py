@@ -25,6 +25,12 @@ BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 
+# The library of the rates reads a number of periods of 0 as 1.
+ZERO_PERIODS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
+# Redis cannot store an expiry of any length.
+MAX_PERIOD_SECONDS = 366 * 24 * 3600
+
+
 class ConfigError(Exception):
     """An invalid setting. The message has its name and says which values are valid."""
 
@@ -55,6 +61,8 @@ def _parse_rate(text: str) -> RateLimitItem:
         rates = []
     if len(rates) != 1 or rates[0].amount < 1:
         raise ValueError("one rate of at least 1, such as '5000 per minute'")
+    if ZERO_PERIODS.search(text) or rates[0].get_expiry() > MAX_PERIOD_SECONDS:
+        raise ValueError("a rate with a period from 1 second to 366 days, such as '5000 per minute'")
     return rates[0]
 
 

@@ -165,3 +165,14 @@ def test_what_is_no_origin_is_refused(text):
 def test_what_is_not_one_rate_of_one_or_more_is_refused(text):
     with pytest.raises(ConfigError, match="RATE_LIMIT"):
         READ({"RATE_LIMIT": text})
+
+
+@pytest.mark.parametrize("period", ["0 minute", "00day", "99999999999 years", "367 days", "2 years"])
+def test_a_rate_with_a_period_that_cannot_be_counted_is_refused(period):
+    with pytest.raises(ConfigError, match="a period from 1 second to 366 days"):
+        READ({"RATE_LIMIT": f"5 per {period}"})
+
+
+@pytest.mark.parametrize("period", ["1 second", "10 minutes", "366 days", "year"])
+def test_a_rate_with_a_period_of_up_to_a_year_is_read(period):
+    assert READ({"RATE_LIMIT": f"5 per {period}"}).rate_limit == parse(f"5 per {period}")
