@@ -3,10 +3,9 @@
 import gc
 import os
 import sys
-from logging.config import dictConfig
 
+from app import logs
 from app.config import Config
-from app.logs import build_config as build_log_config
 
 service = Config.from_environment()
 
@@ -46,7 +45,7 @@ GC_THRESHOLD = 5_000
 
 def on_starting(server):
     """Write gunicorn's log as JSON."""
-    dictConfig(build_log_config())
+    logs.configure()
 
 
 def when_ready(server):

@@ -28,6 +28,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     ConfigError for an invalid setting.
     """
     config = config or Config.from_environment()
+    logs.configure()
     app = _create_routed_app()
     listeners = []
     if config.metrics_bind:

@@ -31,6 +31,10 @@ def connect(uri: str, **options: Any) -> MongoClient[Document]:
         raise ConfigError(
             "MONGODB_URI cannot be used: it takes mongodb://HOST:PORT, with user and password percent-encoded, if any."
         ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"MONGODB_URI cannot be used: a file that it names, such as tlsCAFile, cannot be read: {error.strerror}."
+        ) from None
 
 
 def service_client(config: Config, listeners: Sequence[CommandListener] = ()) -> MongoClient[Document]:

@@ -97,6 +97,11 @@ def test_a_uri_that_names_no_server_is_named(uri):
         connect(uri)
 
 
+def test_a_uri_with_a_certificate_that_does_not_exist_is_named():
+    with pytest.raises(ConfigError, match=r"^MONGODB_URI cannot be used: a file .* No such file or directory\.$"):
+        connect("mongodb://h/?tls=true&tlsCAFile=/nope")
+
+
 def test_several_workers_need_a_redis():
     redis = {"RATELIMIT_STORAGE_URI": "redis://localhost"}
     assert READ({"WEB_CONCURRENCY": "256", **redis}).workers == 256
