@@ -99,13 +99,11 @@ def test_warnings_of_libraries_are_logged(service, log):
     assert [(line["logger"], line["event"]) for line in log()] == [("any.library", "key da_[redacted]")]
 
 
-def test_a_warning_of_python_is_a_line(monkeypatch, service, log):
-    # pytest undoes the capture of warnings after each test.
-    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)
-    logging.captureWarnings(False)
-    logs.configure()
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
+def test_a_warning_of_python_is_a_line(log):
+    with warnings.catch_warnings(action="always"):
+        # pytest undid the capture by an earlier test, which `logging` does not know.
+        logging.captureWarnings(False)
+        logs.configure()
         warnings.warn("Unknown option: foo", UserWarning, stacklevel=1)
     (line,) = log()
     assert (line["logger"], "UserWarning: Unknown option: foo" in line["event"]) == ("py.warnings", True)
