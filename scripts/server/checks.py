@@ -1,0 +1,70 @@
+"""Checks of the settings before the workers start: an error here ends the program with one line."""
+
+import contextlib
+import dataclasses
+import errno
+import os
+import socket
+from pathlib import Path
+
+from pymongo.errors import PyMongoError
+
+from app import create_app
+from app.config import Config, ConfigError
+from app.database import check_transactions, service_client
+from app.report_links import generate_secret
+
+
+def check_application(config: Config) -> None:
+    """Raise ConfigError unless a worker can create the application."""
+    # A worker without a secret key logs that itself.
+    config = dataclasses.replace(config, metrics_bind="", secret_key=config.secret_key or generate_secret())
+    with service_client(config) as probe:
+        create_app(config, probe)
+        # A store that is not available yet is no error: requests wait for it.
+        with contextlib.suppress(PyMongoError):
+            check_transactions(probe)
+
+
+def check_metrics(config: Config) -> None:
+    """Raise ConfigError unless METRICS_BIND is empty, or free with a folder for the files of the workers."""
+    if config.metrics_bind:
+        check_address(config.metrics_bind, "METRICS_BIND")
+        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
+        if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+            raise ConfigError(
+                f"PROMETHEUS_MULTIPROC_DIR={folder} cannot be used: METRICS_BIND needs an empty folder that can be "
+                "written."
+            )
+
+
+def check_address(bind: str, setting: str) -> None:
+    """Raise ConfigError unless the address of a setting is free.
+
+    gunicorn would share a port that is in use, because its sockets have SO_REUSEPORT.
+    """
+    try:
+        if bind.startswith("unix:"):
+            _check_path(Path(bind.removeprefix("unix:")))
+        else:
+            host, _, port = bind.rpartition(":")
+            family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ConfigError(
+            f"Cannot serve on {bind}: {reason}. Stop the program that uses it, or set {setting} to another "
+            "ADDRESS:PORT."
+        ) from None
+
+
+def _check_path(path: Path) -> None:
+    if path.exists() and not path.is_socket():
+        raise OSError(errno.ENOTSOCK, f"{path} is not a socket")
+    if not os.access(path.parent, os.W_OK):
+        raise OSError(errno.EACCES, f"{path.parent} is not a folder that can be written")
+    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+        probe.connect(str(path))
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
