@@ -113,7 +113,7 @@ def register(app: Flask, config: Config) -> None:
         **_build_storage_options(config),
     )
     limiter.request_filter(_is_public)
-    limiter.logger.addFilter(_is_first_in_a_minute)
+    limiter.logger.addFilter(_filter_failure)
     try:
         limiter.init_app(app)
     except Exception:
@@ -205,12 +205,16 @@ def _refuse(error: LimitBreached) -> Response:
     return errors.make_response(errors.RateLimitExceeded(message, headers={"Retry-After": str(seconds)}))
 
 
-def _is_first_in_a_minute(record: logging.LogRecord) -> bool:
-    """Return whether to log a failure of the limiter: at most one a minute, and never that the circuit is open."""
+def _filter_failure(record: logging.LogRecord) -> bool:
+    """Return whether to log a failure of the limiter: at most one a minute, and never that the circuit is open.
+
+    Replaces the library's message by one that says what the failure means.
+    """
     if record.exc_info and isinstance(record.exc_info[1], CircuitOpen):
         return False
     extensions, now = current_app.extensions, time.monotonic()
     if now - extensions.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_ERRORS:
         return False
     extensions["limiter_failed_at"] = now
+    record.msg = "Redis failed: requests are not counted"
     return True
