@@ -10,9 +10,14 @@ function daysSinceMonday() {
   return (new Date().getUTCDay() + 6) % 7;
 }
 
-// The latest Monday before today (UTC): a start_date that every endpoint takes.
+// The latest Monday before today (UTC): a start_date that all other endpoints take.
 function lastMonday() {
   return daysAgo(daysSinceMonday() || 7);
+}
+
+// The first day of the month of yesterday (UTC), for monthly summaries.
+function firstOfMonth() {
+  return `${daysAgo(1).slice(0, 7)}-01`;
 }
 
 // The time of the latest report that `reports build --due` builds.
@@ -25,10 +30,10 @@ function readyToTry(spec) {
   const base = location.href.slice(0, location.href.indexOf("/api/v1/docs"));
   spec.servers = [{ url: base, description: "The service that this page came from." }];
   spec.components.securitySchemes.APIKEY.description = "A key of the fleet, with or without `APIKEY` before it.";
-  for (const path of Object.values(spec.paths)) {
-    for (const parameter of path.get.parameters) {
+  for (const [path, { get }] of Object.entries(spec.paths)) {
+    for (const parameter of get.parameters) {
       if (parameter.name === "start_date") {
-        parameter.example = lastMonday();
+        parameter.example = path.endsWith("/monthly") ? firstOfMonth() : lastMonday();
       } else if (parameter.name === "report_time") {
         parameter.example = latestReportTime();
       } else if (parameter.required) {

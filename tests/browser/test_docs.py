@@ -106,6 +106,7 @@ def test_every_endpoint_can_be_tried_with_an_identifier_alone(visit):
         "getWeeklyDriverAggregate": {"driver_id": "d1"},
         "getMonthlyDriverAggregate": {"driver_id": "d1"},
         "getDriverScore": {"driver_id": "d1"},
+        "getRanking": {},
         "getReportLinks": {},
         "getHealth": {},
     }
