@@ -16,9 +16,9 @@ ORDERS = ("worst", "best")
 
 
 class DistanceParam(fields.Float):
-    """A distance from 0, in ASCII digits without sign, leading zero or exponent, with a decimal point or without."""
+    """A distance from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
 
-    pattern = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
+    pattern = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
     json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
 
     def __init__(self, description: str) -> None:
@@ -27,9 +27,9 @@ class DistanceParam(fields.Float):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
         match = self.pattern.fullmatch(value)
         if not match or not math.isfinite(float(value)):
-            raise ValidationError("Must be a number from 0, in digits without sign, leading zero or exponent.")
+            raise ValidationError("Must be a number from 0, in digits without sign or leading zero, such as 12.5.")
         # A double cannot represent every integer of 64 bits, and a distance may be one.
-        is_whole = match[2] is None and len(value) <= len(str(MAX_INT)) and int(value) <= MAX_INT
+        is_whole = match[2] is match[3] is None and len(value) <= len(str(MAX_INT)) and int(value) <= MAX_INT
         return int(value) if is_whole else float(value)
 
 

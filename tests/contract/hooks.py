@@ -26,8 +26,8 @@ REAL = {
     "report_time": [f"{REPORT_DATE}T00:00:00", f"{REPORT_DATE}T23:59:59"],
     "link": [os.environ["CONTRACT_LINK"]],
 }
-# The choices of start_date, by the last part of a path.
-FIRST_DAYS = {"weekly": MONDAYS, "monthly": MONTHS}
+# The choices of start_date, by the parameter `period` or else the last part of a path.
+FIRST_DAYS = {"week": MONDAYS, "weekly": MONDAYS, "month": MONTHS, "monthly": MONTHS}
 # Of so many valid values one is sent as generated.
 ONE_AS_GENERATED = 8
 # The titles that Schemathesis gives to the failures which may be dropped.
@@ -94,7 +94,8 @@ def _real(case, name, value, stays):
         value = [value]
     if not Draft202012Validator(schema, format_checker=FormatChecker()).is_valid(value):
         return value
-    choices = FIRST_DAYS.get(case.operation.path.rpartition("/")[2], REAL[name]) if name == "start_date" else REAL[name]
+    period = str(case.query.get("period", case.operation.path.rpartition("/")[2]))
+    choices = FIRST_DAYS.get(period, REAL[name]) if name == "start_date" else REAL[name]
     texts = value if isinstance(value, list) else [value]
     # A schema counts characters, not bytes.
     too_long = any(len(text.encode()) > MAX_IDENTIFIER_BYTES for text in texts)
