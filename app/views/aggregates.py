@@ -8,7 +8,7 @@ from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
 from app.store.pagination import Selection
-from app.store.summaries import DAY, MONTH, WEEK, find_aggregates
+from app.store.summaries import DAY, MONTH, WEEK, Period, find_aggregates
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams
 
@@ -24,14 +24,7 @@ def get_daily_driver_aggregate(params: dict[str, Any], selection: Selection) -> 
     it started. It counts as soon as it is stored, before it becomes visible in lists of trips. If the fleet does not
     have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return find_aggregates(
-        get_store(),
-        g.api_key.fleet,
-        DAY,
-        driver_ids=params["driver_id"],
-        start_date=params["start_date"],
-        selection=selection,
-    )
+    return _find_aggregates(DAY, params, selection)
 
 
 @bp.get("/driver-aggregate/weekly")
@@ -43,14 +36,7 @@ def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) ->
     A week in progress includes all trips stored so far, even those that are not visible in lists of trips yet. If the
     fleet does not have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return find_aggregates(
-        get_store(),
-        g.api_key.fleet,
-        WEEK,
-        driver_ids=params["driver_id"],
-        start_date=params["start_date"],
-        selection=selection,
-    )
+    return _find_aggregates(WEEK, params, selection)
 
 
 @bp.get("/driver-aggregate/monthly")
@@ -63,11 +49,11 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
     response is a NotFound whose message names all unknown drivers.
     """
+    return _find_aggregates(MONTH, params, selection)
+
+
+def _find_aggregates(period: Period, params: dict[str, Any], selection: Selection) -> Result:
+    driver_ids, start_date = params["driver_id"], params["start_date"]
     return find_aggregates(
-        get_store(),
-        g.api_key.fleet,
-        MONTH,
-        driver_ids=params["driver_id"],
-        start_date=params["start_date"],
-        selection=selection,
+        get_store(), g.api_key.fleet, period, driver_ids=driver_ids, start_date=start_date, selection=selection
     )
