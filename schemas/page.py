@@ -5,7 +5,7 @@ from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.error import ErrorBody, ErrorName
-from schemas.fields import Count, Int64, Text, field_metadata
+from schemas.fields import Count, Flag, Identifier, Int64, Text, field_metadata
 from schemas.summary import DailyAggregate, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
@@ -65,6 +65,34 @@ class WeeklyAggregates(Schema):
         metadata=field_metadata("One element for each driver, in the order of the request."),
         required=True,
     )
+
+
+class TripChange(Schema):
+    """A trip that became visible or was changed, or that is no longer there."""
+
+    trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1", required=True)
+    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False, required=True)
+    trip = fields.Nested(
+        TripSummary,
+        metadata=field_metadata("The trip as it is now. Null if `deleted` is true."),
+        required=True,
+        allow_none=True,
+    )
+
+
+class ChangePage(Schema):
+    """A page of the change feed."""
+
+    changes = fields.List(
+        fields.Nested(TripChange), metadata=field_metadata("The changes, in the order to apply them."), required=True
+    )
+    cursor = Text(
+        "The position after this page. Send it with the next request.",
+        example="2oTzC6R3r4pbIjFmIiwyLCIiLDE3NzM4MjA4MDAwMDEsIiIsMjUzNDAyMzAwNzk5OTk5XQ",
+        required=True,
+    )
+    has_more = Flag("Whether there are more changes now.", example=False, required=True)
 
 
 class Health(Schema):

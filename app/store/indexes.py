@@ -13,8 +13,12 @@ from schemas.stored import (
     StoredKey,
     StoredReport,
     StoredTrip,
+    StoredTripChange,
     StoredTripDetail,
 )
+
+# The change feed reports a deletion for 30 days.
+TOMBSTONE_SECONDS = 30 * 86_400
 
 
 def _index(name: str, *keys: str, **options: Any) -> IndexModel:
@@ -39,6 +43,18 @@ INDEXES = {
         _index("trip", "fleet", "trip_id", unique=True),
         _index("tracking", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time"),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
+    ],
+    # The fleet's own shard has all of them, so the keys of both orders begin with the fleet alone.
+    "trip_changes": [
+        _index("trip", "fleet", "trip_id", unique=True),
+        _index("change", "fleet", "change", "trip_id"),
+        _index("end", "fleet", "trip_end_time", "trip_id"),
+        _index(
+            "tombstone",
+            "deleted_at",
+            expireAfterSeconds=TOMBSTONE_SECONDS,
+            partialFilterExpression={"deleted_at": {"$exists": True}},
+        ),
     ],
     "reports": [
         _index("report", "fleet", "report_date", unique=True),
@@ -65,6 +81,7 @@ VALIDATORS = {
     "fleet_drivers": _make_validator(FleetDrivers()),
     "driver_periods": _make_validator(DriverPeriod()),
     "trip_details": _make_validator(StoredTripDetail()),
+    "trip_changes": _make_validator(StoredTripChange()),
     "reports": _make_validator(StoredReport()),
     "keys": _make_validator(StoredKey()),
 }

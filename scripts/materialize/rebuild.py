@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -11,8 +11,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
 from app.store.summaries import ANY_DATE, DAY, PROFILE
+from schemas.fields import MIN_EPOCH_MS
 from scripts.materialize.dates import Day, midnight
 from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
+from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.update import run_transaction, update_read_models
 
@@ -30,7 +32,10 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
     Each step is a transaction. Yields after each step the number of days with trips that it wrote.
     """
     for details in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
-        run_transaction(store, fleet, partial(_delete_orphans, store, details=details))
+        run_transaction(store, fleet, partial(_delete_orphans, store, fleet=fleet, details=details))
+        yield 0
+    for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
+        run_transaction(store, fleet, partial(delete_from_feed, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
     for trip_ids in batches(find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
@@ -66,6 +71,13 @@ def find_orphans(store: Store, fleet: str) -> Iterator[Document]:
         yield from (detail for detail in batch if (detail["_id"], detail["trip_id"]) not in sources)
 
 
+def find_deleted(store: Store, fleet: str) -> Iterator[str]:
+    """Yield the trip_id of the trips in the change feed that have no source document. Tombstones have none anyway."""
+    match = {"fleet": fleet, "trip_end_time": {"$gte": MIN_EPOCH_MS}}
+    for entries in batches(store.trip_changes.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE), BATCH_SIZE):
+        yield from find_without_source(store, fleet, [entry["trip_id"] for entry in entries])
+
+
 def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
     """Yield, by driver and date, the days since a date that any document refers to, and every driver with ANY_DATE.
 
@@ -97,8 +109,9 @@ def _read_days(
         yield Day(document[driver_field], document[date_field] if date_field else ANY_DATE)
 
 
-def _delete_orphans(store: Store, session: ClientSession, details: Sequence[Document]) -> None:
+def _delete_orphans(store: Store, session: ClientSession, fleet: str, details: list[Document]) -> None:
     store.trip_details.delete_many({"_id": {"$in": [detail["_id"] for detail in details]}}, session=session)
+    delete_from_feed(store, session, fleet, [detail["trip_id"] for detail in details])
 
 
 def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
@@ -113,3 +126,4 @@ def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: l
     ]
     if operations:
         store.trip_details.bulk_write(operations, ordered=False, session=session)
+    update_feed(store, session, fleet, {detail["trip_id"]: detail for detail in expected})
