@@ -2,9 +2,9 @@
 
 import base64
 import hashlib
+import json
 from typing import NamedTuple
 
-import orjson
 from marshmallow import Schema, ValidationError
 
 from schemas.fields import Count, EpochMs, Int64, Text
@@ -49,7 +49,7 @@ CONTENT = CursorContent()
 
 def encode_cursor(fleet: str, position: FeedPosition) -> str:
     """Return the cursor of a position in the feed of a fleet."""
-    content = orjson.dumps(list(position))
+    content = json.dumps(position, ensure_ascii=False, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(_checksum(fleet, content) + content).rstrip(b"=").decode()
 
 
@@ -60,13 +60,14 @@ def decode_cursor(fleet: str, cursor: str) -> FeedPosition:
     the key gives access to anyway.
     """
     try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        values = orjson.loads(raw[CHECKSUM_BYTES:])
-        position = FeedPosition(**CONTENT.load(dict(zip(FeedPosition._fields, values, strict=True))))
-    except (ValueError, TypeError, ValidationError):
-        raise ValidationError({"cursor": [INVALID]}) from None
-    # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
-    if encode_cursor(fleet, position) != cursor:
+        content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[CHECKSUM_BYTES:]
+        values = zip(FeedPosition._fields, json.loads(content), strict=True)
+        position = FeedPosition(**CONTENT.load(dict(values)))
+        # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
+        is_own = encode_cursor(fleet, position) == cursor
+    except (ValueError, TypeError, RecursionError, ValidationError):
+        is_own = False
+    if not is_own:
         raise ValidationError({"cursor": [INVALID]})
     return position
 

@@ -89,7 +89,7 @@ class ChangePage(Schema):
     )
     cursor = Text(
         "The position after this page. Send it with the next request.",
-        example="2oTzC6R3r4pbIjFmIiwyLCIiLDE3NzM4MjA4MDAwMDEsIiIsMjUzNDAyMzAwNzk5OTk5XQ",
+        example="a56PNm5MYxhbIlprM3ZUcTl4IiwxLDIsIiIsMTc3MzgyMDgwMDAwMSwiIiwyNTM0MDIzMDA3OTk5OTld",
         required=True,
     )
     has_more = Flag("Whether there are more changes now.", example=False, required=True)

@@ -6,9 +6,12 @@ class Client:
 
     def __init__(self, service, limit=2):
         self.service, self.limit, self.cursor, self.copy = service, limit, None, {}
+        # The cursors that requests have been made with.
+        self.cursors = []
 
     def get_page(self):
         """Apply the next page, and return it."""
+        self.cursors.append(self.cursor)
         query = {"limit": self.limit, **({"cursor": self.cursor} if self.cursor else {})}
         response = self.service.get("/changes", **query)
         assert response.status_code == 200, response.text
@@ -18,6 +21,10 @@ class Client:
                 self.copy[change["trip_id"]] = change["trip"]
         self.cursor = response.json["cursor"]
         return response.json
+
+    def lose(self, pages=1):
+        """Go back to the cursor from before so many pages, and keep the copy."""
+        self.cursor = self.cursors[-pages]
 
     def sync(self):
         """Apply all pages, and return the changes as pairs of trip_id and `deleted`."""

@@ -49,7 +49,7 @@ def find_changes(
             start = start._replace(feed_id=head["feed_id"])
         if not _has_reached(head, start):
             _check_primary(store, fleet, start)
-        changes, position = [], start
+        changes, position = list[Document](), start
         has_more = start.change <= head["writes"]
         if has_more:
             changes, position, has_more = feed.read_changed(start, limit, head["writes"], delay_ms)

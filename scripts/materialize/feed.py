@@ -4,7 +4,7 @@ import secrets
 import time
 from collections.abc import Mapping
 
-from pymongo import DESCENDING, ReplaceOne
+from pymongo import DESCENDING, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
@@ -33,14 +33,14 @@ def update_feed(store: Store, session: ClientSession, fleet: str, details: Mappi
     if not changed:
         return
     head = _begin_change(store, session, fleet)
-    operations = list[ReplaceOne[Document]]()
+    operations = list[InsertOne[Document] | ReplaceOne[Document]]()
     for trip_id, detail in changed.items():
         before = stored.get(trip_id)
         content = make_entry(detail) if detail else _make_tombstone(before or {}, head)
         replaced = _find_replaced(before, head["writes"]) if before else []
         key = {"fleet": fleet, "trip_id": trip_id}
         entry = {**key, "change": head["writes"], "replaced": replaced, **content}
-        operations.append(ReplaceOne(key, entry, upsert=True))
+        operations.append(ReplaceOne(key, entry) if before else InsertOne(entry))
     store.trip_changes.bulk_write(operations, ordered=False, session=session)
 
 

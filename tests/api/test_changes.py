@@ -1,5 +1,8 @@
 """Endpoint 12: the change feed."""
 
+import base64
+import hashlib
+
 import orjson
 import pytest
 
@@ -54,9 +57,9 @@ def test_the_feed_begins_with_trips_older_than_six_months(client, load):
 
 
 @pytest.mark.parametrize(("limit", "sizes"), [(1, [1, 1, 1]), (2, [2, 1]), (3, [3]), (1000, [3])])
-def test_a_page_has_up_to_limit_changes_and_says_whether_there_are_more(client, load, limit, sizes):
+def test_a_page_has_up_to_limit_changes_and_says_whether_there_are_more(service, load, limit, sizes):
     load(ended(5), ended(6), ended(7))
-    client.limit, result = limit, []
+    client, result = Client(service, limit), []
     while not result or result[-1]["has_more"]:
         result.append(client.get_page())
     assert [len(page["changes"]) for page in result] == sizes
@@ -137,7 +140,7 @@ def test_a_deletion_comes_with_the_driver(client, load, delete):
 def test_the_feed_begins_with_deletions_too_for_a_client_that_lost_its_first_cursor(client, load, delete):
     load(ended(5), ended(6))
     client.sync()
-    client.cursor = None
+    client.lose()
     delete("ended 6")
     assert client.sync() == [("ended 5", False), ("ended 6", True)]
 
@@ -164,6 +167,15 @@ def test_a_trip_that_a_correction_hides_is_deleted_until_it_is_visible_again(cli
     assert client.sync() == [("ended 5", False)]
 
 
+def test_a_trip_that_a_writer_hides_whose_clock_is_slow_is_deleted(client, load, clock):
+    load(ended(5))
+    client.sync()
+    clock.shift(-24 * 3600)
+    load(hide("ended 5"))
+    clock.shift(24 * 3600)
+    assert client.sync() == [("ended 5", True)]
+
+
 def test_a_trip_that_is_hidden_deleted_and_loaded_again_is_deleted(client, load, delete):
     load(ended(5))
     client.sync()
@@ -182,11 +194,10 @@ def test_a_trip_that_was_corrected_before_it_was_ever_visible_does_not_come(clie
 
 def test_a_client_that_lost_the_cursor_of_a_page_learns_that_its_trips_were_hidden(client, load):
     client.sync()
-    earlier = client.cursor
     load(ended(5))
     client.sync()
     load(hide("ended 5"))
-    client.cursor = earlier
+    client.lose()
     assert client.sync() == [("ended 5", True)]
 
 
@@ -226,11 +237,9 @@ def test_what_a_rebuild_finds_comes(client, load, store):
 def test_a_cursor_may_be_used_again(client, load):
     load(*(ended(5 + n) for n in range(5)))
     client.get_page()
-    cursor, again = client.cursor, []
-    for _ in range(2):
-        client.cursor = cursor
-        again.append(client.get_page())
-    assert again[0] == again[1]
+    once = client.get_page()
+    client.lose()
+    assert client.get_page() == once
 
 
 def test_two_fleets_have_their_own_feeds(service, load):
@@ -260,6 +269,28 @@ def test_an_altered_cursor_is_a_validation_error(client, load):
         assert list(client.service.errors(path, **query)) == ["cursor"], cursor
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 4000,
+        "[]",
+        "{}",
+        "1",
+        "NaN",
+        "",
+        '"abcdefg"',
+        f"[{'9' * 5000}]",
+        '["\\ud800",1,1,"",1,"",1]',
+        '["",-1,0,"",0,"",0]',
+    ]
+    + ['["",1,1,1,1,"",1]', f'["",1,{2**63},"",1,"",1]', f'["",1,1,"",{-(2**63) - 1},"",1]', '["",1,1,"",1,"",1e9]'],
+)
+def test_a_cursor_with_the_right_checksum_and_other_content_is_a_validation_error(service, content):
+    checksum = hashlib.blake2b(b"f1\n" + content.encode(), digest_size=8).digest()
+    cursor = base64.urlsafe_b64encode(checksum + content.encode()).rstrip(b"=").decode()
+    assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
+
+
 @pytest.mark.parametrize("has_data", [False, True])
 def test_the_cursor_of_another_fleet_is_a_validation_error(service, load, has_data):
     if has_data:
@@ -283,6 +314,17 @@ def test_a_cursor_from_before_the_data_were_loaded_from_scratch_is_a_validation_
         client.service.db[name].delete_many({})
     load(ended(5), ended(6))
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
+
+
+def test_cursors_are_refused_after_the_operator_removed_the_id_of_the_feed(client, load):
+    load(ended(5))
+    client.sync()
+    client.service.db.fleet_drivers.update_one({"_id": "f1"}, {"$unset": {"feed_id": 1}})
+    assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
+    again = Client(client.service)
+    assert again.sync() == [("ended 5", False)]
+    load(ended(6))
+    assert again.sync() == [("ended 6", False)]
 
 
 def test_a_feed_whose_count_document_was_lost_goes_on_with_higher_numbers(client, load):

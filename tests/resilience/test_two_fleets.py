@@ -67,6 +67,11 @@ def load(db, fleet):
         build_report(Store.of(db), fleet, report_date)
 
 
+def get_cursor(service, fleet, limit):
+    """Return the cursor after the first page of a fleet's change feed."""
+    return service.get("/changes", fleet=fleet, limit=limit).json["cursor"]
+
+
 def copy(both, alone, fleet):
     """Copy all that is the fleet's."""
     own = {f"{BUCKET}.files": "_id", f"{BUCKET}.chunks": "files_id"}
@@ -100,6 +105,9 @@ class RequestGenerator:
         self.rng, self.urls = random.Random(seed), service.app.url_map.bind("")
         self.links = ReportLinkSigner(service.app.extensions["config"])
         self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
+        self.cursors = {
+            fleet: [get_cursor(service, fleet, limit) for limit in (1, 5, 1000)] for fleet in (MINE, THEIRS)
+        }
         self.drivers = SHARED * 5 + DRIVERS[THEIRS] + DRIVERS[MINE] + UNKNOWN
         trips = [trip for fleet in (THEIRS, THEIRS, MINE) for trip in trips_of(fleet)]
         self.trips = {name: [trip[name] for trip in trips] for name in ("trip_id", "tracking_id")}
@@ -143,6 +151,11 @@ class RequestGenerator:
     def get_weekly_driver_aggregate(self):
         _, query = self.get_daily_driver_aggregate()
         return "/driver-aggregate/weekly", {**query, "start_date": MONDAY}
+
+    def list_changes(self):
+        """A cursor of either fleet, most of them of the beginning or the end of its feed."""
+        cursors = [None, self.rng.choice(self.cursors[MINE]), self.rng.choice(self.cursors[THEIRS]), "x"]
+        return "/changes", {"cursor": self.rng.choice(cursors), "limit": self.some([1, 5, 1000])}
 
     def get_report_links(self):
         return "/report", {"report_time": f"{self.rng.choice(REPORT_DATES[THEIRS])}T00:00:00"}

@@ -89,12 +89,11 @@ class FeedMachine(RuleBasedStateMachine):
 
     @rule(client=clients, pages=st.integers(1, 3), error=clock_errors, loses_cursor=st.booleans())
     def read(self, client, pages, error, loses_cursor):
-        cursor = client.cursor
         with self.clock_of_host(error):
             for _ in range(pages):
                 self.check(client.get_page())
         if loses_cursor:
-            client.cursor = cursor
+            client.lose(pages)
 
     def check(self, page):
         """Check that a page has only what is visible, and deletions of what was."""

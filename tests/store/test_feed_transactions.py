@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from limits import parse
 from pymongo import MongoClient
+from pymongo.monitoring import CommandListener
 
 from app.store import Store
 from tests.conftest import Service
@@ -51,10 +52,9 @@ def follow(client, seed, done):
     """Read pages until all is written, and sometimes lose a cursor."""
     rng = random.Random(seed)
     while not done.is_set():
-        cursor = client.cursor
         client.get_page()
         if rng.random() < 0.2:
-            client.cursor = cursor
+            client.lose()
     return client
 
 
@@ -75,3 +75,35 @@ def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock
     for client in [*clients, Client(service)]:
         client.sync()
         assert client.copy == find_listed_trips(service, "2026-03-01")
+
+
+class BeforeLinearizable(CommandListener):
+    """Calls a function before a linearizable read."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def started(self, event):
+        if event.command.get("readConcern", {}).get("level") == "linearizable":
+            self.function()
+
+    def succeeded(self, event):
+        """Do nothing."""
+
+    failed = succeeded
+
+
+def test_a_member_that_lags_behind_the_cursor_is_a_503(mongod, mongod_uri, clock, long_timeout):
+    """The read from the member misses the last change; the one from the primary has it."""
+
+    def count(writes):
+        mongod.fleet_drivers.update_one({"_id": "f1"}, {"$inc": {"writes": writes}})
+
+    write_batches(Store.of(mongod), [Batch("trips", [make_trip(STARTS[0])])])
+    with MongoClient(mongod_uri, event_listeners=[BeforeLinearizable(lambda: count(1))]) as connection:
+        client = Client(Service(connection[mongod.name]))
+        client.sync()
+        count(-1)
+        response = client.service.get("/changes", cursor=client.cursor)
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+        assert client.sync() == []

@@ -3,7 +3,7 @@
 import pytest
 from pymongo import MongoClient, monitoring
 
-from app.store import Store, UnknownDrivers, api_keys, drivers, reports, summaries, trips
+from app.store import Store, UnknownDrivers, api_keys, changes, drivers, reports, summaries, trips
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
@@ -21,6 +21,8 @@ FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
 DAYS = {Day("d1", "2026-03-02"), Day("d2", "2026-03-03")}
 WHOLE_TRIPS = Selection(fields_of(TripSummaryPage))
+# So long that no trip is visible.
+LONG_HOURS = 10_000.0
 LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
 # What a command is explained without.
 OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
@@ -79,6 +81,10 @@ def aggregates(store, period, shape):
     summaries.find_aggregates(store, "f1", period, **ids, selection=Selection(fields_of(shape)))
 
 
+def find_changes(store, cursor=None, *, limit=3, delay=0.0):
+    return changes.find_changes(store, "f1", cursor=cursor, limit=limit, processing_delay_hours=delay)
+
+
 def move_a_trip(store):
     load(store.db, make_trip("2026-03-05T08:00", "d1", trip_id="moves"), make_trip(trip_id="t1-1", driver_id="d2"))
 
@@ -122,6 +128,18 @@ READS = {
     "weekly": (
         lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
         {"driver_periods": {"period"}},
+    ),
+    "changes from the beginning": (
+        lambda store: find_changes(store),
+        {"fleet_drivers": {"position"}, "trip_changes": {"change"}},
+    ),
+    "changes that follow": (
+        lambda store: find_changes(store, find_changes(store)["cursor"]),
+        {"fleet_drivers": {"position"}, "trip_changes": {"change"}},
+    ),
+    "changes that become visible": (
+        lambda store: find_changes(store, find_changes(store, limit=1000, delay=LONG_HOURS)["cursor"]),
+        {"fleet_drivers": {"position"}, "trip_changes": {"change", "end"}},
     ),
     "report": (lambda store: reports.get_report(store, "f1", "2026-03-16"), {"reports": {"report"}}),
 }
@@ -196,6 +214,12 @@ def test_trips_that_share_a_tracking_id_are_counted_without_reading_any(recorded
     *_, count = commands_of(recorded, lambda store: trips_by(store, "tracking_id", "k1", **PAGE))
     assert "pipeline" in count
     assert "FETCH" not in explain(recorded[0], count)[0]
+
+
+def test_a_page_of_the_feed_without_changes_costs_one_look_up(recorded):
+    end = find_changes(recorded[0], limit=1000)["cursor"]
+    (command,) = commands_of(recorded, lambda store: find_changes(store, end))
+    assert explain(recorded[0], command) == ({"LIMIT", "PROJECTION_SIMPLE", "FETCH", "IXSCAN"}, {"position"})
 
 
 def test_travel_dates_are_sought_not_scanned(recorded):

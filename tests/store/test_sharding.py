@@ -35,6 +35,7 @@ REQUESTS = {
         "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2"
     ],
     "report.get_report_links": [REPORT],
+    "changes.list_changes": ["/changes?limit=3", "/changes"],
 }
 # Without any data.
 NO_DATA = {"health", "docs", "home"}
