@@ -192,13 +192,14 @@ def test_a_trip_that_was_corrected_before_it_was_ever_visible_does_not_come(clie
     assert client.sync() == []
 
 
-def test_a_client_that_lost_the_cursor_of_a_page_learns_that_its_trips_were_hidden(client, load):
+def test_a_client_that_lost_the_cursor_of_a_page_learns_that_its_trips_were_hidden(client, load, clock):
+    load(ended(3.5))
     client.sync()
-    load(ended(5))
-    client.sync()
-    load(hide("ended 5"))
+    clock.shift(HOUR_MS / 1000)
+    assert client.sync() == [("ended 3.5", False)]
+    load(hide("ended 3.5"))
     client.lose()
-    assert client.sync() == [("ended 5", True)]
+    assert client.sync() == [("ended 3.5", True)]
 
 
 def test_a_trip_that_is_corrected_often_before_it_is_visible_does_not_come(client, load):
