@@ -3,12 +3,14 @@
 import gc
 import os
 import sys
-from logging.config import dictConfig
 
-from app.config import Config
-from app.logs import build_config as build_log_config
+from app import logs
+from app.config import Config, ConfigError
 
-service = Config.from_environment()
+try:
+    service = Config.from_environment()
+except ConfigError as error:
+    sys.exit(f"Error: {error}")
 
 bind = service.bind
 # If the workers share one socket, one of them gets nearly all keep-alive connections. With a socket per worker on the
@@ -34,8 +36,8 @@ limit_request_fields = 50
 forwarder_headers = ""
 control_socket_disable = True
 
-# `on_starting` sends gunicorn's log to the log of the service. With `logconfig_dict`, gunicorn would also write a line
-# per request, which the service already does.
+# `configure_log` sends gunicorn's log to the log of the service. With `logconfig_dict`, gunicorn would also write a
+# line per request, which the service already does.
 errorlog = os.devnull
 loglevel = "error"
 
@@ -45,8 +47,23 @@ GC_THRESHOLD = 5_000
 
 
 def on_starting(server):
+    """Check the settings, which `serve` does itself; an error ends the program with one line."""
+    from scripts.server.checks import check_address, check_application, check_metrics
+
+    configure_log(server)
+    try:
+        # An option of the command line replaces BIND. After SIGUSR2, the process to replace still listens.
+        if server.cfg.bind == [bind] and not server.master_pid:
+            check_address(bind, "BIND")
+        check_metrics(service)
+        check_application(service)
+    except ConfigError as error:
+        sys.exit(f"Error: {error}")
+
+
+def configure_log(server):
     """Write gunicorn's log as JSON."""
-    dictConfig(build_log_config())
+    logs.configure()
 
 
 def when_ready(server):
@@ -61,11 +78,3 @@ def post_worker_init(worker):
     """Exclude the objects that exist now from garbage collection: they stay until the worker ends."""
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
-
-
-def child_exit(server, worker):
-    """Remove the gauges of a worker that has ended."""
-    if service.metrics_bind:
-        from prometheus_client.multiprocess import mark_process_dead
-
-        mark_process_dead(worker.pid)

@@ -12,7 +12,7 @@ from pymongo import MongoClient
 
 from app import errors, logs, middleware, openapi
 from app.circuit_breaker import CircuitBreaker
-from app.config import API, Config, ConfigError
+from app.config import API, Config
 from app.database import is_outage, probe, service_client
 from app.middleware.raw_path import RestConverter, SegmentConverter
 from app.report_links import ReportLinkSigner
@@ -28,6 +28,7 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     ConfigError for an invalid setting.
     """
     config = config or Config.from_environment()
+    logs.configure()
     app = _create_routed_app()
     listeners = []
     if config.metrics_bind:
@@ -37,10 +38,6 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
         app.extensions["metrics"] = metrics.Metrics()
         listeners.append(metrics.StoreListener(app.extensions["metrics"]))
     if client is None:
-        if not config.mongodb_uri:
-            raise ConfigError(
-                "MONGODB_URI is not set. Set it, or run 'driver-analytics serve', which starts an embedded MongoDB."
-            )
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
     app.extensions.update(config=config, store=store, store_breaker=CircuitBreaker(is_outage, probe))

@@ -25,6 +25,12 @@ BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 
+# The library of the rates reads a number of periods of 0 as 1.
+ZERO_PERIODS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
+# Redis cannot store an expiry of any length.
+MAX_PERIOD_SECONDS = 366 * 24 * 3600
+
+
 class ConfigError(Exception):
     """An invalid setting. The message has its name and says which values are valid."""
 
@@ -55,20 +61,31 @@ def _parse_rate(text: str) -> RateLimitItem:
         rates = []
     if len(rates) != 1 or rates[0].amount < 1:
         raise ValueError("one rate of at least 1, such as '5000 per minute'")
+    if ZERO_PERIODS.search(text) or rates[0].get_expiry() > MAX_PERIOD_SECONDS:
+        raise ValueError("a rate with a period from 1 second to 366 days, such as '5000 per minute'")
     return rates[0]
 
 
 def _parse_bind(text: str) -> str:
-    host, _, port = text.rpartition(":")
-    if not (text.startswith("unix:") and port) and not (host and port.isdigit() and 0 < int(port[:6]) <= MAX_PORT):
+    if not (text.startswith("unix:") and text != "unix:") and not _is_address(text):
         raise ValueError("ADDRESS:PORT or unix:PATH")
     return text
 
 
 def _parse_address(text: str) -> str:
-    if text.startswith("unix:"):
+    if text and (text.startswith("unix:") or not _is_address(text)):
         raise ValueError("ADDRESS:PORT")
-    return text and _parse_bind(text)
+    return text
+
+
+def _is_address(text: str) -> bool:
+    host, _, port = text.rpartition(":")
+    try:
+        # Connections encode host names like this, which fails for an empty or a very long label.
+        host.encode("idna")
+    except UnicodeError:
+        return False
+    return bool(host) and port.isascii() and port.isdigit() and 0 < int(port[:6]) <= MAX_PORT
 
 
 def _split(text: str) -> tuple[str, ...]:
@@ -113,7 +130,12 @@ def _parse_networks(text: str) -> tuple[Network, ...]:
 
 
 def _parse_storage_uri(text: str) -> str:
-    if text and urlsplit(text).scheme not in STORAGE_SCHEMES:
+    try:
+        scheme = urlsplit(text).scheme
+    except ValueError:
+        # Its message may contain a part of the password.
+        scheme = ""
+    if text and scheme not in STORAGE_SCHEMES:
         raise ValueError(f"a URI of {', '.join(STORAGE_SCHEMES)}, such as redis://localhost:6379")
     return text
 
@@ -211,8 +233,9 @@ class Config:
                 try:
                     values[field.name] = field.metadata["parse"](text)
                 except ValueError as error:
-                    # A URI may contain a password.
-                    setting = name if name.endswith("_URI") else f"{name}={text}"
+                    # A URI may contain a password. A line break would end the line of the message.
+                    quoted = text.isprintable() and not name.endswith("_URI")
+                    setting = f"{name}={text}" if quoted else name
                     raise ConfigError(f"{setting} cannot be used: it takes {error}.") from None
         config = cls(**values)
         if config.workers > 1 and not config.counts_in_redis:

@@ -31,13 +31,22 @@ def connect(uri: str, **options: Any) -> MongoClient[Document]:
         raise ConfigError(
             "MONGODB_URI cannot be used: it takes mongodb://HOST:PORT, with user and password percent-encoded, if any."
         ) from None
+    except OSError as error:
+        raise ConfigError(
+            f"MONGODB_URI cannot be used: a file that it names, such as tlsCAFile, cannot be read: {error.strerror}."
+        ) from None
 
 
 def service_client(config: Config, listeners: Sequence[CommandListener] = ()) -> MongoClient[Document]:
     """Return the client of a worker of the service. `listeners` receive its commands.
 
-    TIMEOUT_SECONDS limits every operation. Reads return only data that a failover cannot roll back.
+    TIMEOUT_SECONDS limits every operation. Reads return only data that a failover cannot roll back. Raises ConfigError
+    if MONGODB_URI is empty or invalid.
     """
+    if not config.mongodb_uri:
+        raise ConfigError(
+            "MONGODB_URI is not set. Set it, or run 'driver-analytics serve', which starts an embedded MongoDB."
+        )
     return connect(
         config.mongodb_uri,
         timeoutMS=int(TIMEOUT_SECONDS * 1000),

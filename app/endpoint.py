@@ -1,4 +1,4 @@
-"""The decorator of every view: it declares the parameters and the response, validates, masks, and decides on a 304."""
+"""The decorator of every view: it declares the parameters and the response, validates and masks."""
 
 import dataclasses
 import functools

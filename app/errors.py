@@ -37,7 +37,7 @@ REPEAT_HINT = repeat_hint("driver_id")
 SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
 TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
 # Paths that would match an endpoint if the slashes within an identifier were percent-encoded.
-UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/trips|trip/({'|'.join(FILTER_PARAMS)})/.+)")
+UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/(trips|score)|trip/({'|'.join(FILTER_PARAMS)})/.+)")
 
 
 class BaseExtApiException(Exception):
@@ -129,8 +129,8 @@ class RateLimitExceeded(BaseExtApiException):
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     remedy = (
-        "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every response shows "
-        "how many requests the fleet has left."
+        "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every counted response "
+        "shows how many requests the fleet has left."
     )
 
 

@@ -117,8 +117,7 @@ class JsonHandler(logging.Handler):
             self.handleError(record)
 
 
-def build_config() -> dict[str, Any]:
-    """Return the configuration of `logging` (for dictConfig), which libraries and gunicorn use."""
+def _build_config() -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -129,7 +128,12 @@ def build_config() -> dict[str, Any]:
     }
 
 
+def configure() -> None:
+    """Write the records of libraries and of gunicorn, and Python's warnings, to the log."""
+    logging.config.dictConfig(_build_config())
+    logging.captureWarnings(True)
+
+
 def register(app: Flask, level: str) -> None:
-    """Create the logger of `app` with a level of `logging`, and configure `logging` for this process."""
-    logging.config.dictConfig(build_config())
+    """Create the logger of `app`, which writes events from a level of `logging` upwards."""
     app.extensions["log"] = make_logger(logging.getLevelNamesMapping()[level])

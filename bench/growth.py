@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import click
 import orjson
 
+from app.store.rankings import ORDERS
 from bench import data, fleet, report, rows
-from bench.growth_report import CONNECTIONS, PAGE_NUMBER, PAGES, POINTS, UNLIMITED, growth_section
+from bench.growth_report import CONNECTIONS, PAGE_NUMBER, PAGES, POINTS, RANKING_PAGE, UNLIMITED, growth_section
 from bench.load import Sample, measure
 from bench.rows import Request
 from bench.run import authorize, check_status, fetch, make_conditional, rotate, write_requests
@@ -58,6 +59,9 @@ def load(
     for size in WEEKS:
         week = fleet.trips(_shape(size // WEEK_DAYS), base, range(first, first - WEEK_DAYS, -1))
         _load(record, mongod, f"week-{size}", [(None, week)])
+    for size in drivers:
+        day = fleet.trips(_shape(1)._replace(drivers=size), base, range(first, first - 1, -1))
+        _load(record, mongod, f"ranking-{size}", [(None, day)])
 
 
 def _shape(trips_a_day: int) -> fleet.Shape:
@@ -106,6 +110,19 @@ def cells(
         if page <= max(trips) // DRIVERS // TRIPS_A_NUMBERED_PAGE:
             pages = [_list_trips(driver, base, TRIPS_A_NUMBERED_PAGE, page) for driver in DRIVER_IDS]
             yield cell(PAGE_NUMBER, "trips", page, f"trips-{max(trips)}", pages)
+    yield from _ranking_cells(record, base, drivers)
+
+
+def _ranking_cells(record: Mapping[str, Any], base: datetime.date, drivers: Sequence[int]) -> Iterator[Cell]:
+    for order in ORDERS:
+        for size in drivers:
+            requests = authorize([rows.ranking(rows.monday(base), 1, order)], record[f"ranking-{size}"]["key"])
+            yield Cell("drivers of a ranking", f"ranking, {order} first", size, requests)
+    key = record[f"ranking-{max(drivers)}"]["key"]
+    for order, page in product(ORDERS, PAGES):
+        if page <= max(drivers) // rows.PAGE:
+            requests = authorize([rows.ranking(rows.monday(base), page, order)], key)
+            yield Cell(RANKING_PAGE, f"ranking, {order} first", page, requests)
 
 
 def _requests_by_endpoint(base: datetime.date) -> dict[str, list[Request]]:
@@ -134,8 +151,12 @@ def _list_trips(driver: str, base: datetime.date, limit: int, page: int = 1) -> 
 
 
 def lacks_records(body: bytes) -> bool:
-    """Return whether a page of trips is empty, or a driver has no summary."""
-    return b'"trips":[]' in body or body.count(b'"driver_info"') > body.count(b'"driving_summary"')
+    """Return whether a page of trips or drivers is empty, or a driver has no summary."""
+    return (
+        b'"trips":[]' in body
+        or b'"drivers":[]' in body
+        or body.count(b'"driver_info"') > body.count(b'"driving_summary"')
+    )
 
 
 def check_cells(service: Server, all_cells: Iterable[Cell], notes: list[str]) -> Iterator[Cell]:
@@ -213,7 +234,7 @@ def main(rounds: int, seconds: int, served: int, quick: bool, keep_data: bool, w
         with data.folder("growth", {}, keep=keep_data) as (mongod, record), redis_server() as redis:
             load(record, mongod, base, trips, drivers)
             all_cells = list(cells(record, base, trips, drivers))
-            mixed = [cell.requests[0] for cell in all_cells if cell.dimension != PAGE_NUMBER]
+            mixed = [cell.requests[0] for cell in all_cells if cell.dimension not in (PAGE_NUMBER, RANKING_PAGE)]
             memory = measure_memory((mongod, redis), mixed, served)
             with contestant("service") as service:
                 supported = list(check_cells(service, all_cells, notes))

@@ -10,6 +10,7 @@ import orjson
 from app.config import API
 from app.store import Document
 from app.store.drivers import BLOCK_SIZE, COUNT_POSITION
+from app.store.rankings import ORDERS, match_ranked
 from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from app.store.trips import DETAIL_FRAGMENTS
 from bench import fleet
@@ -68,6 +69,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "detail, unchanged": lambda trip, **_: Query("trips", {"fleet": FLEET, "trip_id": trip}, {"_id": 1}, limit=1),
     "daily": lambda drivers, date, **_: _days(drivers, [date]),
     "weekly": lambda drivers, dates, **_: _days(drivers, dates),
+    "score": lambda driver, date, **_: _days_since(driver, date),
+    "ranking": lambda date, **_: _ranked(date),
     "healthz": lambda **_: Query(None, {}),
 }
 # The query of the text floor: the service's query for the read models. For a driver's trips, the service makes two
@@ -95,6 +98,8 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "detail, unchanged": lambda trip, **_: _detail(trip),
     "daily": lambda drivers, date, **_: _periods(drivers, DAY.name, date),
     "weekly": lambda drivers, date, **_: _periods(drivers, WEEK.name, date),
+    "score": lambda driver, date, **_: _days_since(driver, date),
+    "ranking": lambda date, **_: _ranked(date),
     "healthz": lambda **_: Query(None, {}),
 }
 
@@ -109,6 +114,11 @@ def _days(drivers: list[str], dates: list[str]) -> Query:
     )
 
 
+def _days_since(driver: str, date: str) -> Query:
+    match = {"fleet": FLEET, "period": DAY.name, "driver_id": driver, "start_date": {"$gte": date}}
+    return Query("driver_periods", match, {"_id": 0, "start_date": 1, "summary": 1}, limit=fleet.DAYS)
+
+
 def _periods(drivers: list[str], period: str, date: str) -> Query:
     match = {
         "fleet": FLEET,
@@ -118,6 +128,12 @@ def _periods(drivers: list[str], period: str, date: str) -> Query:
     }
     projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1, "json": 1}
     return Query("driver_periods", match, projection, limit=2 * AGGREGATED)
+
+
+def _ranked(date: str) -> Query:
+    match = match_ranked({"fleet": FLEET, "period": WEEK.name, "start_date": date})
+    projection = {"_id": 0, "driver_id": 1, "version": 1, "driving_summary": 1}
+    return Query("driver_periods", match, projection, ORDERS["worst"].sort, PAGE)
 
 
 def _detail(trip: str, *fragments: str) -> Query:
@@ -133,6 +149,8 @@ TITLES = {
     "detail, unchanged": "the same with `If-None-Match`, response 304",
     "daily": f"daily summaries of {AGGREGATED} drivers",
     "weekly": f"weekly summaries of {AGGREGATED} drivers",
+    "score": f"the score of a driver in {fleet.DAYS} days, by week",
+    "ranking": f"a ranking by week, a page of {PAGE}",
     "healthz": "health check",
 }
 
@@ -163,6 +181,11 @@ def requests(row: str, shape: fleet.Shape, base: datetime.date) -> list[Request]
         return [aggregates("daily", _select_drivers(ids, number), week[number % DAYS_A_WEEK]) for number in numbers]
     if row == "weekly":
         return [aggregates("weekly", _select_drivers(ids, number), monday(base)) for number in numbers]
+    if row == "score":
+        date = base - datetime.timedelta(shape.days)
+        return [request_of(f"/driver/{one}/score", {"start_date": date}, driver=one, date=str(date)) for one in ids]
+    if row == "ranking":
+        return [ranking(monday(base))]
     return [request_of("/healthz", {})]
 
 
@@ -177,6 +200,12 @@ def aggregates(kind: str, drivers: list[str], date: datetime.date) -> Request:
     dates = [str(date + datetime.timedelta(day)) for day in range(DAYS_A_WEEK)]
     query = [("start_date", date), *(("driver_id", driver) for driver in drivers)]
     return request_of(f"/driver-aggregate/{kind}", query, drivers=drivers, date=str(date), dates=dates)
+
+
+def ranking(date: datetime.date, page: int = 1, order: str = "worst") -> Request:
+    """Return the request for a page of the ranking of a week."""
+    query = {"period": WEEK.name, "start_date": date, "order": order, "limit": PAGE, "page": page}
+    return request_of("/ranking", query, date=str(date))
 
 
 def request_of(path: str, query: Any, **about: Any) -> Request:

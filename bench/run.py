@@ -22,6 +22,7 @@ from bench.servers import DATA, HOST, Failed, Server, contestant
 
 # Rows that only some contestants support.
 MASKED, UNCHANGED = "detail, masked", "detail, unchanged"
+SCORE, RANKING = "score", "ranking"
 WITH_MASKS = ("service", "floor", "text floor", "hello")
 WITH_ETAGS = (*WITH_MASKS, "full fastapi")
 # Responses of each contestant and row that are compared with those of the service.
@@ -64,7 +65,7 @@ def supports(name: str, row: str) -> bool:
     """Return whether a contestant can respond to the requests of a row."""
     if name == "eve":
         return row in EVE_PATHS
-    return (row != MASKED or name in WITH_MASKS) and (row != UNCHANGED or name in WITH_ETAGS)
+    return (row not in (MASKED, SCORE, RANKING) or name in WITH_MASKS) and (row != UNCHANGED or name in WITH_ETAGS)
 
 
 def fetch(server: Server, requests: Sequence[Request]) -> list[Response]:

@@ -5,8 +5,9 @@ from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.error import ErrorBody, ErrorName
-from schemas.fields import Count, Flag, Identifier, Int64, Text, field_metadata
-from schemas.summary import DailyAggregate, WeeklyAggregate
+from schemas.fields import Count, Date, Flag, Identifier, Int64, Text, field_metadata
+from schemas.ranking_params import PERIODS
+from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
 COUNT = "Number of matching records, on all pages together."
@@ -47,6 +48,21 @@ class TripDetailPage(_TripPage):
     trips = fields.List(fields.Nested(TripDetail), metadata=field_metadata("The trips, oldest first."), required=True)
 
 
+class RankingPage(Schema):
+    """A page of a ranking."""
+
+    count = Count("Number of drivers in the ranking, on all pages together.", example=1, required=True)
+    limit = Int64(LIMIT, low=1, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    period = Text("The `period` of the request.", example="week", required=True, validate=OneOf(PERIODS))
+    start_date = Date("First UTC date of the week or month.", example="2026-03-09", required=True)
+    end_date = Date("Last UTC date of the week or month.", example="2026-03-15", required=True)
+    drivers = fields.List(
+        fields.Nested(RankedDriver), metadata=field_metadata("The drivers, in order of `rank`."), required=True
+    )
+
+
 class DailyAggregates(Schema):
     """The daily summaries of drivers."""
 
@@ -62,6 +78,16 @@ class WeeklyAggregates(Schema):
 
     data = fields.List(
         fields.Nested(WeeklyAggregate),
+        metadata=field_metadata("One element for each driver, in the order of the request."),
+        required=True,
+    )
+
+
+class MonthlyAggregates(Schema):
+    """The monthly summaries of drivers."""
+
+    data = fields.List(
+        fields.Nested(MonthlyAggregate),
         metadata=field_metadata("One element for each driver, in the order of the request."),
         required=True,
     )

@@ -1,17 +1,17 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
 import datetime
-import functools
+import difflib
 import re
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 from urllib.parse import parse_qsl
 
-from dateutil.relativedelta import relativedelta
-from marshmallow import Schema, ValidationError, fields, post_load
+from marshmallow import Schema, ValidationError, fields, post_load, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.fields import Date, Identifier, Messages, Text, field_metadata
+from schemas.date_params import REQUIRED, EndDate, Period, StartDate, get_today, make_end_date_error
+from schemas.fields import Identifier, Text, field_metadata
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -23,11 +23,11 @@ MAX_DRIVERS = 20
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
-REQUIRED: Messages = {"required": "Must be given."}
-# How far back from today a start_date may be.
-HISTORY = relativedelta(months=6)
+# From which ratio of difflib on a parameter counts as misspelt: `limt` has 0.89 to `limit`.
+MIN_SIMILARITY = 0.8
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
+DEFAULT_INTERVAL: Period = "week"
 
 
 class IntegerParam(fields.Integer):
@@ -47,32 +47,6 @@ class IntegerParam(fields.Integer):
                 f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
             )
         return int(value)
-
-
-class StartDate(Date):
-    """A UTC date in the last six months, up to today or, unless `today_allowed`, up to yesterday."""
-
-    def __init__(self, description: str, *, today_allowed: bool, must_be_monday: bool = False) -> None:
-        self.today_allowed, self.must_be_monday = today_allowed, must_be_monday
-        super().__init__(description, required=True, error_messages=REQUIRED)
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        date = datetime.date.fromisoformat(text)
-        today = datetime.datetime.now(datetime.UTC).date()
-        first = _get_first_date(today)
-        last = today if self.today_allowed else today - datetime.timedelta(days=1)
-        if not first <= date <= last:
-            raise ValidationError(f"Must be from {first} to {last}.")
-        if self.must_be_monday and date.weekday() != 0:
-            monday = date - datetime.timedelta(days=date.weekday())
-            raise ValidationError(f"Must be a Monday, such as {monday}.")
-        return text
-
-
-@functools.lru_cache(2)
-def _get_first_date(today: datetime.date) -> datetime.date:
-    return today - HISTORY
 
 
 class RepeatedParam(fields.List[Any]):
@@ -117,7 +91,7 @@ class Params(Schema):
             values_by_name.setdefault(name, []).append(value)
         similar = {_normalize(name): name for name in self.fields if name not in path}
         # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: similar.get(_normalize(name)) for name in values_by_name if name not in similar.values()}
+        unknown = {name: _find_similar(name, similar) for name in values_by_name if name not in similar.values()}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
         params, errors = self._load_declared(declared, path)
         if unknown_parameters == "reject":
@@ -166,6 +140,13 @@ def _normalize(name: str) -> str:
     return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
 
 
+def _find_similar(name: str, similar: dict[str, str]) -> str | None:
+    """Return the declared parameter with a similar name, or None. `similar` has the names by normalized name."""
+    normalized = _normalize(name)
+    (closest,) = difflib.get_close_matches(normalized, similar, 1, MIN_SIMILARITY) or [normalized]
+    return similar.get(closest)
+
+
 def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
     if isinstance(reasons, dict):
         return [f"Value {index + 1}: {reason}" for index, of_value in reasons.items() for reason in of_value]
@@ -180,16 +161,18 @@ def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
         yield name.encode(errors="replace").decode(), value
 
 
-class _PageParams(Params):
+class PageParams(Params):
+    """The parameters of every list that has pages of any size."""
+
     limit = IntegerParam("Maximum number of records on a page.", high=MAX_LIMIT, default=DEFAULT_LIMIT)
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
-class DriversParams(_PageParams):
+class DriversParams(PageParams):
     """The parameters of the list of drivers."""
 
 
-class DriverTripsParams(_PageParams):
+class DriverTripsParams(PageParams):
     """The parameters of the list of a driver's trips."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
@@ -214,7 +197,7 @@ class TripParams(Params):
 class _AggregateParams(Params):
     driver_id = RepeatedParam(
         Identifier(example="demo-01"),
-        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}, repeated ones included. The response has each driver once.",
+        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}; the response has a repeated driver once.",
         high=MAX_DRIVERS,
     )
 
@@ -236,8 +219,51 @@ class WeeklyParams(_AggregateParams):
     start_date = StartDate(
         "The Monday on which the week begins (UTC), `YYYY-MM-DD`: from six months ago to yesterday.",
         today_allowed=False,
-        must_be_monday=True,
+        period="week",
     )
+
+
+class MonthlyParams(_AggregateParams):
+    """The parameters of Monthly summaries: the first day of a month, before today."""
+
+    start_date = StartDate(
+        "The first day of the month (UTC), `YYYY-MM-DD`: from the month of the date six months ago to yesterday.",
+        today_allowed=False,
+        period="month",
+    )
+
+
+class ScoreParams(Params):
+    """The parameters of the explanation of a driver's score. The view always gets an `end_date`."""
+
+    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    start_date = StartDate(
+        "The first UTC date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
+    )
+    end_date = EndDate(
+        "The last UTC date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
+        "`start_date` if that is today."
+    )
+    interval = fields.String(
+        load_default=DEFAULT_INTERVAL,
+        validate=OneOf(get_args(Period)),
+        metadata=field_metadata(
+            "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.", DEFAULT_INTERVAL
+        ),
+    )
+
+    # Valid dates are compared even if another parameter is invalid, so that `errors` has every invalid parameter.
+    @validates_schema(skip_on_field_errors=False)
+    def check_end_date(self, data: dict[str, Any], **kwargs: Any) -> None:
+        """Raise ValidationError if the window ends before it starts."""
+        if {"start_date", "end_date"} <= data.keys() and data["end_date"] < data["start_date"]:
+            raise make_end_date_error()
+
+    @post_load
+    def set_end_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Set the default of `end_date`."""
+        yesterday = str(get_today() - datetime.timedelta(days=1))
+        return {"end_date": max(yesterday, data["start_date"]), **data}
 
 
 class ReportTime(Text):

@@ -3,7 +3,7 @@
 import functools
 import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from marshmallow import Schema
@@ -11,8 +11,8 @@ from marshmallow import Schema
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
 from schemas.introspection import Fields, fields_of
+from schemas.score import BEHAVIOURS
 from schemas.summary import DrivingSummary
-from schemas.trip import EventSummary
 
 
 class ReportLinks(Schema):
@@ -41,12 +41,18 @@ def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
             yield from _leaves(below, *path, name)
 
 
-# A row has the fields of the Driver, the totals of the summary, a rate for each behaviour, and the score.
+# A row has the fields of the Driver, the totals of the summary, a rate and the points lost for each behaviour, and the
+# score.
 SCORE = ("fm_score", "fm_grade")
 DRIVER = tuple(fields_of(Driver))
 TOTALS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
-BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
-HEADER = (*DRIVER, *(path[-1] for path in TOTALS), *(f"{name}_per_100_miles" for name in BEHAVIOURS), *SCORE)
+HEADER = (
+    *DRIVER,
+    *(path[-1] for path in TOTALS),
+    *(f"{name}_per_100_miles" for name in BEHAVIOURS),
+    *(f"{name}_points_lost" for name in BEHAVIOURS),
+    *SCORE,
+)
 
 
 def rate(count: float, base: float) -> float:
@@ -57,15 +63,18 @@ def rate(count: float, base: float) -> float:
     return min(100 * count / base, sys.float_info.max) if base > 0 else 0.0
 
 
-def row(driver: dict[str, Any], summary: dict[str, Any] | None) -> list[Any]:
+def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Mapping[str, float]) -> list[Any]:
     """Return the row of a driver: the values in the order of HEADER.
 
-    Without a summary, because the driver did not drive, the values after those of the Driver are None.
+    `points_lost` has the points that each behaviour costs. A field that the driver lacks is None. Without a summary,
+    because the driver did not drive, the values after those of the Driver are None.
     """
-    driver_values = [driver[name] for name in DRIVER]
+    # A read model written before a field was added to the schema lacks it until it is rebuilt.
+    driver_values = [driver.get(name) for name in DRIVER]
     if summary is None:
         return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals = [functools.reduce(operator.getitem, path, summary) for path in TOTALS]
     events, miles = summary["events_summary"], summary["distance_miles"]
     rates = [rate(events[f"{name}_count"], miles) for name in BEHAVIOURS]
-    return [*driver_values, *totals, *rates, *(summary[name] for name in SCORE)]
+    points = [points_lost[name] for name in BEHAVIOURS]
+    return [*driver_values, *totals, *rates, *points, *(summary[name] for name in SCORE)]

@@ -31,10 +31,10 @@ class _ReadModel(Schema):
 class FleetDrivers(Schema):
     """A document of `fleet_drivers`: a block of consecutive drivers of a fleet, in order of driver_id.
 
-    `drivers` is the Driver of each as rendered JSON; `position` is the number of drivers in the blocks before. The
-    document at position -1 instead has the `driver_count` of the fleet, and `writes`, the number of transactions that
-    wrote to the fleet. `written_at` is MongoDB's time in the last one. `feed_id` is random, and differs whenever the
-    change feed of the fleet begins from scratch.
+    `drivers` is the Driver of each as rendered JSON, in the order of `driver_ids`; `position` is the number of drivers
+    in the blocks before. The document at position -1 instead has the `driver_count` of the fleet, and `writes`, the
+    number of transactions that wrote to the fleet. `written_at` is MongoDB's time in the last one. `feed_id` is random,
+    and differs whenever the change feed of the fleet begins from scratch.
     """
 
     fleet = Identifier(required=True)
@@ -44,6 +44,7 @@ class FleetDrivers(Schema):
     written_at = Time()
     feed_id = Text()
     first_driver_id = Identifier()
+    driver_ids = fields.List(Identifier())
     drivers = fields.List(Text())
     version = Text()
 
@@ -63,22 +64,54 @@ class Calendar(Schema):
 class DriverPeriod(_ReadModel):
     """A document of `driver_periods`: a driver in a period, which is `all`, a `day`, a `week` or a `month`.
 
-    `start_date` is the first UTC date of the period, and empty for `all`. `json` is rendered JSON: the Driver for
-    `all`, otherwise the Daily, Weekly or Monthly summary. `version` covers `json` and, for a day, its trips. A day also
-    has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each as
-    rendered JSON, `trip_ends` the end (epoch ms) of each. A month has the calendar of its days.
+    `start_date` is the first UTC date of the period, and empty for `all`. `version` covers the rendered JSON and, for a
+    day, its trips. `all` and a day have `json`: the Driver, or the Daily summary. A day also has its summary as BSON,
+    and its trips in order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the
+    end (epoch ms) of each. A week and a month have their summary as rendered JSON in two fragments: `driving_summary`
+    is the DrivingSummary, `breakdown` the object with the other fields. They also have what ranks the driver,
+    `fm_score` and `distance_miles`. A month has the calendar of its days.
     """
 
     driver_id = Identifier(required=True)
     period = Text(required=True, validate=OneOf(["all", "day", "week", "month"]))
     start_date = Text(required=True)
-    json = Text(required=True)
+    json = Text()
     summary = fields.Nested(DailySummary)
+    driving_summary = Text()
+    breakdown = Text()
+    fm_score = Number()
+    distance_miles = Number()
     trip_count = Count()
     last_trip_end = EpochMs()
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
     calendar = fields.Nested(Calendar)
+
+
+class RankingBound(Schema):
+    """A driver in a ranking, and `position`: how many drivers with the same score come before this driver."""
+
+    fm_score = Number(required=True)
+    distance_miles = Number(required=True)
+    driver_id = Identifier(required=True)
+    position = Count(required=True)
+
+
+class RankingCounts(Schema):
+    """A document of `ranking_counts`: the number of drivers by score, of a fleet in a week or month.
+
+    `fm_scores`, in ascending order, and `counts` are parallel arrays. `bounds` has about one driver in 256, in the
+    order of the ranking from the lowest score. With it, a page that begins among many drivers of one score is found
+    without counting them.
+    """
+
+    fleet = Identifier(required=True)
+    period = Text(required=True, validate=OneOf(["week", "month"]))
+    start_date = Date(required=True)
+    driver_count = Count(required=True)
+    fm_scores = fields.List(Number(), required=True)
+    counts = fields.List(Count(), required=True)
+    bounds = fields.List(fields.Nested(RankingBound), required=True)
 
 
 class TripTotals(Schema):

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Count, Date, Flag, Number, Text, field_metadata
+from schemas.fields import Amount, Count, Date, Flag, Int64, Number, Text, field_metadata
 from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
@@ -68,6 +68,16 @@ class MonthlySummary(WeeklySummary):
     end_date = Date("The last UTC date of the month.", example="2026-03-31", required=True)
 
 
+class RankedDriver(Schema):
+    """A driver's place in a ranking."""
+
+    rank = Int64("Place in the ranking, from 1.", low=1, example=1, required=True)
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
+    driving_summary = fields.Nested(
+        DrivingSummary, metadata=field_metadata("The summary of the week or month."), required=True
+    )
+
+
 class DailyAggregate(Schema):
     """A driver and the driver's Daily summary."""
 
@@ -83,4 +93,13 @@ class WeeklyAggregate(Schema):
     driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     driving_summary = fields.Nested(
         WeeklySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that week.")
+    )
+
+
+class MonthlyAggregate(Schema):
+    """A driver and the driver's Monthly summary."""
+
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
+    driving_summary = fields.Nested(
+        MonthlySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that month.")
     )

@@ -1,10 +1,11 @@
 """The command line, `driver-analytics`."""
 
+import re
 import signal
 import sys
 
 import click
-from pymongo.errors import BulkWriteError, PyMongoError
+from pymongo.errors import BulkWriteError, PyMongoError, ServerSelectionTimeoutError
 
 from app.config import ConfigError
 from scripts.admin.backup import backup, restore
@@ -15,6 +16,9 @@ from scripts.demo.commands import demo
 from scripts.ingest.importer import import_
 from scripts.reports.commands import reports
 from scripts.server.serve import serve
+
+# pymongo appends them to the address and the reason of each server.
+CONFIGURED_TIMEOUTS = re.compile(r" \(configured timeouts: [^)]*\)")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -51,6 +55,9 @@ def main() -> None:
         raise SystemExit("Aborted.") from None
     except ConfigError as error:
         raise SystemExit(f"Error: {error}") from None
+    except ServerSelectionTimeoutError as error:
+        reason = CONFIGURED_TIMEOUTS.sub("", _shorten(error))
+        raise SystemExit(f"Error: No MongoDB responds: {reason}. Start it, or correct MONGODB_URI.") from None
     except PyMongoError as error:
         raise SystemExit(f"Error: MongoDB: {_shorten(error)}") from None
     except OSError as error:

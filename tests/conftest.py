@@ -2,9 +2,11 @@
 
 import functools
 import gzip
+import itertools
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,11 +32,40 @@ from tests.resilience.processes import Redis
 NOW = "2026-03-18T12:00:00Z"
 
 
+def pytest_terminal_summary(terminalreporter) -> None:
+    for result in itertools.chain(*terminalreporter.stats.values()):
+        if getattr(result, "when", None) == "call":
+            for name, line in result.user_properties:
+                if name == "outcome":
+                    terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def report(record_property) -> Callable[[str], None]:
+    """Say in a line, shown at the end of the run, what was done and what came of it: `report("...")`."""
+    return functools.partial(record_property, "outcome")
+
+
+# Linux has a file system in memory here.
+MEMORY = Path("/dev/shm")
+MIN_FREE_BYTES = 4 * 2**30
+
+
 @pytest.fixture(scope="session")
-def mongod_uri(tmp_path_factory) -> Iterator[str]:
+def data_folder(tmp_path_factory) -> Iterator[Path]:
+    """A folder for databases, in memory if there is room: each commit waits for the disk."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_FREE_BYTES:
+        with tempfile.TemporaryDirectory(prefix="driver-analytics-", dir=MEMORY) as folder:
+            yield Path(folder)
+    else:
+        yield tmp_path_factory.mktemp("data")
+
+
+@pytest.fixture(scope="session")
+def mongod_uri(data_folder) -> Iterator[str]:
     """A real MongoDB server."""
     try:
-        with embedded_mongod(tmp_path_factory.mktemp("data")) as uri:
+        with embedded_mongod(data_folder) as uri:
             yield uri
     except NoMongod as error:
         if os.environ.get("CI"):
@@ -77,6 +108,18 @@ def mongod(_prepared) -> Database:
 def db(request) -> Database:
     """An empty database: one of mongomock, one of a real server."""
     return memory_client()["test"] if request.param == "mongomock" else request.getfixturevalue("mongod")
+
+
+@pytest.fixture(scope="module", params=["mongomock", "mongod"])
+def shared_db(request) -> Iterator[Database]:
+    """A database for the tests of a module that only read: one of mongomock, one of a real server."""
+    if request.param == "mongomock":
+        yield memory_client()["shared"]
+        return
+    with MongoClient(request.getfixturevalue("mongod_uri")) as client:
+        prepare(Store.of(client["shared"]))
+        yield client["shared"]
+        client.drop_database("shared")
 
 
 @pytest.fixture
@@ -171,7 +214,13 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 @pytest.fixture
 def long_timeout(monkeypatch) -> None:
     """Remove the time limit of requests."""
-    monkeypatch.setattr("app.database.TIMEOUT_SECONDS", 1000)
+    monkeypatch.setattr("app.middleware.deadline.TIMEOUT_SECONDS", 1000)
+
+
+@pytest.fixture
+def plain_page(monkeypatch) -> None:
+    """Build reports with a page without content: its charts take most of the time."""
+    monkeypatch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
 
 
 @pytest.fixture

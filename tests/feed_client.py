@@ -35,7 +35,7 @@ class Client:
 
 
 def find_listed_trips(service, start_date):
-    """Return the trips since a date that endpoint 2 lists, by trip_id. There are up to 100 drivers with 100 trips."""
+    """Return the trips since a date in the lists of all drivers, by trip_id, of up to 100 drivers with 100 trips."""
     trips = {}
     for driver in service.get("/drivers", limit=100).json["drivers"]:
         page = service.get(f"/driver/{driver['driver_id']}/trips", start_date=start_date, limit=100).json

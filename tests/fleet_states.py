@@ -15,7 +15,7 @@ from app.store.drivers import BY_POSITION, COUNT_POSITION
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.materialize.drivers import write_drivers
-from scripts.materialize.fleet_drivers import lock
+from scripts.materialize.fleet_drivers import lock_fleet
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.materialize.verify import verify_fleet
 from tests.store_contents import HISTORY, PRESENT
@@ -91,5 +91,5 @@ def locked(db: Database) -> Iterator[ClientSession]:
     """Hold the fleet locked in a transaction, as one that writes to it does."""
     # For as long as a process may take to start on a busy machine.
     with transaction_lifetime(db.client, 100), db.client.start_session() as session, session.start_transaction():
-        lock(Store.of(db), session, FLEET)
+        lock_fleet(Store.of(db), session, FLEET)
         yield session

@@ -2,11 +2,22 @@
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
+function daysAgo(days) {
+  return new Date(Date.now() - days * DAY_MS).toISOString().slice(0, 10);
+}
+
+function daysSinceMonday() {
+  return (new Date().getUTCDay() + 6) % 7;
+}
+
 // The latest Monday before today (UTC): a start_date that every endpoint takes.
 function lastMonday() {
-  const now = new Date();
-  const daysBack = (now.getUTCDay() + 6) % 7 || 7;
-  return new Date(now.getTime() - daysBack * DAY_MS).toISOString().slice(0, 10);
+  return daysAgo(daysSinceMonday() || 7);
+}
+
+// The time of the latest report that `reports build --due` builds.
+function latestReportTime() {
+  return `${daysAgo(daysSinceMonday())}T00:00:00`;
 }
 
 // "Try it out" asks the service that this page came from, with parameters that hold today in the demonstration fleet.
@@ -18,6 +29,8 @@ function readyToTry(spec) {
     for (const parameter of path.get.parameters) {
       if (parameter.name === "start_date") {
         parameter.example = lastMonday();
+      } else if (parameter.name === "report_time") {
+        parameter.example = latestReportTime();
       } else if (parameter.required) {
         parameter.example = parameter.schema.examples[0];
       }
@@ -36,10 +49,10 @@ function withScheme(request) {
 }
 
 async function show() {
-  const answer = await fetch("openapi.json");
+  const response = await fetch("openapi.json");
   SwaggerUIBundle({
     dom_id: "#page",
-    spec: readyToTry(await answer.json()),
+    spec: readyToTry(await response.json()),
     requestInterceptor: withScheme,
     deepLinking: true,
     displayRequestDuration: true,

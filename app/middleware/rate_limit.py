@@ -3,7 +3,7 @@
 The windows are fixed: a window opens with the first request and closes one period later. A limit is exact within a
 window; across the boundary of two windows, up to twice as many requests can pass in one period. Workers and hosts share
 their counts in Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served
-without being counted, and the log has a warning at most once a minute.
+without being counted, and the log has an error at most once a minute.
 """
 
 import logging
@@ -25,7 +25,7 @@ from app.circuit_breaker import CircuitBreaker, CircuitOpen
 from app.config import Config, ConfigError
 
 POLICY = "fleet"
-SECONDS_BETWEEN_WARNINGS = 60
+SECONDS_BETWEEN_ERRORS = 60
 # Every request first waits for Redis, which has to be as close as MongoDB.
 REDIS_TIMEOUT_SECONDS = 0.5
 # Counts a request in the window of a key; the first request opens the window. Returns the count and the time (ms)
@@ -113,12 +113,15 @@ def register(app: Flask, config: Config) -> None:
         **_build_storage_options(config),
     )
     limiter.request_filter(_is_public)
-    limiter.logger.addFilter(_is_first_in_a_minute)
+    limiter.logger.addFilter(_filter_failure)
     try:
         limiter.init_app(app)
     except Exception:
         # Each storage raises exceptions of its own, and some messages contain the URI.
-        raise ConfigError("RATELIMIT_STORAGE_URI cannot be used: it does not open a storage.") from None
+        raise ConfigError(
+            "RATELIMIT_STORAGE_URI cannot be used: it takes redis://HOST:PORT, or another URI that "
+            "docs/configuration.md lists."
+        ) from None
     app.register_error_handler(LimitBreached, _refuse)
 
     @limiter.shared_limit(str(config.auth_failure_limit), "authentication-failure", key_func=_get_client)
@@ -202,12 +205,16 @@ def _refuse(error: LimitBreached) -> Response:
     return errors.make_response(errors.RateLimitExceeded(message, headers={"Retry-After": str(seconds)}))
 
 
-def _is_first_in_a_minute(record: logging.LogRecord) -> bool:
-    """Return whether to log a failure of the limiter: at most one a minute, and never that the circuit is open."""
+def _filter_failure(record: logging.LogRecord) -> bool:
+    """Return whether to log a failure of the limiter: at most one a minute, and never that the circuit is open.
+
+    Replaces the library's message by one that says what the failure means.
+    """
     if record.exc_info and isinstance(record.exc_info[1], CircuitOpen):
         return False
     extensions, now = current_app.extensions, time.monotonic()
-    if now - extensions.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_WARNINGS:
+    if now - extensions.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_ERRORS:
         return False
     extensions["limiter_failed_at"] = now
+    record.msg = "Redis failed: requests are not counted"
     return True

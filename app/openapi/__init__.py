@@ -51,19 +51,19 @@ Driving data of a fleet: who drove, where, how far and how safely. The API is re
 Dates are `YYYY-MM-DD` and times are epoch milliseconds, both in UTC. Distances are in miles, speeds in miles per hour,
 durations in seconds, and headings in degrees from North. Percent-encode identifiers in a path, slashes included.
 
-An API key gives access to one fleet. Send it as `Authorization: APIKEY <key>`. Every request with a key counts against
-the rate limit of the fleet; the `RateLimit` headers show how many requests remain. To read all pages of a list, repeat
+An API key gives access to one fleet. Send it as `Authorization: APIKEY <key>`. Every GET with a key counts against the
+rate limit of the fleet; the `RateLimit` headers show how many requests remain. To read all pages of a list, repeat
 the request with `page` until `next_page` is null. The header `X-Fields` selects fields of a response. Responses have an
 `ETag`: send it as `If-None-Match`, and you get an empty 304 if the response has not changed.
 
-Input is strict: an unknown parameter, a parameter given twice, or another notation of a number or date is a
+Input is strict: an unknown parameter, a parameter given twice, or a number or date in another format is a
 ValidationError. The operator can set the service to ignore unknown parameters. An identifier has 1 to 128 bytes of
-UTF-8 without control characters. Errors are `application/json`, or `application/problem+json` (RFC 9457) if `Accept`
-names that.
+UTF-8 without control characters, and is not `.` or `..`. Errors are `application/json`, or `application/problem+json`
+(RFC 9457) if `Accept` names that.
 
 A score (`fm_score`) is 100 minus the points that each behaviour costs: its weight × its rate ÷ its cap, and at most its
-weight. It is rounded half up to one decimal. A rate with the denominator 0 is 0. A behaviour is in the focus area from
-half of its cap.
+weight. It is rounded half up to one decimal. A rate with the denominator 0 is 0. A behaviour
+whose rate is at least half of its cap is in the focus area.
 
 | behaviour | rate | cap | weight |
 |---|---|---|---|

@@ -64,6 +64,7 @@ class Store:
     fleet_drivers: Documents
     driver_periods: Documents
     trip_details: Documents
+    ranking_counts: Documents
     trip_changes: Documents
     # Written by commands for the service.
     keys: Documents
@@ -86,4 +87,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "trip_changes")
+READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "ranking_counts", "trip_changes")

@@ -5,10 +5,12 @@ from typing import Any
 from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 
+from app.store.rankings import ORDERS, Order
 from schemas.introspection import make_json_schema
 from schemas.stored import (
     DriverPeriod,
     FleetDrivers,
+    RankingCounts,
     StoredDriver,
     StoredKey,
     StoredReport,
@@ -25,6 +27,13 @@ def _index(name: str, *keys: str, **options: Any) -> IndexModel:
     return IndexModel([(key, ASCENDING) for key in keys], name=name, **options)
 
 
+def _ranking_index(order: Order) -> IndexModel:
+    keys = [(name, ASCENDING) for name in ("fleet", "period", "start_date")]
+    # Days and profiles have no score, and cost the index nothing.
+    ranked = {"fm_score": {"$exists": True}}
+    return IndexModel([*keys, *order.sort], name=order.index, partialFilterExpression=ranked)
+
+
 INDEXES = {
     "drivers": [
         _index("driver", "fleet", "driver_id", unique=True),
@@ -37,6 +46,10 @@ INDEXES = {
     ],
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
+        *map(_ranking_index, ORDERS.values()),
+    ],
+    "ranking_counts": [
+        _index("ranking", "fleet", "period", "start_date", unique=True),
     ],
     # trip_end_time comes last, so that MongoDB counts visible trips from the index alone.
     "trip_details": [
@@ -81,6 +94,7 @@ VALIDATORS = {
     "fleet_drivers": _make_validator(FleetDrivers()),
     "driver_periods": _make_validator(DriverPeriod()),
     "trip_details": _make_validator(StoredTripDetail()),
+    "ranking_counts": _make_validator(RankingCounts()),
     "trip_changes": _make_validator(StoredTripChange()),
     "reports": _make_validator(StoredReport()),
     "keys": _make_validator(StoredKey()),

@@ -53,6 +53,11 @@ def get_first(documents: Iterable[Document]) -> Document | None:
     return next(iter(list(documents)), None)
 
 
+def join_fragments(*objects: str) -> str:
+    """Return the rendered JSON of an object that has the fields of several, at least one of them each."""
+    return objects[0] if len(objects) == 1 else f"{{{','.join(text[1:-1] for text in objects)}}}"
+
+
 def make_renderer(fields: Fields | None, all_fields: Fields | None) -> Callable[[str], Any]:
     """Return a function that makes a value for orjson from the rendered JSON of an object with the fields `all_fields`.
 

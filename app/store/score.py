@@ -3,11 +3,12 @@
 import dataclasses
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
+from schemas.score import ScoreExplanation
 from schemas.summary import GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
 
@@ -19,31 +20,57 @@ class Behaviour:
     """A behaviour that lowers the score.
 
     Its rate is `factor` × `numerator` ÷ `denominator`, two fields of a summary. It costs `weight` × rate ÷ `cap`
-    points, and at most `weight`. `flag` is its name in the focus area of a summary, `trip_flag` in that of a trip.
+    points, and at most `weight`. `flag` is its name in the focus area of a summary.
     """
 
+    name: str
     flag: str
-    trip_flag: str
     numerator: str
     denominator: str
     factor: float
     cap: float
     weight: int
 
-    def share(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return rate ÷ cap for the totals and the event summary of a trip or of a period."""
+    @property
+    def trip_flag(self) -> str:
+        """The name in the focus area of a trip."""
+        return f"is_{self.name}"
+
+    def rate(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
+        """Return the rate, at most the largest double, for the totals and the events of a trip or of a period."""
         denominator = totals[self.denominator]
         rate = self.factor * events[self.numerator] / denominator if denominator > 0 else 0.0
-        return rate / self.cap
+        return min(rate, sys.float_info.max)
+
+    def share(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
+        """Return rate ÷ cap."""
+        return self.rate(totals, events) / self.cap
+
+    def points_lost(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
+        """Return the points that the behaviour costs, unrounded."""
+        return self.weight * min(1.0, self.share(totals, events))
+
+    def explain(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the BehaviourExplanation."""
+        return {
+            "behaviour": self.name,
+            "count": events[f"{self.name}_count"],
+            "seconds": events[self.numerator] if self.numerator.endswith("_seconds") else None,
+            "rate": self.rate(totals, events),
+            "cap": self.cap,
+            "weight": self.weight,
+            "points_lost": self.points_lost(totals, events),
+            "is_focus_area": self.share(totals, events) >= FOCUS_SHARE,
+        }
 
 
 # The losses are added in this order, so that every computation gives the same bits.
 BEHAVIOURS = (
     Behaviour(
-        "is_phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35
+        "phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35
     ),
     Behaviour(
-        "is_overspeeding",
+        "overspeeding",
         "is_overspeeding",
         "overspeeding_time_seconds",
         "duration_seconds",
@@ -51,12 +78,10 @@ BEHAVIOURS = (
         cap=0.20,
         weight=30,
     ),
+    Behaviour("hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20),
     Behaviour(
-        "is_hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20
-    ),
-    Behaviour(
+        "rapid_acceleration",
         "is_acceleration",
-        "is_rapid_acceleration",
         "rapid_acceleration_count",
         "distance_miles",
         factor=100.0,
@@ -67,7 +92,7 @@ BEHAVIOURS = (
 # The fields of a summary that are computed from its totals.
 SCORE_FIELDS = frozenset({"fm_score", "fm_grade", "focus_area"})
 TRIP_FLAGS = tuple(TripFocusArea().fields)
-# A behaviour is in the focus area from this share of its cap.
+# A behaviour whose rate is at least this share of its cap is in the focus area.
 FOCUS_SHARE = 0.5
 
 
@@ -82,13 +107,30 @@ def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
 
     Computes the same as `score_stages`.
     """
-    shares = {b.flag: b.share(totals, totals["events_summary"]) for b in BEHAVIOURS}
-    exact = 100 - math.fsum(b.weight * min(1.0, shares[b.flag]) for b in BEHAVIOURS)
-    score = math.floor(exact * 10 + 0.5) / 10
-    grade = next(name for name, lowest in GRADES.items() if score >= lowest)
-    focus = {flag: share >= FOCUS_SHARE for flag, share in shares.items()}
+    events = totals["events_summary"]
+    score, grade = _get_score(compute_points_lost(totals).values())
+    focus = {b.flag: b.share(totals, events) >= FOCUS_SHARE for b in BEHAVIOURS}
     summary = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
     return {name: summary[name] for name in fields_of(DrivingSummary)}
+
+
+def explain_score(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ScoreExplanation of totals, which are the fields of a DrivingSummary without SCORE_FIELDS."""
+    behaviours = [b.explain(totals, totals["events_summary"]) for b in BEHAVIOURS]
+    score, grade = _get_score([behaviour["points_lost"] for behaviour in behaviours])
+    explanation = {"fm_score": score, "fm_grade": grade, **totals, "behaviours": behaviours}
+    return {name: explanation[name] for name in fields_of(ScoreExplanation)}
+
+
+def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return the points that each behaviour costs, by its name, of a DrivingSummary. They are unrounded."""
+    return {b.name: b.points_lost(summary, summary["events_summary"]) for b in BEHAVIOURS}
+
+
+def _get_score(points_lost: Iterable[float]) -> tuple[float, str]:
+    """Return the score and the grade, from the points that each behaviour costs."""
+    score = math.floor((100 - math.fsum(points_lost)) * 10 + 0.5) / 10
+    return score, next(name for name, lowest in GRADES.items() if score >= lowest)
 
 
 def _share(behaviour: Behaviour) -> Expression:

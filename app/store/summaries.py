@@ -1,17 +1,19 @@
-"""The Daily and Weekly summaries of drivers."""
+"""The Daily, Weekly and Monthly summaries of drivers."""
 
 from collections.abc import Callable
 from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pagination import Selection, make_renderer
+from app.store.pagination import Selection, join_fragments, make_renderer
 from schemas.introspection import Fields, fields_of
-from schemas.page import DailyAggregates, WeeklyAggregates
+from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
+from schemas.summary import DrivingSummary
 
 # The period and the start_date of the document with a driver's profile.
 PROFILE, ANY_DATE = "all", ""
-# The period whose documents have a calendar of the driver's days.
-MONTH = "month"
+# The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
+SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
+SUMMARY = fields_of(DrivingSummary)
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
 
@@ -25,12 +27,14 @@ class Period(NamedTuple):
 
 DAY = Period("day", fields_of(DailyAggregates)["data"] or {})
 WEEK = Period("week", fields_of(WeeklyAggregates)["data"] or {})
+# Its documents also have a calendar of the driver's days.
+MONTH = Period("month", fields_of(MonthlyAggregates)["data"] or {})
 
 
 def find_aggregates(
     store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, selection: Selection
 ) -> Result:
-    """Return the aggregates of one day or week: an element for each driver, in the order of `driver_ids`.
+    """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
     The element of a driver who did not drive has no `driving_summary`. Index: driver_periods (fleet, period,
     driver_id, start_date). Raises UnknownDrivers.
@@ -46,9 +50,8 @@ def find_aggregates(
         "driver_id": {"$in": driver_ids},
         "start_date": {"$in": list(start_dates.values())},
     }
-    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | (
-        selection.projection("json") if element else {}
-    )
+    fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(period, name, element))
+    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | selection.projection(*fragments)
     with store.snapshot() as session:
         documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
     documents_by_key = {(document["period"], document["driver_id"]): document for document in documents}
@@ -66,12 +69,26 @@ def find_aggregates(
     return Result(version, dict.fromkeys(selection.fields, data))
 
 
+def _get_fragments(period: Period, name: str, element: Fields) -> list[str]:
+    """Return the names of the fragments that contain the fields of a part of an element, the profile or the summary."""
+    if name == "driver_info" or period is DAY:
+        return ["json"]
+    fields = element[name] or {}
+    needed = {BREAKDOWN_FRAGMENT if field not in SUMMARY else SUMMARY_FRAGMENT for field in fields}
+    return [fragment for fragment in (SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT) if fragment in needed]
+
+
 def _make_element_renderer(period: Period, element: Fields) -> Callable[[Document, Document | None], Document]:
     """Return a function that makes an element for orjson from a driver's profile and summary, which may be None."""
     renderers = {name: make_renderer(below, period.element[name]) for name, below in element.items()}
+    fragments = {name: _get_fragments(period, name, element) for name in element}
 
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}
-        return {name: render(part["json"]) for name, render in renderers.items() if (part := parts[name])}
+        return {
+            name: render(join_fragments(*(part[fragment] for fragment in fragments[name])))
+            for name, render in renderers.items()
+            if (part := parts[name])
+        }
 
     return render

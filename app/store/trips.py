@@ -3,17 +3,17 @@
 import itertools
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from bson import ObjectId
 from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
-from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
+from app.store.driver_periods import DriverPeriods
 from app.store.pagination import PageRequest, Selection, get_first, make_renderer
-from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE
+from app.store.summaries import ANY_DATE, PROFILE
 from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
@@ -21,13 +21,8 @@ MS_PER_HOUR = 3_600_000
 SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are not in the summary form. Each is stored as a fragment.
 DETAIL_FRAGMENTS = tuple(name for name in DETAIL if name not in SUMMARY)
-BY_DATE = [("start_date", ASCENDING)]
-CALENDAR = {"_id": 0, "calendar": 1}
-# The fields of `_Calendar`.
-CALENDAR_ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
-TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
-# More than the days of six months, so that all arrive in the first batch.
-MAX_DAYS = 200
+# The detail form as JSON: the summary without its closing brace, then each fragment.
+DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
 # Only one trip has a trip_id, and the index of trip_id has no times to sort by.
 ORDER = {
     "trip_id": [("trip_id", ASCENDING)],
@@ -59,7 +54,7 @@ def find_driver_trips(
     """
     page_request, rows = PageRequest(page, limit), list[str]()
     with store.snapshot() as session:
-        periods = _DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
+        periods = DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
         calendar = periods.get_calendar(start_date)
         if not calendar.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
             raise UnknownDrivers([driver_id])
@@ -78,61 +73,6 @@ def find_driver_trips(
     records = list(map(make_renderer(selection.fields.get("trips"), SUMMARY), rows))
     version = "".join([str(count), *calendar.versions])
     return Result(version, page_request.build_content(selection.fields, count, {"trips": records}))
-
-
-class _Calendar(NamedTuple):
-    """The days on which a driver drove, in order of date: the parallel arrays of `schemas.stored.Calendar`."""
-
-    dates: list[str]
-    trip_counts: list[int]
-    last_trip_ends: list[int]
-    versions: list[str]
-
-
-class _DriverPeriods(NamedTuple):
-    """The documents of a driver in `driver_periods`, as a session sees them."""
-
-    store: Store
-    session: ClientSession
-    driver: Document
-
-    def find(self, period: str, start_date: Any, projection: Document) -> list[Document]:
-        """Return the documents of a period whose start_date matches, in order of date."""
-        match = {**self.driver, "period": period, "start_date": start_date}
-        options: dict[str, Any] = {"sort": BY_DATE, "batch_size": MAX_DAYS, "session": self.session}
-        return list(self.store.driver_periods.find(match, projection, **options))
-
-    def get_calendar(self, start_date: str) -> _Calendar:
-        """Return the driver's calendar from a date on, made from the calendars of the months."""
-        months = self.find(MONTH, {"$gte": f"{start_date[:7]}-01"}, CALENDAR)
-        arrays: list[list[Any]] = [
-            [value for month in months for value in month["calendar"][name]] for name in CALENDAR_ARRAYS
-        ]
-        first = bisect_left(arrays[0], start_date)
-        return _Calendar(*(values[first:] for values in arrays))
-
-    def find_recent_trip_ends(self, calendar: _Calendar, max_end_ms: int) -> dict[str, list[int]]:
-        """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.
-
-        All trips of the other days are visible.
-        """
-        pairs = zip(calendar.dates, calendar.last_trip_ends, strict=True)
-        dates = [date for date, last_end in pairs if last_end > max_end_ms]
-        days = self.find(DAY.name, {"$in": dates}, TRIP_ENDS) if dates else []
-        return {day["start_date"]: day["trip_ends"] for day in days}
-
-    def find_visible_trips(self, dates: Document, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[str]:
-        """Return the visible trips of days, oldest first, as rendered JSON.
-
-        `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
-        """
-        trips: list[str] = []
-        for day in self.find(DAY.name, dates, TRIPS):
-            if ends := trip_ends.get(day["start_date"]):
-                trips += [trip for trip, end in zip(day["trips"], ends, strict=True) if end <= max_end_ms]
-            else:
-                trips += day["trips"]
-        return trips
 
 
 def find_trips(
@@ -178,9 +118,8 @@ def _get_fragments(fields: Fields) -> Sequence[str]:
 def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
     if fields is DETAIL:
-        return lambda trip: Fragment(
-            ",".join((trip["summary"][:-1], *(f'"{name}":{trip[name]}' for name in DETAIL_FRAGMENTS))) + "}"
-        )
+        # One format call copies the text once. A trail has tens of kilobytes.
+        return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))
     summary_fields = {name: below for name, below in fields.items() if name in SUMMARY}
     render_summary = make_renderer(summary_fields, SUMMARY)
     renderers = {name: make_renderer(fields[name], DETAIL[name]) for name in DETAIL_FRAGMENTS if name in fields}

@@ -1,4 +1,4 @@
-"""Daily and Weekly summaries of up to 20 drivers."""
+"""Daily, Weekly and Monthly summaries of up to 20 drivers."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
 from app.store.pagination import Selection
-from app.store.summaries import DAY, WEEK, find_aggregates
-from schemas.page import DailyAggregates, WeeklyAggregates
-from schemas.params import DailyParams, WeeklyParams
+from app.store.summaries import DAY, MONTH, WEEK, find_aggregates
+from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
+from schemas.params import DailyParams, MonthlyParams, WeeklyParams
 
 bp = Blueprint("aggregates", __name__)
 
@@ -47,6 +47,26 @@ def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) ->
         get_store(),
         g.api_key.fleet,
         WEEK,
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
+        selection=selection,
+    )
+
+
+@bp.get("/driver-aggregate/monthly")
+@Endpoint(MonthlyParams(), MonthlyAggregates())
+def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
+    """Summarise a month of up to 20 drivers.
+
+    The response has one element for each driver, in the order of the request. A month is a calendar month in UTC. The
+    earliest one is that of the date six months ago, and it is complete. A month in progress includes all trips stored
+    so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
+    response is a NotFound whose message names all unknown drivers.
+    """
+    return find_aggregates(
+        get_store(),
+        g.api_key.fleet,
+        MONTH,
         driver_ids=params["driver_id"],
         start_date=params["start_date"],
         selection=selection,

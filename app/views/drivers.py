@@ -19,6 +19,6 @@ bp = Blueprint("drivers", __name__)
 def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
     """List the drivers of the fleet.
 
-    The list has drivers of any status, in order of `driver_id` by code point.
+    The list has all drivers, in order of `driver_id` by code point.
     """
     return drivers.find_page(get_store(), g.api_key.fleet, **params, selection=selection)

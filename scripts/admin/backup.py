@@ -57,6 +57,8 @@ def backup(folder: Path) -> None:
     """
     if folder.exists():
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
+    if not folder.parent.is_dir():
+        raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
     partial = folder.with_name(f"{folder.name}.part")
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(OWNER_ONLY)
@@ -98,7 +100,9 @@ def restore(folder: Path) -> None:
 
 
 def check(folder: Path) -> Document:
-    """Return the manifest of a backup. Raises click.ClickException if a file is missing or was changed."""
+    """Return the manifest of a backup. Raises click.ClickException if it is missing or was changed."""
+    if not folder.is_dir():
+        raise click.ClickException(f"There is no folder {folder}.")
     try:
         manifest: Document = json.loads((folder / MANIFEST).read_text())
         if manifest["format"] != FORMAT:

@@ -7,8 +7,8 @@ import time
 
 import click
 
-from app.store import Store
-from app.store.api_keys import digest, get_state, make_key
+from app.store import SOURCES, Store
+from app.store.api_keys import digest, get_state, is_well_formed, make_key
 from scripts.mongodb.connection import open_store
 from scripts.options import ID
 
@@ -37,6 +37,8 @@ def issue(fleet: str, expires_in_days: int | None) -> None:
     """
     with open_store() as store:
         click.echo(issue_key(store, fleet, expires_in_days))
+        if not any(store.db[name].find_one({"fleet": fleet}, {"_id": 1}) for name in SOURCES):
+            click.echo(f"Nothing is stored for the fleet {fleet} yet.", err=True)
 
 
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> str:
@@ -67,8 +69,11 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: KEY_ID, state, time of issue, time of expiry. Times are in UTC.
     """
-    with open_store() as store:
-        for key in store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]):
+    with open_store(writes=False) as store:
+        found = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
+        if not found:
+            click.echo(f"The fleet {fleet} has no keys.", err=True)
+        for key in found:
             expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
             click.echo("\t".join((key["key_id"], get_state(key), _format_time(key["created_at"]), expires)))
 
@@ -76,18 +81,22 @@ def list_(fleet: str) -> None:
 @keys.command()
 @click.argument("key_id", type=ID)
 def revoke(key_id: str) -> None:
-    """Revoke the key with this KEY_ID.
+    """Revoke the key with this KEY_ID, or this key itself.
 
-    'keys list' shows the KEY_ID of each key. The API rejects a revoked key within 5 seconds.
+    'keys list' shows the KEY_ID of each key. The API rejects a revoked key within 5 seconds. If a key leaked, you can
+    give the key instead of its KEY_ID; it is not printed.
     """
+    match = {"digest": digest(key_id)} if is_well_formed(key_id) else {"key_id": key_id}
     with open_store() as store:
         now = int(time.time() * 1000)
-        store.keys.update_one({"key_id": key_id, "revoked_at": None}, {"$set": {"revoked_at": now}})
-        if store.keys.find_one({"key_id": key_id}) is None:
+        store.keys.update_one({**match, "revoked_at": None}, {"$set": {"revoked_at": now}})
+        key = store.keys.find_one(match)
+        if key is None:
+            # The argument may be a key, perhaps misspelt, and standard error may go to a log.
             raise click.ClickException(
-                f"There is no key {key_id}. To list the keys, run: driver-analytics keys list --fleet ID"
+                "There is no key with this KEY_ID. To list the keys, run: driver-analytics keys list --fleet ID"
             )
-    click.echo(f"Revoked the key {key_id}.", err=True)
+    click.echo(f"Revoked the key {key['key_id']} of the fleet {key['fleet']}.", err=True)
 
 
 def _format_time(epoch_ms: int) -> str:

@@ -15,7 +15,7 @@ from app.store import Document, Store
 from app.store.api_keys import get_key
 from app.store.reports import FILES
 from app.store.trips import get_max_visible_end_ms
-from schemas.params import HISTORY
+from schemas.date_params import HISTORY
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
@@ -72,6 +72,8 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
         f"/trip/tracking_id/{quote(trip['tracking_id'], safe='')}",
         f"/driver-aggregate/daily?start_date={date}&driver_id={driver_id}",
         f"/driver-aggregate/weekly?start_date={monday}&driver_id={driver_id}",
+        f"/driver/{driver_id}/score?start_date={monday}&interval=day",
+        f"/ranking?period=week&start_date={monday}&limit=3",
     )
     header = shlex.quote(f"Authorization: APIKEY {key}")
     return [f"curl -H {header} {_curl_arguments(config.bind, path)}" for path in paths]

@@ -52,6 +52,8 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
         raise click.UsageError("Give --drivers, --trips or both.")
     targets = [(rejects or path.parent) / f"{path.name}.rejected.ndjson" for path, _ in files]
     inputs = [path.resolve() for path, _ in files]
+    if len({*inputs}) < len(inputs):
+        raise click.UsageError("--drivers and --trips name the same file.")
     if len({*inputs, *(target.resolve() for target in targets)}) < len(inputs) + len(targets):
         raise click.UsageError(
             f"{' and '.join(target.name for target in targets)} must differ from each other and from the inputs. "
@@ -104,7 +106,7 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, reje
             rejects.abandon()
             raise
     rejects.finish()
-    location = f", listed in {rejects.path}" if rejects.count else ""
+    location = f", listed in {rejects.path}. The first: {rejects.first}" if rejects.count else ""
     click.echo(f"{path.name}: {loaded} loaded, {rejects.count} rejected{location}")
     return rejects.count
 

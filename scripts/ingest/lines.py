@@ -81,9 +81,9 @@ class Input:
                 elif content := content.strip(b" \t"):
                     yield Line(number, content, oversized=False)
         except (OSError, EOFError, zlib.error) as error:
+            place, loaded = (f" past line {number}", "The lines before may be") if number else ("", "Nothing of it was")
             raise click.ClickException(
-                f"{self.path} cannot be read past line {number}: {error}. The lines before may be loaded. Import the "
-                "complete file again."
+                f"{self.path} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
             ) from None
 
     def _stream(self) -> BinaryIO:
@@ -193,6 +193,8 @@ class Rejects:
 
     def __init__(self, path: Path) -> None:
         self.path, self.count = path, 0
+        # The number of the first rejected line, and the reason in JSON, because it may contain a control character.
+        self.first = ""
         self._partial = path.with_name(path.name + ".partial")
         self._out: IO[str] | None = None
 
@@ -210,6 +212,7 @@ class Rejects:
                 "Choose another folder with --rejects."
             ) from None
         self.count += 1
+        self.first = self.first or f"line {line.number}, {json.dumps(reason)}"
 
     def finish(self) -> None:
         """Move the file to its place, or remove that of an earlier import if no line was rejected."""

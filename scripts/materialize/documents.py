@@ -10,25 +10,29 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store, summaries
+from app.store.dates import first_of_month, monday_of, month_dates, week_dates
 from app.store.score import compute_focus_area
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.driver import Driver
 from schemas.stored import TripTotals
-from schemas.summary import DailySummary, MonthlySummary, WeeklySummary
+from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize import pipelines
-from scripts.materialize.dates import Day, first_of_month, group_by_dates, monday_of, month_dates, utc_date, week_dates
+from scripts.materialize.dates import Day, group_by_dates, utc_date
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
-DRIVER, DAILY, DETAIL = Driver(), DailySummary(), TripDetail()
+DRIVER, SUMMARY, DAILY, DETAIL = Driver(), DrivingSummary(), DailySummary(), TripDetail()
 NO_NAMES = dict.fromkeys(DRIVER.fields)
 BREAKDOWN = "daily_summary_breakdown"
+# The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
+DATES = ("start_date", "end_date")
 SUMMARY_FIELDS, TOTALS_FIELDS = tuple(TripSummary().fields), tuple(TripTotals().fields)
 DETAIL_FRAGMENTS = tuple(name for name in DETAIL.fields if name not in SUMMARY_FIELDS)
 # The fields that, together with the fleet, identify a document of each collection.
 KEY_FIELDS = {
     "driver_periods": ("driver_id", "period", "start_date"),
     "trip_details": ("trip_id",),
+    "ranking_counts": ("period", "start_date"),
     "trip_changes": ("trip_id",),
 }
 # The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB, and a
@@ -53,10 +57,8 @@ class PeriodType(NamedTuple):
     has_calendar: bool
 
 
-WEEK = PeriodType(summaries.WEEK.name, WeeklySummary(exclude=(BREAKDOWN,)), monday_of, week_dates, has_calendar=False)
-MONTH = PeriodType(
-    summaries.MONTH, MonthlySummary(exclude=(BREAKDOWN,)), first_of_month, month_dates, has_calendar=True
-)
+WEEK = PeriodType(summaries.WEEK.name, WeeklySummary(only=DATES), monday_of, week_dates, has_calendar=False)
+MONTH = PeriodType(summaries.MONTH.name, MonthlySummary(only=DATES), first_of_month, month_dates, has_calendar=True)
 PERIOD_TYPES = (WEEK, MONTH)
 
 
@@ -126,11 +128,27 @@ def make_periods(
                 continue
             pipeline = pipelines.period_summaries(fleet, drivers, dates_of_period)
             for period in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
-                summary = {**period["summary"], "start_date": first, "end_date": dates_of_period[-1]}
-                text = f'{to_json(period_type.schema, summary)[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}'
-                calendar = {"calendar": period["calendar"]} if period_type.has_calendar else {}
-                _add(documents, fleet, period_key(period_type, Day(period["driver_id"], first)), text, calendar)
+                key = period_key(period_type, Day(period["driver_id"], first))
+                documents[key] = _make_period(fleet, period_type, key, period, dates_of_period[-1])
     return documents
+
+
+def _make_period(fleet: str, period_type: PeriodType, key: DocumentKey, period: Document, end_date: str) -> Document:
+    """Return the document of a period from the result of the pipeline."""
+    key_fields, summary = dict(zip(KEY_FIELDS["driver_periods"], key, strict=True)), period["summary"]
+    dates = to_json(period_type.schema, {"start_date": key_fields["start_date"], "end_date": end_date})
+    fragments = {
+        "driving_summary": to_json(SUMMARY, summary),
+        "breakdown": f'{dates[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}',
+    }
+    return {
+        "fleet": fleet,
+        **key_fields,
+        **{name: summary[name] for name in ("fm_score", "distance_miles")},
+        **fragments,
+        "version": version_of(*fragments.values()),
+        **({"calendar": period["calendar"]} if period_type.has_calendar else {}),
+    }
 
 
 def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> DocumentsByKey:
@@ -152,13 +170,15 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
     documents: DocumentsByKey = {}
     for driver_id in ids:
         if driver_id in imported or driver_id in first:
-            driver = imported.get(driver_id, NO_NAMES)
+            # A driver imported before a field was added to the schema lacks it.
+            driver = {**NO_NAMES, **imported.get(driver_id, {})}
             dates = {
                 "first_travel_date": _widest(min, driver["first_travel_date"], first.get(driver_id)),
                 "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
             }
             text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
-            _add(documents, fleet, profile_key(driver_id), text, {})
+            key = dict(zip(KEY_FIELDS["driver_periods"], profile_key(driver_id), strict=True))
+            documents[profile_key(driver_id)] = {"fleet": fleet, **key, "json": text, "version": version_of(text)}
     return documents
 
 
@@ -175,12 +195,6 @@ def period_key(period_type: PeriodType, first: Day) -> DocumentKey:
 def profile_key(driver_id: str) -> DocumentKey:
     """Return the key of a driver's profile."""
     return driver_id, PROFILE, ANY_DATE
-
-
-def _add(documents: DocumentsByKey, fleet: str, key: DocumentKey, text: str, other_fields: Document) -> None:
-    """Add the document with this key, this JSON and other fields."""
-    key_fields = dict(zip(KEY_FIELDS["driver_periods"], key, strict=True))
-    documents[key] = {"fleet": fleet, **key_fields, "json": text, "version": version_of(text), **other_fields}
 
 
 def _widest(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:

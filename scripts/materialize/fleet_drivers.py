@@ -9,7 +9,6 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-import orjson
 from bson import ObjectId
 from pymongo import ASCENDING, DeleteOne, ReplaceOne, UpdateOne
 from pymongo.client_session import ClientSession
@@ -26,7 +25,7 @@ Changes = Mapping[str, str | None]
 Write = DeleteOne | ReplaceOne[Document] | UpdateOne
 
 
-def lock(store: Store, session: ClientSession, fleet: str) -> None:
+def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     """Lock the fleet until the transaction ends: MongoDB aborts any other that changes this document."""
     # With the fleet as `_id`, only one of two transactions can insert the document.
     key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}
@@ -43,14 +42,16 @@ def update_list(store: Store, session: ClientSession, fleet: str, changes: Chang
         block = blocks[max(0, bisect_right(firsts, driver_id) - 1)]
         changes_by_block[block["_id"]][driver_id] = text
     match = {"fleet": fleet, "_id": {"$in": list(changes_by_block)}}
+    projection = {"driver_ids": 1, "drivers": 1}
     drivers_by_block = {
-        block["_id"]: block["drivers"] for block in store.fleet_drivers.find(match, {"drivers": 1}, session=session)
+        block["_id"]: dict(zip(block["driver_ids"], block["drivers"], strict=False))
+        for block in store.fleet_drivers.find(match, projection, session=session)
     }
     writes, position = list[Write](), 0
     for block in blocks:
         block_id = block["_id"]
         if block_id in changes_by_block:
-            drivers = drivers_by_block.get(block_id, [])
+            drivers = drivers_by_block.get(block_id, {})
             new_blocks = list(_change_block(fleet, block_id, drivers, changes_by_block[block_id]))
             writes += _replace_block(fleet, block_id, new_blocks, position)
             position += sum(new_block["driver_count"] for new_block in new_blocks)
@@ -113,22 +114,26 @@ def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tupl
         yield profile["driver_id"], profile["json"]
 
 
-def _change_block(fleet: str, block_id: ObjectId, rows: list[str], changes: Changes) -> Iterator[Document]:
-    """Yield the blocks, without positions, that replace a block of these rows: none, one or several."""
-    drivers = {orjson.loads(row)["driver_id"]: row for row in rows} | dict(changes)
-    remaining = sorted((driver_id, row) for driver_id, row in drivers.items() if row is not None)
+def _change_block(fleet: str, block_id: ObjectId, drivers: Mapping[str, str], changes: Changes) -> Iterator[Document]:
+    """Yield the blocks, without positions, that replace a block of these drivers: none, one or several.
+
+    `drivers` has the rendered JSON of each by driver_id.
+    """
+    changed = {**drivers, **changes}
+    remaining = sorted((driver_id, text) for driver_id, text in changed.items() if text is not None)
     size = BLOCK_SIZE if len(remaining) <= BLOCK_SIZE else NEW_BLOCK_SIZE
     for start in range(0, len(remaining), size):
         yield _make_block(ObjectId() if start else block_id, fleet, remaining[start : start + size])
 
 
 def _make_block(block_id: ObjectId, fleet: str, drivers: list[tuple[str, str]]) -> Document:
-    rows = [row for _, row in drivers]
+    driver_ids, texts = ([*column] for column in zip(*drivers, strict=True))
     return {
         "_id": block_id,
         "fleet": fleet,
-        "driver_count": len(rows),
-        "first_driver_id": drivers[0][0],
-        "drivers": rows,
-        "version": version_of(rows),
+        "driver_count": len(drivers),
+        "first_driver_id": driver_ids[0],
+        "driver_ids": driver_ids,
+        "drivers": texts,
+        "version": version_of(texts),
     }

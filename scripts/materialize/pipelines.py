@@ -2,18 +2,16 @@
 
 from typing import Any
 
-from app.store.score import SCORE_FIELDS, Expression, saturate, score_stages
-from schemas.fields import Int64
+from app.store.score import SCORE_FIELDS, Expression, score_stages
+from app.store.totals import saturate_totals, sum_days, sum_totals
 from schemas.introspection import Fields, fields_of
 from schemas.summary import DailySummary, DrivingSummary
-from schemas.trip import EventSummary
 
 Pipeline = list[dict[str, Any]]
 
 DAILY = fields_of(DailySummary)
 SUMMARY = fields_of(DrivingSummary)
 TOTALS = {name: subfields for name, subfields in SUMMARY.items() if name not in SCORE_FIELDS}
-EVENTS = EventSummary().fields
 # The arrays of a Calendar, each with the expression for one day.
 CALENDAR = {
     "dates": "$start_date",
@@ -21,7 +19,6 @@ CALENDAR = {
     "last_trip_ends": "$last_trip_end",
     "versions": "$version",
 }
-AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
 
 
 def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
@@ -38,12 +35,12 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
         {
             "$group": {
                 "_id": {"driver_id": "$driver_id", "date": "$date"},
-                **_sums(trip_count=1, amounts="$totals.", events="$totals.event_summary."),
+                **sum_totals(trip_count=1, amounts="$totals.", events="$totals.event_summary."),
                 **{name: {"$push": path} for name, path in arrays.items()},
                 "last_trip_end": {"$max": "$trip_end_time"},
             }
         },
-        {"$project": {**_totals(), **dict.fromkeys((*arrays, "last_trip_end"), 1), "date": "$_id.date"}},
+        {"$project": {**saturate_totals(), **dict.fromkeys((*arrays, "last_trip_end"), 1), "date": "$_id.date"}},
         *score_stages(),
         {
             "$project": {
@@ -67,8 +64,8 @@ def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pip
     pushed = {"days": {"$push": "$json"}, **{name: {"$push": path} for name, path in CALENDAR.items()}}
     return [
         *_days(fleet, driver_ids, dates),
-        {"$group": {"_id": "$driver_id", **_sums_of_days(), **pushed}},
-        {"$project": {**_totals(), **dict.fromkeys(pushed, 1)}},
+        {"$group": {"_id": "$driver_id", **sum_days(), **pushed}},
+        {"$project": {**saturate_totals(), **dict.fromkeys(pushed, 1)}},
         *score_stages(),
         {
             "$project": {
@@ -90,8 +87,8 @@ def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipelin
     """
     return [
         *_days(fleet, driver_ids, dates),
-        {"$group": {"_id": "$start_date", **_sums_of_days()}},
-        {"$project": _totals()},
+        {"$group": {"_id": "$start_date", **sum_days()}},
+        {"$project": saturate_totals()},
         {"$project": {"_id": 0, "date": "$_id", "totals": _in_order(TOTALS)}},
     ]
 
@@ -114,28 +111,6 @@ def _days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
         {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
         {"$sort": {"driver_id": 1, "start_date": 1}},
     ]
-
-
-def _sums(*, trip_count: int | str, amounts: str, events: str) -> Expression:
-    return {
-        "trip_count": {"$sum": trip_count},
-        **{name: {"$sum": amounts + name} for name in AMOUNTS},
-        **{name: {"$sum": events + name} for name in EVENTS},
-    }
-
-
-def _sums_of_days() -> Expression:
-    return _sums(trip_count="$summary.trip_count", amounts="$summary.", events="$summary.events_summary.")
-
-
-def _totals() -> Expression:
-    return {
-        "trip_count": 1,
-        **{name: saturate(f"${name}", whole=False) for name in AMOUNTS},
-        "events_summary": {
-            name: saturate(f"${name}", whole=isinstance(field, Int64)) for name, field in EVENTS.items()
-        },
-    }
 
 
 def _in_order(fields: Fields, path: str = "$") -> Expression:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
-from pymongo import ASCENDING, ReplaceOne
+from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
@@ -16,6 +16,8 @@ from scripts.materialize.dates import Day, midnight
 from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
+from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
+from scripts.materialize.trips import write_documents
 from scripts.materialize.update import run_transaction, update_read_models
 
 T = TypeVar("T")
@@ -31,8 +33,8 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
 
     Each step is a transaction. Yields after each step the number of days with trips that it wrote.
     """
-    for details in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
-        run_transaction(store, fleet, partial(_delete_orphans, store, fleet=fleet, details=details))
+    for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
+        run_transaction(store, fleet, partial(_delete_orphans, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
     for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(delete_from_feed, store, fleet=fleet, trip_ids=trip_ids))
@@ -46,6 +48,8 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
             store, fleet, partial(update_read_models, store, fleet=fleet, days=dated, driver_ids=drivers)
         )
     run_transaction(store, fleet, partial(rebuild_list, store, fleet=fleet))
+    for period, start_date in find_rankings(store, fleet):
+        run_transaction(store, fleet, partial(rebuild_counts, store, fleet=fleet, period=period, start_date=start_date))
 
 
 def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -62,13 +66,11 @@ def find_trip_ids(store: Store, fleet: str, since: str = "") -> Iterator[str]:
         yield trip["trip_id"]
 
 
-def find_orphans(store: Store, fleet: str) -> Iterator[Document]:
-    """Yield the `_id` and trip_id of the trip details that have no source document."""
-    details = store.trip_details.find({"fleet": fleet}, {"trip_id": 1}, batch_size=BATCH_SIZE)
-    for batch in batches(details, BATCH_SIZE):
-        match = {"_id": {"$in": [detail["_id"] for detail in batch]}, "fleet": fleet}
-        sources = {(trip["_id"], trip["trip_id"]) for trip in store.trips.find(match, {"trip_id": 1})}
-        yield from (detail for detail in batch if (detail["_id"], detail["trip_id"]) not in sources)
+def find_orphans(store: Store, fleet: str) -> Iterator[str]:
+    """Yield the trip_id of the trip details that have no source document."""
+    details = store.trip_details.find({"fleet": fleet}, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE)
+    for batch in batches((detail["trip_id"] for detail in details), BATCH_SIZE):
+        yield from find_without_source(store, fleet, batch)
 
 
 def find_deleted(store: Store, fleet: str) -> Iterator[str]:
@@ -109,21 +111,20 @@ def _read_days(
         yield Day(document[driver_field], document[date_field] if date_field else ANY_DATE)
 
 
-def _delete_orphans(store: Store, session: ClientSession, fleet: str, details: list[Document]) -> None:
-    store.trip_details.delete_many({"_id": {"$in": [detail["_id"] for detail in details]}}, session=session)
-    delete_from_feed(store, session, fleet, [detail["trip_id"] for detail in details])
+def _delete_orphans(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
+    """Delete the details of those trips that still have no source document, and update the days that they were on."""
+    match = {"fleet": fleet, "trip_id": {"$in": find_without_source(store, fleet, trip_ids, session)}}
+    days = {Day(detail["driver_id"], detail["date"]) for detail in store.trip_details.find(match, session=session)}
+    store.trip_details.delete_many(match, session=session)
+    delete_from_feed(store, session, fleet, trip_ids)
+    update_read_models(store, session, fleet, days)
 
 
 def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
     stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, session=session)}
     sources = store.trips.find(match, session=session)
-    expected = [{"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources]
-    operations = [
-        ReplaceOne({"fleet": fleet, "trip_id": detail["trip_id"]}, detail, upsert=True)
-        for detail in expected
-        if stored.get(detail["trip_id"]) != detail
-    ]
-    if operations:
-        store.trip_details.bulk_write(operations, ordered=False, session=session)
-    update_feed(store, session, fleet, {detail["trip_id"]: detail for detail in expected})
+    expected = {trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources}
+    changed = {trip_id: detail for trip_id, detail in expected.items() if stored.get(trip_id) != detail}
+    write_documents(store.trip_details, session, fleet, changed, stored)
+    update_feed(store, session, fleet, expected)

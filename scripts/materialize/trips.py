@@ -1,13 +1,13 @@
 """Writing trips and the read models that depend on them."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from bson import ObjectId
-from pymongo import InsertOne, ReplaceOne
+from pymongo import DeleteOne, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store
+from app.store import Document, Documents, Store
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_trip_detail
 from scripts.materialize.feed import delete_from_feed, update_feed
@@ -36,36 +36,43 @@ def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
 
 def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mapping[str, Trip]) -> None:
     match = {"fleet": fleet, "trip_id": {"$in": list(trips)}}
-    ids = {source["trip_id"]: source["_id"] for source in store.trips.find(match, {"trip_id": 1}, session=session)}
+    sources = {source["trip_id"]: source for source in store.trips.find(match, session=session)}
     details = {detail["trip_id"]: detail for detail in store.trip_details.find(match, IDENTITY, session=session)}
-    changed = {
-        trip_id: trip
-        for trip_id, trip in trips.items()
-        if trip_id not in ids or details.get(trip_id, {}).get("version") != trip.detail["version"]
-    }
-    if not changed:
-        return
-    # A trip has the same _id in both collections.
-    new_ids = {trip_id: ids.get(trip_id) or ObjectId() for trip_id in changed}
-    sources = {trip_id: trip.source for trip_id, trip in changed.items()}
-    new_details = {trip_id: trip.detail for trip_id, trip in changed.items()}
-    store.trips.bulk_write(_operations(fleet, sources, ids, new_ids), ordered=False, session=session)
-    store.trip_details.bulk_write(_operations(fleet, new_details, details, new_ids), ordered=False, session=session)
+    new_sources, new_details = dict[str, Document](), dict[str, Document]()
+    for trip_id, trip in trips.items():
+        # A trip has the same _id in both collections.
+        _id = (sources.get(trip_id) or details.get(trip_id) or {"_id": ObjectId()})["_id"]
+        # Another program may have changed the source.
+        if sources.get(trip_id) != (source := {"_id": _id, **trip.source}):
+            new_sources[trip_id] = source
+        if trip_id in new_sources or details.get(trip_id, {}).get("version") != trip.detail["version"]:
+            new_details[trip_id] = {"_id": _id, **trip.detail}
+    write_documents(store.trips, session, fleet, new_sources, sources)
+    write_documents(store.trip_details, session, fleet, new_details, details)
     update_feed(store, session, fleet, new_details)
-    replaced = [details[trip_id] for trip_id in changed if trip_id in details]
+    replaced = [details[trip_id] for trip_id in new_details if trip_id in details]
     update_read_models(store, session, fleet, _days([*replaced, *new_details.values()]))
 
 
-def _operations(
-    fleet: str, documents: Mapping[str, Document], stored: Container[str], new_ids: Mapping[str, ObjectId]
-) -> list[InsertOne[Document] | ReplaceOne[Document]]:
-    """Return the operations that write documents by trip_id: replace those that are stored, insert the others."""
-    return [
-        ReplaceOne({"fleet": fleet, "trip_id": trip_id}, document)
-        if trip_id in stored
-        else InsertOne({"_id": new_ids[trip_id], **document})
-        for trip_id, document in documents.items()
-    ]
+def write_documents(
+    collection: Documents,
+    session: ClientSession,
+    fleet: str,
+    documents: Mapping[str, Document],
+    stored: Mapping[str, Document],
+) -> None:
+    """Write documents of `trips` or `trip_details` by trip_id. `stored` has the stored ones of these, with `_id`."""
+    operations = list[DeleteOne | InsertOne[Document] | ReplaceOne[Document]]()
+    for trip_id, document in documents.items():
+        match = {"fleet": fleet, "trip_id": trip_id}
+        if trip_id in stored and stored[trip_id]["_id"] == document["_id"]:
+            operations.append(ReplaceOne(match, document))
+        else:
+            # MongoDB cannot change an _id.
+            operations += [DeleteOne(match)] if trip_id in stored else []
+            operations.append(InsertOne(document))
+    if operations:
+        collection.bulk_write(operations, session=session)
 
 
 def delete_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:

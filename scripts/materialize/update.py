@@ -22,9 +22,11 @@ from scripts.materialize.documents import (
     period_key,
     profile_key,
 )
-from scripts.materialize.fleet_drivers import lock, update_list
+from scripts.materialize.fleet_drivers import lock_fleet, update_list
+from scripts.materialize.ranking_counts import find_ranked, update_counts
 
 T = TypeVar("T")
+RANKED = {period_type.name for period_type in PERIOD_TYPES}
 # A command that waits longer for another one prints a message.
 MESSAGE_AFTER_SECONDS = 2.0
 
@@ -54,7 +56,7 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
         if not has_printed and time.monotonic() - started > MESSAGE_AFTER_SECONDS:
             has_printed = True
             click.echo(f"Waiting for another command that writes to the fleet {fleet} ...", err=True)
-        lock(store, session, fleet)
+        lock_fleet(store, session, fleet)
         return change(session)
 
     return store.transaction(run)
@@ -72,6 +74,10 @@ def update_read_models(
     for stage in build_stages(store, session, fleet, days, driver_ids):
         if stage.period == PROFILE:
             _replace_profiles(store, session, fleet, stage)
+        elif stage.period in RANKED:
+            ranked = find_ranked(store, session, fleet, stage.period, stage.keys)
+            _replace(store, session, fleet, stage.keys, stage.documents)
+            update_counts(store, session, fleet, stage.period, ranked, stage.documents.values())
         else:
             _replace(store, session, fleet, stage.keys, stage.documents)
         day_count += len(stage.documents) if stage.period == DAY.name else 0

@@ -9,6 +9,7 @@ from app.store.summaries import DAY
 from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
 from scripts.materialize.feed import CONTENT, make_entry
 from scripts.materialize.fleet_drivers import list_differs
+from scripts.materialize.ranking_counts import find_expected, find_rankings
 from scripts.materialize.rebuild import (
     DAYS_PER_TRANSACTION,
     TRIPS_PER_TRANSACTION,
@@ -30,8 +31,8 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
     Yields after each step the number of days with trips that it compared, and a line for each difference. Imports may
     run at the same time: each step reads one committed state, so they cause no differences.
     """
-    for details in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
-        yield 0, [f"trip_details {detail['trip_id']}: should not be there" for detail in details]
+    for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
+        yield 0, [f"trip_details {trip_id}: should not be there" for trip_id in trip_ids]
     for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
         yield 0, [f"trip_changes {trip_id}: should not be there" for trip_id in trip_ids]
     for trip_ids in batches(find_trip_ids(store, fleet), TRIPS_PER_TRANSACTION):
@@ -47,6 +48,10 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
         yield day_count, differences
     with store.snapshot() as session:
         yield 0, ["fleet_drivers: the list differs from the drivers"] if list_differs(store, session, fleet) else []
+    for key in find_rankings(store, fleet):
+        with store.snapshot() as session:
+            expected = find_expected(store, session, fleet, *key)
+            yield 0, list(_compare(store.ranking_counts, session, fleet, {key}, expected))
 
 
 def _compare_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> Iterator[str]:

@@ -18,6 +18,8 @@ SELECTION_TIMEOUT_MS = 5000
 NAMESPACE_EXISTS = 48
 # Invalid documents of each collection that an error message names.
 MAX_NAMED_DOCUMENTS = 5
+# The fleets that an error message names, if there are no more.
+MAX_NAMED_FLEETS = 10
 # The errors that an invalid document can cause.
 INVALID_DOCUMENT_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
 
@@ -79,7 +81,8 @@ def find_fleets(store: Store, fleet: str | None) -> list[str]:
         {name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet")}
     )
     if fleet is not None and fleet not in stored:
-        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.")
+        named = f" The fleets are: {', '.join(stored)}." if 0 < len(stored) <= MAX_NAMED_FLEETS else ""
+        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{named}")
     return stored if fleet is None else [fleet]
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from app.store import Document, Store
+from app.store.score import compute_points_lost
 from schemas.report import HEADER, row
 from scripts.reports.figures import FigureCollector
 from scripts.reports.files import mark_replaced, now_ms, remove_files, remove_unused_files, write_file
@@ -73,7 +74,8 @@ def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     """Yield the CSV file in pieces: first the header, then some rows at a time."""
     yield _render_lines([HEADER])
     for rows in collector.rows():
-        yield _render_lines([list(map(_render_cell, row(*driver_row))) for driver_row in rows])
+        lines = [row(driver, week, compute_points_lost(week) if week else {}) for driver, week in rows]
+        yield _render_lines([list(map(_render_cell, line)) for line in lines])
         bar.update(len(rows))
 
 

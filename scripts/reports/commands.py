@@ -58,8 +58,11 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes.
     """
-    with open_store() as store:
-        for report in store.reports.find({"fleet": fleet}).sort("report_date"):
+    with open_store(writes=False) as store:
+        found = list(store.reports.find({"fleet": fleet}).sort("report_date"))
+        if not found:
+            click.echo(f"The fleet {fleet} has no reports.", err=True)
+        for report in found:
             built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
                 f"{REPORT_TIME_FORMAT}Z"
             )

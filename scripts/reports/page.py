@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from app.store import Document
-from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour
+from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.fields import CONTROL
 from schemas.report import rate
 from schemas.summary import GRADES
@@ -55,6 +55,7 @@ def make_page(figures: Figures) -> bytes:
         "long_day": format_long_day,
         "name": get_display_name,
         "focus_areas": list_focus_areas,
+        "points_lost": compute_points_lost,
     }
     page = environment.get_template("page.html").render(
         figures=figures,

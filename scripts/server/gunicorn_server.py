@@ -37,6 +37,8 @@ class Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, settings[name])
         if self._client is not None:
             self.cfg.set("workers", 1)
+        # `serve` has checked the settings before it loaded the demonstration fleet.
+        self.cfg.set("on_starting", settings["configure_log"])
         self.cfg.set("when_ready", self._stop_on_hangup)
         self.cfg.set("post_fork", self._greet)
 

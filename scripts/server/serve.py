@@ -2,26 +2,21 @@
 
 import contextlib
 import dataclasses
-import errno
 import os
 import shutil
-import socket
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import click
 from pymongo import MongoClient
-from pymongo.errors import PyMongoError
 
-from app import create_app
 from app.config import Config
-from app.database import check_transactions, service_client
 from app.report_links import generate_secret
 from app.store import Document, Store
 from scripts.demo.greeting import prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
+from scripts.server.checks import check_address, check_application
 
 
 @click.command()
@@ -34,9 +29,9 @@ def serve(demo: bool) -> None:
     config = Config.from_environment()
     if not config.secret_key:
         config = _set_settings(config, secret_key=generate_secret())
-    _check_address(config.bind, "BIND")
+    check_address(config.bind, "BIND")
     if config.metrics_bind:
-        _check_address(config.metrics_bind, "METRICS_BIND")
+        check_address(config.metrics_bind, "METRICS_BIND")
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {_base_url(config.bind)}"]
         try:
@@ -46,12 +41,7 @@ def serve(demo: bool) -> None:
                 raise click.ClickException(str(error)) from None
             client, greeting = _open_memory_store(config, error, greeting)
         else:
-            # Find settings that a worker cannot use here, where an error is printed in one line.
-            with service_client(config) as probe:
-                create_app(dataclasses.replace(config, metrics_bind=""), probe)
-                # A store that is not available yet is no error: requests wait for it.
-                with contextlib.suppress(PyMongoError):
-                    check_transactions(probe)
+            check_application(config)
             if demo:
                 with open_store(config) as store:
                     greeting += prepare_demo(store, config)
@@ -89,31 +79,6 @@ def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> 
     click.echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
     return client, greeting + prepare_demo(Store.of(client[config.mongodb_database]), config)
-
-
-def _check_address(bind: str, setting: str) -> None:
-    try:
-        if bind.startswith("unix:"):
-            _check_path(Path(bind.removeprefix("unix:")))
-        else:
-            host, _, port = bind.rpartition(":")
-            family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-            with socket.socket(family) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
-    except OSError as error:
-        raise click.ClickException(
-            f"Cannot serve on {bind}: {error.strerror}. Stop the program that uses it, or set {setting} to another "
-            "ADDRESS:PORT."
-        ) from None
-
-
-def _check_path(path: Path) -> None:
-    if not os.access(path.parent, os.W_OK):
-        raise OSError(errno.EACCES, f"{path.parent} is not a folder that can be written")
-    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-        probe.connect(str(path))
-        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
 def _base_url(bind: str) -> str:

@@ -1,10 +1,12 @@
-"""GET /driver-aggregate/daily and /weekly."""
+"""GET /driver-aggregate/daily, /weekly and /monthly."""
 
 import pytest
 
 from tests.factories import make_driver, make_event_summary, make_trip
 
-DAILY, WEEKLY = "/driver-aggregate/daily", "/driver-aggregate/weekly"
+DAILY, WEEKLY, MONTHLY = (f"/driver-aggregate/{name}" for name in ("daily", "weekly", "monthly"))
+# A start_date of each.
+DATES = {DAILY: "2026-03-09", WEEKLY: "2026-03-09", MONTHLY: "2026-03-01"}
 SUMMARY_FIELDS = [
     "fm_score",
     "fm_grade",
@@ -128,27 +130,27 @@ def test_a_week_in_progress_holds_today(service, load):
     assert [day["date"] for day in result["daily_summary_breakdown"]] == ["2026-03-16", "2026-03-18"]
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 def test_the_element_of_a_driver_who_did_not_drive_has_no_summary(service, load, path):
     load(make_trip("2026-02-10T08:00", "idle"), make_trip("2026-03-09T08:00", "busy"))
-    busy, idle = service.get(path, start_date="2026-03-09", driver_id=["busy", "idle"]).json["data"]
+    busy, idle = service.get(path, start_date=DATES[path], driver_id=["busy", "idle"]).json["data"]
     assert list(busy) == ["driver_info", "driving_summary"]
     assert list(idle) == ["driver_info"]
     assert idle["driver_info"]["driver_id"] == "idle"
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 def test_each_driver_is_returned_once_in_the_order_of_the_parameters(service, load, path):
     load(*(make_trip("2026-03-09T08:00", driver_id) for driver_id in "abc"))
-    response = service.get(path, start_date="2026-03-09", driver_id=["c", "a", "c", "b", "a"])
+    response = service.get(path, start_date=DATES[path], driver_id=["c", "a", "c", "b", "a"])
     assert [row["driver_info"]["driver_id"] for row in response.json["data"]] == ["c", "a", "b"]
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 def test_unknown_drivers_make_the_request_not_found_and_are_named(service, load, path):
     load(make_trip(driver_id="known"))
     load(make_trip(driver_id="theirs"), fleet="f2")
-    response = service.get(path, start_date="2026-03-09", driver_id=["known", "theirs", "nobody"])
+    response = service.get(path, start_date=DATES[path], driver_id=["known", "theirs", "nobody"])
     assert (response.status_code, response.json["error"]) == (404, "NotFound")
     assert ("theirs" in response.json["message"], "nobody" in response.json["message"]) == (True, True)
     assert "known" not in response.json["message"]
@@ -157,10 +159,10 @@ def test_unknown_drivers_make_the_request_not_found_and_are_named(service, load,
 REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 @pytest.mark.parametrize(("driver_id", "hint"), [("a,b", f"a,b. {REPEAT}"), ("nobody", "nobody")])
 def test_an_unknown_driver_with_commas_hints_at_repeating_the_parameter(service, path, driver_id, hint):
-    response = service.get(path, start_date="2026-03-09", driver_id=driver_id)
+    response = service.get(path, start_date=DATES[path], driver_id=driver_id)
     assert (response.status_code, response.json["message"]) == (404, f"Not in this fleet: {hint}")
 
 
@@ -169,26 +171,28 @@ def test_a_driver_whose_identifier_has_commas_is_found(service, load):
     assert service.get(DAILY, start_date="2026-03-10", driver_id="a,b").status_code == 200
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 @pytest.mark.parametrize("name", ["driver_id[]", "driver_ids"])
 @pytest.mark.parametrize("setting", ["reject", "ignore"])
 def test_another_spelling_of_driver_id_hints_at_it_with_either_setting(make_service, path, name, setting):
-    errors = make_service(unknown_parameters=setting).errors(f"{path}?start_date=2026-03-09&{name}=a&{name}=b")
+    errors = make_service(unknown_parameters=setting).errors(f"{path}?start_date={DATES[path]}&{name}=a&{name}=b")
     assert list(errors) == (["driver_id", name] if setting == "reject" else ["driver_id"])
     assert REPEAT in str(errors)
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 def test_drivers_are_required_and_twenty_at_the_most_as_sent(service, load, path):
     load(make_trip(driver_id="d"))
-    assert service.errors(path, start_date="2026-03-09") == {"driver_id": ["Must be given."]}
-    assert list(service.errors(path, start_date="2026-03-09", driver_id=["d"] * 21)) == ["driver_id"]
-    assert len(service.get(path, start_date="2026-03-09", driver_id=["d"] * 20).json["data"]) == 1
+    assert service.errors(path, start_date=DATES[path]) == {"driver_id": ["Must be given."]}
+    assert list(service.errors(path, start_date=DATES[path], driver_id=["d"] * 21)) == ["driver_id"]
+    assert len(service.get(path, start_date=DATES[path], driver_id=["d"] * 20).json["data"]) == 1
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 def test_a_driver_id_out_of_bounds_is_refused_and_numbered(service, path):
-    errors = service.errors(f"{path}?start_date=2026-03-09&driver_id=a&driver_id=&driver_id=%ff&driver_id={'x' * 129}")
+    errors = service.errors(
+        f"{path}?start_date={DATES[path]}&driver_id=a&driver_id=&driver_id=%ff&driver_id={'x' * 129}"
+    )
     assert [reason.split(":")[0] for reason in errors["driver_id"]] == ["Value 2", "Value 3", "Value 4"]
 
 
@@ -212,10 +216,10 @@ def test_a_week_that_begins_today_is_refused(service, clock):
     assert list(service.errors(WEEKLY, start_date="2026-03-16", driver_id="d1")) == ["start_date"]
 
 
-@pytest.mark.parametrize("path", [DAILY, WEEKLY])
+@pytest.mark.parametrize("path", DATES)
 @pytest.mark.parametrize("query", [{"limit": "1"}, {"page": "1"}, {"driver_id[]": "d1"}, {"driver_id[$ne]": "d1"}])
 def test_other_parameters_are_refused(service, path, query):
-    assert list(service.errors(path, start_date="2026-03-09", driver_id="d1", **query)) == list(query)
+    assert list(service.errors(path, start_date=DATES[path], driver_id="d1", **query)) == list(query)
 
 
 def test_twenty_of_the_longest_identifiers_are_served(service, load):
@@ -228,7 +232,7 @@ def test_twenty_of_the_longest_identifiers_are_served(service, load):
 def test_sums_past_what_a_document_can_hold_saturate(service, load):
     events = make_event_summary(hard_brake_count=2**63 - 1, phone_use_time_seconds=1.7e308)
     load(*(make_trip(f"2026-03-09T0{n}:00", distance_miles=1.7e308, event_summary=events) for n in range(3)))
-    for path in (DAILY, WEEKLY):
-        result = summary(service.get(path, start_date="2026-03-09", driver_id="d1"))
+    for path, date in DATES.items():
+        result = summary(service.get(path, start_date=date, driver_id="d1"))
         assert result["distance_miles"] == result["events_summary"]["phone_use_time_seconds"] == 1.7976931348623157e308
         assert result["events_summary"]["hard_brake_count"] == 2**63 - 1

@@ -9,11 +9,13 @@ from urllib.parse import urlencode, urlsplit
 
 import httpx
 import pytest
+import time_machine
 
 from app.content_encoding import MIN_BYTES
 from app.middleware.compression import ENCODINGS, zstd
 from app.store import Store
 from scripts.admin.keys import issue_key
+from tests.conftest import NOW, Service
 from tests.factories import make_driver
 from tests.service_process import run_service
 from tests.store_contents import load
@@ -32,10 +34,23 @@ CHOICES = {
 }
 
 
+@pytest.fixture(scope="module")
+def fleet(shared_db):
+    """A service with 100 drivers, which tests only read."""
+    with time_machine.travel(NOW, tick=False):
+        load(shared_db, drivers=[make_driver(f"d{number}", first_name="Zoë") for number in range(100)])
+        yield Service(shared_db)
+
+
 @pytest.fixture
-def drivers(load, service):
+def service(fleet, clock):
+    """That service, at the time of the tests."""
+    return fleet
+
+
+@pytest.fixture
+def drivers(service):
     """Get a page of 100 drivers with an Accept-Encoding: `drivers("gzip", method=...)`."""
-    load(drivers=[make_driver(f"d{number}", first_name="Zoë") for number in range(100)])
 
     def get_compressed(accepted=None, path="/drivers?limit=100", **options):
         headers = {} if accepted is None else {"Accept-Encoding": accepted}
@@ -141,10 +156,10 @@ def test_another_etag_gets_the_full_response(service, etag):
     assert document(service, "gzip", etag).status_code == 200
 
 
-@pytest.fixture
-def live(mongod_uri, tmp_path):
+@pytest.fixture(scope="module")
+def live(mongod_uri, tmp_path_factory):
     """Run the service, with a page of drivers: its URL, and the headers to send."""
-    with run_service(mongod_uri, tmp_path, "compression") as (process, db):
+    with run_service(mongod_uri, tmp_path_factory.mktemp("live"), "compression") as (process, db):
         load(db, drivers=[make_driver(f"d{number}") for number in range(100)])
         yield (
             f"http://{process.bind}/api/v1/drivers?limit=100",

@@ -16,7 +16,9 @@ def test_a_driver_is_served_with_exactly_the_fields_of_the_contract_in_order(ser
     assert response.status_code == 200
     assert list(response.json) == ["count", "limit", "current_page", "next_page", "drivers"]
     assert response.json["drivers"] == [driver]
-    assert list(response.json["drivers"][0]) == list(driver)
+    # The list is written out, because the factory of drivers changes with the schema.
+    names = ["driver_id", "first_name", "last_name", "email", "alias", "first_travel_date", "last_travel_date"]
+    assert list(response.json["drivers"][0]) == names
 
 
 def test_drivers_come_in_code_point_order(service, load):

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from schemas.fields import RawObject
 from schemas.mask import MaskError, parse
-from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import (
+    DailyAggregates,
+    DriverPage,
+    MonthlyAggregates,
+    RankingPage,
+    TripDetailPage,
+    TripSummaryPage,
+    WeeklyAggregates,
+)
+from schemas.score import DriverScore
 from schemas.trip import EventData
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
@@ -35,7 +44,7 @@ def field_of(field):
     if isinstance(field, marshmallow.fields.List):
         return fields.List(field_of(field.inner))
     if isinstance(field, marshmallow.fields.Nested):
-        return fields.Nested(model_of(field.schema), allow_null=not field.required)
+        return fields.Nested(model_of(field.schema), allow_null=field.allow_none or not field.required)
     return Plain()
 
 
@@ -226,9 +235,22 @@ CASES = {
         DailyAggregates(),
         [f"/driver-aggregate/daily?start_date=2026-03-{day}&{DRIVER_IDS}" for day in (10, 14)],
     ),
+    "monthly": (
+        MonthlyAggregates(),
+        [f"/driver-aggregate/monthly?start_date={month}-01&{DRIVER_IDS}" for month in ("2026-03", "2026-02")],
+    ),
+    "score": (
+        DriverScore(),
+        ["/driver/d1/score?start_date=2026-03-09", "/driver/d1/score?start_date=2026-03-12&interval=day"]
+        + ["/driver/idle/score?start_date=2026-03-09", "/driver/d2/score?start_date=2026-03-01&interval=month"],
+    ),
     "weekly": (
         WeeklyAggregates(),
         [f"/driver-aggregate/weekly?start_date=2026-03-{day}&{DRIVER_IDS}" for day in ("09", "02")],
+    ),
+    "ranking": (
+        RankingPage(),
+        [f"/ranking?period=week&start_date=2026-03-{query}" for query in ("09", "02", "09&limit=1&page=2&order=best")],
     ),
 }
 

@@ -63,10 +63,11 @@ def described():
 
 
 def example_request(path, operation):
-    """Return a request path made of the parameters' own examples; the date is a Monday."""
-    query = {}
+    """Return a request path made of the parameters' own examples; dates have none, because their range moves."""
+    query, month = {}, path.endswith("/monthly")
+    dates = {"start_date": "2026-03-01" if month else MONDAY, "end_date": "2026-03-15"}
     for parameter in map(resolved, operation["parameters"]):
-        value = parameter["schema"].get("examples", [MONDAY] if parameter["required"] else [None])[0]
+        value = parameter["schema"].get("examples", [dates.get(parameter.get("name"))])[0]
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
         elif parameter["in"] == "query" and value is not None:
@@ -107,6 +108,9 @@ def test_operations_are_named_after_what_they_do():
         "listTrips",
         "getDailyDriverAggregate",
         "getWeeklyDriverAggregate",
+        "getMonthlyDriverAggregate",
+        "getDriverScore",
+        "getRanking",
         "getReportLinks",
         "getReportFile",
         "listChanges",
@@ -161,6 +165,7 @@ def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
         "Problem": ["errors"],
         "DailyAggregate": ["driving_summary"],
         "WeeklyAggregate": ["driving_summary"],
+        "MonthlyAggregate": ["driving_summary"],
         "EventData": ["max_user_speed_mph", "speed_limit_mph", "user_speed_mph"],
     }
     assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}
@@ -182,7 +187,7 @@ def test_examples_are_valid_against_their_schemas():
 
 
 @pytest.fixture
-def example_fleet(service, load, store):
+def example_fleet(service, load, store, plain_page):
     """The fleet that the examples speak of."""
     load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
     build_report(store, "f1", example(ReportParams())["report_time"][:10])
@@ -300,7 +305,7 @@ BOUNDS = [
     (path, parameter["name"], parameter["schema"])
     for path, operation in OPERATIONS.items()
     for parameter in map(resolved, operation["parameters"])
-    if "minimum" in parameter["schema"]
+    if "maximum" in parameter["schema"]
 ]
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Page
 
+from app.store import Store
+from scripts.reports.build import build_report, current_report_date
 from tests.factories import days_ago, make_driver, make_trip
 from tests.service_process import run_service
 from tests.store_contents import issue_key, load
@@ -19,6 +21,7 @@ def live(tmp_path_factory, mongod_uri):
     with run_service(mongod_uri, tmp_path_factory.mktemp("browser"), "browser") as (process, db):
         drivers = [make_driver(f"d{number}", first_name="Ada") for number in (1, 2)]
         load(db, make_trip(days_ago(8), trip_id="t1"), drivers=drivers)
+        build_report(Store.of(db), "f1", current_report_date())
         yield f"http://{process.bind}/api/v1", issue_key(db, "f1")
 
 
@@ -72,6 +75,9 @@ def test_the_page_shows_every_operation(visit):
         "/api/v1/trip/{filter_param}/{filter_value}",
         "/api/v1/driver-aggregate/daily",
         "/api/v1/driver-aggregate/weekly",
+        "/api/v1/driver-aggregate/monthly",
+        "/api/v1/driver/{driver_id}/score",
+        "/api/v1/ranking",
         "/api/v1/report",
         "/api/v1/report/{link}",
         "/api/v1/healthz",
@@ -98,9 +104,12 @@ def test_every_endpoint_can_be_tried_with_an_identifier_alone(visit):
         "listTrips": {"filter_value": "t1"},
         "getDailyDriverAggregate": {"driver_id": "d1"},
         "getWeeklyDriverAggregate": {"driver_id": "d1"},
+        "getMonthlyDriverAggregate": {"driver_id": "d1"},
+        "getDriverScore": {"driver_id": "d1"},
+        "getReportLinks": {},
         "getHealth": {},
     }
-    assert [visit.execute(operation, **values)[0] for operation, values in tried.items()] == ["200"] * 5
+    assert [visit.execute(operation, **values)[0] for operation, values in tried.items()] == ["200"] * len(tried)
 
 
 def test_the_page_requests_only_its_own_service_and_logs_no_error(visit, live):

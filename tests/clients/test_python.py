@@ -72,6 +72,20 @@ def test_it_reads_a_week_and_its_days(operation, client, monday):
     assert len(week.daily_summary_breakdown) == week.trip_count
 
 
+def test_it_reads_a_month_and_the_score_of_its_days(operation, client, monday):
+    first = monday.replace(day=1)
+    monthly, score = operation("get_monthly_driver_aggregate"), operation("get_driver_score")
+    month = monthly.sync(client=client, start_date=first, driver_id=["demo-01"]).data[0].driving_summary
+    days = score.sync("demo-01", client=client, start_date=monday, end_date=monday + datetime.timedelta(6)).total
+    assert (month.start_date, month.fm_grade) == (first, "excellent")
+    assert (days.fm_score, days.behaviours[0].behaviour, days.behaviours[3].seconds) == (87.8, "phone_use", None)
+
+
+def test_a_driver_who_never_drove_has_no_total(operation, client, monday):
+    score = operation("get_driver_score").sync("demo-20", client=client, start_date=monday)
+    assert (score.driver_info.driver_id, score.total, score.series) == ("demo-20", None, [])
+
+
 def test_a_driver_who_did_not_drive_has_no_summary(import_module_of_client, operation, client, monday):
     weekly = operation("get_weekly_driver_aggregate")
     (result,) = weekly.sync(client=client, start_date=monday, driver_id=["demo-20"]).data

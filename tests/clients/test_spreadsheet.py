@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from app.store.reports import read_file
+from app.store.score import compute_points_lost
 from schemas.report import HEADER, row
 from scripts.reports.build import build_report
 from scripts.reports.figures import FigureCollector
@@ -97,7 +98,8 @@ def test_it_shows_every_cell_and_runs_none(store, load, opened):
     report = build_report(store, "f1", DATE)
     result = opened(b"".join(read_file(store, report["csv"])))
     with store.snapshot() as session:
-        expected_rows = [row(*one) for rows in FigureCollector(store, session, "f1", DATE).rows() for one in rows]
+        drivers = [one for rows in FigureCollector(store, session, "f1", DATE).rows() for one in rows]
+    expected_rows = [row(driver, week, compute_points_lost(week) if week else {}) for driver, week in drivers]
     assert result[0] == list(HEADER)
     dates = [number for number, name in enumerate(HEADER) if name.endswith("_date")]
     for shown, values in zip(result[1:], expected_rows, strict=True):

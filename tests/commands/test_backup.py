@@ -26,6 +26,8 @@ from tests.service_process import COMMAND, wait_until
 from tests.stop_before_command import Stop, open_store_until
 from tests.store_contents import HISTORY
 
+pytestmark = pytest.mark.usefixtures("plain_page")
+
 DATE = "2026-03-16"
 PATHS = (
     "/drivers",
@@ -34,6 +36,9 @@ PATHS = (
     "/trip/tracking_id/k1?page=2",
     "/driver-aggregate/daily?start_date=2026-03-11&driver_id=d1&driver_id=idle",
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
+    "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1",
+    "/driver/d1/score?start_date=2026-03-09",
+    "/ranking?period=week&start_date=2026-03-09&limit=5&page=2",
     f"/report?report_time={DATE}T00:00:00",
     "/driver/nobody/trips?start_date=2026-03-01",
 )
@@ -87,8 +92,8 @@ def documents(db, name, **projection):
 def get_responses(db, key):
     service = Service(db, secret_key="s")
     result = [service.get(path, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
-    file = service.app.test_client().get(result[6].json["report_link"].partition("localhost")[2], buffered=True)
-    return [(response.status_code, response.headers.get("ETag"), response.data) for response in (*result[:7], file)]
+    file = service.app.test_client().get(result[-2].json["report_link"].partition("localhost")[2], buffered=True)
+    return [(response.status_code, response.headers.get("ETag"), response.data) for response in (*result[:-1], file)]
 
 
 def test_a_restored_store_gives_the_same_responses(command, mongod, loaded, saved, empty, clock):
@@ -194,15 +199,18 @@ def put_nothing(path):
         ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
     ],
 )
-def test_an_altered_backup_is_not_restored(command, saved, empty, name, change, message):
+def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatch, name, change, message):
+    saved = tmp_path / "saved"
+    assert command("backup", str(saved)).exit_code == 0
+    monkeypatch.setenv("MONGODB_DATABASE", "restored")
     change(saved / name)
     refused = command("restore", str(saved))
     assert (refused.exit_code, message in refused.stderr) == (1, True)
-    assert empty.list_collection_names() == []
+    assert mongod.client["restored"].list_collection_names() == []
 
 
 def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
-    assert "nothing is not a complete backup" in command("restore", str(tmp_path / "nothing")).stderr
+    assert "There is no folder" in command("restore", str(tmp_path / "nothing")).stderr
 
 
 def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
@@ -213,7 +221,9 @@ def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
     )
 
 
-@pytest.mark.parametrize("name", ["", "trips.bson.gz", "manifest.json"])
+@pytest.mark.parametrize(
+    "name", ["trips.bson.gz", *(pytest.param(name, marks=pytest.mark.large) for name in ("", "manifest.json"))]
+)
 def test_a_killed_backup_is_never_restored(command, loaded, tmp_path, name):
     folder, part = tmp_path / "saved", tmp_path / "saved.part"
     process = subprocess.Popen([COMMAND, "backup", str(folder)], stdout=subprocess.DEVNULL)
@@ -252,3 +262,12 @@ def test_a_partly_restored_store_accepts_no_key(restore_until, empty):
         operations += 60
     assert operations > 60
     assert empty["keys"].count_documents({}) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "error"), [("backup", "There is no folder {}. Create it first."), ("restore", "There is no folder {}/b.")]
+)
+def test_a_folder_that_does_not_exist_is_named(command, tmp_path, name, error):
+    parent = tmp_path / "missing"
+    result = command(name, str(parent / "b"))
+    assert (result.exit_code, result.stderr) == (1, f"Error: {error.format(parent)}\n")

@@ -1,19 +1,11 @@
 """The command line as a whole."""
 
-import os
+import re
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-COMMAND = Path(sys.executable).with_name("driver-analytics")
-
-
-def run(*words, **environment):
-    return subprocess.run(
-        [COMMAND, *words], env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+from tests.service_process import COMMAND
 
 
 @pytest.mark.parametrize(
@@ -28,24 +20,44 @@ def run(*words, **environment):
         (["keys", "list", "--fleet", "f"], 1),
     ],
 )
-def test_an_error_is_one_line_and_a_status(words, status):
-    result = run(*words, MONGODB_URI="mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
-    assert (result.returncode, result.stdout) == (status, "")
+def test_an_error_is_one_line_and_a_status(run_main, words, status):
+    result = run_main(*words, MONGODB_URI="mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
+    assert (result.status, result.stdout) == (status, "")
     assert [line[:7] for line in result.stderr.splitlines()] == ["Error: "]
 
 
-def test_a_setting_is_checked_by_every_command():
-    result = run("keys", "list", "--fleet", "f", WEB_CONCURRENCY="abc")
-    assert (result.returncode, result.stderr[:36]) == (1, "Error: WEB_CONCURRENCY=abc cannot be")
+def test_a_setting_is_checked_by_every_command(run_main):
+    result = run_main("keys", "list", "--fleet", "f", WEB_CONCURRENCY="abc")
+    assert (result.status, result.stderr[:36]) == (1, "Error: WEB_CONCURRENCY=abc cannot be")
 
 
-def test_a_uri_is_never_printed_with_its_password():
-    result = run("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://user:12/secret@host/db")
+def test_a_uri_is_never_printed_with_its_password(run_main):
+    result = run_main("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://user:12/secret@host/db")
     assert "secret" not in result.stderr
     assert result.stderr.startswith("Error: MONGODB_URI cannot be used")
 
 
-def test_without_arguments_it_prints_its_help():
-    result = run()
+def test_a_mongodb_that_does_not_respond_is_named_with_what_to_do(run_main):
+    result = run_main("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
+    assert re.fullmatch(
+        r"Error: No MongoDB responds: 127\.0\.0\.1:1: [^()]*\. Start it, or correct MONGODB_URI\.\n", result.stderr
+    )
+
+
+def test_one_file_as_drivers_and_trips_is_an_error(run_main, tmp_path):
+    path = tmp_path / "lines.ndjson"
+    path.touch()
+    result = run_main("import", "--fleet", "f", "--drivers", str(path), "--trips", str(path))
+    assert (result.status, "--drivers and --trips name the same file." in result.stderr) == (2, True)
+
+
+def test_the_installed_program_prints_its_help_without_arguments():
+    result = subprocess.run([COMMAND], capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "Usage: driver-analytics" in result.stderr
+
+
+def test_the_installed_program_prints_an_error_in_one_line():
+    result = subprocess.run([COMMAND, "keys", "list"], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    assert result.stderr.startswith("Error: ")

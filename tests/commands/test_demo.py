@@ -43,12 +43,15 @@ def test_the_demo_fleet_has_every_case_of_the_contract(loaded):
     assert set(loaded.driver_periods.distinct("summary.fm_grade")) == {"excellent", "good", "fair", "poor"}
 
 
+# Loading it takes seconds, and tests/commands/test_import.py says the same of any trips.
+@pytest.mark.large
 def test_loading_it_again_changes_nothing(loaded):
     before = everything(loaded)
     load_at(loaded, "2026-03-18T12:00:00Z")
     assert everything(loaded) == before
 
 
+@pytest.mark.large
 def test_loading_it_on_another_day_moves_it_there_without_leftovers(loaded):
     load_at(loaded, "2026-05-01T12:00:00Z")
     earliest = str(datetime.date(2026, 5, 1) - datetime.timedelta(weeks=8))

@@ -61,9 +61,15 @@ def states(mongod):
         yield states
 
 
-@pytest.mark.parametrize(
-    ("batches", "command"), [(0, "commitTransaction"), (1, "update"), (2, "delete"), (3, "aggregate"), (4, "find")]
-)
+# `make test` stops a batch before every command, below, and kills few processes, which take seconds.
+KILLS = [
+    (0, "commitTransaction"),
+    (3, "aggregate"),
+    *(pytest.param(*kill, marks=pytest.mark.large) for kill in ((1, "update"), (2, "delete"), (4, "find"))),
+]
+
+
+@pytest.mark.parametrize(("batches", "command"), KILLS)
 def test_a_killed_import_leaves_whole_batches_and_the_next_run_finishes_it(
     mongod_uri, mongod, words, states, batches, command
 ):

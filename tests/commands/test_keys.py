@@ -35,7 +35,7 @@ def issue(command):
 
     def issue(fleet="f1", *options):
         result = command("keys", "issue", "--fleet", fleet, *options)
-        assert (result.exit_code, result.stderr) == (0, "")
+        assert result.exit_code == 0
         return result.stdout.removesuffix("\n")
 
     return issue
@@ -101,6 +101,17 @@ def test_list_shows_no_other_fleets_keys(issue, rows):
     assert rows("f1") == []
 
 
+def test_a_list_without_keys_says_so(command):
+    result = command("keys", "list", "--fleet", "f1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "The fleet f1 has no keys.\n")
+
+
+def test_issue_says_if_nothing_is_stored_for_the_fleet(command, mongod):
+    load(mongod, drivers=[make_driver()])
+    results = [command("keys", "issue", "--fleet", fleet) for fleet in ("f1", "f2")]
+    assert [result.stderr for result in results] == ["", "Nothing is stored for the fleet f2 yet.\n"]
+
+
 def test_list_contains_no_key(issue, command):
     key = issue()
     output = command("keys", "list", "--fleet", "f1").output
@@ -114,6 +125,22 @@ def test_a_revoked_key_is_refused_and_other_keys_are_accepted(issue, mongod, row
     assert (result.exit_code, result.stdout) == (0, "")
     assert [get_key(mongod, key) is not None for key in issued] == [False, True]
     assert [row[1] for row in rows()] == ["revoked", "live"]
+
+
+def test_a_key_is_revoked_by_itself_and_not_printed(issue, mongod, command):
+    key = issue()
+    result = command("keys", "revoke", key)
+    assert (result.exit_code, get_key(mongod, key)) == (0, None)
+    assert key not in result.output
+    assert mongod["keys"].find_one()["key_id"] in result.stderr
+
+
+@pytest.mark.parametrize("change", [lambda key: key[:-1], lambda key: f"APIKEY {key}", lambda key: f"{key[:-1]}-"])
+def test_a_misspelt_key_is_not_printed(issue, command, change):
+    key = change(issue())
+    result = command("keys", "revoke", key)
+    assert result.exit_code == 1
+    assert key not in result.output
 
 
 def test_revoking_twice_keeps_the_first_time(issue, mongod, rows, command, clock):

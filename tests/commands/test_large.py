@@ -42,14 +42,13 @@ def run(words, environment):
     return usage
 
 
-def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mongod_uri, tmp_path, capsys):
+def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mongod_uri, tmp_path, report):
     trips = tmp_path / "trips.ndjson"
     write_trips(trips)
     words = [COMMAND, "import", "--fleet", "f1", "--trips", trips]
     usage = run(words, {**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name})
     resident_mb, cpu = usage.ru_maxrss // 1024, usage.ru_utime + usage.ru_stime
-    with capsys.disabled():
-        print(f"\n{TRIPS} trips: {resident_mb} MB resident, {TRIPS / cpu:.0f} a second of its own processor time")
+    report(f"{TRIPS} trips: {resident_mb} MB resident, {TRIPS / cpu:.0f} a second of its own processor time")
     assert resident_mb < MAX_RESIDENT_MB
     assert mongod.trips.count_documents({"fleet": "f1"}) == TRIPS
     days = {"fleet": "f1", "period": "day", "trip_count": A_DAY}
@@ -75,7 +74,7 @@ def resident_mb(pid):
     return int(line.split()[1]) // 1024
 
 
-def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongod_uri, tmp_path, capsys):
+def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongod_uri, tmp_path, report):
     with run_service(mongod_uri, tmp_path, "large_report") as (process, db):
         fill(db)
         words = [COMMAND, "reports", "build", "--fleet", "f1", "--report-date", DATE]
@@ -88,7 +87,6 @@ def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongo
         pid = process.process.pid
         workers = map(resident_mb, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         most = max(usage.ru_maxrss // 1024, *workers)
-    with capsys.disabled():
-        print(f"\n{lines - 1} drivers, {size} bytes: {most} MB resident at the most, {usage.ru_utime:.0f} s to build")
+    report(f"{lines - 1} drivers, {size} bytes: {most} MB resident at the most, {usage.ru_utime:.0f} s to build")
     assert lines == REPORT_DRIVERS + 1
     assert most < MAX_REPORT_MB

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.commands.test_serve import fails, replace_workers, workers
+from tests.commands.test_serve import replace_workers, workers
 from tests.service_process import free_port, run_service
 from tests.store_contents import issue_key
 
@@ -96,7 +96,7 @@ def test_the_files_of_the_workers_go_with_the_service(mongod_uri, redis_server, 
         assert not folder.exists()
 
 
-def test_a_metrics_port_in_use_is_an_error_in_one_line(tmp_path):
+def test_a_metrics_port_in_use_is_an_error_in_one_line(serve_error):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert "set METRICS_BIND to another ADDRESS:PORT" in fails(tmp_path, METRICS_BIND=bind)
+        assert "set METRICS_BIND to another ADDRESS:PORT" in serve_error(METRICS_BIND=bind)

@@ -36,9 +36,11 @@ def call(live):
 
         def get_drivers(number):
             headers = {"Authorization": f"APIKEY {keys[number % 2]}"}
-            return httpx.get(f"http://{process.bind}/api/v1/drivers", headers=headers)
+            return client.get(f"http://{process.bind}/api/v1/drivers", headers=headers)
 
-        with ThreadPoolExecutor(8) as pool:
+        # A connection a request reaches every worker.
+        limits = httpx.Limits(max_keepalive_connections=0)
+        with httpx.Client(limits=limits) as client, ThreadPoolExecutor(8) as pool:
             return list(pool.map(get_drivers, range(times)))
 
     return call

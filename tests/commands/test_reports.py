@@ -18,8 +18,13 @@ from schemas.report import HEADER
 from scripts.reports import build, commands
 from scripts.reports import figures as report_figures
 from scripts.reports.figures import FigureCollector
+from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
+from tests.score_reference import make_trips
 from tests.stop_before_command import Stop, open_store_until
+
+# tests/unit/test_report_page.py is about the page.
+pytestmark = pytest.mark.usefixtures("plain_page")
 
 DATE = "2026-03-16"
 WEEK = {"period": "week", "start_date": "2026-03-09"}
@@ -101,7 +106,7 @@ def test_a_report_has_a_row_for_every_driver_with_what_the_week_adds_up_to(comma
     load(*busy_fleet(), drivers=[make_driver("idle"), make_driver("d3", first_name="Ada", alias="")])
     assert command("reports", "build", *WORDS).stdout == f"f1: built the report of {DATE}, 8 drivers\n"
     result = rows(mongod)
-    weeks = {week["driver_id"]: json.loads(week["json"]) for week in mongod.driver_periods.find(WEEK)}
+    weeks = {week["driver_id"]: json.loads(week["driving_summary"]) for week in mongod.driver_periods.find(WEEK)}
     assert [row["driver_id"] for row in result] == [*(f"d{n}" for n in range(7)), "idle"]
     for row in result[:-1]:
         week = weeks[row["driver_id"]]
@@ -128,6 +133,16 @@ def test_rates_are_events_of_a_hundred_miles(command, mongod, load):
     }
 
 
+def test_points_lost_are_those_of_the_explanation(command, mongod, load, clock):
+    load(*make_trips("2026-03-09", "2026-03-15"))
+    command("reports", "build", *WORDS)
+    window = {"start_date": "2026-03-09", "end_date": "2026-03-15"}
+    total = Service(mongod).get("/driver/d1/score", **window).json["total"]
+    assert {name: float(value) for name, value in rows(mongod)[0].items() if name.endswith("_points_lost")} == {
+        f"{one['behaviour']}_points_lost": one["points_lost"] for one in total["behaviours"]
+    }
+
+
 def test_a_rate_past_all_numbers_is_the_largest_of_them(command, mongod, load):
     load(make_trip("2026-03-10T08:00", distance_miles=5e-324, event_summary=make_event_summary(hard_brake_count=9)))
     command("reports", "build", *WORDS)
@@ -144,6 +159,13 @@ def test_a_driver_who_did_not_drive_has_empty_cells(command, mongod, load):
         "first_travel_date",
         "last_travel_date",
     }
+
+
+def test_a_read_model_written_before_a_field_existed_has_an_empty_cell_for_it(command, mongod, load):
+    load(drivers=[make_driver(alias="Ada")])
+    mongod.driver_periods.update_one({"period": "all"}, {"$set": {"json": '{"driver_id":"d1"}'}})
+    assert command("reports", "build", *WORDS).exit_code == 0
+    assert rows(mongod)[0]["alias"] == ""
 
 
 def test_the_seven_days_are_whole_and_end_before_the_date(command, mongod, load):
@@ -239,6 +261,11 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
         f"Error: The fleet f1 has no report of {DATE}. To list its reports, run: driver-analytics reports list --fleet "
         "f1\n",
     )
+
+
+def test_a_list_without_reports_says_so(command):
+    result = command("reports", "list", "--fleet", "f1")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "The fleet f1 has no reports.\n")
 
 
 def test_last_week_is_due_for_every_fleet_without_its_report(command, mongod, load):

@@ -26,7 +26,7 @@ EDGE = 1e-9
 
 
 @pytest.fixture
-def loaded(command, mongod, write_lines):
+def loaded(mongod):
     """Two fleets with trips of three drivers on three days; each also has a driver without any."""
     trips = [
         make_trip(f"2026-03-{day}T{hour}:00", f"d{hour}", trip_id=f"{day} {hour}", distance_miles=hour / 3)
@@ -34,10 +34,8 @@ def loaded(command, mongod, write_lines):
         for hour in (13, 14, 15)
     ]
     drivers = [make_driver("idle"), make_driver("d13", first_travel_date="2026-01-01")]
-    words = ["--drivers", str(write_lines("drivers.ndjson", *drivers))]
-    words += ["--trips", str(write_lines("trips.ndjson", *trips))]
     for fleet in ("f1", "f2"):
-        assert command("import", "--fleet", fleet, *words).exit_code == 0
+        load(mongod, *trips, drivers=drivers, fleet=fleet)
     return contents(mongod)
 
 
@@ -131,6 +129,16 @@ def test_days_before_the_date_stay_as_they_are(loaded, rebuild, mongod):
     assert contents(mongod) == loaded
 
 
+def test_a_driver_imported_before_a_field_existed_gets_null_for_it(loaded, rebuild, verify, mongod):
+    idle = {"fleet": "f1", "driver_id": "idle"}
+    mongod.drivers.update_one(idle, {"$unset": {"alias": 1}}, **BYPASS)
+    mongod.driver_periods.update_one({**idle, "period": "all"}, {"$set": {"json": '{"driver_id":"idle"}'}}, **BYPASS)
+    assert verify("--fleet", "f1")[0] == 1
+    rebuild("--fleet", "f1")
+    assert orjson.loads(mongod.driver_periods.find_one({**idle, "period": "all"})["json"])["alias"] is None
+    assert verify("--fleet", "f1")[0] == 0
+
+
 def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
     assert rebuild() == ""
 
@@ -139,7 +147,7 @@ def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
 def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command, name):
     result = command("rollups", name, "--fleet", "nope")
     assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: Nothing is stored for the fleet nope.\n"
+    assert result.stderr == "Error: Nothing is stored for the fleet nope. The fleets are: f1, f2.\n"
 
 
 @pytest.mark.parametrize(
@@ -177,10 +185,12 @@ WEEK = {**DRIVER, "period": "week", "start_date": "2026-03-09"}
 MONTH = {**DRIVER, "period": "month", "start_date": "2026-03-01"}
 PROFILE = {**DRIVER, "period": "all"}
 LIST = {"position": 0}
+WEEKS, MONTHS = ({"period": period["period"], "start_date": period["start_date"]} for period in (WEEK, MONTH))
 OF_TRIP, OF_CHANGE = "trip_details 10 13: ", "trip_changes 10 13: "
 OF_DAY = "driver_periods d13 day 2026-03-10: "
 OF_WEEK, OF_MONTH = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 month 2026-03-01: "
 OF_PROFILE = "driver_periods d13 all : "
+OF_WEEKS, OF_MONTHS = "ranking_counts week 2026-03-09: ", "ranking_counts month 2026-03-01: "
 OF_LIST = "fleet_drivers: the list differs from the drivers"
 # What differs: the collection, the document, and a change of it with the differences that are named.
 CHANGES = [
@@ -202,18 +212,32 @@ CHANGES = [
     ("driver_periods", DAY, {"trip_ends": [1]}, [OF_DAY]),
     ("driver_periods", DAY, {"last_trip_end": 1}, [OF_DAY]),
     ("driver_periods", DAY, {"version": "0"}, [OF_DAY]),
-    ("driver_periods", WEEK, {"json": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"driving_summary": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"breakdown": "{}"}, [OF_WEEK]),
+    ("driver_periods", WEEK, {"fm_score": 1.0}, [OF_WEEK, OF_WEEKS]),
+    ("driver_periods", WEEK, {"distance_miles": 1.0}, [OF_WEEK]),
     ("driver_periods", WEEK, {"version": "0"}, [OF_WEEK]),
-    ("driver_periods", MONTH, {"json": "{}"}, [OF_MONTH]),
+    ("driver_periods", MONTH, {"driving_summary": "{}"}, [OF_MONTH]),
+    ("driver_periods", MONTH, {"fm_score": 1.0}, [OF_MONTH, OF_MONTHS]),
     ("driver_periods", MONTH, {"calendar.trip_counts": [7]}, [OF_MONTH]),
     ("driver_periods", MONTH, {"version": "0"}, [OF_MONTH]),
     ("driver_periods", PROFILE, {"json": "{}"}, [OF_PROFILE, OF_LIST]),
     ("driver_periods", PROFILE, {"version": "0"}, [OF_PROFILE]),
     ("fleet_drivers", LIST, {"drivers": ["{}"]}, [OF_LIST]),
+    ("fleet_drivers", LIST, {"driver_ids": ["d1"]}, [OF_LIST]),
     ("fleet_drivers", LIST, {"version": "0"}, [OF_LIST]),
     ("fleet_drivers", LIST, {"first_driver_id": "a"}, [OF_LIST]),
     ("fleet_drivers", LIST, {"position": 1}, [OF_LIST]),
     ("fleet_drivers", {"position": -1}, {"driver_count": 3}, [OF_LIST]),
+    ("ranking_counts", WEEKS, {"driver_count": 4}, [OF_WEEKS]),
+    ("ranking_counts", WEEKS, {"counts": [2]}, [OF_WEEKS]),
+    ("ranking_counts", MONTHS, {"fm_scores": [99.9]}, [OF_MONTHS]),
+    (
+        "ranking_counts",
+        MONTHS,
+        {"bounds": [{**DRIVER, "fm_score": 1.0, "distance_miles": 1.0, "position": 0}]},
+        [OF_MONTHS],
+    ),
 ]
 MISSING = [
     ("trip_details", TRIP, [OF_TRIP]),
@@ -221,6 +245,8 @@ MISSING = [
     ("driver_periods", DAY, [OF_DAY]),
     ("driver_periods", WEEK, [OF_WEEK]),
     ("driver_periods", MONTH, [OF_MONTH]),
+    ("ranking_counts", WEEKS, [OF_WEEKS]),
+    ("ranking_counts", MONTHS, [OF_MONTHS]),
     ("driver_periods", PROFILE, [OF_PROFILE, OF_LIST]),
     ("fleet_drivers", LIST, [OF_LIST]),
     ("fleet_drivers", {"position": -1}, [OF_LIST]),
@@ -228,7 +254,7 @@ MISSING = [
 # A copy of a document, changed so that there should be none.
 SUPERFLUOUS = [
     ("trip_details", TRIP, {"trip_id": "new"}, ["trip_details new: "]),
-    ("trip_details", TRIP, {"trip_id": "new", "driver_id": "new"}, ["trip_details new: "]),
+    ("trip_details", TRIP, {"trip_id": "newer", "driver_id": "new"}, ["trip_details newer: "]),
     ("trip_changes", TRIP, {"trip_id": "new"}, ["trip_changes new: "]),
     ("driver_periods", DAY, {"start_date": "2026-03-13"}, ["driver_periods d13 day 2026-03-13: "]),
     ("driver_periods", DAY, {"driver_id": "new"}, ["driver_periods new day 2026-03-10: "]),
@@ -238,13 +264,9 @@ SUPERFLUOUS = [
     ("driver_periods", MONTH, {"driver_id": "new"}, ["driver_periods new month 2026-03-01: "]),
     ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new all : "]),
     ("fleet_drivers", LIST, {"position": 4}, [OF_LIST]),
+    ("ranking_counts", WEEKS, {"start_date": "2026-03-16"}, ["ranking_counts week 2026-03-16: "]),
+    ("ranking_counts", WEEKS, {"period": "month"}, ["ranking_counts month 2026-03-09: "]),
 ]
-
-
-def assert_repaired(verify, rebuild, db, loaded):
-    rebuild()
-    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
-    assert contents(db) == loaded
 
 
 def test_what_was_imported_is_right(loaded, verify):
@@ -257,33 +279,64 @@ def test_one_fleet_is_compared_alone(loaded, verify, mongod):
 
 
 @pytest.mark.parametrize(("collection", "match", "change", "named"), CHANGES, ids=str)
-def test_what_differs_is_named_and_repaired(loaded, verify, rebuild, mongod, collection, match, change, named):
+def test_what_differs_is_named(loaded, verify, mongod, collection, match, change, named):
     mongod[collection].update_one({"fleet": "f1", **match}, {"$set": change}, **BYPASS)
     status, lines = verify()
     assert (status, lines[-1]) == (1, F2_RIGHT)
     assert {f"f1: {name}" if name == OF_LIST else f"f1: {name}differs" for name in named} <= {*lines}
-    assert_repaired(verify, rebuild, mongod, loaded)
 
 
 @pytest.mark.parametrize(("collection", "match", "named"), MISSING, ids=str)
-def test_what_is_missing_is_named_and_repaired(loaded, verify, rebuild, mongod, collection, match, named):
+def test_what_is_missing_is_named(loaded, verify, mongod, collection, match, named):
     assert mongod[collection].delete_one({"fleet": "f1", **match}).deleted_count == 1
     status, lines = verify()
     assert (status, lines[-1]) == (1, F2_RIGHT)
     assert {f"f1: {name}" if name == OF_LIST else f"f1: {name}is missing" for name in named} <= {*lines}
-    assert_repaired(verify, rebuild, mongod, loaded)
 
 
 @pytest.mark.parametrize(("collection", "match", "change", "named"), SUPERFLUOUS, ids=str)
-def test_what_should_not_be_there_is_named_and_removed(
-    loaded, verify, rebuild, mongod, collection, match, change, named
-):
+def test_what_should_not_be_there_is_named(loaded, verify, mongod, collection, match, change, named):
     copy = mongod[collection].find_one({"fleet": "f1", **match}, {"_id": 0})
     mongod[collection].insert_one({**copy, **change})
     status, lines = verify()
     assert (status, lines[-1]) == (1, F2_RIGHT)
     assert {f"f1: {name}" if name == OF_LIST else f"f1: {name}should not be there" for name in named} <= {*lines}
-    assert_repaired(verify, rebuild, mongod, loaded)
+
+
+def change_all(db, name):
+    for collection, match, change, _ in CHANGES:
+        if collection == name:
+            db[name].update_one({"fleet": "f1", **match}, {"$set": change}, **BYPASS)
+
+
+def remove_all(db, name):
+    for collection, match, _ in MISSING:
+        if collection == name:
+            db[name].delete_one({"fleet": "f1", **match})
+
+
+def add_all(db, name):
+    for collection, match, change, _ in SUPERFLUOUS:
+        if collection == name:
+            db[name].insert_one({**db[name].find_one({"fleet": "f1", **match}, {"_id": 0}), **change})
+
+
+@pytest.mark.parametrize("name", READ_MODELS)
+@pytest.mark.parametrize("damage", [change_all, remove_all, add_all])
+def test_a_rebuild_repairs_whatever_differs_in_a_collection(loaded, verify, rebuild, mongod, damage, name):
+    damage(mongod, name)
+    assert verify("--fleet", "f1")[0] == 1
+    rebuild()
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+    assert contents(mongod) == loaded
+
+
+def test_a_rebuild_repairs_all_collections_at_once(loaded, verify, rebuild, mongod):
+    for name in READ_MODELS:
+        change_all(mongod, name)
+    rebuild()
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+    assert contents(mongod) == loaded
 
 
 def test_verify_prints_the_number_of_differences_and_the_remedy(loaded, verify, mongod):
@@ -440,7 +493,8 @@ def assert_stored(db, by_day):
     driven = {driver_id: [key for key in sorted(by_day) if key[0] == driver_id] for driver_id, _ in by_day}
     for name in ("week", "month"):
         result = {
-            period["driver_id"]: orjson.loads(period["json"]) for period in db.driver_periods.find({"period": name})
+            period["driver_id"]: orjson.loads(period["driving_summary"]) | orjson.loads(period["breakdown"])
+            for period in db.driver_periods.find({"period": name})
         }
         assert result.keys() == driven.keys()
         for driver_id, summary in result.items():

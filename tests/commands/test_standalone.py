@@ -1,15 +1,13 @@
 """Commands on a MongoDB that is no replica set, and so has no transactions."""
 
 import json
-import os
-import subprocess
 
 import pytest
 from pymongo import MongoClient
 
 from tests.factories import make_driver
 from tests.resilience.processes import Mongod
-from tests.service_process import COMMAND, free_port
+from tests.service_process import free_port
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
 
@@ -26,14 +24,6 @@ def server(tmp_path_factory):
         yield server
 
 
-@pytest.fixture
-def run(server, tmp_path):
-    """Run a command on it."""
-    bind = f"127.0.0.1:{free_port()}"
-    env = {**os.environ, "MONGODB_URI": server.uri, "DATA_DIR": str(tmp_path), "BIND": bind}
-    return lambda *words: subprocess.run([COMMAND, *words], env=env, capture_output=True, text=True, timeout=60)
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -48,10 +38,10 @@ def run(server, tmp_path):
         "serve --demo",
     ],
 )
-def test_a_command_says_in_one_line_what_to_do(run, server, tmp_path, words):
+def test_a_command_says_in_one_line_what_to_do(run_main, server, tmp_path, words):
     (tmp_path / "drivers").write_text(json.dumps(make_driver()))
     places = {name: str(tmp_path / name) for name in ("drivers", "saved")}
-    result = run(*(places.get(word, word) for word in words.split()))
-    assert (result.returncode, result.stdout, result.stderr) == (1, "", REMEDY)
+    settings = {"MONGODB_URI": server.uri, "DATA_DIR": str(tmp_path), "BIND": f"127.0.0.1:{free_port()}"}
+    assert run_main(*(places.get(word, word) for word in words.split()), **settings) == (1, "", REMEDY)
     with MongoClient(server.uri) as client:
         assert "driver_analytics" not in client.list_database_names()

@@ -12,6 +12,7 @@ TRACKING_IDS = ["shared", "half/shared"]
 DATES = [str(TODAY - datetime.timedelta(days=days)) for days in range(1, 170, 7)]
 LAST_MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() or 7)
 MONDAYS = [str(LAST_MONDAY - datetime.timedelta(weeks=weeks)) for weeks in range(24)]
+MONTHS = sorted({f"{date[:7]}-01" for date in DATES})
 REPORT_DATE = str(TODAY)
 SPEEDS = {"user_speed_mph": 61.5, "speed_limit_mph": 45, "max_user_speed_mph": 72.25}
 EVENTS = [(1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", SPEEDS)]

@@ -12,20 +12,23 @@ import schemathesis
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
+from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, MONTHS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
 
 MASKS = os.environ["CONTRACT_MASKS"] == "yes"
-RESPONSES_FILE = Path(os.environ["CONTRACT_ANSWERS"])
+RESPONSES_FILE = Path(os.environ["CONTRACT_RESPONSES"])
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
 REAL = {
     "driver_id": DRIVER_IDS,
     "filter_value": TRIP_IDS + TRACKING_IDS,
     "start_date": DATES,
+    "end_date": DATES,
     "report_time": [f"{REPORT_DATE}T00:00:00", f"{REPORT_DATE}T23:59:59"],
     "link": [os.environ["CONTRACT_LINK"]],
     "cursor": [os.environ["CONTRACT_CURSOR"]],
 }
+# The choices of start_date, by the last part of a path.
+FIRST_DAYS = {"weekly": MONDAYS, "monthly": MONTHS}
 # Of so many valid values one is sent as generated.
 ONE_AS_GENERATED = 8
 # The titles that Schemathesis gives to the failures which may be dropped.
@@ -92,7 +95,7 @@ def _real(case, name, value, stays):
         value = [value]
     if not Draft202012Validator(schema, format_checker=FormatChecker()).is_valid(value):
         return value
-    choices = MONDAYS if name == "start_date" and case.operation.path.endswith("/weekly") else REAL[name]
+    choices = FIRST_DAYS.get(case.operation.path.rpartition("/")[2], REAL[name]) if name == "start_date" else REAL[name]
     texts = value if isinstance(value, list) else [value]
     # A schema counts characters, not bytes.
     too_long = any(len(text.encode()) > MAX_IDENTIFIER_BYTES for text in texts)
@@ -142,7 +145,13 @@ def filter_failure(context, failure, case, response):
         if response.status_code == 403:
             return False
         wrong_mask = MASK_HEADER in case.headers and error.get("error") in ("MaskError", "ParseError")
-        return not wrong_mask and set(error.get("errors", ())) not in ({"start_date"}, {"report_time"}, {"cursor"})
+        return not wrong_mask and set(error.get("errors", ())) not in (
+            {"start_date"},
+            {"end_date"},
+            {"start_date", "end_date"},
+            {"report_time"},
+            {"cursor"},
+        )
     masked = MASK_HEADER in case.headers and response.status_code == 200
     # Of headers it is another title.
     return not (masked and failure.title == WRONG_BODY)

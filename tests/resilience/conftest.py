@@ -1,4 +1,4 @@
-"""What the scenarios share: the marker, the lines that they report, and a healthy store."""
+"""What the scenarios share: the marker, and a healthy store."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from tests.resilience.load import Request
 from tests.resilience.processes import Mongod, Primary, Service
 
 HERE = Path(__file__).parent
-LINES = pytest.StashKey[list[str]]()
 
 
 def pytest_collection_modifyitems(items):
@@ -18,17 +17,6 @@ def pytest_collection_modifyitems(items):
         # Tests that send requests in this process for minutes run with the other long ones.
         if HERE in item.path.parents and not item.get_closest_marker("large"):
             item.add_marker(pytest.mark.resilience)
-
-
-def pytest_terminal_summary(terminalreporter, config):
-    for line in config.stash.get(LINES, []):
-        terminalreporter.write_line(line)
-
-
-@pytest.fixture
-def report(request):
-    """Say in a line, shown at the end of the run, what was done and what came of it: `report("...")`."""
-    return request.config.stash.setdefault(LINES, []).append
 
 
 class Store(NamedTuple):

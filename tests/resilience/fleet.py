@@ -61,12 +61,16 @@ def requests():
         "/trip/tracking_id/k02",
         f"/driver-aggregate/daily?start_date={MONDAY}&{some}",
         f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
+        f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{some}",
+        f"/driver/d06/score?start_date={MONDAY}&interval=day",
+        f"/ranking?period=week&start_date={MONDAY}&limit=7&page=2",
     ]
     masked = [
         Request("/drivers", "{count,drivers{driver_id,alias}}"),
         Request(f"/driver/d05/trips?start_date={MONDAY}", "{trips{trip_id,distance_miles}}"),
         Request("/trip/tracking_id/k03", "{trips{trip_id,events{event_name}}}"),
         Request(f"/driver-aggregate/weekly?start_date={MONDAY}&{some}", "{data{driving_summary{fm_score,trip_count}}}"),
+        Request(f"/driver/d07/score?start_date={MONDAY}", "{total{fm_score}}"),
     ]
     return [*map(Request, paths), *masked]
 

@@ -62,7 +62,7 @@ def failure_of(response, expected):
         kind = response.json["error"]
     except (ValueError, KeyError, TypeError):
         kind = "of another body"
-    lacks = response.status == 503 and "Retry-After" not in response.headers
+    lacks = response.status == 503 and "retry-after" not in map(str.lower, response.headers)
     return f"{response.status} {kind}{' without Retry-After' if lacks else ''}"
 
 

@@ -50,9 +50,13 @@ PATHS = [
     "/trip/tracking_id/k0?page=4",
     f"/driver-aggregate/daily?start_date={MONDAY}&{SOME}",
     f"/driver-aggregate/weekly?start_date={MONDAY}&{SOME}",
+    f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{SOME}",
+    f"/driver/d0/score?start_date={MONDAY}&interval=day",
+    f"/ranking?period=week&start_date={MONDAY}&limit=7&page=3",
 ]
 MASK = (
     "count,drivers{driver_id,last_travel_date},trips{trip_id,driver_id},data{driver_info,driving_summary{trip_count}}"
+    ",total{trip_count}"
 )
 REQUESTS = [Request(path, mask) for path in PATHS for mask in ("", MASK)]
 

@@ -21,7 +21,7 @@ from tests.resilience.processes import DATABASE
 from tests.resilience.raw import Connection
 from tests.resilience.wsgi import call_app
 
-IN_PROCESS, SERVED = 70_000, 30_000
+IN_PROCESS, SERVED = 20_000, 10_000
 CLIENTS = 8
 # What is found of a secret that was cut somewhere.
 PIECE = 12

@@ -149,6 +149,16 @@ def test_while_the_store_is_down_the_proxy_passes_on_the_responses_of_the_servic
 
 
 @BOTH
+@pytest.mark.parametrize("link", ["WyI-c2VjcmV0.c2ln", "WyJhY21lIl0.c2ln", "WyLDhyJd.c2ln", ".eJyLVkpU.c2ln"])
+def test_no_log_contains_a_report_link_as_a_request_id(proxy, link):
+    send(proxy, f"GET {API}/healthz HTTP/1.1", f"X-Request-ID: {link}")
+    after = f"after-{link[:3].lower()}"
+    send(proxy, f"GET {API}/healthz HTTP/1.1", f"X-Request-ID: {after}")
+    wait_until(lambda: f"request_id={after}" in logged(proxy))
+    assert link not in logged(proxy)
+
+
+@BOTH
 def test_no_log_contains_a_key_outside_a_path(proxy, key):
     send(proxy, f"{key} {API}/drivers HTTP/1.1", "X-Request-ID: odd")
     send(proxy, f"GET {API}/drivers HTTP/1.1", f"X-Request-ID: {key}")

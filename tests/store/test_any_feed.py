@@ -1,4 +1,4 @@
-"""Whatever is written, and whenever: a client of the change feed that has caught up has what endpoint 2 lists."""
+"""Whatever is written, and whenever: a client of the change feed that has caught up has the listed trips."""
 
 import time
 from contextlib import contextmanager

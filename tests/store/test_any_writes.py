@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.store import READ_MODELS, SOURCES, Store, drivers
+from app.store import READ_MODELS, SOURCES, Store, drivers, rankings
 from app.store.indexes import VALIDATORS
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
@@ -42,6 +42,14 @@ batches = st.one_of(
     st.builds(Batch, st.just("trips"), st.lists(trip_lines, min_size=1, max_size=8)),
     st.builds(Batch, st.just("deleted"), st.lists(trip_ids, min_size=1, max_size=4)),
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def many_bounds():
+    """Make every other driver a bound of a ranking."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rankings, "DRIVERS_PER_BOUND", 2)
+        yield
 
 
 @settings(deadline=None, max_examples=50)
@@ -81,7 +89,7 @@ CONTENT = {
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name in READ_MODELS for field in sorted(CONTENT[name])])
 def test_damage_is_found_by_verify_and_repaired_by_a_rebuild(name, field):
     db = memory_client()["damaged"]
-    write_batches(Store.of(db), [Batch("trips", [make_trip(tracking_id="k"), make_trip(tracking_id="k")])])
+    write_batches(Store.of(db), [Batch("trips", [make_trip(driver_id=f"d{n}", tracking_id="k") for n in range(8)])])
     before, holds_it = state_of(db), {field: {"$exists": True}}
     db[name].update_one(holds_it, {"$set": {field: type(db[name].find_one(holds_it)[field])()}})
     assert len(differences(db)) > 0

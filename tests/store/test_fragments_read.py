@@ -1,10 +1,8 @@
 """What a request reads: the commands that it sends to the server, whole and with a field mask."""
 
 import pytest
-from pymongo import MongoClient
 
 from tests.factories import make_driver, make_event, make_trip
-from tests.store.test_plans import Recorder
 from tests.store_contents import DATA
 
 DRIVERS = "/drivers"
@@ -13,27 +11,39 @@ TRIP = "/trip/trip_id/t10"
 AGGREGATES = {
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2",
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2",
+    "monthly": "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1&driver_id=d2",
 }
-PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values()]
+SCORE = "/driver/d1/score?start_date=2026-02-27&end_date=2026-03-14"
+RANKING = "/ranking?period=week&start_date=2026-03-09"
+PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values(), SCORE, RANKING]
 BLOCKS = {"position", "version", "driver_count", "drivers"}
 CALENDAR = {"calendar"}
 PERIODS = {"period", "driver_id", "version"}
-FRAGMENTS = {"drivers", "json", "trips", "trip_ends", "summary", "focus_area", "trail_path", "events", "totals"}
+FRAGMENTS = {
+    "driving_summary",
+    "breakdown",
+    "drivers",
+    "json",
+    "trips",
+    "trip_ends",
+    "summary",
+    "focus_area",
+    "trail_path",
+    "events",
+    "totals",
+}
 PARTS = {"version", "summary", "focus_area", "trail_path", "events"}
-PERIOD = {"daily": "day", "weekly": "week"}
+PERIOD = {"daily": "day", "weekly": "week", "monthly": "month"}
+WEEK_FRAGMENTS = {"json", "driving_summary", "breakdown"}
+SUMMARIES = {"daily": {"json"}, "weekly": WEEK_FRAGMENTS, "monthly": WEEK_FRAGMENTS}
+COUNTS = ("ranking_counts", {"driver_count"})
+ROWS, PROFILES = {"driver_id", "version", "driving_summary"}, {"driver_id", "version", "json"}
 
 
 @pytest.fixture
-def recorder():
-    """The commands that read, as sent."""
-    return Recorder()
-
-
-@pytest.fixture
-def db(mongod, mongod_uri, recorder):
+def db(recorded_mongod):
     """An empty database of a real server; the commands sent to it are recorded."""
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        yield client[mongod.name]
+    return recorded_mongod
 
 
 @pytest.fixture
@@ -76,7 +86,8 @@ WHOLE = pytest.mark.parametrize("mask", [None, "", " ", "*", "{*}"])
         (DRIVERS, [("fleet_drivers", BLOCKS)]),
         (f"{TRIPS}&limit=2", [("driver_periods", CALENDAR), ("driver_periods", {"start_date", "trips"})]),
         (TRIP, [("trip_details", PARTS)]),
-        *((path, [("driver_periods", {*PERIODS, "json"})]) for path in AGGREGATES.values()),
+        *((path, [("driver_periods", PERIODS | SUMMARIES[kind])]) for kind, path in AGGREGATES.items()),
+        (RANKING, [COUNTS, ("driver_periods", ROWS), ("driver_periods", PROFILES)]),
     ],
 )
 def test_a_whole_response_is_read_as_rendered_json(read, mask, path, expected):
@@ -90,6 +101,38 @@ def test_of_a_response_that_the_client_has_only_versions_are_read(service, read,
     result = read(path, mask, **{"If-None-Match": tag})
     assert result
     assert not [fields for _, fields in result if FRAGMENTS & (fields or set())]
+
+
+MONTHS = {"version", "calendar"}
+
+
+def test_an_explanation_reads_the_profile_and_calendars_then_the_days(read, recorder):
+    assert read(SCORE) == [("driver_periods", {*MONTHS, "json"}), ("driver_periods", None)]
+    assert recorder.reads[-2]["filter"]["start_date"] == {"$in": ["", "2026-02-01", "2026-03-01"]}
+    match, _, facets = recorder.reads[-1]["pipeline"]
+    assert match["$match"]["start_date"] == {"$gte": "2026-03-09", "$lte": "2026-03-14"}
+    assert list(facets["$facet"]) == ["total", "series"]
+
+
+@pytest.mark.parametrize("mask", ["{driver_info}", "driver_info{alias}", "{}", "start_date,end_date", "nope"])
+def test_no_days_are_read_for_an_explanation_if_the_mask_selects_no_figures(read, recorder, mask):
+    assert read(SCORE, mask) == [("driver_periods", {*MONTHS, *(["json"] if "driver" in mask else [])})]
+    assert recorder.reads[-1]["filter"]["start_date"] == {"$in": [""]}
+
+
+@pytest.mark.parametrize(("mask", "part"), [("{total{fm_score}}", "total"), ("series{start_date},end_date", "series")])
+def test_only_what_a_mask_selects_of_an_explanation_is_added_up(read, recorder, mask, part):
+    assert read(SCORE, mask) == [("driver_periods", MONTHS), ("driver_periods", None)]
+    assert list(recorder.reads[-1]["pipeline"][-1]["$facet"]) == [part]
+
+
+def test_no_days_are_added_up_for_an_explanation_that_the_client_has(service, read):
+    etag = service.get(SCORE).headers["ETag"]
+    assert read(SCORE, **{"If-None-Match": etag}) == [("driver_periods", MONTHS)]
+
+
+def test_no_days_are_added_up_if_the_driver_did_not_drive(read):
+    assert read("/driver/d2/score?start_date=2026-03-09") == [("driver_periods", {*MONTHS, "json"})]
 
 
 def test_a_key_is_looked_up_once_in_three_seconds(service, read, recorder, clock):
@@ -124,8 +167,36 @@ def test_of_a_trip_only_the_fragments_that_a_mask_names_are_read(read, path, mas
 def test_no_list_is_read_where_a_mask_leaves_it_out(read, recorder, mask):
     assert read(TRIPS, mask) == [("driver_periods", CALENDAR)]
     assert read(TRIP, mask) == [("trip_details", None)]
+    assert read(RANKING, mask) == [COUNTS]
     assert read(DRIVERS, mask) == [("fleet_drivers", BLOCKS)]
     assert recorder.reads[-1]["filter"]["$or"] == [{"position": -1}]
+
+
+@pytest.mark.parametrize(
+    ("mask", "fragments"),
+    [
+        ("fm_score,focus_area{is_hard_brake}", {"driving_summary"}),
+        ("end_date", {"breakdown"}),
+        ("daily_summary_breakdown{date},trip_count", {"driving_summary", "breakdown"}),
+        ("nope", set()),
+    ],
+)
+def test_of_a_week_only_the_fragments_that_a_mask_names_are_read(read, mask, fragments):
+    path = AGGREGATES["weekly"]
+    assert read(path, f"data{{driving_summary{{{mask}}}}}") == [("driver_periods", PERIODS | fragments)]
+
+
+def test_of_a_ranking_only_what_a_mask_names_is_read(read):
+    rows, profiles = ("driver_periods", ROWS), ("driver_periods", PROFILES)
+    versions = ("driver_periods", {"driver_id", "version"})
+    assert read(RANKING, "drivers{driving_summary{fm_score}}") == [COUNTS, rows]
+    assert read(RANKING, "drivers{driver_info{alias}}") == [COUNTS, versions, profiles]
+    assert read(RANKING, "drivers{rank}") == read(RANKING, "drivers{nope}") == [COUNTS, versions]
+
+
+@pytest.mark.parametrize("mask", [None, "*,nope", "drivers"])
+def test_a_page_of_a_ranking_past_the_end_is_not_looked_for(read, mask):
+    assert read(f"{RANKING}&page=9", mask) == [("ranking_counts", {"driver_count", "fm_scores", "counts"})]
 
 
 @pytest.mark.parametrize("mask", [None, "*,nope", "trips"])

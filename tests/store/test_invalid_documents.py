@@ -25,7 +25,7 @@ def loaded(mongod):
         ("trips", {"$unset": {"trail_path": 1}}),
         ("trips", {"$set": {"trip_start_time": "noon"}}),
         ("trips", {"$set": {"distance_miles": "ten", "events": 5}}),
-        ("drivers", {"$unset": {"last_travel_date": 1}}),
+        ("drivers", {"$set": {"last_travel_date": 5}}),
         ("drivers", {"$set": {"first_travel_date": 5}}),
     ],
     ids=str,
@@ -44,6 +44,7 @@ def test_an_invalid_source_changes_no_response(service, load):
     load(make_trip(f"{DATE}T08:00", trip_id="t1"), drivers=[make_driver("d1")])
     paths = ["/drivers", f"/driver/d1/trips?start_date={DATE}", "/trip/trip_id/t1"]
     paths += [f"/driver-aggregate/{kind}?start_date={DATE}&driver_id=d1" for kind in ("daily", "weekly")]
+    paths += ["/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1", f"/driver/d1/score?start_date={DATE}"]
     before = [service.get(path).data for path in paths]
     service.db.trips.update_one({}, {"$unset": {"trail_path": 1}, "$set": {"distance_miles": "ten"}}, **BYPASS)
     service.db.drivers.update_one({}, {"$set": {"first_name": 5}}, **BYPASS)

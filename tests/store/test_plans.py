@@ -1,12 +1,32 @@
 """Every query carries the fleet and runs on the index that is meant for it, which gives its order."""
 
 import pytest
-from pymongo import MongoClient, monitoring
+from pymongo import MongoClient
 
-from app.store import Store, UnknownDrivers, api_keys, changes, drivers, reports, summaries, trips
+from app.store import (
+    Store,
+    UnknownDrivers,
+    api_keys,
+    changes,
+    drivers,
+    explanations,
+    rankings,
+    reports,
+    summaries,
+    trips,
+)
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
-from schemas.page import DailyAggregates, DriverPage, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import (
+    DailyAggregates,
+    DriverPage,
+    MonthlyAggregates,
+    RankingPage,
+    TripDetailPage,
+    TripSummaryPage,
+    WeeklyAggregates,
+)
+from schemas.score import DriverScore
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_profiles
 from scripts.materialize.rebuild import rebuild_fleet
@@ -15,6 +35,7 @@ from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_trip
+from tests.store.conftest import Recorder
 from tests.store_contents import load
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
@@ -26,22 +47,6 @@ LONG_HOURS = 10_000.0
 LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
 # What a command is explained without.
 OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
-
-
-class Recorder(monitoring.CommandListener):
-    """Keeps the commands that read, as sent."""
-
-    def __init__(self):
-        self.reads = []
-
-    def started(self, event):
-        if event.command_name in ("find", "aggregate", "count", "distinct"):
-            self.reads.append(dict(event.command))
-
-    def succeeded(self, event):
-        pass
-
-    failed = succeeded
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +81,27 @@ def trips_by(store, name, value, **bounds):
     trips.find_trips(store, "f1", name, value, **params)
 
 
-def aggregates(store, period, shape):
-    ids = {"driver_ids": ["d1", "d2"], "start_date": "2026-03-02"}
+def explanation(store, **params):
+    window = {"start_date": "2026-03-04", "end_date": "2026-03-18"}
+    selection = Selection(fields_of(DriverScore))
+    explanations.find_explanation(store, "f1", "d1", **window, **params, selection=selection)
+
+
+def aggregates(store, period, shape, date="2026-03-02"):
+    ids = {"driver_ids": ["d1", "d2"], "start_date": date}
     summaries.find_aggregates(store, "f1", period, **ids, selection=Selection(fields_of(shape)))
+
+
+def ranking(store, order, minimum=0):
+    params = {"period": "week", "start_date": "2026-03-02", "order": order, "min_distance_miles": minimum}
+    rankings.find_page(store, "f1", **params, **PAGE, selection=Selection(fields_of(RankingPage)))
+
+
+def ranking_from_a_bound(store, order):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rankings, "DRIVERS_PER_BOUND", 1)
+        list(rebuild_fleet(store, "f1"))
+        ranking(store, order)
 
 
 def find_changes(store, cursor=None, *, limit=3, delay=0.0):
@@ -129,6 +152,28 @@ READS = {
         lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
         {"driver_periods": {"period"}},
     ),
+    "monthly": (
+        lambda store: aggregates(store, summaries.MONTH, MonthlyAggregates, "2026-03-01"),
+        {"driver_periods": {"period"}},
+    ),
+    **{
+        f"score by {interval}": (
+            lambda store, interval=interval: explanation(store, interval=interval),
+            {"driver_periods": {"period"}},
+        )
+        for interval in ("day", "week", "month")
+    },
+    **{
+        f"ranking, {order} first": (
+            lambda store, order=order: ranking(store, order),
+            {"driver_periods": {f"ranking_{order}", "period"}, "ranking_counts": {"ranking"}},
+        )
+        for order in rankings.ORDERS
+    },
+    "ranking from a minimum": (
+        lambda store: ranking(store, "worst", 1),
+        {"driver_periods": {"ranking_worst", "period"}},
+    ),
     "changes from the beginning": (
         lambda store: find_changes(store),
         {"fleet_drivers": {"position"}, "trip_changes": {"change"}},
@@ -151,6 +196,10 @@ WRITES = {
     "rebuild": lambda store: list(rebuild_fleet(store, "f1")),
     "rebuild since a date": lambda store: list(rebuild_fleet(store, "f1", "2026-03-10")),
     "verify": lambda store: list(verify_fleet(store, "f1")),
+    **{
+        f"ranking from a bound, {order} first": lambda store, order=order: ranking_from_a_bound(store, order)
+        for order in rankings.ORDERS
+    },
 }
 
 
@@ -178,7 +227,9 @@ def explain(store, command):
 def carries_fleet(command):
     filters = [command.get("filter"), command.get("query")]
     filters += [stage["$match"] for stage in command.get("pipeline", []) if "$match" in stage][:1]
-    return any(stage_names and stage_names.get("fleet") == "f1" for stage_names in filters)
+    # Each branch of an $or at the top is a query of its own.
+    branches = [branch for match in filters if match for branch in ([match] if "fleet" in match else match["$or"])]
+    return bool(branches) and all(branch.get("fleet") == "f1" for branch in branches)
 
 
 def commands_of(recorded, read):

@@ -4,10 +4,13 @@ import json
 
 import orjson
 import pytest
+import time_machine
+from limits import parse
 
 from schemas.driver import Driver
 from schemas.trip import TripDetail, TripSummary
 from scripts.materialize.verify import verify_fleet
+from tests.conftest import NOW, Service
 from tests.factories import epoch_ms, make_driver, make_event, make_trip
 from tests.store_contents import load
 
@@ -33,11 +36,18 @@ TRIPS = list(make_trips())
 DRIVERS = [make_driver("idle"), make_driver("ü/2", alias='=1 "ü"')]
 
 
-@pytest.fixture
-def fleet(service, load):
+@pytest.fixture(scope="module")
+def loaded(shared_db):
     """The service, with that fleet."""
-    load(*TRIPS, drivers=DRIVERS)
-    return service
+    with time_machine.travel(NOW, tick=False):
+        load(shared_db, *TRIPS, drivers=DRIVERS)
+        yield Service(shared_db, rate_limit=parse("1000000000 per minute"))
+
+
+@pytest.fixture
+def fleet(loaded, clock):
+    """That service, at the time of the tests."""
+    return loaded
 
 
 def visible(**values):
@@ -110,7 +120,8 @@ def test_what_is_loaded_verifies(fleet):
     assert [difference for _, result in verify_fleet(fleet.store, "f1") for difference in result] == []
 
 
-def test_a_driver_is_there_as_long_as_imported_or_with_trips(fleet):
-    load(fleet.db, *({**trip, "driver_id": "idle"} for trip in TRIPS if trip["driver_id"] != "idle"))
-    assert [driver["driver_id"] for driver in fleet.get("/drivers").json["drivers"]] == ["idle", "ü/2"]
-    assert fleet.get("/driver/d1/trips?start_date=2026-03-01").status_code == 404
+def test_a_driver_is_there_as_long_as_imported_or_with_trips(service):
+    load(service.db, *TRIPS, drivers=DRIVERS)
+    load(service.db, *({**trip, "driver_id": "idle"} for trip in TRIPS if trip["driver_id"] != "idle"))
+    assert [driver["driver_id"] for driver in service.get("/drivers").json["drivers"]] == ["idle", "ü/2"]
+    assert service.get("/driver/d1/trips?start_date=2026-03-01").status_code == 404

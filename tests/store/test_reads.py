@@ -4,7 +4,17 @@ import json
 
 import pytest
 
-from schemas.page import DailyAggregates, DriverPage, Health, TripDetailPage, TripSummaryPage, WeeklyAggregates
+from schemas.page import (
+    DailyAggregates,
+    DriverPage,
+    Health,
+    MonthlyAggregates,
+    RankingPage,
+    TripDetailPage,
+    TripSummaryPage,
+    WeeklyAggregates,
+)
+from schemas.score import DriverScore
 from tests.factories import make_driver, make_event, make_trip
 from tests.store_contents import put_canaries
 
@@ -27,6 +37,10 @@ READS = {
     "/trip/tracking_id/k": TripDetailPage,
     "/driver-aggregate/daily?start_date=2026-03-09&driver_id=d1": DailyAggregates,
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1": WeeklyAggregates,
+    "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1": MonthlyAggregates,
+    "/driver/d1/score?start_date=2026-03-09": DriverScore,
+    "/ranking?period=week&start_date=2026-03-09": RankingPage,
+    "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1": RankingPage,
     "/healthz": Health,
 }
 

@@ -6,14 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from pymongo import MongoClient
 
 from app.middleware.auth import REPORT_FILE_ENDPOINT
 from app.store import READ_MODELS
 from app.store.indexes import INDEXES
 from scripts.admin.backup import FILE_INDEXES
 from tests.factories import make_driver, make_trip
-from tests.store.test_plans import Recorder
 
 SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
 SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
@@ -34,24 +32,26 @@ REQUESTS = {
     "aggregates.get_weekly_driver_aggregate": [
         "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=d2"
     ],
+    "aggregates.get_monthly_driver_aggregate": [
+        "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1&driver_id=d2"
+    ],
+    "scores.get_driver_score": ["/driver/d1/score?start_date=2026-03-09", "/driver/no/score?start_date=2026-03-09"],
+    "rankings.get_ranking": [
+        "/ranking?period=week&start_date=2026-03-09",
+        "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1&order=best",
+    ],
     "report.get_report_links": [REPORT],
     "changes.list_changes": ["/changes?limit=3", "/changes"],
 }
 # Without any data.
 NO_DATA = {"health", "docs", "home"}
-MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}}")
+MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}},total{fm_score}")
 
 
 @pytest.fixture
-def recorder():
-    return Recorder()
-
-
-@pytest.fixture
-def db(mongod, mongod_uri, recorder):
+def db(recorded_mongod):
     """An empty database of a real server; the commands sent to it are recorded."""
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        yield client[mongod.name]
+    return recorded_mongod
 
 
 @pytest.fixture
@@ -126,5 +126,6 @@ def test_every_read_has_the_prefix_of_the_shard_key(filters, mask):
 
 
 @pytest.mark.parametrize("mask", MASKS)
-def test_only_trips_of_a_tracking_id_query_more_than_one_shard_of_a_fleet(filters, mask):
-    assert spread(filters(mask)) == {("trip_details", "tracking_id")}
+def test_only_trips_of_a_tracking_id_and_rankings_query_more_than_one_shard_of_a_fleet(filters, mask):
+    rankings = {("driver_periods", "period", "start_date")}
+    assert spread(filters(mask)) == {("trip_details", "tracking_id")} | rankings

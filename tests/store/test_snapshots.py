@@ -25,6 +25,7 @@ STATES, READERS = 40, 3
 RESPONSES = 25
 MASKED = "count,next_page,drivers{driver_id,last_travel_date},trips{trip_id,distance_miles}"
 MASKED += ",data{driver_info{driver_id,first_travel_date},driving_summary{trip_count,daily_summary_breakdown{date}}}"
+MASKED += ",total{fm_score,trip_count},series{start_date}"
 DRIVERS = "driver_id=d0&driver_id=d1"
 
 
@@ -53,6 +54,12 @@ PATHS = [
     "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d3",
     f"/driver-aggregate/weekly?start_date=2026-03-09&{DRIVERS}",
     f"/driver-aggregate/weekly?start_date=2026-03-16&{DRIVERS}",
+    f"/driver-aggregate/monthly?start_date=2026-03-01&{DRIVERS}",
+    "/driver/d0/score?start_date=2026-03-09&end_date=2026-03-11&interval=day",
+    "/driver/d3/score?start_date=2026-03-10",
+    "/ranking?period=week&start_date=2026-03-09&limit=2",
+    "/ranking?period=month&start_date=2026-03-01&order=best&limit=2&page=2",
+    "/ranking?period=week&start_date=2026-03-16&min_distance_miles=0.5",
 ]
 REQUESTS = [Request(path, mask) for path in PATHS for mask in ("*", MASKED)]
 REQUESTS += [Request(path, "count") for path in PATHS[:8:3]]

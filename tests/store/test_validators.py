@@ -3,27 +3,36 @@
 import copy
 
 import pytest
+from pymongo import MongoClient
 from pymongo.errors import WriteError
 
 from app.store import Store
 from app.store.indexes import VALIDATORS
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
+from scripts.mongodb.connection import prepare
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.store_contents import load
 
 
-@pytest.fixture
-def stored(mongod):
+@pytest.fixture(scope="module")
+def stored(mongod_uri):
     """A database with a document in every collection."""
+    with MongoClient(mongod_uri) as client:
+        prepare(Store.of(client["valid"]))
+        fill(client["valid"])
+        yield client["valid"]
+        client.drop_database("valid")
+
+
+def fill(db):
     focus_area = dict.fromkeys(TripFocusArea().fields, False)
     trip = make_trip(focus_area=focus_area, events=[make_event(1_773_100_000_000)])
-    load(mongod, {**trip, "distance_miles": 1})
-    load(mongod, trip, drivers=[make_driver("d1")])
-    issue_key(Store.of(mongod), "f1")
-    build_report(Store.of(mongod), "f1", "2026-03-16")
-    return mongod
+    load(db, {**trip, "distance_miles": 1})
+    load(db, trip, drivers=[make_driver("d1")])
+    issue_key(Store.of(db), "f1")
+    build_report(Store.of(db), "f1", "2026-03-16")
 
 
 def put(document, path, value):
@@ -67,8 +76,12 @@ INVALID = [
     ("driver_periods", "period", "year"),
     ("driver_periods", "driver_id", "x" * 129),
     ("driver_periods", "start_date", 20260309),
-    ("driver_periods", "json", ...),
+    ("driver_periods", "json", {}),
     ("driver_periods", "version", ...),
+    ("ranking_counts", "period", "day"),
+    ("ranking_counts", "counts", [-1]),
+    ("ranking_counts", "bounds", [{}]),
+    ("ranking_counts", "driver_count", ...),
     ("driver_periods", "summary.fm_score", 101),
     ("driver_periods", "summary.fm_grade", None),
     ("driver_periods", "summary.canary", 1),

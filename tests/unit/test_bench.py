@@ -84,7 +84,7 @@ def test_every_row_has_a_request_and_a_query_of_the_floor(row):
 def test_of_the_peers_only_full_fastapi_gets_conditional_requests_and_none_gets_masks():
     peers = ("naive", "fastapi", "full fastapi", "eve")
     assert [name for name in peers if run.supports(name, "detail, unchanged")] == ["full fastapi"]
-    assert not any(run.supports(name, "detail, masked") for name in peers)
+    assert not any(run.supports(name, row) for name in peers for row in ("detail, masked", "score"))
 
 
 def test_numbers_may_differ_by_rounding_and_nothing_else_may():

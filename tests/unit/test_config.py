@@ -1,6 +1,7 @@
 """app/config.py: every setting."""
 
 import dataclasses
+import re
 from ipaddress import ip_network
 
 import pytest
@@ -67,7 +68,11 @@ def test_a_setting_is_read(name, text, value):
         ("MONGODB_URI", "mongodb://db/?w=1&readPreference=nearest"),
         *(("READ_PREFERENCE", text) for text in ("Primary", "closest")),
         *(("TRUSTED_PROXIES", text) for text in ("proxy", "10.0.0.1/8", "10.0.0.0/33", "*", "10.0.0.1:80")),
-        *(("METRICS_BIND", text) for text in ("9100", "localhost", "unix:/run/metrics", "host:0", "host:99999")),
+        *(("BIND", text) for text in ("a..b:80", f"{'a' * 64}:80", "unix:", "a:²", "a:٣")),
+        *(
+            ("METRICS_BIND", text)
+            for text in ("a..b:80", "9100", "localhost", "unix:/run/metrics", "host:0", "host:99999")
+        ),
         *(("WEB_CONCURRENCY", text) for text in ("-1", "257", "1.5", "two", "+1", "٣", "1e1", "9" * 5000)),
         *(("RATE_LIMIT", text) for text in ("5000", "per minute", "x per minute", "5 per fortnight", "-")),
         *(("AUTH_FAILURE_LIMIT", text) for text in ("60", "sixty per minute")),
@@ -92,6 +97,11 @@ def test_a_uri_that_names_no_server_is_named(uri):
         connect(uri)
 
 
+def test_a_uri_with_a_certificate_that_does_not_exist_is_named():
+    with pytest.raises(ConfigError, match=r"^MONGODB_URI cannot be used: a file .* No such file or directory\.$"):
+        connect("mongodb://h/?tls=true&tlsCAFile=/nope")
+
+
 def test_several_workers_need_a_redis():
     redis = {"RATELIMIT_STORAGE_URI": "redis://localhost"}
     assert READ({"WEB_CONCURRENCY": "256", **redis}).workers == 256
@@ -113,6 +123,15 @@ def test_settings_do_not_change():
         Config().bind = "x"
 
 
+@pytest.mark.parametrize(
+    "uri", ["redis://:p[secret]@h", "redis://:secret\u2100@h:6379", "redis://[::1", "redis://[secret]"]
+)
+def test_the_message_about_a_malformed_uri_does_not_quote_it(uri):
+    with pytest.raises(ConfigError, match=r"^RATELIMIT_STORAGE_URI cannot be used: it takes a URI of redis,") as caught:
+        READ({"RATELIMIT_STORAGE_URI": uri})
+    assert not re.search(r"secret|::1|\u2100", str(caught.value))
+
+
 @pytest.mark.parametrize("name", ["MONGODB_URI", "RATELIMIT_STORAGE_URI"])
 def test_the_message_about_a_uri_does_not_hold_its_password(name):
     with pytest.raises(ConfigError) as caught:
@@ -131,6 +150,16 @@ def test_a_number_of_any_length_gets_the_same_reason():
         READ({"WEB_CONCURRENCY": "9" * 5000})
 
 
+def test_a_value_with_a_line_break_gets_a_reason_in_one_line():
+    with pytest.raises(ConfigError, match=r"^PUBLIC_BASE_URL cannot be used: it takes a URL .*slash\.$"):
+        READ({"PUBLIC_BASE_URL": "https://a.example\nhttps://b.example"})
+
+
+def test_the_reason_for_a_metrics_address_names_no_unix_path():
+    with pytest.raises(ConfigError, match=r"^METRICS_BIND=x cannot be used: it takes ADDRESS:PORT\.$"):
+        READ({"METRICS_BIND": "x"})
+
+
 @pytest.mark.parametrize("text", ["https://", "https://a,http://", "https://user:pw@a", "https://a/b", "https://a b"])
 def test_what_is_no_origin_is_refused(text):
     with pytest.raises(ConfigError, match="CORS_ORIGINS"):
@@ -141,3 +170,14 @@ def test_what_is_no_origin_is_refused(text):
 def test_what_is_not_one_rate_of_one_or_more_is_refused(text):
     with pytest.raises(ConfigError, match="RATE_LIMIT"):
         READ({"RATE_LIMIT": text})
+
+
+@pytest.mark.parametrize("period", ["0 minute", "00day", "99999999999 years", "367 days", "2 years"])
+def test_a_rate_with_a_period_that_cannot_be_counted_is_refused(period):
+    with pytest.raises(ConfigError, match="a period from 1 second to 366 days"):
+        READ({"RATE_LIMIT": f"5 per {period}"})
+
+
+@pytest.mark.parametrize("period", ["1 second", "10 minutes", "366 days", "year"])
+def test_a_rate_with_a_period_of_up_to_a_year_is_read(period):
+    assert READ({"RATE_LIMIT": f"5 per {period}"}).rate_limit == parse(f"5 per {period}")

@@ -1,4 +1,4 @@
-"""scripts/materialize/dates.py: UTC dates, and days grouped by driver and date."""
+"""UTC dates, their weeks, and days grouped by driver and date."""
 
 import itertools
 
@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.materialize.dates import Day, dates_from, group_by_dates, midnight, monday_of, utc_date
+from app.store.dates import (
+    dates_from,
+    first_of_month,
+    last_of_month,
+    monday_of,
+    month_dates,
+    months_of,
+    sunday_of,
+    week_dates,
+)
+from scripts.materialize.dates import Day, group_by_dates, midnight, utc_date
 from tests.factories import epoch_ms
 
 DATES = [f"2026-03-{day:02}" for day in range(1, 31)]
@@ -53,6 +63,32 @@ def test_a_time_belongs_to_its_utc_date(time, date):
 )
 def test_a_week_begins_with_its_monday(date, monday):
     assert monday_of(date) == monday
+
+
+@pytest.mark.parametrize(
+    ("date", "sunday", "last"),
+    [
+        ("2026-03-09", "2026-03-15", "2026-03-31"),
+        ("2026-03-15", "2026-03-15", "2026-03-31"),
+        ("2025-12-31", "2026-01-04", "2025-12-31"),
+        ("2026-02-01", "2026-02-01", "2026-02-28"),
+        ("2024-02-29", "2024-03-03", "2024-02-29"),
+    ],
+)
+def test_a_week_ends_with_its_sunday_and_a_month_with_its_last_day(date, sunday, last):
+    assert (sunday_of(date), last_of_month(date)) == (sunday, last)
+    assert (week_dates(monday_of(date))[-1], month_dates(first_of_month(date))[-1]) == (sunday, last)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "months"),
+    [
+        ("2026-03-31", "2026-03-31", ["2026-03-01"]),
+        ("2025-11-30", "2026-02-01", ["2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01"]),
+    ],
+)
+def test_the_months_of_a_window_are_all_that_it_touches(first, last, months):
+    assert months_of(first, last) == months
 
 
 def test_dates_go_on_over_the_end_of_a_month_but_not_of_the_calendar():

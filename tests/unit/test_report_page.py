@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import functools
 import re
 import subprocess
 import sys
@@ -93,9 +94,15 @@ FLEETS = {
 }
 
 
+@functools.cache
+def page_of(fleet):
+    """Return the page of one of the fleets."""
+    return make_page(FLEETS[fleet])
+
+
 @pytest.fixture(scope="module", params=FLEETS)
 def page(request):
-    return Reader(make_page(FLEETS[request.param]))
+    return Reader(page_of(request.param))
 
 
 def test_a_page_has_one_heading_a_language_and_a_title(page):
@@ -113,7 +120,7 @@ def test_a_page_requests_nothing_and_runs_nothing(page):
 
 @pytest.mark.parametrize("fleet", FLEETS)
 def test_a_page_names_no_address(fleet):
-    text = make_page(FLEETS[fleet]).decode()
+    text = page_of(fleet).decode()
     assert not re.search(r"://|url\(|@import|@font-face", text)
 
 
@@ -136,11 +143,11 @@ def test_every_table_has_a_caption_and_every_heading_a_scope(page):
 
 @pytest.mark.parametrize("fleet", FLEETS)
 def test_the_same_figures_give_the_same_bytes(fleet):
-    assert make_page(FLEETS[fleet]) == make_page(dataclasses.replace(FLEETS[fleet]))
+    assert page_of(fleet) == make_page(dataclasses.replace(FLEETS[fleet]))
 
 
 def test_a_page_names_the_fleet_and_its_week():
-    words = Reader(make_page(FLEETS["some drove"])).words
+    words = Reader(page_of("some drove")).words
     for text in (
         "Weekly driving report acme",
         "Monday 9 November 2026 to Sunday 15 November 2026",
@@ -151,7 +158,7 @@ def test_a_page_names_the_fleet_and_its_week():
 
 
 def test_the_text_alternatives_of_charts_contain_their_figures():
-    labels = [chart["aria-label"] for chart in Reader(make_page(FLEETS["some drove"])).all("svg")]
+    labels = [chart["aria-label"] for chart in Reader(page_of("some drove")).all("svg")]
     assert labels[0].startswith("Drivers by score: 0 to 10 0; 10 to 20 0; 20 to 30 0; 30 to 40 1;")
     assert labels[1].startswith("Score of the fleet by day: Mon 9 Nov nobody drove; Tue 10 Nov 65.0;")
     assert labels[2].endswith("Sun 15 Nov 600.")
@@ -160,16 +167,26 @@ def test_the_text_alternatives_of_charts_contain_their_figures():
 
 
 def test_a_chart_has_its_text_as_text_and_the_pages_colours():
-    text = make_page(FLEETS["some drove"]).decode()
+    text = page_of("some drove").decode()
     charts = "".join(re.findall("<svg.*?</svg>", text, re.DOTALL))
     assert ">Tue 10</text>" in charts
     assert "var(--bar)" in charts
     assert not re.search("#[0-9a-f]{6}|<style|<defs", charts)
 
 
+def page_with(alias):
+    """Return a page on a driver and a fleet of this name."""
+    return Reader(make_page(make_figures(drove(alias=alias), fleet=alias[:120])))
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return page_with("Ada")
+
+
 @pytest.mark.parametrize("text", HOSTILE)
-def test_a_hostile_name_is_text_and_nothing_else(text):
-    plain, hostile = (Reader(make_page(make_figures(drove(alias=alias), fleet=alias[:120]))) for alias in ("Ada", text))
+def test_a_hostile_name_is_text_and_nothing_else(plain, text):
+    hostile = page_with(text)
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in plain.elements]
     assert " ".join(text.split()) in hostile.words
 

@@ -1,5 +1,6 @@
 """app/store/score.py: the focus rule for a trip and the score of a window, in Python and in MongoDB."""
 
+import math
 from fractions import Fraction
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 
 from app.store import score
 from app.store.score import compute_focus_area, saturate, score_stages
+from schemas import introspection
 from schemas.introspection import fields_of
+from schemas.score import BEHAVIOURS, ScoreExplanation
 from schemas.summary import DrivingSummary
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_event_summary, make_trip
@@ -79,12 +82,37 @@ def test_a_trips_focus_area_is_the_one_of_the_window_and_the_contracts(trip):
 @example(trip_of(seconds=1800, phone_use_time_seconds=135, overspeeding_time_seconds=180))
 @example(trip_of(miles=100, hard_brake_count=20, rapid_acceleration_count=99))
 def test_the_score_of_a_fleet_is_the_one_that_mongodb_makes_of_the_same_totals(trip):
-    totals = {name: trip[name] for name in ("distance_miles", "duration_seconds", "highway_miles")}
-    totals |= {"trip_count": 1, "night_driving_seconds": 0, "events_summary": trip["event_summary"]}
-    summary, stored_summary = score.compute_score(totals), scored(trip)
+    summary, stored_summary = score.compute_score(totals_of(trip)), scored(trip)
     assert list(summary) == list(fields_of(DrivingSummary))
     assert (summary["fm_grade"], summary["focus_area"]) == (stored_summary["fm_grade"], stored_summary["focus_area"])
     assert summary["fm_score"] == pytest.approx(stored_summary["fm_score"], abs=1e-9)
+
+
+def totals_of(trip):
+    """Return the totals of a day with one trip."""
+    totals = {name: trip[name] for name in ("distance_miles", "duration_seconds", "highway_miles")}
+    return totals | {"trip_count": 1, "night_driving_seconds": 0, "events_summary": trip["event_summary"]}
+
+
+@settings(max_examples=60, deadline=None)
+@given(trips)
+@example(trip_of(miles=5e-324, hard_brake_count=9))
+@example(trip_of(seconds=1800, phone_use_time_seconds=135, overspeeding_time_seconds=180))
+def test_an_explanation_adds_up_to_the_score(trip):
+    explanation, summary = score.explain_score(totals_of(trip)), score.compute_score(totals_of(trip))
+    points = [behaviour["points_lost"] for behaviour in explanation["behaviours"]]
+    assert math.floor((100 - math.fsum(points)) * 10 + 0.5) / 10 == explanation["fm_score"] == summary["fm_score"]
+    assert ScoreExplanation().validate(explanation) == {}
+
+
+def test_the_behaviours_are_those_of_the_schema():
+    assert {behaviour.name for behaviour in score.BEHAVIOURS} == set(BEHAVIOURS)
+    assert {behaviour.trip_flag for behaviour in score.BEHAVIOURS} == set(score.TRIP_FLAGS)
+
+
+def test_the_example_of_an_explanation_explains_the_example_of_a_summary():
+    summary = introspection.example(DrivingSummary())
+    assert score.explain_score(summary) == introspection.example(ScoreExplanation())
 
 
 @settings(max_examples=60, deadline=None)

@@ -10,7 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from schemas.params import DailyParams, DriversParams, DriverTripsParams, NoParams, Params, TripParams, WeeklyParams
+from schemas.params import (
+    DailyParams,
+    DriversParams,
+    DriverTripsParams,
+    MonthlyParams,
+    NoParams,
+    Params,
+    ScoreParams,
+    TripParams,
+    WeeklyParams,
+)
+from schemas.ranking_params import RankingParams
 
 QUERIES = {
     DriversParams: {},
@@ -18,6 +29,9 @@ QUERIES = {
     TripParams: {"filter_param": "trip_id", "filter_value": "t1"},
     DailyParams: {},
     WeeklyParams: {},
+    MonthlyParams: {},
+    ScoreParams: {"driver_id": "d1"},
+    RankingParams: {},
     NoParams: {},
 }
 
@@ -57,7 +71,7 @@ def faults(query, text, path, unknown_parameters="reject"):
 
 def takes(query, date):
     """Return whether a query takes a start_date."""
-    path = {"driver_id": "d1"} if isinstance(query, DriverTripsParams) else {}
+    path = QUERIES[type(query)]
     text = f"start_date={date}" if path else f"start_date={date}&driver_id=d1"
     result = faults(query, text.encode(), path)
     assert list(result) in ([], ["start_date"])
@@ -82,16 +96,40 @@ def takes(query, date):
         ("2026-06-30", "2025-12-30"),
     ],
 )
-@pytest.mark.parametrize("query", [DriverTripsParams(), DailyParams()])
+@pytest.mark.parametrize("query", [DriverTripsParams(), DailyParams(), ScoreParams()])
 def test_dates_reach_six_calendar_months_back(on, query, today, first):
     on(today)
     before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
     assert (takes(query, first), takes(query, before)) == (True, False)
 
 
-@pytest.mark.parametrize(("query", "today_allowed"), [(DriverTripsParams(), True), (DailyParams(), False)])
-def test_today_is_a_start_date_of_trips_alone_and_tomorrow_of_nothing(wednesday, query, today_allowed):
+@pytest.mark.parametrize(
+    ("query", "today_allowed"), [(DriverTripsParams(), True), (ScoreParams(), True), (DailyParams(), False)]
+)
+def test_today_is_a_start_date_of_trips_and_scores_and_tomorrow_of_nothing(wednesday, query, today_allowed):
     assert [takes(query, f"2026-03-{day}") for day in (17, 18, 19)] == [True, today_allowed, False]
+
+
+@pytest.mark.parametrize(
+    ("today", "first"),
+    [
+        ("2026-03-18", "2025-09-01"),
+        ("2026-03-01", "2025-09-01"),
+        ("2026-08-31", "2026-02-01"),
+        ("2024-08-31", "2024-02-01"),
+        ("2026-01-01", "2025-07-01"),
+    ],
+)
+def test_months_reach_back_to_that_of_the_date_six_months_ago(on, today, first):
+    on(today)
+    before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
+    assert [takes(MonthlyParams(), date) for date in (first, before.replace(day=1), before)] == [True, False, False]
+
+
+@pytest.mark.parametrize(("today", "accepted"), [("2026-03-01", False), ("2026-03-02", True)])
+def test_a_month_in_progress_is_accepted_from_its_second_day(on, today, accepted):
+    on(today)
+    assert takes(MonthlyParams(), "2026-03-01") is accepted
 
 
 @pytest.mark.parametrize("time", ["2026-03-18T00:00:00Z", "2026-03-18T23:59:59.999Z", "2026-03-17T23:00:00-01:00"])
@@ -132,9 +170,46 @@ def test_a_date_stays_as_it_is_written(wednesday):
     + ["2026-02-30", "2026-00-01", "2026-03-32", "0000-01-01", "٢٠٢٦-03-17", "today", "2026-03-17\n", "2026-03-17\x00"]
     + ["+2026-03-17", "26-03-17", "2026/03/17", "99999-01-01", "-026-03-17", "0001-01-01", "9999-12-31"],
 )
-@pytest.mark.parametrize("query", [DriverTripsParams(), DailyParams(), WeeklyParams()])
+@pytest.mark.parametrize("query", [DriverTripsParams(), DailyParams(), WeeklyParams(), MonthlyParams(), ScoreParams()])
 def test_other_spellings_of_a_date_are_refused(wednesday, query, date):
     assert not takes(query, quote(date))
+
+
+@pytest.mark.parametrize(
+    "date", ["20260317", "2026-3-17", " 2026-03-17", "", "2026-02-30", "today", "2026-03-19", "2025-09-17"]
+)
+def test_an_end_date_is_a_date_of_the_six_months(wednesday, date):
+    text = f"start_date=2026-03-17&end_date={quote(date)}"
+    assert list(reasons(ScoreParams(), text, driver_id="d1")) == ["end_date"]
+
+
+@pytest.mark.parametrize(
+    ("query", "end", "interval"),
+    [
+        ("start_date=2026-03-01", "2026-03-17", "week"),
+        ("start_date=2026-03-17&interval=day", "2026-03-17", "day"),
+        ("start_date=2026-03-18", "2026-03-18", "week"),
+        ("start_date=2026-03-18&end_date=2026-03-18", "2026-03-18", "week"),
+        ("start_date=2025-09-18&end_date=2025-09-18&interval=month", "2025-09-18", "month"),
+    ],
+)
+def test_a_window_of_a_score_ends_yesterday_unless_it_starts_later(wednesday, query, end, interval):
+    params = ScoreParams().parse(query.encode(), driver_id="d1")
+    assert (params["end_date"], params["interval"]) == (end, interval)
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("start_date=2026-03-17&end_date=2026-03-16", {"end_date"}),
+        ("start_date=2026-03-17&end_date=2026-03-16&interval=x", {"end_date", "interval"}),
+        ("start_date=x&end_date=2026-03-16&interval=WEEK", {"start_date", "interval"}),
+        ("start_date=2026-03-17&start_date=2026-03-17&end_date=2026-03-19", {"start_date", "end_date"}),
+        ("end_date=2025-01-01&interval=", {"start_date", "end_date", "interval"}),
+    ],
+)
+def test_every_wrong_parameter_of_a_window_is_named(wednesday, query, wrong):
+    assert set(reasons(ScoreParams(), query, driver_id="d1")) == wrong
 
 
 NO_NUMBERS = ["0", "-1", "+1", "01", "1.0", "1e1", " 1", "1 ", "1\n", "٣", "１", "", "x", "0x1", "1_0", "9" * 5000]
@@ -159,13 +234,13 @@ def test_limit_and_page_have_defaults():
     assert DriversParams().parse(b"") == {"limit": 50, "page": 1}
 
 
-UNKNOWN = ["nope", "$where", "fleet", "%20nope", "nope%00", "_schema", "driver_id[$ne]", "filter_param", "_", "s", ""]
+UNKNOWN = ["nope", "$where", "fleet", "%20nope", "nope%00", "_schema", "nope[$ne]", "filter_param", "_", "s", ""]
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
 @pytest.mark.parametrize("query", QUERIES)
 def test_an_unknown_parameter_is_refused_by_its_name(wednesday, query, name):
-    text = f"start_date=2026-03-09&driver_id=d1&{name}=1" if query in (DailyParams, WeeklyParams) else f"{name}=1"
+    text = f"{name}=1" if QUERIES[query] else f"start_date=2026-03-09&driver_id=d1&{name}=1"
     result = reasons(query(), text, **QUERIES[query])
     assert result[name.replace("%20", " ").replace("%00", "\0")] == ["Unknown parameter."]
 
@@ -177,7 +252,7 @@ def test_an_unknown_parameter_given_twice_is_unknown():
 REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
 
 
-@pytest.mark.parametrize("name", ["Limit", "limit[]", "limits", "%20limit", "limit%00", "LIMIT[0]"])
+@pytest.mark.parametrize("name", ["Limit", "limit[]", "limits", "%20limit", "limit%00", "LIMIT[0]", "limt"])
 def test_a_name_similar_to_a_parameter_hints_at_it(name):
     (result,) = reasons(DriversParams(), f"{name}=1").values()
     assert result == ["Unknown parameter; did you mean limit?"]
@@ -247,7 +322,7 @@ def test_one_error_lists_all_faults(wednesday):
     assert [reason.partition(":")[0] for reason in result["driver_id"]] == ["Value 1", "Value 3"]
 
 
-@pytest.mark.parametrize("query", [DailyParams(), WeeklyParams()])
+@pytest.mark.parametrize("query", [DailyParams(), WeeklyParams(), MonthlyParams()])
 def test_what_is_required_must_be_given(query):
     assert reasons(query, "") == {"driver_id": ["Must be given."], "start_date": ["Must be given."]}
 

@@ -23,6 +23,12 @@ PATHS = {
         "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=d2"
     ],
     "aggregates.get_weekly_driver_aggregate": ["/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1"],
+    "aggregates.get_monthly_driver_aggregate": ["/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1"],
+    "scores.get_driver_score": [f"/driver/d1/score?start_date=2026-03-09&interval={name}" for name in ("day", "month")],
+    "rankings.get_ranking": [
+        "/ranking?period=week&start_date=2026-03-09",
+        "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1",
+    ],
     "report.get_report_links": [f"/report?report_time={DATE}T00:00:00"],
 }
 KINDS = ["*/*", "application/geo+json"]

@@ -1,0 +1,83 @@
+"""The documents of one driver in `driver_periods`, which several resources read."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
+
+from pymongo import ASCENDING
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Store
+from app.store.dates import first_of_month
+from app.store.summaries import DAY, MONTH
+
+# The order of the index, as all documents have the same fleet and driver.
+BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
+CALENDAR = {"_id": 0, "calendar": 1}
+# The fields of `Calendar`.
+CALENDAR_ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
+TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
+# More than the days of six months, so that all arrive in the first batch.
+MAX_DAYS = 200
+LAST_DATE = "9999-12-31"
+
+
+class Calendar(NamedTuple):
+    """The days on which a driver drove, in order of date: the parallel arrays of `schemas.stored.Calendar`."""
+
+    dates: list[str]
+    trip_counts: list[int]
+    last_trip_ends: list[int]
+    versions: list[str]
+
+    @classmethod
+    def of(cls, months: Iterable[Document], start_date: str, end_date: str = LAST_DATE) -> Self:
+        """Return the days from one date to another of the documents of months, which are in order of date."""
+        calendars = [month["calendar"] for month in months]
+        arrays: list[list[Any]] = [[value for days in calendars for value in days[name]] for name in CALENDAR_ARRAYS]
+        days = slice(bisect_left(arrays[0], start_date), bisect_right(arrays[0], end_date))
+        return cls(*(values[days] for values in arrays))
+
+
+class DriverPeriods(NamedTuple):
+    """The documents of a driver in `driver_periods`, as a session sees them.
+
+    `driver` matches them. Index: (fleet, period, driver_id, start_date).
+    """
+
+    store: Store
+    session: ClientSession
+    driver: Document
+
+    def find(self, period: Any, start_date: Any, projection: Document) -> list[Document]:
+        """Return the documents whose period and start_date match, in order of period, then date."""
+        match = {**self.driver, "period": period, "start_date": start_date}
+        options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS, "session": self.session}
+        return list(self.store.driver_periods.find(match, projection, **options))
+
+    def get_calendar(self, start_date: str) -> Calendar:
+        """Return the driver's calendar from a date on."""
+        return Calendar.of(self.find(MONTH.name, {"$gte": first_of_month(start_date)}, CALENDAR), start_date)
+
+    def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:
+        """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.
+
+        All trips of the other days are visible.
+        """
+        pairs = zip(calendar.dates, calendar.last_trip_ends, strict=True)
+        dates = [date for date, last_end in pairs if last_end > max_end_ms]
+        days = self.find(DAY.name, {"$in": dates}, TRIP_ENDS) if dates else []
+        return {day["start_date"]: day["trip_ends"] for day in days}
+
+    def find_visible_trips(self, dates: Document, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[str]:
+        """Return the visible trips of days, oldest first, as rendered JSON.
+
+        `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
+        """
+        trips: list[str] = []
+        for day in self.find(DAY.name, dates, TRIPS):
+            if ends := trip_ends.get(day["start_date"]):
+                trips += [trip for trip, end in zip(day["trips"], ends, strict=True) if end <= max_end_ms]
+            else:
+                trips += day["trips"]
+        return trips

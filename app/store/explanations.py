@@ -1,0 +1,123 @@
+"""The explanation of a driver's score in a window of days, and in the intervals of the window."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import orjson
+
+from app.store import Document, Result, Store, UnknownDrivers
+from app.store.dates import first_of_month, last_of_month, monday_of, months_of, sunday_of
+from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
+from app.store.pagination import Selection
+from app.store.score import explain_score
+from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE, WEEK
+from app.store.totals import saturate_totals, sum_days
+from schemas.introspection import fields_of
+from schemas.mask import make_pruner
+from schemas.score import DriverScore
+
+FIELDS = fields_of(DriverScore)
+# The fields that are computed from the days of the window.
+FROM_DAYS = ("total", "series")
+# For each type of interval, functions that return the first and the last date of the interval that contains a date.
+INTERVALS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    DAY.name: (str, str),
+    WEEK.name: (monday_of, sunday_of),
+    MONTH.name: (first_of_month, last_of_month),
+}
+
+
+class Window(NamedTuple):
+    """The dates from `start_date` to `end_date`, both included."""
+
+    start_date: str
+    end_date: str
+
+    def find_intervals(self, interval: str, dates: Sequence[str]) -> list["Window"]:
+        """Return the intervals of a type that contain any of the dates, which are ascending, clipped to the window."""
+        first_of, last_of = INTERVALS[interval]
+        intervals: list[Window] = []
+        for date in dates:
+            if not intervals or date > intervals[-1].end_date:
+                intervals.append(Window(max(first_of(date), self.start_date), min(last_of(date), self.end_date)))
+        return intervals
+
+
+def find_explanation(
+    store: Store, fleet: str, driver_id: str, *, start_date: str, end_date: str, interval: str, selection: Selection
+) -> Result:
+    """Return the DriverScore of a window. All stored trips count, visible or not.
+
+    The calendars of the driver's months have the days with trips and their versions; MongoDB adds up the days. Index:
+    driver_periods (fleet, period, driver_id, start_date). Raises UnknownDrivers.
+    """
+    window, fields = Window(start_date, end_date), selection.fields
+    from_days = [name for name in FROM_DAYS if name in fields]
+    with store.snapshot() as session:
+        periods = DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
+        profile, *months = _find_profile_and_months(periods, window, selection)
+        calendar = Calendar.of(months, *window)
+        # The default of end_date changes at midnight, and the response with it.
+        version = " ".join([end_date, profile["version"], *calendar.versions])
+        if not selection.include_content:
+            return Result(version, {})
+        intervals = window.find_intervals(interval, calendar.dates)
+        totals = _add_up_days(periods, intervals, from_days) if intervals else {}
+    driver = {"driver_info": orjson.loads(profile["json"])} if "driver_info" in fields else {}
+    content = {**driver, **window._asdict(), **_explain(intervals, totals)}
+    return Result(version, make_pruner(fields, FIELDS)(content))
+
+
+def _find_profile_and_months(periods: DriverPeriods, window: Window, selection: Selection) -> list[Document]:
+    """Return the driver's profile, then the months of the window, if it is needed, in order of date.
+
+    Raises UnknownDrivers.
+    """
+    # "all" comes before "month". Every driver who drove has a profile.
+    dates = [ANY_DATE]
+    if not selection.fields.keys().isdisjoint(FROM_DAYS):
+        dates += months_of(*window)
+    fragments = selection.projection("json") if "driver_info" in selection.fields else {}
+    projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
+    documents = periods.find({"$in": [PROFILE, MONTH.name]}, {"$in": dates}, projection)
+    if not documents:
+        raise UnknownDrivers([periods.driver["driver_id"]])
+    return documents
+
+
+def _add_up_days(
+    periods: DriverPeriods, intervals: Sequence[Window], names: Sequence[str]
+) -> dict[str, list[Document]]:
+    """Return totals of the days in the intervals: as `total` those of all days, as `series` those of each interval.
+
+    Only the `names` of these are read. The total is not the sum of the intervals, which may differ in the last bit. The
+    `_id` of the totals of an interval is its start_date.
+    """
+    days = {"$gte": intervals[0].start_date, "$lte": intervals[-1].end_date}
+    branches = [{"case": {"$lte": ["$start_date", end_date]}, "then": start_date} for start_date, end_date in intervals]
+    group_ids = {"total": None, "series": {"$switch": {"branches": branches}}}
+    pipeline = [
+        {"$match": {**periods.driver, "period": DAY.name, "start_date": days}},
+        {"$sort": dict(BY_PERIOD)},
+        {
+            "$facet": {
+                name: [{"$group": {"_id": group_ids[name], **sum_days()}}, {"$project": saturate_totals()}]
+                for name in names
+            }
+        },
+    ]
+    (totals,) = periods.store.driver_periods.aggregate(pipeline, session=periods.session)
+    return totals
+
+
+def _explain(intervals: Sequence[Window], totals: Mapping[str, Sequence[Document]]) -> Document:
+    """Return the fields FROM_DAYS of a DriverScore. Totals that were not read are left out."""
+    explanations = {of_interval["_id"]: explain_score(of_interval) for of_interval in totals.get("series", ())}
+    return {
+        "total": next(map(explain_score, totals.get("total", ())), None),
+        "series": [
+            {**interval._asdict(), "explanation": explanations[interval.start_date]}
+            for interval in intervals
+            if explanations
+        ],
+    }

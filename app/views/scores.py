@@ -1,0 +1,28 @@
+"""The explanation of a driver's score."""
+
+from typing import Any
+
+from flask import Blueprint, g
+
+from app.database import get_store
+from app.endpoint import Endpoint
+from app.store import Result
+from app.store.explanations import find_explanation
+from app.store.pagination import Selection
+from schemas.params import ScoreParams
+from schemas.score import DriverScore
+
+bp = Blueprint("scores", __name__)
+
+
+@bp.get("/driver/<segment:driver_id>/score")
+@Endpoint(ScoreParams(), DriverScore())
+def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
+    """Explain the score of a driver in a window of days.
+
+    The response shows how many points each behaviour costs: in the window, and in each day, week or month in which the
+    driver drove. The first and the last of these intervals end where the window ends. A trip counts as soon as it is
+    stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the response is a
+    NotFound.
+    """
+    return find_explanation(get_store(), g.api_key.fleet, **params, selection=selection)

@@ -1,0 +1,67 @@
+"""The parameters of a ranking."""
+
+import math
+import re
+from typing import Any, ClassVar
+
+from marshmallow import ValidationError, fields
+from marshmallow.validate import OneOf
+
+from schemas.date_params import REQUIRED, check_start_date
+from schemas.fields import MAX_INT, Date, field_metadata
+from schemas.params import PageParams
+
+PERIODS = ("week", "month")
+ORDERS = ("worst", "best")
+
+
+class DistanceParam(fields.Float):
+    """A distance from 0, in ASCII digits without sign, leading zero or exponent, with a decimal point or without."""
+
+    pattern = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?")
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
+
+    def __init__(self, description: str) -> None:
+        super().__init__(metadata=field_metadata(description, 0), load_default=0)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
+        match = self.pattern.fullmatch(value)
+        if not match or not math.isfinite(float(value)):
+            raise ValidationError("Must be a number from 0, in digits without sign, leading zero or exponent.")
+        # A double cannot represent every integer of 64 bits, and a distance may be one.
+        is_whole = match[2] is None and len(value) <= len(str(MAX_INT)) and int(value) <= MAX_INT
+        return int(value) if is_whole else float(value)
+
+
+class PeriodStartDate(Date):
+    """The first UTC date of a week or month, as the parameter `period` says."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        # While the period is invalid, so is the request, and any date will do.
+        if (period := data.get("period")) in PERIODS:
+            check_start_date(text, period)
+        return text
+
+
+class RankingParams(PageParams):
+    """The parameters of a ranking."""
+
+    period = fields.String(
+        required=True,
+        error_messages=REQUIRED,
+        validate=OneOf(PERIODS),
+        metadata=field_metadata("Rank the drivers of a `week` or of a `month`.", "week"),
+    )
+    start_date = PeriodStartDate(
+        "The first day of the period (UTC), `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. For a "
+        "month, the first of it: from the month of the date six months ago to yesterday.",
+        required=True,
+        error_messages=REQUIRED,
+    )
+    order = fields.String(
+        load_default=ORDERS[0],
+        validate=OneOf(ORDERS),
+        metadata=field_metadata("`worst`: the lowest score first. `best`: the highest score first.", ORDERS[0]),
+    )
+    min_distance_miles = DistanceParam("Leave out drivers with a shorter distance in the period, in miles.")

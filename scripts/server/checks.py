@@ -1,0 +1,81 @@
+"""Checks of the settings before the workers start: an error here ends the program with one line."""
+
+import contextlib
+import dataclasses
+import errno
+import os
+import socket
+from pathlib import Path
+
+from flask import Flask
+from pymongo import MongoClient
+from pymongo.errors import PyMongoError
+
+from app import create_app
+from app.config import Config, ConfigError
+from app.database import check_transactions, service_client
+from app.report_links import generate_secret
+from app.store import Document
+
+
+def check_application(config: Config) -> None:
+    """Raise ConfigError unless a worker can create the application."""
+    # A worker without a secret key logs that itself.
+    config = dataclasses.replace(config, metrics_bind="", secret_key=config.secret_key or generate_secret())
+    with service_client(config) as probe:
+        _warn_of_outages(create_app(config, probe), probe)
+
+
+def _warn_of_outages(app: Flask, client: MongoClient[Document]) -> None:
+    """Log a warning for each of MongoDB and Redis that does not respond yet. Raises ConfigError."""
+    # That is no error: the service starts, and serves requests once they respond.
+    log = app.extensions["log"]
+    try:
+        check_transactions(client)
+    except PyMongoError as error:
+        log.warning("MongoDB does not respond: requests fail until it does", error=type(error).__name__)
+    if not app.extensions["rate_limiter"].storage.check():
+        log.warning("Redis does not respond: requests are not counted until it does")
+
+
+def check_metrics(config: Config) -> None:
+    """Raise ConfigError unless METRICS_BIND is empty, or free with a folder for the files of the workers."""
+    if config.metrics_bind:
+        check_address(config.metrics_bind, "METRICS_BIND")
+        folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
+        if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+            raise ConfigError(
+                f"PROMETHEUS_MULTIPROC_DIR={folder} cannot be used: METRICS_BIND needs an empty folder that can be "
+                "written."
+            )
+
+
+def check_address(bind: str, setting: str) -> None:
+    """Raise ConfigError unless the address of a setting is free.
+
+    gunicorn would share a port that is in use, because its sockets have SO_REUSEPORT.
+    """
+    try:
+        if bind.startswith("unix:"):
+            _check_path(Path(bind.removeprefix("unix:")))
+        else:
+            host, _, port = bind.rpartition(":")
+            family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+            with socket.socket(family) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(address)
+    except OSError as error:
+        remedy = "Stop the program that uses it, or set" if error.errno == errno.EADDRINUSE else "Set"
+        raise ConfigError(
+            f"Cannot serve on {bind}: {error.strerror or error}. {remedy} {setting} to another ADDRESS:PORT."
+        ) from None
+
+
+def _check_path(path: Path) -> None:
+    if path.exists() and not path.is_socket():
+        raise OSError(errno.ENOTSOCK, f"{path} is not a socket")
+    if not os.access(path.parent, os.W_OK):
+        raise OSError(errno.EACCES, f"{path.parent} is not a folder that can be written")
+    with socket.socket(socket.AF_UNIX) as probe, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+        probe.connect(str(path))
+        raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))

@@ -1,0 +1,63 @@
+"""The command line in this process, as the program runs it: starting a process takes a second of CPU."""
+
+import os
+import signal
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from scripts.cli import main
+from tests.service_process import free_port
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def run_main(monkeypatch, capfd) -> Callable[..., Ended]:
+    """Run the command line with changes to the environment: `run_main("keys", "list", MONGODB_URI="...")`."""
+
+    def run(*words: str, **environment: str) -> Ended:
+        monkeypatch.setattr("sys.argv", ["driver-analytics", *words])
+        saved, handlers = dict(os.environ), [signal.getsignal(number) for number in SIGNALS]
+        os.environ.update(environment)
+        try:
+            with pytest.raises(SystemExit) as ended:
+                main()
+        finally:
+            os.environ.clear()
+            os.environ.update(saved)
+            for number, handler in zip(SIGNALS, handlers, strict=True):
+                signal.signal(number, handler)
+        printed, code = capfd.readouterr(), ended.value.code
+        # Python prints a message, and ends with the status 1.
+        return Ended(1, printed.out, f"{printed.err}{code}\n") if isinstance(code, str) else Ended(code or 0, *printed)
+
+    return run
+
+
+@pytest.fixture
+def serve_error(run_main, monkeypatch, tmp_path) -> Callable[..., str]:
+    """Run `serve` with settings, one of which it cannot use; return the one line with which it ends."""
+    # If a setting was accepted, the service would run on in the process of the tests.
+    monkeypatch.setattr("scripts.server.gunicorn_server.Server.run", lambda server: pytest.fail("it serves"))
+    for name in ("MONGODB_URI", "MONGOD"):
+        monkeypatch.delenv(name, raising=False)
+
+    def run(**settings: str) -> str:
+        ended = run_main(
+            "serve", **{"DATA_DIR": str(tmp_path / "data"), "BIND": f"127.0.0.1:{free_port()}", **settings}
+        )
+        assert (ended.status, ended.stdout) == (1, "")
+        (line,) = ended.stderr.splitlines()
+        return line
+
+    return run
