@@ -16,8 +16,6 @@ from schemas.fields import Identifier, Text, field_metadata
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
 MAX_PAGE = 1_000_000_000
-MAX_CHANGES = 1_000
-DEFAULT_CHANGES = 100
 MAX_DRIVERS = 20
 # The identifiers that select trips in detail form.
 FILTER_PARAMS = ("trip_id", "tracking_id")
@@ -304,13 +302,6 @@ class LinkParams(Params):
     """The parameter of a file of a report."""
 
     link = Text("Last part of the link.", example="WyJhY21lIl0.c2lnbmVk", required=True)
-
-
-class ChangesParams(Params):
-    """The parameters of the change feed."""
-
-    cursor = Text("The `cursor` of the last page. Without it, the feed starts with all trips that are visible now.")
-    limit = IntegerParam("Maximum number of changes on a page.", high=MAX_CHANGES, default=DEFAULT_CHANGES)
 
 
 class NoParams(Params):

@@ -8,8 +8,8 @@ from app.database import get_store
 from app.endpoint import Endpoint
 from app.responses import json_response
 from app.store.changes import find_changes
+from schemas.change_params import ChangesParams
 from schemas.page import ChangePage
-from schemas.params import ChangesParams
 
 bp = Blueprint("changes", __name__)
 

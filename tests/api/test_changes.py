@@ -1,4 +1,4 @@
-"""Endpoint 12: the change feed."""
+"""The change feed, as a client reads it."""
 
 import base64
 import hashlib
