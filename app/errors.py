@@ -17,7 +17,7 @@ from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.logs import get_log
 from app.responses import JSON, get_base_url, json_response, prefers
-from app.store import InvalidDocument, UnknownDrivers
+from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 from schemas.params import FILTER_PARAMS, repeat_hint
@@ -214,7 +214,8 @@ def register(app: Flask) -> None:
     app.register_error_handler(WerkzeugMethodNotAllowed, _handle_method_not_allowed)
     app.register_error_handler(WerkzeugNotFound, _handle_unknown_path)
     app.register_error_handler(HTTPException, _handle_http_exception)
-    app.register_error_handler(CircuitOpen, _handle_open_circuit)
+    app.register_error_handler(CircuitOpen, _handle_unavailable_store)
+    app.register_error_handler(StoreLags, _handle_unavailable_store)
     app.register_error_handler(PyMongoError, _handle_mongodb_error)
     app.register_error_handler(Exception, _handle_unexpected_error)
 
@@ -265,7 +266,7 @@ def _handle_http_exception(error: HTTPException) -> Response:
     return make_response(ValidationError(f"The service cannot process the request: {error.name}.", errors={}))
 
 
-def _handle_open_circuit(_error: CircuitOpen) -> Response:
+def _handle_unavailable_store(_error: CircuitOpen | StoreLags) -> Response:
     return make_response(StoreUnavailable())
 
 

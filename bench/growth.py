@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 import click
+import orjson
 
 from app.store.rankings import ORDERS
 from bench import data, fleet, report, rows
@@ -26,6 +27,8 @@ WEEK_DAYS = 5
 TRIP_PAGES = PAGES[:3]
 # Small enough that the smallest fleet fills a page, and the largest fleet of trips fills hundreds of pages.
 TRIPS_A_PAGE, TRIPS_A_NUMBERED_PAGE = 10, 5
+# A page of the change feed, and the request of a client that has read all of it.
+CHANGES, NO_CHANGES, CHANGES_A_PAGE = "changes", "changes, nothing new", 1_000
 # The largest fleet of trips is loaded first, into an empty store, in parts as an upstream system would send them.
 PARTS = 10
 MEMORY_SECONDS = 5
@@ -98,6 +101,8 @@ def cells(
     for endpoint, size in product(("daily", "weekly"), WEEKS):
         yield cell("trips of a driver's week", endpoint, size, f"week-{size}", requests[endpoint])
     for page in PAGES:
+        if page <= max(trips) // CHANGES_A_PAGE:
+            yield cell(PAGE_NUMBER, CHANGES, page, f"trips-{max(trips)}", requests[CHANGES])
         if page <= max(drivers) // 100:
             request = rows.request_of("/drivers", {"limit": 100, "page": page})
             yield cell(PAGE_NUMBER, "drivers", page, f"drivers-{max(drivers)}", [request])
@@ -124,6 +129,7 @@ def _requests_by_endpoint(base: datetime.date) -> dict[str, list[Request]]:
     monday = rows.monday(base)
     days = [monday + datetime.timedelta(day) for day in range(WEEK_DAYS)]
     rotated_ids = [rotate(DRIVER_IDS, number) for number in range(DRIVERS)]
+    changes = [rows.request_of("/changes", {"limit": CHANGES_A_PAGE})]
     trip_ids = [fleet.trip_id(number, day, 0) for number, day in product(range(DRIVERS), days)]
     return {
         "drivers": [rows.request_of("/drivers", {"limit": DRIVERS})],
@@ -134,6 +140,8 @@ def _requests_by_endpoint(base: datetime.date) -> dict[str, list[Request]]:
         UNLIMITED: [rows.request_of(f"/trip/tracking_id/{driver}", {}) for driver in DRIVER_IDS],
         "daily": [rows.aggregates("daily", driver_ids, day) for driver_ids, day in product(rotated_ids, days)],
         "weekly": [rows.aggregates("weekly", driver_ids, monday) for driver_ids in rotated_ids],
+        CHANGES: changes,
+        NO_CHANGES: changes,
     }
 
 
@@ -164,11 +172,27 @@ def check_cells(service: Server, all_cells: Iterable[Cell], notes: list[str]) ->
                 notes.append(f"{cell.endpoint}: n/a, since the service sends no ETag")
                 continue
             expected_status, requests = 304, conditional
+        elif cell.endpoint == NO_CHANGES:
+            requests = [_follow_feed(service, requests[0], None)]
+        elif cell.endpoint == CHANGES and cell.dimension == PAGE_NUMBER:
+            requests = [_follow_feed(service, requests[0], cell.size)]
         for request, response in zip(requests, fetch(service, requests), strict=True):
             check_status(response, expected_status, request)
             if lacks_records(response.body):
                 raise Failed(f"The response to {request.path} lacks records: {response.body[:300]!r}")
         yield cell._replace(requests=requests)
+
+
+def _follow_feed(service: Server, first: Request, page: int | None) -> Request:
+    """Return the request for the page of the change feed with this number, or without a number after all pages."""
+    request, number, has_more = first, 1, True
+    while number < page if page else has_more:
+        (response,) = fetch(service, [request])
+        check_status(response, 200, request)
+        content = orjson.loads(response.body)
+        request = first._replace(path=f"{first.path}&cursor={content['cursor']}")
+        number, has_more = number + 1, content["has_more"]
+    return request
 
 
 def measure_memory(stores: tuple[Server, Server], requests: Sequence[Request], count: int) -> list[tuple[int, float]]:

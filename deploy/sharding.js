@@ -11,6 +11,7 @@ const SHARD_KEYS = {
   "driver_periods": {"fleet": 1, "period": 1, "driver_id": 1},
   "trip_details": {"fleet": 1, "trip_id": 1},
   "ranking_counts": {"fleet": 1, "period": 1, "start_date": 1},
+  "trip_changes": {"fleet": 1},
   "report_files.chunks": {"files_id": 1}
 };
 

@@ -190,6 +190,13 @@ class Bytes(_StrictField):
     bson_types = ("binData",)
 
 
+class Time(_StrictField):
+    """A time of MongoDB's own type, which its TTL indexes need. Only stored documents have it."""
+
+    types = frozenset({datetime.datetime})
+    bson_types = ("date",)
+
+
 class Flag(_StrictField, fields.Boolean):
     """A boolean."""
 

@@ -5,7 +5,7 @@ from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
 from schemas.error import ErrorBody, ErrorName
-from schemas.fields import Count, Date, Int64, Text, field_metadata
+from schemas.fields import Count, Date, Flag, Identifier, Int64, Text, field_metadata
 from schemas.ranking_params import PERIODS
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
@@ -91,6 +91,34 @@ class MonthlyAggregates(Schema):
         metadata=field_metadata("One element for each driver, in the order of the request."),
         required=True,
     )
+
+
+class TripChange(Schema):
+    """A trip that became visible or was changed, or that is no longer there."""
+
+    trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1", required=True)
+    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False, required=True)
+    trip = fields.Nested(
+        TripSummary,
+        metadata=field_metadata("The trip as it is now. Null if `deleted` is true."),
+        required=True,
+        allow_none=True,
+    )
+
+
+class ChangePage(Schema):
+    """A page of the change feed."""
+
+    changes = fields.List(
+        fields.Nested(TripChange), metadata=field_metadata("The changes, in the order to apply them."), required=True
+    )
+    cursor = Text(
+        "The position after this page. Send it with the next request.",
+        example="a56PNm5MYxhbIlprM3ZUcTl4IiwxLDIsIiIsMTc3MzgyMDgwMDAwMSwiIiwyNTM0MDIzMDA3OTk5OTld",
+        required=True,
+    )
+    has_more = Flag("Whether there are more changes now.", example=False, required=True)
 
 
 class Health(Schema):

@@ -4,7 +4,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Count, Date, EpochMs, Identifier, Int64, Number, Text
+from schemas.fields import Count, Date, EpochMs, Identifier, Int64, Number, Text, Time
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
@@ -33,13 +33,16 @@ class FleetDrivers(Schema):
 
     `drivers` is the Driver of each as rendered JSON, in the order of `driver_ids`; `position` is the number of drivers
     in the blocks before. The document at position -1 instead has the `driver_count` of the fleet, and `writes`, the
-    number of transactions that wrote to the fleet.
+    number of transactions that wrote to the fleet. `written_at` is MongoDB's time in the last one. `feed_id` is random,
+    and differs whenever the change feed of the fleet begins from scratch.
     """
 
     fleet = Identifier(required=True)
     position = Int64(required=True)
     driver_count = Count(required=True)
     writes = Count()
+    written_at = Time()
+    feed_id = Text()
     first_driver_id = Identifier()
     driver_ids = fields.List(Identifier())
     drivers = fields.List(Text())
@@ -139,6 +142,33 @@ class StoredTripDetail(_ReadModel):
     focus_area = Text(required=True)
     trail_path = Text(required=True)
     events = Text(required=True)
+
+
+class ReplacedTrip(Schema):
+    """An earlier version of a trip: its end, the number of the change that replaced it, and when (epoch ms)."""
+
+    trip_end_time = EpochMs(required=True)
+    change = Count(required=True)
+    replaced_at = Int64(required=True)
+
+
+class StoredTripChange(Schema):
+    """A document of `trip_changes`: a trip, or the tombstone of a deleted trip, which has a `deleted_at`.
+
+    `change` is the number, by `writes` of the fleet, of the transaction that last changed the trip. `json` is the
+    summary form as rendered JSON, and `version` that of the trip's details. `replaced` has earlier versions in order of
+    change; each ended after the one before.
+    """
+
+    fleet = Identifier(required=True)
+    trip_id = Identifier(required=True)
+    driver_id = Identifier(required=True)
+    change = Count(required=True)
+    replaced = fields.List(fields.Nested(ReplacedTrip), required=True)
+    trip_end_time = EpochMs()
+    version = Text()
+    json = Text()
+    deleted_at = Time()
 
 
 class StoredFile(Schema):

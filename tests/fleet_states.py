@@ -18,6 +18,7 @@ from scripts.materialize.drivers import write_drivers
 from scripts.materialize.fleet_drivers import lock_fleet
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.materialize.verify import verify_fleet
+from tests.store_contents import HISTORY, PRESENT
 
 FLEET = "f1"
 State = dict[str, list[Any]]
@@ -50,7 +51,7 @@ def batches_of(kind: str, lines: Iterable[Any], size: int) -> list[Batch]:
 def state_of(db: Database) -> State:
     """Return what the store holds: documents without their ids, and the list of drivers however it is divided."""
     names = [name for name in (*SOURCES, *READ_MODELS) if name != "fleet_drivers"]
-    state = {name: sorted(map(bson.encode, db[name].find({}, {"_id": 0}))) for name in names}
+    state = {name: sorted(map(bson.encode, db[name].find(PRESENT, {**HISTORY, "_id": 0}))) for name in names}
     blocks = db.fleet_drivers.find({"position": {"$gt": COUNT_POSITION}}, sort=BY_POSITION)
     return state | {"fleet_drivers": [row for block in blocks for row in block["drivers"]]}
 

@@ -13,6 +13,9 @@ from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import prepare_trip, write_trips
 from scripts.mongodb.memory_store import memory_client
 
+# The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.
+HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "change", "replaced"), 0)
+PRESENT = {"deleted_at": {"$exists": False}}
 DATA = tuple(name for name in COLLECTIONS if name not in ("keys", "reports"))
 
 
@@ -47,14 +50,14 @@ def put_canaries(db: Database) -> None:
 
 
 def everything(db: Database) -> dict[str, list[bytes]]:
-    """Return the BSON of all documents of sources and read models, `_id` included; only `writes` is left out."""
-    return _encoded(db, {"writes": 0})
+    """Return the BSON of all documents of sources and read models, `_id` included, without their HISTORY."""
+    return _encoded(db, HISTORY)
 
 
 def contents(db: Database) -> dict[str, list[bytes]]:
     """Return the same without `_id`, which a document that is written again may have another of."""
-    return _encoded(db, {"writes": 0, "_id": 0})
+    return _encoded(db, {**HISTORY, "_id": 0})
 
 
 def _encoded(db: Database, left_out: dict[str, int]) -> dict[str, list[bytes]]:
-    return {name: sorted(map(bson.encode, db[name].find({}, left_out))) for name in DATA}
+    return {name: sorted(map(bson.encode, db[name].find(PRESENT, left_out))) for name in DATA}

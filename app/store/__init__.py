@@ -38,6 +38,10 @@ class InvalidDocument(Exception):
         super().__init__(f"{collection.name} {collection.find_one(match, IDENTIFIERS)}")
 
 
+class StoreLags(Exception):
+    """A member of the replica set has not received yet what a client has already read from another one."""
+
+
 class Result(NamedTuple):
     """The result of a read: the content of the response, and its version.
 
@@ -61,6 +65,7 @@ class Store:
     driver_periods: Documents
     trip_details: Documents
     ranking_counts: Documents
+    trip_changes: Documents
     # Written by commands for the service.
     keys: Documents
     reports: Documents
@@ -82,4 +87,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "ranking_counts")
+READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "ranking_counts", "trip_changes")

@@ -15,8 +15,12 @@ from schemas.stored import (
     StoredKey,
     StoredReport,
     StoredTrip,
+    StoredTripChange,
     StoredTripDetail,
 )
+
+# The change feed reports a deletion for 30 days.
+TOMBSTONE_SECONDS = 30 * 86_400
 
 
 def _index(name: str, *keys: str, **options: Any) -> IndexModel:
@@ -53,6 +57,18 @@ INDEXES = {
         _index("tracking", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time"),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
     ],
+    # The fleet's own shard has all of them, so the keys of both orders begin with the fleet alone.
+    "trip_changes": [
+        _index("trip", "fleet", "trip_id", unique=True),
+        _index("change", "fleet", "change", "trip_id"),
+        _index("end", "fleet", "trip_end_time", "trip_id"),
+        _index(
+            "tombstone",
+            "deleted_at",
+            expireAfterSeconds=TOMBSTONE_SECONDS,
+            partialFilterExpression={"deleted_at": {"$exists": True}},
+        ),
+    ],
     "reports": [
         _index("report", "fleet", "report_date", unique=True),
     ],
@@ -79,6 +95,7 @@ VALIDATORS = {
     "driver_periods": _make_validator(DriverPeriod()),
     "trip_details": _make_validator(StoredTripDetail()),
     "ranking_counts": _make_validator(RankingCounts()),
+    "trip_changes": _make_validator(StoredTripChange()),
     "reports": _make_validator(StoredReport()),
     "keys": _make_validator(StoredKey()),
 }

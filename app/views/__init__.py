@@ -3,8 +3,18 @@
 Views read through `app.store`, and never use MongoDB's client or the middleware.
 """
 
-from app.views import aggregates, docs, drivers, health, home, rankings, report, scores, trips
+from app.views import aggregates, changes, docs, drivers, health, home, rankings, report, scores, trips
 
-BLUEPRINTS = (drivers.bp, trips.bp, aggregates.bp, scores.bp, rankings.bp, report.bp, health.bp, docs.bp)
+BLUEPRINTS = (
+    drivers.bp,
+    trips.bp,
+    aggregates.bp,
+    scores.bp,
+    rankings.bp,
+    report.bp,
+    changes.bp,
+    health.bp,
+    docs.bp,
+)
 # Outside the API's path.
 ROOT_BLUEPRINTS = (home.bp,)

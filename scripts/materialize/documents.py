@@ -33,6 +33,7 @@ KEY_FIELDS = {
     "driver_periods": ("driver_id", "period", "start_date"),
     "trip_details": ("trip_id",),
     "ranking_counts": ("period", "start_date"),
+    "trip_changes": ("trip_id",),
 }
 # The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB, and a
 # batch of an import may add 2,000 trips before this limit is checked.

@@ -29,7 +29,7 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     """Lock the fleet until the transaction ends: MongoDB aborts any other that changes this document."""
     # With the fleet as `_id`, only one of two transactions can insert the document.
     key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}
-    change = {"$inc": {"writes": 1}, "$setOnInsert": {"driver_count": 0}}
+    change = {"$inc": {"writes": 1}, "$currentDate": {"written_at": True}, "$setOnInsert": {"driver_count": 0}}
     store.fleet_drivers.update_one(key, change, upsert=True, session=session)
 
 

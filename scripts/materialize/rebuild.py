@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -11,8 +11,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Documents, Store
 from app.store.summaries import ANY_DATE, DAY, PROFILE
+from schemas.fields import MIN_EPOCH_MS
 from scripts.materialize.dates import Day, midnight
 from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
+from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
 from scripts.materialize.trips import write_documents
@@ -33,6 +35,9 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
     """
     for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(_delete_orphans, store, fleet=fleet, trip_ids=trip_ids))
+        yield 0
+    for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
+        run_transaction(store, fleet, partial(delete_from_feed, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
     for trip_ids in batches(find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
@@ -65,16 +70,14 @@ def find_orphans(store: Store, fleet: str) -> Iterator[str]:
     """Yield the trip_id of the trip details that have no source document."""
     details = store.trip_details.find({"fleet": fleet}, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE)
     for batch in batches((detail["trip_id"] for detail in details), BATCH_SIZE):
-        yield from _find_without_source(store, fleet, batch)
+        yield from find_without_source(store, fleet, batch)
 
 
-def _find_without_source(
-    store: Store, fleet: str, trip_ids: Sequence[str], session: ClientSession | None = None
-) -> list[str]:
-    """Return those of the trips that have no source document."""
-    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
-    sources = {trip["trip_id"] for trip in store.trips.find(match, {"_id": 0, "trip_id": 1}, session=session)}
-    return [trip_id for trip_id in trip_ids if trip_id not in sources]
+def find_deleted(store: Store, fleet: str) -> Iterator[str]:
+    """Yield the trip_id of the trips in the change feed that have no source document. Tombstones have none anyway."""
+    match = {"fleet": fleet, "trip_end_time": {"$gte": MIN_EPOCH_MS}}
+    for entries in batches(store.trip_changes.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE), BATCH_SIZE):
+        yield from find_without_source(store, fleet, [entry["trip_id"] for entry in entries])
 
 
 def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
@@ -110,9 +113,10 @@ def _read_days(
 
 def _delete_orphans(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
     """Delete the details of those trips that still have no source document, and update the days that they were on."""
-    match = {"fleet": fleet, "trip_id": {"$in": _find_without_source(store, fleet, trip_ids, session)}}
+    match = {"fleet": fleet, "trip_id": {"$in": find_without_source(store, fleet, trip_ids, session)}}
     days = {Day(detail["driver_id"], detail["date"]) for detail in store.trip_details.find(match, session=session)}
     store.trip_details.delete_many(match, session=session)
+    delete_from_feed(store, session, fleet, trip_ids)
     update_read_models(store, session, fleet, days)
 
 
@@ -123,3 +127,4 @@ def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: l
     expected = {trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources}
     changed = {trip_id: detail for trip_id, detail in expected.items() if stored.get(trip_id) != detail}
     write_documents(store.trip_details, session, fleet, changed, stored)
+    update_feed(store, session, fleet, expected)

@@ -10,6 +10,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Documents, Store
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_trip_detail
+from scripts.materialize.feed import delete_from_feed, update_feed
 from scripts.materialize.update import run_transaction, update_read_models
 
 IDENTITY = {"trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
@@ -48,6 +49,7 @@ def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mappin
             new_details[trip_id] = {"_id": _id, **trip.detail}
     write_documents(store.trips, session, fleet, new_sources, sources)
     write_documents(store.trip_details, session, fleet, new_details, details)
+    update_feed(store, session, fleet, new_details)
     replaced = [details[trip_id] for trip_id in new_details if trip_id in details]
     update_read_models(store, session, fleet, _days([*replaced, *new_details.values()]))
 
@@ -74,13 +76,14 @@ def write_documents(
 
 
 def delete_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:
-    """Delete trips in one transaction."""
+    """Delete trips in one transaction, with all that is derived from them. The change feed reports the deletions."""
 
     def delete(session: ClientSession) -> None:
         match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
         days = _days(store.trip_details.find(match, IDENTITY, session=session))
         store.trips.delete_many(match, session=session)
         store.trip_details.delete_many(match, session=session)
+        delete_from_feed(store, session, fleet, list(trip_ids))
         update_read_models(store, session, fleet, days)
 
     run_transaction(store, fleet, delete)

@@ -7,6 +7,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Documents, Store
 from app.store.summaries import DAY
 from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
+from scripts.materialize.feed import CONTENT, make_entry
 from scripts.materialize.fleet_drivers import list_differs
 from scripts.materialize.ranking_counts import find_expected, find_rankings
 from scripts.materialize.rebuild import (
@@ -14,10 +15,14 @@ from scripts.materialize.rebuild import (
     TRIPS_PER_TRANSACTION,
     batches,
     find_days,
+    find_deleted,
     find_orphans,
     find_trip_ids,
 )
 from scripts.materialize.update import build_stages
+
+# The other fields of an entry of the change feed follow from its history.
+FEED_CONTENT = {"_id": 0, **dict.fromkeys(("trip_id", *CONTENT), 1)}
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
@@ -28,6 +33,8 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
     """
     for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
         yield 0, [f"trip_details {trip_id}: should not be there" for trip_id in trip_ids]
+    for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
+        yield 0, [f"trip_changes {trip_id}: should not be there" for trip_id in trip_ids]
     for trip_ids in batches(find_trip_ids(store, fleet), TRIPS_PER_TRANSACTION):
         with store.snapshot() as session:
             yield 0, list(_compare_details(store, session, fleet, trip_ids))
@@ -54,6 +61,8 @@ def _compare_details(store: Store, session: ClientSession, fleet: str, trip_ids:
         (trip["trip_id"],): {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources
     }
     yield from _compare(store.trip_details, session, fleet, expected.keys(), expected, {})
+    entries = {key: {"trip_id": detail["trip_id"], **make_entry(detail)} for key, detail in expected.items()}
+    yield from _compare(store.trip_changes, session, fleet, entries.keys(), entries, FEED_CONTENT)
 
 
 def _compare(

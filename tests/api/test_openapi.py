@@ -26,6 +26,7 @@ MONDAY = "2026-03-09"
 REPORT, REPORT_FILE = "/api/v1/report", "/api/v1/report/{link}"
 # Signed, so that no two are the same.
 OF_RECORDS = [path for path in OPERATIONS if path not in (REPORT, REPORT_FILE)]
+CHANGES = "/api/v1/changes"
 
 
 NOT_MODIFIED = {"$ref": "#/components/responses/NotModified"}
@@ -69,7 +70,7 @@ def example_request(path, operation):
         value = parameter["schema"].get("examples", [dates.get(parameter.get("name"))])[0]
         if parameter["in"] == "path":
             path = path.replace(f"{{{parameter['name']}}}", quote(value, safe=""))
-        elif parameter["in"] == "query":
+        elif parameter["in"] == "query" and value is not None:
             query[parameter["name"]] = value
     return path.removeprefix("/api/v1"), query
 
@@ -112,6 +113,7 @@ def test_operations_are_named_after_what_they_do():
         "getRanking",
         "getReportLinks",
         "getReportFile",
+        "listChanges",
         "getHealth",
         "getLiveness",
     ]
@@ -131,7 +133,7 @@ def test_every_status_is_described_with_its_body():
     assert statuses.pop("/api/v1/healthz") == ["200", "400", "405", "500", "503"]
     assert statuses.pop("/api/v1/livez") == ["200", "400", "405", "500"]
     assert statuses.pop(REPORT_FILE) == ["200", "304", "400", "403", "404", "405", "500", "503"]
-    assert statuses.pop(REPORT) == ["200", "400", "401", "404", "405", "429", "500", "503"]
+    assert statuses.pop(REPORT) == statuses.pop(CHANGES) == ["200", "400", "401", "404", "405", "429", "500", "503"]
     assert set(map(tuple, statuses.values())) == {("200", "304", "400", "401", "404", "405", "429", "500", "503")}
     assert [path for path, _, response in responses() if JSON not in response["content"]] == [REPORT_FILE]
     assert list(OPERATIONS[REPORT_FILE]["responses"]["200"]["content"]) == ["text/csv", "text/html"]
@@ -197,7 +199,9 @@ def test_the_example_of_a_response_is_the_response_of_the_service(example_fleet,
     path, query = example_request(path, operation := OPERATIONS[path])
     response = example_fleet.get(path, **query)
     shown = operation["responses"]["200"]["content"][JSON]["example"]
-    assert (response.status_code, json.dumps(response.json)) == (200, json.dumps(shown))
+    # The cursor of each feed has a random part.
+    received = response.json | ({"cursor": shown["cursor"]} if path == "/changes" else {})
+    assert (response.status_code, json.dumps(received)) == (200, json.dumps(shown))
 
 
 def test_links_to_a_report_are_valid_against_their_schema(example_fleet):

@@ -103,6 +103,12 @@ def test_no_response_contains_an_undeclared_field(tainted_service):
                 assert VALUE not in response.text, (path, mask, response.text)
 
 
+def test_the_change_feed_contains_no_undeclared_field(tainted_service):
+    response = tainted_service.get("/changes")
+    assert len(response.json["changes"]) == len(DATES)
+    assert (FIELD not in response.text, VALUE not in response.text) == (True, True)
+
+
 def test_no_report_file_contains_an_undeclared_field(tainted_service):
     links = tainted_service.get(PATHS["report.get_report_links"][0]).json
     for name in ("report_link", "report_page"):

@@ -58,7 +58,7 @@ def test_the_examples_print_what_the_page_shows_after_a_429(folder, busy, run, l
 def test_every_section_has_an_example_in_every_language():
     languages = [set(section) - {"json", "text"} for section in SECTIONS if section]
     every = {"sh", "python", "typescript"}
-    assert languages == [every] * 10 + [{"bash", "python", "typescript"}, every]
+    assert languages == [every] * 11 + [{"bash", "python", "typescript"}, every]
 
 
 @pytest.mark.parametrize(("path", "mask", "shown"), MASKS, ids=[f"{path} {mask}" for path, mask, _ in MASKS])

@@ -189,7 +189,7 @@ def test_no_user_sees_another_database(connect, user):
 def test_the_service_serves_as_its_user(connect, loaded):
     service = Service(connect("service"))
     start, day = days_ago(5)[:10], days_ago(3)[:10]
-    paths = ["/healthz", "/drivers", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
+    paths = ["/healthz", "/drivers", "/changes", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
     paths += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}T00:00:00"]
     for path in paths:
         for headers in ({}, {"X-Fields": "*,nope"}):

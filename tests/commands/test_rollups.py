@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.store import READ_MODELS
 from schemas.summary import DailySummary, WeeklySummary
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
-from tests.store_contents import DATA, contents, load
+from tests.store_contents import DATA, PRESENT, contents, load
 
 DAY_MS = 86_400_000
 DATES = ("2026-03-10", "2026-03-11", "2026-03-12")
@@ -102,7 +102,8 @@ def test_a_fleet_that_lost_all_its_sources_has_no_read_model_left(loaded, rebuil
         mongod[name].delete_many({"fleet": "f1"})
     assert verify("--fleet", "f1")[0] == 1
     rebuild("--fleet", "f1")
-    left = {name: mongod[name].count_documents({"fleet": "f1", "position": {"$ne": -1}}) for name in DATA}
+    match = {"fleet": "f1", "position": {"$ne": -1}, **PRESENT}
+    left = {name: mongod[name].count_documents(match) for name in DATA}
     assert left == dict.fromkeys(DATA, 0)
     assert verify("--fleet", "f1")[0] == 0
 
@@ -185,7 +186,8 @@ MONTH = {**DRIVER, "period": "month", "start_date": "2026-03-01"}
 PROFILE = {**DRIVER, "period": "all"}
 LIST = {"position": 0}
 WEEKS, MONTHS = ({"period": period["period"], "start_date": period["start_date"]} for period in (WEEK, MONTH))
-OF_TRIP, OF_DAY = "trip_details 10 13: ", "driver_periods d13 day 2026-03-10: "
+OF_TRIP, OF_CHANGE = "trip_details 10 13: ", "trip_changes 10 13: "
+OF_DAY = "driver_periods d13 day 2026-03-10: "
 OF_WEEK, OF_MONTH = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 month 2026-03-01: "
 OF_PROFILE = "driver_periods d13 all : "
 OF_WEEKS, OF_MONTHS = "ranking_counts week 2026-03-09: ", "ranking_counts month 2026-03-01: "
@@ -199,6 +201,10 @@ CHANGES = [
     ("trip_details", TRIP, {"tracking_id": "other"}, [OF_TRIP]),
     ("trip_details", TRIP, {"trip_end_time": 1}, [OF_TRIP]),
     ("trip_details", TRIP, {"version": "0"}, [OF_TRIP]),
+    ("trip_changes", TRIP, {"json": "{}"}, [OF_CHANGE]),
+    ("trip_changes", TRIP, {"driver_id": "d14"}, [OF_CHANGE]),
+    ("trip_changes", TRIP, {"trip_end_time": 1}, [OF_CHANGE]),
+    ("trip_changes", TRIP, {"version": "0"}, [OF_CHANGE]),
     ("driver_periods", DAY, {"json": "{}"}, [OF_DAY]),
     ("driver_periods", DAY, {"summary.trip_count": 2}, [OF_DAY]),
     ("driver_periods", DAY, {"trip_count": 2}, [OF_DAY]),
@@ -235,6 +241,7 @@ CHANGES = [
 ]
 MISSING = [
     ("trip_details", TRIP, [OF_TRIP]),
+    ("trip_changes", TRIP, [OF_CHANGE]),
     ("driver_periods", DAY, [OF_DAY]),
     ("driver_periods", WEEK, [OF_WEEK]),
     ("driver_periods", MONTH, [OF_MONTH]),
@@ -248,6 +255,7 @@ MISSING = [
 SUPERFLUOUS = [
     ("trip_details", TRIP, {"trip_id": "new"}, ["trip_details new: "]),
     ("trip_details", TRIP, {"trip_id": "newer", "driver_id": "new"}, ["trip_details newer: "]),
+    ("trip_changes", TRIP, {"trip_id": "new"}, ["trip_changes new: "]),
     ("driver_periods", DAY, {"start_date": "2026-03-13"}, ["driver_periods d13 day 2026-03-13: "]),
     ("driver_periods", DAY, {"driver_id": "new"}, ["driver_periods new day 2026-03-10: "]),
     ("driver_periods", WEEK, {"start_date": "2026-03-16"}, ["driver_periods d13 week 2026-03-16: "]),

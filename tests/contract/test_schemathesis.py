@@ -35,6 +35,7 @@ OPERATIONS = {
     "GET /api/v1/driver/{driver_id}/score",
     "GET /api/v1/ranking",
     "GET /api/v1/report",
+    "GET /api/v1/changes",
 }
 LINK = "GET /api/v1/report/{link}"
 # Operations whose parameters Schemathesis takes from responses.
@@ -47,7 +48,7 @@ LEAST_SHARE_ACCEPTED = 0.6
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri):
-    """The service as in production, with a fleet and no limit to speak of, and a key."""
+    """The service as in production, with a fleet and no limit to speak of, and what requests need to know."""
     limits = dict.fromkeys(("RATE_LIMIT", "AUTH_FAILURE_LIMIT"), "1000000 per minute")
     folder = tmp_path_factory.mktemp("live")
     settings = {**limits, "LOG_LEVEL": "ERROR", "REPORT_LINK_MINUTES": "60"}
@@ -56,7 +57,8 @@ def live(tmp_path_factory, mongod_uri):
         build_report(Store.of(db), "f1", REPORT_DATE)
         key = issue_key(db, "f1")
         link = process.get(f"/report?report_time={REPORT_DATE}T00:00:00", key)[1]["report_link"]
-        yield process, key, link.rpartition("/")[2]
+        cursor = process.get("/changes?limit=1", key)[1]["cursor"]
+        yield process, {"CONTRACT_KEY": key, "CONTRACT_LINK": link.rpartition("/")[2], "CONTRACT_CURSOR": cursor}
 
 
 @pytest.fixture(
@@ -66,9 +68,9 @@ def live(tmp_path_factory, mongod_uri):
 )
 def runs(request, live, tmp_path_factory):
     """The finished runs of Schemathesis, and their responses: (operation, phase, mode, status) and how many."""
-    process, key, link = live
+    process, known = live
     folder = tmp_path_factory.mktemp("schemathesis")
-    environment = {"CONTRACT_KEY": key, "CONTRACT_LINK": link, "CONTRACT_MASKS": request.param}
+    environment = {**known, "CONTRACT_MASKS": request.param}
     environment["CONTRACT_RESPONSES"] = str(folder / "responses.json")
     document = f"http://{process.bind}/api/v1/openapi.json"
     finished, responses = [], []

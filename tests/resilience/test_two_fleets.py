@@ -15,6 +15,7 @@ from app.config import API
 from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.report_links import ReportLinkSigner
 from app.store import Store
+from app.store.changes import find_changes
 from app.store.reports import BUCKET
 from app.views.docs import FILES
 from scripts.mongodb.connection import prepare
@@ -74,6 +75,11 @@ def load(db, fleet):
         build_report(Store.of(db), fleet, report_date)
 
 
+def get_cursor(service, fleet, limit):
+    """Return the cursor after the first page of a fleet's change feed, without a request, which would be counted."""
+    return find_changes(service.store, fleet, cursor=None, limit=limit, processing_delay_hours=4.0)["cursor"]
+
+
 def copy(both, alone, fleet):
     """Copy all that is the fleet's."""
     own = {f"{BUCKET}.files": "_id", f"{BUCKET}.chunks": "files_id"}
@@ -107,6 +113,9 @@ class RequestGenerator:
         self.rng, self.urls = random.Random(seed), service.app.url_map.bind("")
         self.links = ReportLinkSigner(service.app.extensions["config"])
         self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
+        self.cursors = {
+            fleet: [get_cursor(service, fleet, limit) for limit in (1, 5, 1000)] for fleet in (MINE, THEIRS)
+        }
         self.drivers = SHARED * 5 + DRIVERS[THEIRS] + DRIVERS[MINE] + UNKNOWN
         trips = [trip for fleet in (THEIRS, THEIRS, MINE) for trip in trips_of(fleet)]
         self.trips = {name: [trip[name] for trip in trips] for name in ("trip_id", "tracking_id")}
@@ -166,6 +175,11 @@ class RequestGenerator:
         orders, minima = self.some(["worst", "best"]), self.some(["0", "5", "9.5", "50"])
         period = {"period": period, "start_date": start_date, "order": orders, "min_distance_miles": minima}
         return "/ranking", {**query, **period}
+
+    def list_changes(self):
+        """A cursor of either fleet, most of them of the beginning or the end of its feed."""
+        cursors = [None, self.rng.choice(self.cursors[MINE]), self.rng.choice(self.cursors[THEIRS]), "x"]
+        return "/changes", {"cursor": self.rng.choice(cursors), "limit": self.some([1, 5, 1000])}
 
     def get_report_links(self):
         return "/report", {"report_time": f"{self.rng.choice(REPORT_DATES[THEIRS])}T00:00:00"}

@@ -16,6 +16,7 @@ from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.fleet_states import FLEET, Batch, differences, state_of, write_batches
+from tests.store_contents import HISTORY
 
 # A week that lies in two years, the next one, and the bounds of the calendar.
 DATES = ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-05", "0001-01-01", "9999-12-31"]
@@ -77,7 +78,7 @@ def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monke
     assert result[0].version != result[1].version
 
 
-NO_CONTENT = {"_id", "fleet", "position", "writes"}
+NO_CONTENT = {"_id", "fleet", "position", "deleted_at", *HISTORY}
 # The fields that are not what a document is found by.
 CONTENT = {
     name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - NO_CONTENT.union(KEY_FIELDS.get(name, ()))

@@ -3,7 +3,18 @@
 import pytest
 from pymongo import MongoClient
 
-from app.store import Store, UnknownDrivers, api_keys, drivers, explanations, rankings, reports, summaries, trips
+from app.store import (
+    Store,
+    UnknownDrivers,
+    api_keys,
+    changes,
+    drivers,
+    explanations,
+    rankings,
+    reports,
+    summaries,
+    trips,
+)
 from app.store.pagination import Selection
 from schemas.introspection import fields_of
 from schemas.page import (
@@ -31,6 +42,8 @@ FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
 PAGE = {"page": 2, "limit": 3}
 DAYS = {Day("d1", "2026-03-02"), Day("d2", "2026-03-03")}
 WHOLE_TRIPS = Selection(fields_of(TripSummaryPage))
+# So long that no trip is visible.
+LONG_HOURS = 10_000.0
 LATER, EARLIER = 2**60, epoch_ms("2026-03-10T00:00")
 # What a command is explained without.
 OF_SESSIONS = {"lsid", "readConcern", "txnNumber", "startTransaction", "autocommit"}
@@ -89,6 +102,10 @@ def ranking_from_a_bound(store, order):
         patch.setattr(rankings, "DRIVERS_PER_BOUND", 1)
         list(rebuild_fleet(store, "f1"))
         ranking(store, order)
+
+
+def find_changes(store, cursor=None, *, limit=3, delay=0.0):
+    return changes.find_changes(store, "f1", cursor=cursor, limit=limit, processing_delay_hours=delay)
 
 
 def move_a_trip(store):
@@ -156,6 +173,18 @@ READS = {
     "ranking from a minimum": (
         lambda store: ranking(store, "worst", 1),
         {"driver_periods": {"ranking_worst", "period"}},
+    ),
+    "changes from the beginning": (
+        lambda store: find_changes(store),
+        {"fleet_drivers": {"position"}, "trip_changes": {"change"}},
+    ),
+    "changes that follow": (
+        lambda store: find_changes(store, find_changes(store)["cursor"]),
+        {"fleet_drivers": {"position"}, "trip_changes": {"change"}},
+    ),
+    "changes that become visible": (
+        lambda store: find_changes(store, find_changes(store, limit=1000, delay=LONG_HOURS)["cursor"]),
+        {"fleet_drivers": {"position"}, "trip_changes": {"change", "end"}},
     ),
     "report": (lambda store: reports.get_report(store, "f1", "2026-03-16"), {"reports": {"report"}}),
 }
@@ -236,6 +265,12 @@ def test_trips_that_share_a_tracking_id_are_counted_without_reading_any(recorded
     *_, count = commands_of(recorded, lambda store: trips_by(store, "tracking_id", "k1", **PAGE))
     assert "pipeline" in count
     assert "FETCH" not in explain(recorded[0], count)[0]
+
+
+def test_a_page_of_the_feed_without_changes_costs_one_look_up(recorded):
+    end = find_changes(recorded[0], limit=1000)["cursor"]
+    (command,) = commands_of(recorded, lambda store: find_changes(store, end))
+    assert explain(recorded[0], command) == ({"LIMIT", "PROJECTION_SIMPLE", "FETCH", "IXSCAN"}, {"position"})
 
 
 def test_travel_dates_are_sought_not_scanned(recorded):

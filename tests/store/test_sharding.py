@@ -41,6 +41,7 @@ REQUESTS = {
         "/ranking?period=month&start_date=2026-03-01&min_distance_miles=1&order=best",
     ],
     "report.get_report_links": [REPORT],
+    "changes.list_changes": ["/changes?limit=3", "/changes"],
 }
 # Without any data.
 NO_DATA = {"health", "docs", "home"}

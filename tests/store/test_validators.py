@@ -29,6 +29,7 @@ def stored(mongod_uri):
 def fill(db):
     focus_area = dict.fromkeys(TripFocusArea().fields, False)
     trip = make_trip(focus_area=focus_area, events=[make_event(1_773_100_000_000)])
+    load(db, {**trip, "distance_miles": 1})
     load(db, trip, drivers=[make_driver("d1")])
     issue_key(Store.of(db), "f1")
     build_report(Store.of(db), "f1", "2026-03-16")
@@ -88,6 +89,10 @@ INVALID = [
     ("trip_details", "totals.event_summary.hard_brake_count", -1),
     ("trip_details", "trail_path", []),
     ("trip_details", "canary", 1),
+    ("trip_changes", "change", -1),
+    ("trip_changes", "json", {}),
+    ("trip_changes", "replaced.0.trip_end_time", ...),
+    ("trip_changes", "deleted_at", "yesterday"),
     ("reports", "drivers", -1),
     ("reports", "csv.digest", ...),
     ("keys", "digest", ...),

@@ -1,0 +1,184 @@
+"""The change feed: what a client has to apply to its copy of a fleet's visible trips.
+
+docs/architecture.md explains why a client that applies every page misses nothing.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from marshmallow import ValidationError
+from orjson import Fragment
+from pymongo import ASCENDING, ReadPreference
+from pymongo.client_session import ClientSession
+from pymongo.read_concern import ReadConcern
+
+from app.store import Document, Store, StoreLags
+from app.store.drivers import COUNT_POSITION
+from app.store.trips import MS_PER_HOUR, get_max_visible_end_ms
+from schemas.cursor import INVALID, FeedPosition, decode_cursor, encode_cursor
+from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
+
+BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
+BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]
+# How many entries a page reads at once, if its limit is lower, and after how many it ends even if it is not full.
+BATCH_SIZE, MAX_SCANNED = 100, 1_000
+# The clocks of hosts may differ by so much.
+CLOCK_MARGIN_MS = 90_000
+EMPTY_FEED: Document = {"feed_id": "", "writes": 0}
+HEAD = {"_id": 0, "feed_id": 1, "writes": 1}
+# `next_end_time` if that is not known, and if there is no trip that is not visible yet.
+UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
+
+
+def find_changes(
+    store: Store, fleet: str, *, cursor: str | None, limit: int, processing_delay_hours: float
+) -> Document:
+    """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
+
+    If nothing is new, it reads one document. Indexes: fleet_drivers (fleet, position), trip_changes (fleet, change,
+    trip_id), (fleet, trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError for an invalid cursor.
+    """
+    sent = decode_cursor(fleet, cursor) if cursor is not None else None
+    max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
+    with store.snapshot() as session:
+        feed = _Feed(store, session, fleet)
+        head = feed.get_head()
+        start = sent or _make_first_position(head, max_end_ms)
+        if not start.feed_id:
+            # The cursor is from before the first trip of the fleet, which begins the feed.
+            start = start._replace(feed_id=head["feed_id"])
+        if not _has_reached(head, start):
+            _check_primary(store, fleet, start)
+        changes, position = list[Document](), start
+        has_more = start.change <= head["writes"]
+        if has_more:
+            changes, position, has_more = feed.read_changed(start, limit, head["writes"], delay_ms)
+        if not has_more and max_end_ms >= position.next_end_time:
+            trips, position, has_more = feed.read_ended(position, limit - len(changes), max_end_ms)
+            changes += trips
+        if not has_more:
+            position = _pass_time(position, max_end_ms)
+    return {"changes": changes, "cursor": encode_cursor(fleet, position), "has_more": has_more}
+
+
+def _make_first_position(head: Document, max_end_ms: int) -> FeedPosition:
+    """Return the position before all changes, of which the visible trips are those that end by `max_end_ms`."""
+    return FeedPosition(head["feed_id"], head["writes"] + 1, 0, "", max_end_ms + 1, "", UNKNOWN_END)
+
+
+def _pass_time(position: FeedPosition, max_end_ms: int) -> FeedPosition:
+    """Return the position after all trips that ended by `max_end_ms`, or later if it has been there before."""
+    end = max((position.trip_end_time, position.end_trip_id), (max_end_ms + 1, ""))
+    return position._replace(trip_end_time=end[0], end_trip_id=end[1])
+
+
+def _has_reached(head: Document, position: FeedPosition) -> bool:
+    """Return whether a state of the feed is the one of the position or a later one."""
+    return bool(head["feed_id"] == position.feed_id and position.change <= head["writes"] + 1)
+
+
+def _check_primary(store: Store, fleet: str, position: FeedPosition) -> None:
+    """Raise StoreLags if only the member that was read lags, otherwise ValidationError: the feed began from scratch.
+
+    The linearizable read waits until a new primary has all that its predecessor acknowledged.
+    """
+    fleet_drivers = store.fleet_drivers.with_options(
+        read_concern=ReadConcern("linearizable"), read_preference=ReadPreference.PRIMARY
+    )
+    head = fleet_drivers.find_one({"fleet": fleet, "position": COUNT_POSITION}, HEAD)
+    if _has_reached({**EMPTY_FEED, **(head or {})}, position):
+        raise StoreLags
+    raise ValidationError({"cursor": [INVALID]})
+
+
+class _Feed(NamedTuple):
+    """The change feed of a fleet, as a session sees it."""
+
+    store: Store
+    session: ClientSession
+    fleet: str
+
+    def get_head(self) -> Document:
+        """Return the feed_id of the feed and the number of its last change."""
+        match = {"fleet": self.fleet, "position": COUNT_POSITION}
+        return {**EMPTY_FEED, **(self.store.fleet_drivers.find_one(match, HEAD, session=self.session) or {})}
+
+    def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:
+        """Return the first entries of an order of which one of the alternatives in `after` is true."""
+        options: dict[str, Any] = {"sort": order, "limit": limit, "batch_size": limit, "session": self.session}
+        return list(self.store.trip_changes.find({"fleet": self.fleet, **after}, {"_id": 0}, **options))
+
+    def read_changed(
+        self, start: FeedPosition, limit: int, writes: int, delay_ms: int
+    ) -> tuple[list[Document], FeedPosition, bool]:
+        """Return up to `limit` changes, the position after them, and whether there are more.
+
+        Trips that are changed, but neither visible nor shown before, are left out: they come when they are visible.
+        """
+        changes, position, scanned, size = list[Document](), start, 0, max(limit, BATCH_SIZE) + 1
+        while scanned < MAX_SCANNED:
+            entries = self.find(_after("change", position.change, position.trip_id), BY_CHANGE, size)
+            for entry in entries:
+                if len(changes) == limit:
+                    return changes, position, True
+                changes += _describe(entry, start, delay_ms)
+                position = position._replace(
+                    change=entry["change"], trip_id=entry["trip_id"], next_end_time=UNKNOWN_END
+                )
+            if len(entries) < size:
+                return changes, position._replace(change=writes + 1, trip_id="", next_end_time=UNKNOWN_END), False
+            scanned += size
+        return changes, position, True
+
+    def read_ended(self, start: FeedPosition, limit: int, max_end_ms: int) -> tuple[list[Document], FeedPosition, bool]:
+        """Return up to `limit` trips that became visible, the position after them, and whether there are more."""
+        after = _after("trip_end_time", start.trip_end_time, start.end_trip_id)
+        entries = self.find(after, BY_END, limit + 1)
+        visible = [entry for entry in entries if entry["trip_end_time"] <= max_end_ms]
+        shown, position = visible[:limit], start
+        if shown:
+            position = position._replace(trip_end_time=shown[-1]["trip_end_time"], end_trip_id=shown[-1]["trip_id"])
+        if len(visible) <= limit:
+            later = entries[len(visible) :]
+            position = position._replace(next_end_time=later[0]["trip_end_time"] if later else NO_END)
+        return list(map(_make_trip, shown)), position, len(visible) > limit
+
+
+def _after(field: str, value: int, trip_id: str) -> Document:
+    """Return the condition that (`field`, trip_id) comes after these values."""
+    return {"$or": [{field: value, "trip_id": {"$gt": trip_id}}, {field: {"$gt": value}}]}
+
+
+def _describe(entry: Document, position: FeedPosition, delay_ms: int) -> Iterator[Document]:
+    """Yield the change that an entry is for a client at a position, if it is one."""
+    if "deleted_at" in entry:
+        yield _make_deletion(entry)
+    elif (entry["trip_end_time"], entry["trip_id"]) <= (position.trip_end_time, position.end_trip_id):
+        yield _make_trip(entry)
+    elif any(_was_shown(replaced, entry["trip_id"], position, delay_ms) for replaced in entry["replaced"]):
+        yield _make_deletion(entry)
+
+
+def _was_shown(replaced: Document, trip_id: str, position: FeedPosition, delay_ms: int) -> bool:
+    """Return whether a client at a position may have an earlier version of a trip.
+
+    The position says so, unless the client has been further and lost its cursor. So a version that was replaced when it
+    was visible counts as shown, too.
+    """
+    if (replaced["change"], trip_id) <= (position.change, position.trip_id):
+        return False
+    ended = (replaced["trip_end_time"], trip_id) <= (position.trip_end_time, position.end_trip_id)
+    was_read = ended and replaced["change"] >= position.first_change
+    return bool(was_read or replaced["replaced_at"] - replaced["trip_end_time"] >= delay_ms - CLOCK_MARGIN_MS)
+
+
+def _make_trip(entry: Document) -> Document:
+    return {**_identify(entry), "deleted": False, "trip": Fragment(entry["json"])}
+
+
+def _make_deletion(entry: Document) -> Document:
+    return {**_identify(entry), "deleted": True, "trip": None}
+
+
+def _identify(entry: Document) -> Document:
+    return {"trip_id": entry["trip_id"], "driver_id": entry["driver_id"]}

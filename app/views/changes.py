@@ -1,0 +1,39 @@
+"""The change feed of a fleet."""
+
+from typing import Any
+
+from flask import Blueprint, Response, current_app, g
+
+from app.database import get_store
+from app.endpoint import Endpoint
+from app.responses import json_response
+from app.store.changes import find_changes
+from schemas.change_params import ChangesParams
+from schemas.page import ChangePage
+
+bp = Blueprint("changes", __name__)
+
+
+@bp.get("/changes")
+@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False)
+def list_changes(params: dict[str, Any]) -> Response:
+    """List the trips that became visible or changed since the last request.
+
+    Use it to keep a copy of all visible trips. Without `cursor`, the feed starts with all of them, those older than six
+    months included. Apply the changes of a page in their order, store its `cursor`, and request the next page with it:
+    at once while `has_more` is true, otherwise after a pause. A trip appears again after each change, and may appear
+    twice without one.
+
+    A cursor may be used again, and never expires. But deletions are reported for 30 days: after a longer pause, start
+    without a cursor and with an empty copy.
+    """
+    delay_hours = current_app.extensions["config"].processing_delay_hours
+    return json_response(
+        find_changes(
+            get_store(),
+            g.api_key.fleet,
+            cursor=params.get("cursor"),
+            limit=params["limit"],
+            processing_delay_hours=delay_hours,
+        )
+    )

@@ -1,0 +1,397 @@
+"""The change feed, as a client reads it."""
+
+import base64
+import hashlib
+
+import orjson
+import pytest
+
+from app.store import Store
+from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.trips import delete_trips
+from tests.factories import epoch_ms, make_driver, make_trip
+from tests.feed_client import Client
+from tests.store_contents import load as load_into
+
+HOUR_MS = 3_600_000
+NOW_MS = epoch_ms("2026-03-18T12:00")
+
+
+def ended(hours, **fields):
+    """Return a trip that ended so many hours ago and is named after them."""
+    end = int(NOW_MS - hours * HOUR_MS)
+    times = {"trip_start_time": end - HOUR_MS, "trip_end_time": end}
+    return make_trip(**{"trip_id": f"ended {hours}", **times, **fields})
+
+
+@pytest.fixture
+def client(service):
+    return Client(service)
+
+
+@pytest.fixture
+def delete(store):
+    """Delete trips of the fleet f1."""
+    return lambda *trip_ids: delete_trips(store, "f1", trip_ids)
+
+
+def test_a_page_has_the_summary_form_of_trips(client, load):
+    load(ended(5, trip_id="t1", driver_id="d1"))
+    page = client.get_page()
+    (trip,) = client.service.get("/driver/d1/trips?start_date=2026-03-01").json["trips"]
+    assert page["changes"] == [{"trip_id": "t1", "driver_id": "d1", "deleted": False, "trip": trip}]
+    assert list(page) == ["changes", "cursor", "has_more"]
+    assert list(page["changes"][0]) == ["trip_id", "driver_id", "deleted", "trip"]
+    assert list(page["changes"][0]["trip"]) == list(trip)
+
+
+def test_the_feed_of_a_fleet_without_data_is_empty_and_its_cursor_stays_valid(client, load):
+    assert client.sync() == []
+    load(ended(5))
+    assert client.sync() == [("ended 5", False)]
+
+
+def test_the_feed_begins_with_trips_older_than_six_months(client, load):
+    load(ended(5), ended(24 * 400))
+    assert client.sync() == [("ended 5", False), ("ended 9600", False)]
+
+
+@pytest.mark.parametrize(("limit", "sizes"), [(1, [1, 1, 1]), (2, [2, 1]), (3, [3]), (1000, [3])])
+def test_a_page_has_up_to_limit_changes_and_says_whether_there_are_more(service, load, limit, sizes):
+    load(ended(5), ended(6), ended(7))
+    client, result = Client(service, limit), []
+    while not result or result[-1]["has_more"]:
+        result.append(client.get_page())
+    assert [len(page["changes"]) for page in result] == sizes
+
+
+def test_the_default_limit_is_100(service, load):
+    load(*(ended(5 + n) for n in range(101)))
+    page = service.get("/changes").json
+    assert (len(page["changes"]), page["has_more"]) == (100, True)
+
+
+def test_nothing_comes_twice_if_nothing_changes(client, load):
+    load(ended(5), ended(3))
+    client.sync()
+    assert client.get_page() | {"cursor": ""} == {"changes": [], "cursor": "", "has_more": False}
+
+
+@pytest.mark.parametrize("ends_later", [0, HOUR_MS])
+def test_a_trip_comes_once_it_is_visible(client, load, clock, ends_later):
+    load(ended(3), ended(3.5))
+    client.sync()
+    load(ended(3, trip_end_time=NOW_MS - 3 * HOUR_MS + ends_later))
+    assert client.sync() == []
+    clock.shift(HOUR_MS / 1000 - 0.001)
+    assert client.sync() == [("ended 3.5", False)]
+    clock.shift((1 + ends_later) / 1000)
+    assert client.sync() == [("ended 3", False)]
+
+
+def test_the_setting_of_the_delay_counts(make_service, load):
+    load(ended(0.5), ended(1.5))
+    assert Client(make_service(processing_delay_hours=1)).sync() == [("ended 1.5", False)]
+    assert Client(make_service(processing_delay_hours=0)).sync() == [("ended 0.5", False), ("ended 1.5", False)]
+
+
+def test_a_correction_comes_again(client, load):
+    load(ended(5), ended(6))
+    client.sync()
+    load(ended(6, distance_miles=77.5))
+    assert client.sync() == [("ended 6", False)]
+    assert client.copy["ended 6"]["distance_miles"] == 77.5
+
+
+def test_a_change_of_the_trail_or_the_tracking_id_is_a_change(client, load):
+    trip = ended(5)
+    load(trip)
+    client.sync()
+    for changed in ({**trip, "trail_path": []}, {**trip, "tracking_id": "k"}):
+        load(changed)
+        assert client.sync() == [("ended 5", False)]
+
+
+def test_a_file_that_is_loaded_again_changes_nothing(client, load):
+    trips = [ended(5), ended(6), ended(1)]
+    load(*trips, drivers=[make_driver("d1")])
+    client.sync()
+    load(*trips, drivers=[make_driver("d1", alias="A")])
+    assert client.sync() == []
+
+
+def test_a_move_to_another_driver_comes_as_a_change(client, load):
+    load(ended(5))
+    client.sync()
+    load(ended(5, driver_id="d2"))
+    assert client.sync() == [("ended 5", False)]
+    assert client.copy["ended 5"]["driver_id"] == "d2"
+
+
+def test_a_deletion_comes_with_the_driver(client, load, delete):
+    load(ended(5), ended(6))
+    client.sync()
+    delete("ended 6", "nothing")
+    change = {"trip_id": "ended 6", "driver_id": "d1", "deleted": True, "trip": None}
+    assert client.get_page()["changes"] == [change]
+    assert client.sync() == []
+
+
+def test_the_feed_begins_with_deletions_too_for_a_client_that_lost_its_first_cursor(client, load, delete):
+    load(ended(5), ended(6))
+    client.sync()
+    client.lose()
+    delete("ended 6")
+    assert client.sync() == [("ended 5", False), ("ended 6", True)]
+
+
+def test_a_trip_that_is_loaded_again_after_its_deletion_comes_again(client, load, delete):
+    load(ended(5))
+    client.sync()
+    delete("ended 5")
+    load(ended(5))
+    assert client.sync() == [("ended 5", False)]
+
+
+def hide(trip_id):
+    """Return a trip that ended an hour ago."""
+    return ended(1, trip_id=trip_id)
+
+
+def test_a_trip_that_a_correction_hides_is_deleted_until_it_is_visible_again(client, load, clock):
+    load(ended(5))
+    client.sync()
+    load(hide("ended 5"))
+    assert client.sync() == [("ended 5", True)]
+    clock.shift(3 * HOUR_MS / 1000)
+    assert client.sync() == [("ended 5", False)]
+
+
+def test_a_trip_that_a_writer_hides_whose_clock_is_slow_is_deleted(client, load, clock):
+    load(ended(5))
+    client.sync()
+    clock.shift(-24 * 3600)
+    load(hide("ended 5"))
+    clock.shift(24 * 3600)
+    assert client.sync() == [("ended 5", True)]
+
+
+def test_a_trip_that_is_hidden_deleted_and_loaded_again_is_deleted(client, load, delete):
+    load(ended(5))
+    client.sync()
+    load(hide("ended 5"))
+    delete("ended 5")
+    load(hide("ended 5"))
+    assert client.sync() == [("ended 5", True)]
+
+
+def test_a_trip_that_was_corrected_before_it_was_ever_visible_does_not_come(client, load, clock):
+    load(ended(1, trip_id="t1"))
+    load(hide("t1") | {"trip_end_time": NOW_MS + 4 * HOUR_MS})
+    clock.shift(4 * HOUR_MS / 1000)
+    assert client.sync() == []
+
+
+def test_a_client_that_lost_the_cursor_of_a_page_learns_that_its_trips_were_hidden(client, load, clock):
+    load(ended(3.5))
+    client.sync()
+    clock.shift(HOUR_MS / 1000)
+    assert client.sync() == [("ended 3.5", False)]
+    load(hide("ended 3.5"))
+    client.lose()
+    assert client.sync() == [("ended 3.5", True)]
+
+
+def test_a_trip_that_is_corrected_often_before_it_is_visible_does_not_come(client, load):
+    client.sync()
+    for minutes in range(60, 40, -1):
+        load(ended(minutes / 60, trip_id="t1"))
+        assert client.sync() == []
+
+
+def test_a_page_ends_after_many_changes_that_are_not_visible(client, load, monkeypatch):
+    monkeypatch.setattr("app.store.changes.BATCH_SIZE", 2)
+    monkeypatch.setattr("app.store.changes.MAX_SCANNED", 6)
+    client.sync()
+    load(*(ended(n / 10) for n in range(10)), ended(5, trip_id="visible"))
+    first = client.get_page()
+    assert (first["changes"], first["has_more"]) == ([], True)
+    assert client.sync() == [("visible", False)]
+
+
+def test_a_rebuild_changes_nothing_in_the_feed(client, load, store):
+    load(ended(5), ended(6))
+    client.sync()
+    list(rebuild_fleet(store, "f1"))
+    assert client.sync() == []
+
+
+def test_what_a_rebuild_finds_comes(client, load, store):
+    load(ended(5), ended(6), ended(7))
+    client.sync()
+    store.trips.update_one({"trip_id": "ended 5"}, {"$set": {"distance_miles": 3.5}})
+    store.trips.delete_one({"trip_id": "ended 6"})
+    list(rebuild_fleet(store, "f1"))
+    assert sorted(client.sync()) == [("ended 5", False), ("ended 6", True)]
+
+
+def test_a_cursor_may_be_used_again(client, load):
+    load(*(ended(5 + n) for n in range(5)))
+    client.get_page()
+    once = client.get_page()
+    client.lose()
+    assert client.get_page() == once
+
+
+def test_two_fleets_have_their_own_feeds(service, load):
+    load(ended(5, distance_miles=1.5))
+    load(ended(5, distance_miles=2.5), fleet="f2")
+    pages = [service.get("/changes", fleet=fleet).json for fleet in ("f1", "f2")]
+    assert [page["changes"][0]["trip"]["distance_miles"] for page in pages] == [1.5, 2.5]
+
+
+# Cursors that are refused.
+
+
+def alter(cursor):
+    """Yield the cursor with each character replaced by the next one of Base64, and other alterations."""
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_A"
+    for index, character in enumerate(cursor):
+        yield cursor[:index] + alphabet[alphabet.index(character) + 1] + cursor[index + 1 :]
+    yield from ("", "=", "x", "\0", "\ud800", "ü", cursor + "=", cursor + "A", cursor[:-1], cursor + "\n", f" {cursor}")
+
+
+def test_an_altered_cursor_is_a_validation_error(client, load):
+    load(ended(5))
+    client.sync()
+    for cursor in alter(client.cursor):
+        path = f"/changes?cursor={cursor}" if cursor == "" else "/changes"
+        query = {"cursor": cursor.encode("utf-8", "surrogatepass")} if cursor else {}
+        assert list(client.service.errors(path, **query)) == ["cursor"], cursor
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "[" * 4000,
+        "[]",
+        "{}",
+        "1",
+        "NaN",
+        "",
+        '"abcdefg"',
+        f"[{'9' * 5000}]",
+        '["\\ud800",1,1,"",1,"",1]',
+        '["",-1,0,"",0,"",0]',
+    ]
+    + ['["",1,1,1,1,"",1]', f'["",1,{2**63},"",1,"",1]', f'["",1,1,"",{-(2**63) - 1},"",1]', '["",1,1,"",1,"",1e9]'],
+)
+def test_a_cursor_with_the_right_checksum_and_other_content_is_a_validation_error(service, content):
+    checksum = hashlib.blake2b(b"f1\n" + content.encode(), digest_size=8).digest()
+    cursor = base64.urlsafe_b64encode(checksum + content.encode()).rstrip(b"=").decode()
+    assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
+
+
+@pytest.mark.parametrize("has_data", [False, True])
+def test_the_cursor_of_another_fleet_is_a_validation_error(service, load, has_data):
+    if has_data:
+        load(ended(5))
+        load(ended(5), fleet="f2")
+    cursor = service.get("/changes", fleet="f2").json["cursor"]
+    assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
+
+
+def test_a_cursor_of_the_future_is_a_validation_error(client, load):
+    load(ended(5))
+    client.sync()
+    client.service.db.fleet_drivers.update_one({"_id": "f1"}, {"$inc": {"writes": -1}})
+    assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
+
+
+def test_a_cursor_from_before_the_data_were_loaded_from_scratch_is_a_validation_error(client, load):
+    load(ended(5))
+    client.sync()
+    for name in ("fleet_drivers", "trip_changes", "trip_details", "trips"):
+        client.service.db[name].delete_many({})
+    load(ended(5), ended(6))
+    assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
+
+
+def test_cursors_are_refused_after_the_operator_removed_the_id_of_the_feed(client, load):
+    load(ended(5))
+    client.sync()
+    client.service.db.fleet_drivers.update_one({"_id": "f1"}, {"$unset": {"feed_id": 1}})
+    assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
+    again = Client(client.service)
+    assert again.sync() == [("ended 5", False)]
+    load(ended(6))
+    assert again.sync() == [("ended 6", False)]
+
+
+def test_a_feed_whose_count_document_was_lost_goes_on_with_higher_numbers(client, load):
+    for _ in range(3):
+        load(ended(5, distance_miles=_), ended(6))
+    client.service.db.fleet_drivers.delete_many({})
+    load(ended(7))
+    assert sorted(client.sync()) == [("ended 5", False), ("ended 6", False), ("ended 7", False)]
+    load(ended(8))
+    assert client.sync() == [("ended 8", False)]
+
+
+@pytest.mark.parametrize("limit", ["0", "1001", "01", "-1", "x", ""])
+def test_a_limit_out_of_its_bounds_is_a_validation_error(service, limit):
+    assert list(service.errors(f"/changes?limit={limit}")) == ["limit"]
+
+
+def test_a_cursor_that_is_given_twice_is_a_validation_error(service):
+    assert list(service.errors("/changes?cursor=a&cursor=b")) == ["cursor"]
+
+
+# What the other endpoints have.
+
+
+@pytest.mark.parametrize("headers", [{"X-Fields": "cursor{"}, {"If-None-Match": "*"}], ids=str)
+def test_masks_and_conditional_requests_do_not_apply(service, load, headers):
+    load(ended(5))
+    response = service.get("/changes", headers=headers)
+    assert (response.status_code, response.data) == (200, service.get("/changes").data)
+    assert "ETag" not in response.headers
+
+
+def test_head_is_get_without_the_body(service, load):
+    load(ended(5))
+    head, get = (service.get("/changes", method=method) for method in ("HEAD", "GET"))
+    assert (head.status_code, head.data) == (200, b"")
+    assert head.headers["Content-Length"] == get.headers["Content-Length"] == str(len(get.data))
+
+
+def test_a_request_counts_against_the_rate_limit(service):
+    remaining = [int(service.get("/changes").headers["X-RateLimit-Remaining"]) for _ in range(2)]
+    assert remaining[0] - remaining[1] == 1
+
+
+def test_deletions_are_kept_30_days(mongod):
+    index = mongod.trip_changes.index_information()["tombstone"]
+    assert (index["key"], index["expireAfterSeconds"]) == ([("deleted_at", 1)], 30 * 86_400)
+
+
+def test_the_time_of_a_tombstone_is_mongodb_s(mongod, clock):
+    load_into(mongod, ended(5))
+    delete_trips(Store.of(mongod), "f1", ["ended 5"])
+    tombstone = mongod.trip_changes.find_one()
+    assert tombstone["deleted_at"] == mongod.fleet_drivers.find_one()["written_at"]
+    assert abs(tombstone["deleted_at"] - mongod.command("hello")["localTime"]).total_seconds() < 60
+
+
+def test_a_tombstone_has_nothing_of_the_trip(mongod):
+    load_into(mongod, ended(5))
+    delete_trips(Store.of(mongod), "f1", ["ended 5"])
+    tombstone = mongod.trip_changes.find_one()
+    assert tombstone.keys() == {"_id", "fleet", "trip_id", "driver_id", "change", "replaced", "deleted_at"}
+
+
+def test_the_summary_is_sent_as_it_is_stored(service, load):
+    load(ended(5, distance_miles=5, highway_miles=5.0))
+    stored = service.db.trip_changes.find_one()["json"]
+    assert stored.encode() in service.get("/changes").data
+    assert orjson.loads(stored)["trip_id"] == "ended 5"

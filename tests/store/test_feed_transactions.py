@@ -1,0 +1,109 @@
+"""Transactions that run at the same time, while clients read the change feed: no client misses a change."""
+
+import random
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from limits import parse
+from pymongo import MongoClient
+from pymongo.monitoring import CommandListener
+
+from app.store import Store
+from tests.conftest import Service
+from tests.factories import make_trip
+from tests.feed_client import Client, find_listed_trips
+from tests.fleet_states import Batch, write_batches
+
+WRITERS, READERS, BATCHES = 3, 3, 12
+# A visible trip, one that becomes visible when the clock moves, and one that does not.
+STARTS = ("2026-03-18T07:00", "2026-03-18T08:00", "2026-03-18T11:00")
+
+
+def make_batches(seed):
+    """Return batches in which trips come, are corrected, moved, hidden and deleted."""
+    rng, batches = random.Random(seed), []
+    for _ in range(BATCHES):
+        ids = [f"t{n}" for n in rng.sample(range(30), rng.randint(1, 10))]
+        if rng.random() < 0.2:
+            batches.append(Batch("deleted", ids))
+        else:
+            times = [rng.choice(STARTS) for _ in ids]
+            lines = [
+                make_trip(start, f"d{rng.randint(0, 3)}", trip_id=trip_id, distance_miles=rng.random())
+                for start, trip_id in zip(times, ids, strict=True)
+            ]
+            batches.append(Batch("trips", lines))
+    return batches
+
+
+@pytest.fixture
+def service(mongod, clock, long_timeout):
+    return Service(mongod, rate_limit=parse("1000000000 per minute"), log_level="ERROR")
+
+
+def write(mongod_uri, name, seed):
+    """Write batches with a client of its own."""
+    with MongoClient(mongod_uri) as client:
+        write_batches(Store.of(client[name]), make_batches(seed))
+
+
+def follow(client, seed, done):
+    """Read pages until all is written, and sometimes lose a cursor."""
+    rng = random.Random(seed)
+    while not done.is_set():
+        client.get_page()
+        if rng.random() < 0.2:
+            client.lose()
+    return client
+
+
+def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock):
+    done = threading.Event()
+    clients = [Client(service, limit) for limit in (1, 3, 1000)]
+    with ThreadPoolExecutor(WRITERS + READERS) as pool:
+        readers = [pool.submit(follow, client, seed, done) for seed, client in enumerate(clients)]
+        writers = [pool.submit(write, mongod_uri, service.db.name, seed) for seed in range(WRITERS)]
+        try:
+            for number, writer in enumerate(writers):
+                writer.result()
+                clock.shift(600 * number)
+        finally:
+            done.set()
+        for reader in readers:
+            reader.result()
+    for client in [*clients, Client(service)]:
+        client.sync()
+        assert client.copy == find_listed_trips(service, "2026-03-01")
+
+
+class BeforeLinearizable(CommandListener):
+    """Calls a function before a linearizable read."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def started(self, event):
+        if event.command.get("readConcern", {}).get("level") == "linearizable":
+            self.function()
+
+    def succeeded(self, event):
+        """Do nothing."""
+
+    failed = succeeded
+
+
+def test_a_member_that_lags_behind_the_cursor_is_a_503(mongod, mongod_uri, clock, long_timeout):
+    """The read from the member misses the last change; the one from the primary has it."""
+
+    def count(writes):
+        mongod.fleet_drivers.update_one({"_id": "f1"}, {"$inc": {"writes": writes}})
+
+    write_batches(Store.of(mongod), [Batch("trips", [make_trip(STARTS[0])])])
+    with MongoClient(mongod_uri, event_listeners=[BeforeLinearizable(lambda: count(1))]) as connection:
+        client = Client(Service(connection[mongod.name]))
+        client.sync()
+        count(-1)
+        response = client.service.get("/changes", cursor=client.cursor)
+        assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
+        assert client.sync() == []
