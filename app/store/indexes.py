@@ -40,6 +40,8 @@ INDEXES = {
     ],
     "trips": [
         _index("trip", "fleet", "trip_id", unique=True),
+        # What finds trips by driver or by start reads this index alone: the documents have the trails.
+        _index("driver_trips", "fleet", "driver_id", "trip_start_time", "trip_id"),
     ],
     "fleet_drivers": [
         _index("position", "fleet", "position"),

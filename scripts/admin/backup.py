@@ -21,14 +21,18 @@ from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 
-from app.store import Document, Store
+from pymongo.errors import BulkWriteError
+
+from app.store import IDENTIFIERS, Document, Store
 from app.store.reports import BUCKET
 from scripts.admin.rollups import rebuild_with_progress
-from scripts.mongodb.connection import find_fleets, open_store
+from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
 COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
+# MongoDB validates these.
+VALIDATED = ("drivers", "trips", "reports", "keys")
 # GridFS creates these indexes at its first write, but not if there are files already.
 FILE_INDEXES = {
     f"{BUCKET}.files": ([("filename", ASCENDING), ("uploadDate", ASCENDING)], False),
@@ -54,6 +58,9 @@ def backup(folder: Path) -> None:
     The backup has each document in a state that was committed while the backup ran. Changes by an import at the same
     time may or may not be part of it. Read models are not part of it, because 'restore' builds them. A backup contains
     personal data and digests of keys, so only its owner can read the folder.
+
+    An invalid document, which another program wrote past the validators, is part of the backup, but 'restore' stops at
+    it. So the command names such documents, and its exit status is 1.
     """
     if folder.exists():
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
@@ -65,12 +72,18 @@ def backup(folder: Path) -> None:
     try:
         with open_store(writes=False) as store:
             manifest = _write(store, partial)
+            invalid = find_invalid_documents(store, VALIDATED, {})
         partial.rename(folder)
         _sync(folder.parent)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
         raise
     click.echo(f"{folder}: {_format_counts(manifest)}")
+    if invalid:
+        raise click.ClickException(
+            f"{folder} cannot be restored, because documents violate their schema: {'; '.join(invalid)}. Correct or "
+            "delete them in the database, and back up again."
+        )
 
 
 @click.command()
@@ -157,8 +170,20 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
     with gzip.open(_file(folder, name)) as file, _bar(name, manifest["collections"][name]["documents"]) as bar:
         for batch in _batches(decode_file_iter(cast(BinaryIO, file), RAW)):
-            documents.insert_many(batch, ordered=False)
+            try:
+                documents.insert_many(batch, ordered=False)
+            except BulkWriteError as error:
+                raise click.ClickException(_describe(name, error)) from None
             bar.update(len(batch))
+
+
+def _describe(name: str, error: BulkWriteError) -> str:
+    failed = error.details["writeErrors"][0]
+    document = {field: failed["op"][field] for field in IDENTIFIERS if field in failed["op"]}
+    return (
+        f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the database "
+        "that was backed up, and back up again. Drop this database, which is incomplete."
+    )
 
 
 def _batches(documents: Iterator[RawBSONDocument]) -> Iterator[list[RawBSONDocument]]:

@@ -26,11 +26,20 @@ Write = DeleteOne | ReplaceOne[Document] | UpdateOne
 
 
 def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
-    """Lock the fleet until the transaction ends: MongoDB aborts any other that changes this document."""
+    """Lock the fleet until the transaction ends: MongoDB aborts any other that changes this document.
+
+    If the document was lost, its number of drivers is counted again.
+    """
     # With the fleet as `_id`, only one of two transactions can insert the document.
     key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}
     change = {"$inc": {"writes": 1}, "$currentDate": {"written_at": True}, "$setOnInsert": {"driver_count": 0}}
-    store.fleet_drivers.update_one(key, change, upsert=True, session=session)
+    if store.fleet_drivers.update_one(key, change, upsert=True, session=session).upserted_id is not None:
+        count = sum(block["driver_count"] for block in _find_stored_blocks(store, session, fleet))
+        _set_count(store, session, fleet, count)
+
+
+def _set_count(store: Store, session: ClientSession, fleet: str, count: int) -> None:
+    store.fleet_drivers.update_one({"fleet": fleet, "_id": fleet}, {"$set": {"driver_count": count}}, session=session)
 
 
 def update_list(store: Store, session: ClientSession, fleet: str, changes: Changes) -> None:
@@ -61,16 +70,19 @@ def update_list(store: Store, session: ClientSession, fleet: str, changes: Chang
             position += block["driver_count"]
     if writes:
         store.fleet_drivers.bulk_write(writes, session=session)
-    total = {"fleet": fleet, "_id": fleet}
-    store.fleet_drivers.update_one(total, {"$set": {"driver_count": position}}, session=session)
+    _set_count(store, session, fleet, position)
 
 
 def _find_blocks(store: Store, session: ClientSession, fleet: str) -> list[Document]:
     """Return the blocks without their drivers, by position; for an empty list, a new block."""
+    blocks = _find_stored_blocks(store, session, fleet)
+    return blocks or [{"_id": ObjectId(), "position": 0, "driver_count": 0, "first_driver_id": ""}]
+
+
+def _find_stored_blocks(store: Store, session: ClientSession, fleet: str) -> list[Document]:
     match = {"fleet": fleet, "position": {"$gt": COUNT_POSITION}}
     projection = {"position": 1, "driver_count": 1, "first_driver_id": 1}
-    blocks = list(store.fleet_drivers.find(match, projection, sort=BY_POSITION, session=session))
-    return blocks or [{"_id": ObjectId(), "position": 0, "driver_count": 0, "first_driver_id": ""}]
+    return list(store.fleet_drivers.find(match, projection, sort=BY_POSITION, session=session))
 
 
 def _replace_block(fleet: str, block_id: ObjectId, new_blocks: list[Document], position: int) -> Iterator[Write]:

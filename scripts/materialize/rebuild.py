@@ -60,9 +60,13 @@ def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def find_trip_ids(store: Store, fleet: str, since: str = "") -> Iterator[str]:
-    """Yield the trip_id of every trip that started on the date `since` or later."""
+    """Yield the trip_id of every trip that started on the date `since` or later.
+
+    MongoDB reads only an index: (fleet, trip_id), or (fleet, driver_id, trip_start_time, trip_id).
+    """
     match = {"fleet": fleet, **({"trip_start_time": {"$gte": midnight(since)}} if since else {})}
-    for trip in store.trips.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE):
+    trips = store.trips.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE)
+    for trip in trips.hint("driver_trips" if since else "trip"):
         yield trip["trip_id"]
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeVar
 import click
 from pymongo import DeleteOne, ReplaceOne
 from pymongo.client_session import ClientSession
+from pymongo.errors import OperationFailure
 
 from app.store import Document, Store
 from app.store.summaries import DAY, PROFILE
@@ -29,6 +30,8 @@ T = TypeVar("T")
 RANKED = {period_type.name for period_type in PERIOD_TYPES}
 # A command that waits longer for another one prints a message.
 MESSAGE_AFTER_SECONDS = 2.0
+# MongoDB's error code for a document that another transaction has changed, and its label for what may be repeated.
+WRITE_CONFLICT, TRANSIENT = 112, "TransientTransactionError"
 
 
 class Stage(NamedTuple):
@@ -47,19 +50,48 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
     """Call `change` in a transaction, and return its result.
 
     Transactions of one fleet run one after the other. If a transaction conflicts with another one, `change` is called
-    again; so it must have no effects other than writes in its session.
+    again; so it must have no effects other than writes in its session. Raises click.ClickException if MongoDB has
+    aborted the transaction for two minutes, which is how long PyMongo repeats one.
     """
-    started, has_printed = time.monotonic(), False
+    lock = _Lock(store, fleet)
 
     def run(session: ClientSession) -> T:
-        nonlocal has_printed
-        if not has_printed and time.monotonic() - started > MESSAGE_AFTER_SECONDS:
-            has_printed = True
-            click.echo(f"Waiting for another command that writes to the fleet {fleet} ...", err=True)
-        lock_fleet(store, session, fleet)
+        lock.take(session)
         return change(session)
 
-    return store.transaction(run)
+    try:
+        return store.transaction(run)
+    except OperationFailure as error:
+        if not error.has_error_label(TRANSIENT):
+            raise
+        reason = (
+            "another command writes to the fleet, or was killed while it did"
+            if error.code == WRITE_CONFLICT
+            else "each try took longer than transactionLifetimeLimitSeconds, or the primary changed"
+        )
+        raise click.ClickException(
+            f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction is "
+            "stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
+        ) from error
+
+
+class _Lock:
+    """The lock of a fleet, and the message that another transaction holds it."""
+
+    def __init__(self, store: Store, fleet: str) -> None:
+        self._store, self._fleet = store, fleet
+        self._started, self._has_printed = time.monotonic(), False
+
+    def take(self, session: ClientSession) -> None:
+        """Lock the fleet until the transaction ends. Raises OperationFailure if another transaction has locked it."""
+        try:
+            lock_fleet(self._store, session, self._fleet)
+        except OperationFailure as error:
+            waited = time.monotonic() - self._started
+            if error.code == WRITE_CONFLICT and not self._has_printed and waited > MESSAGE_AFTER_SECONDS:
+                self._has_printed = True
+                click.echo(f"Waiting for another command that writes to the fleet {self._fleet} ...", err=True)
+            raise
 
 
 def update_read_models(

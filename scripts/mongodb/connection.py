@@ -1,8 +1,9 @@
 """Opening the store for a command: the connection, and the collections with their validators and indexes."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
@@ -95,19 +96,22 @@ def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
     try:
         yield
     except INVALID_DOCUMENT_ERRORS as error:
-        if invalid := find_invalid_documents(store, fleet):
+        if invalid := find_invalid_documents(store, COLLECTIONS, {"fleet": fleet}):
             raise click.ClickException(
                 f"Documents of the fleet {fleet} violate their schema; correct or delete them: {'; '.join(invalid)}"
             ) from error
         raise
 
 
-def find_invalid_documents(store: Store, fleet: str) -> list[str]:
-    """Return collection and identifiers of stored documents of a fleet that violate their validators, a few of each."""
+def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[str, Any]) -> list[str]:
+    """Return collection and identifiers of matching documents that violate their validators, a few of each collection.
+
+    `names` are those of the collections.
+    """
     return [
         f"{name} {identifiers}"
-        for name in COLLECTIONS
+        for name in names
         for identifiers in store.db[name]
-        .find({"fleet": fleet, "$nor": [VALIDATORS[name]]}, IDENTIFIERS)
+        .find({**match, "$nor": [VALIDATORS[name]]}, IDENTIFIERS)
         .limit(MAX_NAMED_DOCUMENTS)
     ]

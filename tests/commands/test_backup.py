@@ -209,6 +209,32 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
     assert mongod.client["restored"].list_collection_names() == []
 
 
+@pytest.fixture
+def saved_invalid(command, loaded, mongod, tmp_path):
+    """The end of a backup of a store with an invalid trip, and its folder."""
+    change = {"$set": {"distance_miles": "far"}}
+    mongod.trips.update_one({"fleet": "f1", "trip_id": "t7"}, change, bypass_document_validation=True)
+    return command("backup", str(tmp_path / "saved")), tmp_path / "saved"
+
+
+def test_a_backup_names_the_documents_that_cannot_be_restored(saved_invalid):
+    ended, folder = saved_invalid
+    assert (ended.exit_code, folder.is_dir()) == (1, True)
+    assert "trips {'_id': ObjectId(" in ended.stderr
+    assert "'trip_id': 't7'" in ended.stderr
+    assert "Correct or delete them in the database, and back up again." in ended.stderr
+
+
+def test_a_restore_names_the_document_that_it_stops_at_and_the_remedy(command, saved_invalid, empty):
+    refused = command("restore", str(saved_invalid[1]))
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: A document of trips cannot be restored: {'fleet': 'f1', 'driver_id': 'd7', 'trip_id': 't7'}: Document "
+        "failed validation. Correct or delete it in the database that was backed up, and back up again. Drop this "
+        "database, which is incomplete.\n",
+    )
+
+
 def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
     assert "There is no folder" in command("restore", str(tmp_path / "nothing")).stderr
 

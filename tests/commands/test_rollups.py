@@ -339,6 +339,14 @@ def test_a_rebuild_repairs_all_collections_at_once(loaded, verify, rebuild, mong
     assert contents(mongod) == loaded
 
 
+def test_the_next_import_restores_a_lost_number_of_drivers(loaded, verify, mongod):
+    mongod.fleet_drivers.delete_one({"fleet": "f1", "position": -1})
+    load(mongod, make_trip("2026-03-10T13:00", "d13", trip_id="10 13"))
+    assert mongod.fleet_drivers.find_one({"_id": "f1"})["driver_count"] == 4
+    load(mongod, make_trip("2026-03-10T13:00", "d13", trip_id="10 13", distance_miles=13 / 3))
+    assert verify() == (0, [F1_RIGHT, F2_RIGHT])
+
+
 def test_verify_prints_the_number_of_differences_and_the_remedy(loaded, verify, mongod):
     mongod.driver_periods.update_many({"fleet": "f1", **DRIVER, "period": "day"}, {"$set": {"trips": []}})
     assert verify("--fleet", "f1")[1][3:] == [f"f1: 9 days compared: 3 differences; {REPAIRS}"]

@@ -29,7 +29,7 @@ from schemas.page import (
 from schemas.score import DriverScore
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_profiles
-from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.rebuild import find_trip_ids, rebuild_fleet
 from scripts.materialize.trips import delete_trips
 from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
@@ -265,6 +265,11 @@ def test_trips_that_share_a_tracking_id_are_counted_without_reading_any(recorded
     *_, count = commands_of(recorded, lambda store: trips_by(store, "tracking_id", "k1", **PAGE))
     assert "pipeline" in count
     assert "FETCH" not in explain(recorded[0], count)[0]
+
+
+def test_the_trips_since_a_date_are_found_without_reading_any(recorded):
+    (command,) = commands_of(recorded, lambda store: list(find_trip_ids(store, "f1", "2026-03-10")))
+    assert explain(recorded[0], command) == ({"PROJECTION_COVERED", "IXSCAN"}, {"driver_trips"})
 
 
 def test_a_page_of_the_feed_without_changes_costs_one_look_up(recorded):
