@@ -106,7 +106,7 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: setup ## pin the newest dependencies, with hashes, in the three lock files: production, make run, make setup
 	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
-	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build -o requirements.lock
+	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra build -o requirements.lock
 	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
 		-o requirements-run.lock
 

@@ -34,7 +34,7 @@ class FleetDrivers(Schema):
     `drivers` is the Driver of each as rendered JSON, in the order of `driver_ids`; `position` is the number of drivers
     in the blocks before. The document at position -1 instead has the `driver_count` of the fleet, and `writes`, the
     number of transactions that wrote to the fleet. `written_at` is MongoDB's time in the last one. `feed_id` is random,
-    and differs whenever the change feed of the fleet begins from scratch.
+    and differs whenever the change feed of the fleet begins from scratch. `erasures` is the number of drivers erased.
     """
 
     fleet = Identifier(required=True)
@@ -43,6 +43,7 @@ class FleetDrivers(Schema):
     writes = Count()
     written_at = Time()
     feed_id = Text()
+    erasures = Count()
     first_driver_id = Identifier()
     driver_ids = fields.List(Identifier())
     drivers = fields.List(Text())

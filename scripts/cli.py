@@ -13,7 +13,10 @@ from scripts.admin.keys import keys
 from scripts.admin.print_openapi import openapi
 from scripts.admin.rollups import rollups
 from scripts.demo.commands import demo
+from scripts.ingest.erase import erase
+from scripts.ingest.export import export
 from scripts.ingest.importer import import_
+from scripts.ingest.prune import prune
 from scripts.reports.commands import reports
 from scripts.server.serve import serve
 
@@ -31,7 +34,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, import_, keys, rollups, reports, backup, restore, openapi):
+for command in (serve, demo, import_, export, erase, prune, keys, rollups, reports, backup, restore, openapi):
     cli.add_command(command)
 
 

@@ -14,7 +14,7 @@ from scripts.materialize.trips import prepare_trip, write_trips
 from scripts.mongodb.memory_store import memory_client
 
 # The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.
-HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "change", "replaced"), 0)
+HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "erasures", "change", "replaced"), 0)
 PRESENT = {"deleted_at": {"$exists": False}}
 DATA = tuple(name for name in COLLECTIONS if name not in ("keys", "reports"))
 

@@ -20,7 +20,6 @@ from bson import decode_file_iter
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
-
 from pymongo.errors import BulkWriteError
 
 from app.store import IDENTIFIERS, Document, Store
@@ -181,8 +180,8 @@ def _describe(name: str, error: BulkWriteError) -> str:
     failed = error.details["writeErrors"][0]
     document = {field: failed["op"][field] for field in IDENTIFIERS if field in failed["op"]}
     return (
-        f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the database "
-        "that was backed up, and back up again. Drop this database, which is incomplete."
+        f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the "
+        "database that was backed up, and back up again. Drop this database, which is incomplete."
     )
 
 

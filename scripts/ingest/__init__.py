@@ -1,4 +1,4 @@
-"""The import: reads NDJSON files, validates each line against the schemas, and writes the documents in batches.
+"""What brings data in and takes it out: the import, the export, and the removal of drivers and old trips.
 
-The read models are built in `materialize`.
+The read models are built and deleted in `materialize`.
 """

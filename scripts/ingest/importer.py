@@ -1,7 +1,9 @@
 """`driver-analytics import`: drivers and trips from NDJSON files."""
 
 import gc
+import math
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -13,7 +15,17 @@ from marshmallow import Schema
 from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.ingest.lines import MEASURED_BYTES, Input, Line, Rejected, Rejects, check_size, parse
+from scripts.ingest.lines import (
+    MEASURED_BYTES,
+    STDIN,
+    Input,
+    Line,
+    Rejected,
+    Rejects,
+    check_size,
+    parse,
+    with_pauses,
+)
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import Trip, prepare_trip, write_trips
 from scripts.mongodb.connection import naming_invalid_documents, open_store
@@ -26,13 +38,18 @@ BATCH_BYTES = 16_000_000
 GC_THRESHOLD = 100_000
 
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+# A batch of a pipe ends this long after its first line, so that it is committed within two seconds.
+BATCH_SECONDS = 1.0
+# How often a batch of a pipe that has paused is looked at.
+PAUSE_SECONDS = 0.25
+
+FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.command("import")
 @click.option("--fleet", type=ID, required=True, help="The fleet that the drivers and trips belong to.")
-@click.option("--drivers", type=FILE, help="NDJSON file, plain or gzip, with one driver per line.")
-@click.option("--trips", type=FILE, help="NDJSON file, plain or gzip, with one trip per line.")
+@click.option("--drivers", type=FILE, help="NDJSON file, plain or gzip, with one driver per line; - is standard input.")
+@click.option("--trips", type=FILE, help="NDJSON file, plain or gzip, with one trip per line; - is standard input.")
 @click.option(
     "--rejects",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
@@ -46,12 +63,36 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
 
     Invalid lines are written to FILE.rejected.ndjson in the folder of the input, each with its number and the reason.
     The valid lines are loaded, and the exit status is 1. docs/data.md describes the format.
+
+    Standard input may be a pipe that never ends: its lines are committed within 2 seconds. Its invalid lines go to
+    standard error, or to stdin.rejected.ndjson in the folder of --rejects.
     """
     files = [(path, file_type) for path, file_type in ((drivers, DRIVERS), (trips, TRIPS)) if path is not None]
     if not files:
         raise click.UsageError("Give --drivers, --trips or both.")
-    targets = [(rejects or path.parent) / f"{path.name}.rejected.ndjson" for path, _ in files]
-    inputs = [path.resolve() for path, _ in files]
+    targets = [_find_target(path, rejects) for path, _ in files]
+    _check_paths([path for path, _ in files], [target for target in targets if target])
+    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
+    gc.set_threshold(GC_THRESHOLD)
+    with open_store() as store, naming_invalid_documents(store, fleet):
+        counts = [
+            _import_file(store, fleet, path, file_type, target)
+            for (path, file_type), target in zip(files, targets, strict=True)
+        ]
+    if any(counts):
+        raise SystemExit(1)
+
+
+def _find_target(path: Path, rejects: Path | None) -> Path | None:
+    """Return the path of the file of rejected lines, or None for standard error."""
+    if path == STDIN:
+        return rejects / "stdin.rejected.ndjson" if rejects else None
+    return (rejects or path.parent) / f"{path.name}.rejected.ndjson"
+
+
+def _check_paths(paths: list[Path], targets: list[Path]) -> None:
+    """Raise click.UsageError if an input or a file of rejected lines would be used twice."""
+    inputs = [path.resolve() for path in paths]
     if len({*inputs}) < len(inputs):
         raise click.UsageError("--drivers and --trips name the same file.")
     if len({*inputs, *(target.resolve() for target in targets)}) < len(inputs) + len(targets):
@@ -59,15 +100,6 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
             f"{' and '.join(target.name for target in targets)} must differ from each other and from the inputs. "
             "Rename an input, or import the files one after another."
         )
-    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
-    gc.set_threshold(GC_THRESHOLD)
-    with open_store() as store, naming_invalid_documents(store, fleet):
-        counts = [
-            _import_file(store, fleet, path, file_type, Rejects(target))
-            for (path, file_type), target in zip(files, targets, strict=True)
-        ]
-    if any(counts):
-        raise SystemExit(1)
 
 
 class FileType(NamedTuple):
@@ -89,15 +121,21 @@ DRIVERS = FileType(Driver(), lambda fleet, driver: {"fleet": fleet, **driver}, w
 TRIPS = FileType(ImportedTrip(), _prepare_trip, write_trips)
 
 
-def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, rejects: Rejects) -> int:
-    """Load one file, and print the number of loaded and rejected lines. Returns the number of rejected lines."""
+def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, target: Path | None) -> int:
+    """Load one file, and print the number of loaded and rejected lines. Returns the number of rejected lines.
+
+    `target` is the path of the file of rejected lines.
+    """
     loaded = 0
     with Input(path) as source:
+        rejects = Rejects(target, is_pipe=source.is_pipe)
+        lines = with_pauses(source.lines(), PAUSE_SECONDS) if source.is_pipe else source.lines()
         try:
             with click.progressbar(
-                length=source.size, label=path.name, file=sys.stderr, hidden=not sys.stderr.isatty()
+                length=source.size, label=source.name, file=sys.stderr, hidden=not sys.stderr.isatty() or source.is_pipe
             ) as bar:
-                batches = _batches(_parse_lines(source.lines(), fleet, file_type, rejects))
+                seconds = BATCH_SECONDS if source.is_pipe else math.inf
+                batches = _batches(_parse_lines(lines, fleet, file_type, rejects), seconds)
                 for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):
                     loaded += count
                     bar.update(source.consumed - bar.pos)
@@ -106,41 +144,65 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, reje
             rejects.abandon()
             raise
     rejects.finish()
-    location = f", listed in {rejects.path}. The first: {rejects.first}" if rejects.count else ""
-    click.echo(f"{path.name}: {loaded} loaded, {rejects.count} rejected{location}")
+    location = f", listed in {rejects.path}. The first: {rejects.first}" if rejects.count and rejects.path else ""
+    click.echo(f"{source.name}: {loaded} loaded, {rejects.count} rejected{location}")
     return rejects.count
 
 
 def _write_batches(batches: Iterable[list[Any]], write: Callable[[list[Any]], None]) -> Iterator[int]:
-    """Write each batch while the next one is read. Yields the size of each batch after it was written."""
+    """Write each batch while the next one is read. Yields the size of each batch after it was written.
+
+    During a pause of the input, batches are empty.
+    """
     with ThreadPoolExecutor(1) as pool:
         size, pending = 0, None
         for batch in batches:
-            if pending:
+            if pending and (batch or pending.done()):
                 pending.result()
                 yield size
-            size, pending = len(batch), pool.submit(write, batch)
+                pending = None
+            if batch:
+                size, pending = len(batch), pool.submit(write, batch)
         if pending:
             pending.result()
             yield size
 
 
-def _parse_lines(lines: Iterable[Line], fleet: str, file_type: FileType, rejects: Rejects) -> Iterator[tuple[int, Any]]:
-    """Yield the size in bytes of each valid line, and its prepared document. Invalid lines go to `rejects`."""
+def _parse_lines(
+    lines: Iterable[Line | None], fleet: str, file_type: FileType, rejects: Rejects
+) -> Iterator[tuple[int, Any] | None]:
+    """Yield the size in bytes of each valid line, and its prepared document; None for a pause.
+
+    Invalid lines go to `rejects`.
+    """
     for line in lines:
+        if line is None:
+            yield None
+            continue
         try:
             yield len(line.content), file_type.prepare(fleet, parse(line, file_type.schema))
         except Rejected as error:
             rejects.add(line, str(error))
 
 
-def _batches(items: Iterable[tuple[int, Any]]) -> Iterator[list[Any]]:
+def _batches(
+    items: Iterable[tuple[int, Any] | None], max_seconds: float, clock: Callable[[], float] = time.monotonic
+) -> Iterator[list[Any]]:
+    """Yield batches, each at most `max_seconds` after its first item came. None among the items is a pause."""
     batch: list[Any] = []
-    size = 0
-    for length, item in items:
-        if batch and (len(batch) >= BATCH_LINES or size + length > BATCH_BYTES):
+    size, began = 0, 0.0
+    for sized_item in items:
+        is_due = bool(batch) and clock() - began >= max_seconds
+        if sized_item is None:
+            if is_due or not batch:
+                yield batch
+                batch, size = [], 0
+            continue
+        length, item = sized_item
+        if is_due or (batch and (len(batch) >= BATCH_LINES or size + length > BATCH_BYTES)):
             yield batch
             batch, size = [], 0
+        began = began if batch else clock()
         batch.append(item)
         size += length
     if batch:

@@ -5,10 +5,13 @@ import contextlib
 import gzip
 import json
 import os
+import sys
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty, Queue
 from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
 
 import bson
@@ -16,7 +19,10 @@ import click
 import orjson
 from marshmallow import Schema, ValidationError, fields
 
+STDIN = Path("-")
 MAX_LINE_BYTES = 15_000_000
+# Few, because each may have MAX_LINE_BYTES.
+MAX_QUEUED_LINES = 16
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 # The fields that the store adds to a document: fleet and _id.
 ADDED_BYTES = 1024
@@ -46,24 +52,29 @@ class Line(NamedTuple):
 
 
 class Input:
-    """An open file. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes."""
+    """An open file. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes.
+
+    The path `-` is standard input. `is_pipe` is true for whatever has no position and may pause between lines.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = path.open("rb")
+        # A file object of its own: Python fails at its end if a thread still reads from sys.stdin.
+        self._file = open(sys.stdin.fileno(), "rb", closefd=False) if path == STDIN else path.open("rb")  # noqa: SIM115
+        self.name = "stdin" if path == STDIN else path.name
         self.size = os.fstat(self._file.fileno()).st_size
-        # A pipe has no size and no position.
-        self._has_position = self._file.seekable()
+        self.is_pipe = not self._file.seekable()
 
     def __enter__(self) -> "Input":
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._file.close()
+        # A thread may still wait for the next line of a pipe, and closing it would wait for that thread.
+        if not self.is_pipe:
+            self._file.close()
 
     @property
     def consumed(self) -> int:
-        return self._file.tell() if self._has_position else 0
+        return 0 if self.is_pipe else self._file.tell()
 
     def lines(self) -> Iterator[Line]:
         """Yield the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
@@ -83,13 +94,43 @@ class Input:
         except (OSError, EOFError, zlib.error) as error:
             place, loaded = (f" past line {number}", "The lines before may be") if number else ("", "Nothing of it was")
             raise click.ClickException(
-                f"{self.path} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
+                f"{self.name} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
             ) from None
 
     def _stream(self) -> BinaryIO:
         if self._file.peek(2).startswith(GZIP_MAGIC):
             return cast(BinaryIO, gzip.GzipFile(fileobj=self._file))
         return self._file
+
+
+def with_pauses(lines: Iterator[Line], seconds: float) -> Iterator[Line | None]:
+    """Yield the lines, and None whenever no line has come for so many seconds.
+
+    A thread reads the lines. An error of the iterator is raised here.
+    """
+    queue: Queue[Line | BaseException | None] = Queue(MAX_QUEUED_LINES)
+
+    def read() -> None:
+        try:
+            for line in lines:
+                queue.put(line)
+            queue.put(None)
+        except BaseException as error:
+            queue.put(error)
+
+    # A daemon, because it may wait for a line when the command ends.
+    threading.Thread(target=read, daemon=True).start()
+    while True:
+        try:
+            item = queue.get(timeout=seconds)
+        except Empty:
+            yield None
+            continue
+        if isinstance(item, BaseException):
+            raise item
+        if item is None:
+            return
+        yield item
 
 
 def _skip_line(stream: IO[bytes]) -> None:
@@ -189,13 +230,17 @@ def _flatten(messages: Any, path: str) -> Iterator[str]:
 
 
 class Rejects:
-    """The file of rejected lines of an input. It replaces that of an earlier import when the input has been read."""
+    """The rejected lines of an input: a file, which replaces that of an earlier import when the input has been read.
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.count = path, 0
+    Without a path, they go to standard error. If the import of a pipe stops early, `is_pipe` keeps its rejected lines,
+    because the lines before are loaded and may not come again.
+    """
+
+    def __init__(self, path: Path | None, *, is_pipe: bool = False) -> None:
+        self.path, self.count, self._is_pipe = path, 0, is_pipe
         # The number of the first rejected line, and the reason in JSON, because it may contain a control character.
         self.first = ""
-        self._partial = path.with_name(path.name + ".partial")
+        self._partial = path.with_name(path.name + ".partial") if path else None
         self._out: IO[str] | None = None
 
     def add(self, line: Line, reason: str) -> None:
@@ -203,9 +248,12 @@ class Rejects:
         text = line.content.decode(errors="replace")
         row = {"line": line.number, "reason": reason, "input": text[:OVERSIZED_CHARS] if line.oversized else text}
         try:
-            if self._out is None:
-                self._out = self._partial.open("w")
-            self._out.write(json.dumps(row) + "\n")
+            if self._partial is None:
+                click.echo(json.dumps(row), err=True)
+            else:
+                # Line buffered, so that the file has the rejected lines of a pipe as they come.
+                self._out = self._out or self._partial.open("w", buffering=1)
+                self._out.write(json.dumps(row) + "\n")
         except OSError as error:
             raise click.ClickException(
                 f"Line {line.number} is invalid ({reason}), and {self.path} cannot be written: {error.strerror}. "
@@ -216,15 +264,18 @@ class Rejects:
 
     def finish(self) -> None:
         """Move the file to its place, or remove that of an earlier import if no line was rejected."""
-        if self._out is not None:
+        if self._out and self._partial and self.path:
             self._out.close()
             self._partial.replace(self.path)
-        else:
+        elif self.path:
             self.path.unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """Discard the rejected lines. The file of an earlier import is not changed."""
-        if self._out is not None:
+        """Discard the rejected lines, except those of a pipe. The file of an earlier import is not changed."""
+        if self._out and self._partial:
+            if self._is_pipe:
+                self.finish()
+                return
             self._out.close()
             with contextlib.suppress(OSError):
                 self._partial.unlink()

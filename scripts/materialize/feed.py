@@ -49,6 +49,12 @@ def delete_from_feed(store: Store, session: ClientSession, fleet: str, trip_ids:
     update_feed(store, session, fleet, dict.fromkeys(find_without_source(store, fleet, trip_ids, session)))
 
 
+def forget_in_feed(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
+    """Delete the entries of trips. Tombstones stay: clients have to learn of deletions that came before."""
+    match = {"fleet": fleet, "trip_id": {"$in": trip_ids}, "deleted_at": {"$exists": False}}
+    store.trip_changes.delete_many(match, session=session)
+
+
 def find_without_source(
     store: Store, fleet: str, trip_ids: list[str], session: ClientSession | None = None
 ) -> list[str]:

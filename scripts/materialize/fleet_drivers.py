@@ -38,6 +38,17 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
         _set_count(store, session, fleet, count)
 
 
+def count_erasure(store: Store, session: ClientSession, fleet: str) -> None:
+    """Count the erasure of a driver. A report that was begun before is not published."""
+    store.fleet_drivers.update_one({"fleet": fleet, "_id": fleet}, {"$inc": {"erasures": 1}}, session=session)
+
+
+def get_totals(store: Store, session: ClientSession, fleet: str) -> Document:
+    """Return the fleet's `driver_count` and `erasures`."""
+    totals = store.fleet_drivers.find_one({"_id": fleet, "fleet": fleet}, session=session)
+    return {"driver_count": 0, "erasures": 0, **(totals or {})}
+
+
 def _set_count(store: Store, session: ClientSession, fleet: str, count: int) -> None:
     store.fleet_drivers.update_one({"fleet": fleet, "_id": fleet}, {"$set": {"driver_count": count}}, session=session)
 

@@ -1,7 +1,8 @@
 """Writing trips and the read models that depend on them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from bson import ObjectId
 from pymongo import DeleteOne, InsertOne, ReplaceOne
@@ -10,7 +11,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Documents, Store
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import make_trip_detail
-from scripts.materialize.feed import delete_from_feed, update_feed
+from scripts.materialize.feed import delete_from_feed, find_without_source, forget_in_feed, update_feed
 from scripts.materialize.update import run_transaction, update_read_models
 
 IDENTITY = {"trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
@@ -75,18 +76,45 @@ def write_documents(
         collection.bulk_write(operations, session=session)
 
 
-def delete_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:
-    """Delete trips in one transaction, with all that is derived from them. The change feed reports the deletions."""
+def delete_trips(
+    store: Store,
+    fleet: str,
+    trip_ids: Sequence[str],
+    condition: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    in_feed: bool = True,
+) -> int:
+    """Delete those of the trips that meet a condition, in one transaction, with all that is derived from them.
 
-    def delete(session: ClientSession) -> None:
-        match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
-        days = _days(store.trip_details.find(match, IDENTITY, session=session))
-        store.trips.delete_many(match, session=session)
-        store.trip_details.delete_many(match, session=session)
-        delete_from_feed(store, session, fleet, list(trip_ids))
+    Read models of trips without a source are deleted, too. The change feed reports the deletions; if `in_feed` is
+    false, it has no entries of these trips afterwards. Returns how many sources were deleted.
+    """
+
+    def delete(session: ClientSession) -> int:
+        match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
+        count = store.trips.delete_many({**condition, **match}, session=session).deleted_count
+        gone = find_without_source(store, fleet, list(trip_ids), session)
+        match_gone = {"fleet": fleet, "trip_id": {"$in": gone}}
+        days = _days(store.trip_details.find(match_gone, IDENTITY, session=session))
+        store.trip_details.delete_many(match_gone, session=session)
+        (delete_from_feed if in_feed else forget_in_feed)(store, session, fleet, gone)
         update_read_models(store, session, fleet, days)
+        return count
 
-    run_transaction(store, fleet, delete)
+    return run_transaction(store, fleet, delete)
+
+
+def rewrite_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:
+    """Write again what is derived from those of the trips that have a source, in one transaction."""
+
+    def rewrite(session: ClientSession) -> None:
+        match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
+        sources = store.trips.find(match, {"_id": 0}, session=session)
+        trips = {source["trip_id"]: prepare_trip(fleet, source) for source in sources}
+        _write_trips(store, session, fleet, trips)
+        update_feed(store, session, fleet, {trip_id: trip.detail for trip_id, trip in trips.items()})
+
+    run_transaction(store, fleet, rewrite)
 
 
 def _days(details: Iterable[Document]) -> set[Day]:

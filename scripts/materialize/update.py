@@ -70,8 +70,8 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
             else "each try took longer than transactionLifetimeLimitSeconds, or the primary changed"
         )
         raise click.ClickException(
-            f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction is "
-            "stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
+            f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction "
+            "is stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
         ) from error
 
 

@@ -96,7 +96,7 @@ def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
     try:
         yield
     except INVALID_DOCUMENT_ERRORS as error:
-        if invalid := find_invalid_documents(store, COLLECTIONS, {"fleet": fleet}):
+        if invalid := find_invalid_documents(store, (*SOURCES, *READ_MODELS), {"fleet": fleet}):
             raise click.ClickException(
                 f"Documents of the fleet {fleet} violate their schema; correct or delete them: {'; '.join(invalid)}"
             ) from error

@@ -46,16 +46,20 @@ class MongodFailed(Exception):
 
 
 class _Server(NamedTuple):
-    """A running `mongod`, as in PROCESS_FILE. `process` is set if this process started it."""
+    """A running `mongod`, as in PROCESS_FILE. `is_child` is true if this process started it."""
 
     pid: int
     port: int
-    process: subprocess.Popen[bytes] | None = None
+    is_child: bool = False
 
     def is_running(self, data_dir: Path) -> bool:
         """Return whether it runs with this data. Another process may have its pid after it ended."""
-        if self.process:
-            return self.process.poll() is None
+        if self.is_child:
+            try:
+                return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
+            except ChildProcessError:
+                # gunicorn has already learned of its end.
+                return False
         try:
             command = Path(f"/proc/{self.pid}/cmdline").read_bytes()
         except OSError:
@@ -199,19 +203,28 @@ def _start(data_dir: Path, previous: _Server | None) -> _Server:
     port = previous.port if previous and _is_free(previous.port) else _free_port()
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
     command += ["--nounixsocket", "--logpath", str(log), "--logappend", *REPLICA_SET_OPTIONS]
-    # With a new session, Ctrl-C on the terminal does not reach the server; the command stops it afterwards.
-    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # noqa: S603
-    server = _Server(process.pid, port, process)
+    server = _Server(_spawn(command), port, is_child=True)
     try:
-        (data_dir / PROCESS_FILE).write_text(json.dumps({"pid": process.pid, "port": port}))
+        (data_dir / PROCESS_FILE).write_text(json.dumps({"pid": server.pid, "port": port}))
         if not _becomes_primary(server, data_dir):
             raise MongodFailed(f"The embedded MongoDB did not start. Its log says why: {log}")
     except BaseException:
-        with _uninterrupted():
-            process.terminate()
-            process.wait()
+        with _uninterrupted(), contextlib.suppress(ProcessLookupError, ChildProcessError):
+            os.kill(server.pid, signal.SIGTERM)
+            os.waitpid(server.pid, 0)
         raise
     return server
+
+
+def _spawn(command: list[str]) -> int:
+    """Start a program without output, and return its pid.
+
+    The workers that gunicorn forks would have a copy of a subprocess.Popen. If a signal ended a worker while it deletes
+    this object, Python would print the exception.
+    """
+    outputs = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
+    # With a new session, Ctrl-C on the terminal does not reach the server; the command stops it afterwards.
+    return os.posix_spawnp(command[0], command, os.environ, file_actions=outputs, setsid=True)
 
 
 def _stop(data_dir: Path, server: _Server) -> None:

@@ -5,16 +5,29 @@ import datetime
 import io
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import click
+from pymongo import ASCENDING
+from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.score import compute_points_lost
 from schemas.report import HEADER, row
-from scripts.reports.figures import FigureCollector
-from scripts.reports.files import mark_replaced, now_ms, remove_files, remove_unused_files, write_file
+from scripts.materialize.fleet_drivers import get_totals
+from scripts.materialize.update import run_transaction
+from scripts.reports.figures import FigureCollector, Figures
+from scripts.reports.files import (
+    discard_files,
+    mark_replaced,
+    now_ms,
+    read_rows,
+    remove_files,
+    remove_unused_files,
+    write_file,
+)
 
 # Text that a spreadsheet would run as a formula. A sign alone, or before a number or telephone number, is no formula.
 FORMULA = re.compile(r"[=@\t\r\n]|[+-](?![0-9 .()-]*\Z)")
@@ -34,8 +47,30 @@ def current_report_date() -> str:
 def build_report(store: Store, fleet: str, report_date: str) -> Document:
     """Build a report, and return its document (schema StoredReport).
 
-    The API returns the report once both files are complete. Raises click.ClickException if a library is missing.
+    The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built again.
+    Raises click.ClickException if a library is missing.
     """
+    make_page = get_page_maker()
+    remove_unused_files(store, fleet)
+    while True:
+        with store.snapshot() as session:
+            collector = FigureCollector(store, session, fleet, report_date)
+            totals = get_totals(store, session, fleet)
+            with click.progressbar(
+                length=totals["driver_count"], label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()
+            ) as bar:
+                csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
+        figures = collector.figures
+        files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}
+        key = {"fleet": fleet, "report_date": report_date}
+        report = {**key, "built_at": now_ms(), "drivers": figures.drivers, **files}
+        if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=totals["erasures"])):
+            return report
+        discard_files(store, files.values())
+
+
+def get_page_maker() -> Callable[[Figures], bytes]:
+    """Return the function that makes the page. Raises click.ClickException if a library is missing."""
     try:
         # Imported here, because other commands run without these libraries.
         from scripts.reports import charts  # noqa: F401
@@ -44,22 +79,18 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
         raise click.ClickException(
             f"Reports need {error.name}. Install 'driver-analytics-api[reports]', or run 'make setup'."
         ) from None
-    remove_unused_files(store, fleet)
-    key = {"fleet": fleet, "report_date": report_date}
-    with store.snapshot() as session:
-        collector = FigureCollector(store, session, fleet, report_date)
-        driver_count = (store.fleet_drivers.find_one({"_id": fleet}) or {"driver_count": 0})["driver_count"]
-        with click.progressbar(
-            length=driver_count, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()
-        ) as bar:
-            csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
-    figures = collector.figures
-    page = write_file(store, fleet, report_date, "page", [make_page(figures)])
-    report = {**key, "built_at": now_ms(), "drivers": figures.drivers, "csv": csv_file, "page": page}
-    if replaced := store.reports.find_one(key):
-        mark_replaced(store, replaced)
-    store.reports.replace_one(key, report, upsert=True)
-    return report
+    return make_page
+
+
+def _publish(store: Store, session: ClientSession, report: Document, erasures: int) -> bool:
+    """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
+    if get_totals(store, session, report["fleet"])["erasures"] != erasures:
+        return False
+    key = {name: report[name] for name in ("fleet", "report_date")}
+    if replaced := store.reports.find_one(key, session=session):
+        mark_replaced(store, session, replaced)
+    store.reports.replace_one(key, report, upsert=True, session=session)
+    return True
 
 
 def delete_report(store: Store, fleet: str, report_date: str) -> bool:
@@ -68,6 +99,16 @@ def delete_report(store: Store, fleet: str, report_date: str) -> bool:
         return False
     remove_files(store, fleet, report_date)
     return True
+
+
+def find_reports_of(store: Store, fleet: str, driver_id: str) -> list[str]:
+    """Return the dates of the fleet's reports that contain a driver. Reads the CSV files."""
+    column, cell = HEADER.index("driver_id"), _render_cell(driver_id)
+    return [
+        report["report_date"]
+        for report in store.reports.find({"fleet": fleet}, sort=[("report_date", ASCENDING)])
+        if any(row[column : column + 1] == [cell] for row in read_rows(store, report["csv"]["file_id"]))
+    ]
 
 
 def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:

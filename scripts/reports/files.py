@@ -4,18 +4,25 @@ A file's `_id` is `FLEET <tab> REPORT_DATE <tab> NAME <tab> OBJECT_ID`. It shows
 when it was created, so that incomplete files of a killed command can be found.
 """
 
+import csv
 import hashlib
+import html
+import io
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from bson import ObjectId
 from gridfs import GridFSBucket
+from pymongo import ASCENDING
+from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.reports import BUCKET, FILES
 
 # When a report is built again, its earlier files are stored for an hour longer: clients may still be reading them.
 RETENTION_MS = 3_600_000
+MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 # No identifier contains a tab.
 SEPARATOR = "\t"
 
@@ -32,10 +39,24 @@ def write_file(store: Store, fleet: str, report_date: str, name: str, chunks: It
     return {"file_id": file_id, "bytes": size, "digest": digest.hexdigest()}
 
 
-def mark_replaced(store: Store, report: Document) -> None:
+def read_rows(store: Store, file_id: str) -> Iterator[list[str]]:
+    """Yield the rows of a CSV file. Raises gridfs.errors.NoFile or CorruptGridFile."""
+    stream: Any = GridFSBucket(store.db, BUCKET).open_download_stream(file_id)
+    # A name may be longer than Python's default limit.
+    csv.field_size_limit(MAX_DOCUMENT_BYTES)
+    yield from csv.reader(io.TextIOWrapper(stream, "utf-8", newline=""))
+
+
+def mark_replaced(store: Store, session: ClientSession, report: Document) -> None:
     """Record that the files of a report are no longer used from now on."""
     ids = [report[name]["file_id"] for name in FILES if name in report]
-    store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, {"$set": {"metadata.left_at": now_ms()}})
+    change = {"$set": {"metadata.left_at": now_ms()}}
+    store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, change, session=session)
+
+
+def discard_files(store: Store, files: Iterable[Document]) -> None:
+    """Remove files (schema StoredFile) that no report refers to yet."""
+    _remove(store, {file["file_id"] for file in files})
 
 
 def remove_files(store: Store, fleet: str, report_date: str) -> None:
@@ -43,13 +64,34 @@ def remove_files(store: Store, fleet: str, report_date: str) -> None:
     _remove(store, _find_file_ids(store, _prefix(fleet, report_date)))
 
 
-def remove_unused_files(store: Store, fleet: str) -> None:
-    """Remove the fleet's files that no report refers to: those of killed commands, and those replaced an hour ago."""
+def find_unused_files(store: Store, fleet: str) -> set[str]:
+    """Return the ids of the fleet's files that no report refers to. Another command may be writing the newer ones."""
     reports = store.reports.find({"fleet": fleet}, {"_id": 0, "csv": 1, "page": 1})
     used = {report[name]["file_id"] for report in reports for name in FILES}
-    # Another command may be writing the newer ones at this moment.
-    file_ids = _find_file_ids(store, _prefix(fleet)) - used
-    unused = {file_id for file_id in file_ids if _age_ms(file_id) > RETENTION_MS}
+    return _find_file_ids(store, _prefix(fleet)) - used
+
+
+def find_unused_files_with(store: Store, fleet: str, driver_id: str) -> set[str]:
+    """Return those of them that may contain a driver: the ids of drivers are in both files of a report."""
+    chunks = store.db[f"{BUCKET}.chunks"]
+    found = set[str]()
+    for file_id in find_unused_files(store, fleet):
+        data = b"".join(chunk["data"] for chunk in chunks.find({"files_id": file_id}, sort=[("n", ASCENDING)]))
+        # A file that a killed command did not finish may end within a character.
+        text = data.decode(errors="replace")
+        if driver_id in text or driver_id in html.unescape(text) or driver_id.replace('"', '""') in text:
+            found.add(file_id)
+    return found
+
+
+def remove_all_unused_files(store: Store, fleet: str) -> None:
+    """Remove the fleet's files that no report refers to, also those that clients or other commands still use."""
+    _remove(store, find_unused_files(store, fleet))
+
+
+def remove_unused_files(store: Store, fleet: str) -> None:
+    """Remove the fleet's files that no report refers to: those of killed commands, and those replaced an hour ago."""
+    unused = {file_id for file_id in find_unused_files(store, fleet) if _age_ms(file_id) > RETENTION_MS}
     match = {"_id": {"$in": list(unused)}, "metadata.left_at": {"$gt": now_ms() - RETENTION_MS}}
     replaced_recently = {file["_id"] for file in store.db[f"{BUCKET}.files"].find(match, {"_id": 1})}
     _remove(store, unused - replaced_recently)

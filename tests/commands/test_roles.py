@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from app.store import READ_MODELS
+from app.store import READ_MODELS, SOURCES
 from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from scripts.cli import cli
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("mongod_uri")
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
 NAME = "fleet_data"
-USERS = ("service", "importer", "backup")
+USERS = ("service", "importer", "eraser", "exporter", "backup")
 REFUSED = 13
 COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
@@ -154,8 +154,8 @@ def test_every_collection_is_there(connect):
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-@pytest.mark.parametrize("user", ["service", "backup"])
-def test_the_service_and_backup_users_cannot_write(connect, user, name):
+@pytest.mark.parametrize("user", ["service", "exporter", "backup"])
+def test_users_who_only_read_cannot_write(connect, user, name):
     assert allowed(writes(connect(user)[name])) == []
 
 
@@ -175,8 +175,32 @@ def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, serv
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-def test_the_importer_cannot_drop_or_rename_anything(connect, name):
-    assert allowed(changes(connect("importer")[name])) == []
+@pytest.mark.parametrize("user", ["importer", "eraser"])
+def test_users_who_write_cannot_drop_or_rename_anything(connect, user, name):
+    assert allowed(changes(connect(user)[name])) == []
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_the_eraser_changes_no_source(connect, name):
+    attempts = dict(writes(connect("eraser")[name]))
+    refused = {"insert", "update", "upsert", "findAndModify", "out", "merge"}
+    assert allowed((key, attempts[key]) for key in refused) == []
+
+
+@pytest.mark.parametrize("user", ["eraser", "exporter"])
+def test_users_for_the_data_of_drivers_read_no_keys(connect, user):
+    assert allowed([("find", connect(user)["keys"].find_one)]) == []
+
+
+def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_path):
+    lines = [make_trip(days_ago(4), "to erase", trip_id="t2"), make_trip("2026-01-01T08:00", trip_id="t3")]
+    (tmp_path / "trips").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run("import", "--fleet", "f1", "--trips", tmp_path / "trips")
+    run("reports", "build", *REPORT)
+    erased = run("erase", "--fleet", "f1", "--driver", "to erase", "--yes", user="eraser")
+    assert "1 trips removed, 1 reports built again" in erased
+    assert "removed 1 trips" in run("prune", "--before", "2026-01-02", user="eraser")
+    assert "1 drivers, 1 trips, 1 daily" in run("export", "--fleet", "f1", "--out", tmp_path / "out", user="exporter")
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -1,0 +1,155 @@
+"""`driver-analytics export`: write a fleet's drivers, trips and daily summaries to files."""
+
+import contextlib
+import gzip
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, BinaryIO, Protocol, cast
+
+import click
+import orjson
+from pymongo import ASCENDING
+
+from app.store import Document, Store
+from app.store.summaries import DAY
+from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.options import ID
+
+GZIP_LEVEL = 1
+OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
+# What the store adds to a document of an import file.
+OF_STORE = {"_id": 0, "fleet": 0}
+
+
+class Export(Protocol):
+    """The files of a format. Each method writes documents and returns their number."""
+
+    # The names of the files.
+    names: tuple[str, ...]
+
+    def write_drivers(self, drivers: Iterable[Document]) -> int:
+        """Write drivers, as in an import file."""
+
+    def write_trips(self, trips: Iterable[Document]) -> int:
+        """Write trips, as in an import file."""
+
+    def write_days(self, days: Iterable[Document]) -> int:
+        """Write Daily summaries, each with its driver_id."""
+
+    def close(self) -> None:
+        """Write the ends of the files."""
+
+
+class NdjsonExport:
+    """Files of JSON lines, compressed with gzip. `import` reads the first two."""
+
+    names = ("drivers.ndjson.gz", "trips.ndjson.gz", "daily_summaries.ndjson.gz")
+
+    def __init__(self, files: Mapping[str, BinaryIO]) -> None:
+        self._files = files
+
+    def _write(self, name: str, documents: Iterable[Document]) -> int:
+        count = 0
+        with gzip.GzipFile(fileobj=self._files[name], mode="wb", compresslevel=GZIP_LEVEL, mtime=0) as file:
+            for document in documents:
+                file.write(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
+                count += 1
+        return count
+
+    def write_drivers(self, drivers: Iterable[Document]) -> int:
+        """Write drivers, as in an import file."""
+        return self._write("drivers.ndjson.gz", drivers)
+
+    def write_trips(self, trips: Iterable[Document]) -> int:
+        """Write trips, as in an import file."""
+        return self._write("trips.ndjson.gz", trips)
+
+    def write_days(self, days: Iterable[Document]) -> int:
+        """Write Daily summaries, each with its driver_id."""
+        return self._write("daily_summaries.ndjson.gz", days)
+
+    def close(self) -> None:
+        """Do nothing: each file is complete."""
+
+
+@click.command()
+@click.option("--fleet", type=ID, required=True, help="The fleet to export.")
+@click.option("--driver", "driver_id", type=ID, help="Only this driver. By default all of the fleet.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder of the files, created."
+)
+@click.option(
+    "--format", "file_format", type=click.Choice(["ndjson", "parquet"]), default="ndjson", help="The type of the files."
+)
+def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> None:
+    """Write drivers, trips and daily summaries to files in a folder.
+
+    As NDJSON, the drivers and trips are files that 'import' takes. As Parquet, there is a row for each driver, trip,
+    trail point, event, and day of a driver.
+
+    The files replace those of an earlier export when all of them are complete. Only their owner can read them, because
+    they contain personal data. Each document is as it was committed at some time during the export.
+    """
+    with open_store(writes=False) as store, naming_invalid_documents(store, fleet):
+        find_fleets(store, fleet)
+        match = {"fleet": fleet, **({"driver_id": driver_id} if driver_id else {})}
+        if not any(store.db[name].find_one(match, {"_id": 1}) for name in ("drivers", "trips", "driver_periods")):
+            raise click.ClickException(f"Nothing is stored of the driver {driver_id} in the fleet {fleet}.")
+        counts = _export(store, match, out, file_format)
+    drivers, trips, days = counts
+    click.echo(f"{out}: {drivers} drivers, {trips} trips, {days} daily summaries")
+
+
+def _export(store: Store, match: Document, out: Path, file_format: str) -> tuple[int, int, int]:
+    make_export: Any = NdjsonExport if file_format == "ndjson" else _get_parquet_export()
+    with _open_files(out, make_export.names) as files, contextlib.closing(cast(Export, make_export(files))) as target:
+        by_driver = [("driver_id", ASCENDING)]
+        drivers = target.write_drivers(store.drivers.find(match, OF_STORE, sort=by_driver))
+        oldest_first = [*by_driver, ("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
+        trips = target.write_trips(store.trips.find(match, OF_STORE, sort=oldest_first))
+        return drivers, trips, target.write_days(_find_days(store, match))
+
+
+def _find_days(store: Store, match: Document) -> Iterator[Document]:
+    """Yield the Daily summaries, each with its driver_id, by driver and date. Index: driver_periods period."""
+    order = [("driver_id", ASCENDING), ("start_date", ASCENDING)]
+    days = store.driver_periods.find({**match, "period": DAY.name}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order)
+    for day in days:
+        yield {"driver_id": day["driver_id"], **orjson.loads(day["json"])}
+
+
+def _get_parquet_export() -> Any:
+    """Return the class ParquetExport. Raises click.ClickException if its library is missing."""
+    try:
+        # Imported here, because other commands run without this library.
+        from scripts.ingest.parquet import ParquetExport
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"Parquet needs {error.name}. Install 'driver-analytics-api[export]', or run 'make setup'."
+        ) from None
+    return ParquetExport
+
+
+@contextlib.contextmanager
+def _open_files(folder: Path, names: Iterable[str]) -> Iterator[dict[str, IO[bytes]]]:
+    """Open new files by name, which take the place of earlier ones when the block ends without an error."""
+    folder.mkdir(OWNER_ONLY, exist_ok=True)
+    partial = {name: folder / f"{name}.part" for name in names}
+    for path in partial.values():
+        # Another program may have created it with other rights.
+        path.unlink(missing_ok=True)
+    try:
+        with contextlib.ExitStack() as stack:
+            yield {
+                name: stack.enter_context(open(path, "xb", opener=_open_for_owner)) for name, path in partial.items()
+            }
+        for name, path in partial.items():
+            path.replace(folder / name)
+    finally:
+        for path in partial.values():
+            path.unlink(missing_ok=True)
+
+
+def _open_for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, OWNER_ONLY_FILE)

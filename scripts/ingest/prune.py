@@ -1,0 +1,48 @@
+"""`driver-analytics prune`: remove the trips before a date, and what is derived from them."""
+
+import sys
+
+import click
+
+from app.store import Store
+from scripts.materialize.deletions import count_trips_before, prune_trips
+from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.options import DATE, ID
+from scripts.reports.build import delete_report
+
+
+@click.command()
+@click.option("--before", type=DATE, required=True, help="YYYY-MM-DD: the first UTC date whose trips stay.")
+@click.option("--fleet", type=ID, help="Only this fleet. By default all fleets.")
+@click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
+def prune(before: str, fleet: str | None, dry_run: bool) -> None:
+    """Remove the trips that started before a date, and what is derived from them.
+
+    Summaries of the dates before go with the trips, and so do reports whose seven days are all before the date. Drivers
+    of the driver file stay. The change feed reports no deletions, so clients keep their copies.
+
+    The command does not ask for confirmation. If it was killed, run it again.
+    """
+    with open_store(writes=not dry_run) as store:
+        for name in find_fleets(store, fleet):
+            match = {"fleet": name, "report_date": {"$lte": before}}
+            reports = sorted(report["report_date"] for report in store.reports.find(match))
+            if dry_run:
+                trips = count_trips_before(store, name, before)
+                click.echo(f"{name}: {trips} trips before {before} and {len(reports)} reports would be removed")
+                continue
+            with naming_invalid_documents(store, name):
+                trips = _prune(store, name, before)
+            for date in reports:
+                delete_report(store, name, date)
+            click.echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")
+
+
+def _prune(store: Store, fleet: str, before: str) -> int:
+    """Delete the trips, and show progress on a terminal. Returns their number."""
+    length, deleted = count_trips_before(store, fleet, before), 0
+    with click.progressbar(length=length, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
+        for count in prune_trips(store, fleet, before):
+            deleted += count
+            bar.update(count)
+    return deleted

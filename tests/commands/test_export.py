@@ -1,0 +1,154 @@
+"""driver-analytics export: files that can be imported again, and Parquet files."""
+
+import gzip
+import json
+
+import duckdb
+import pytest
+
+from tests.conftest import Service
+from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_trip
+from tests.store_contents import load
+
+NUMBERS = {
+    "distance_miles": 2**53 + 1,
+    "highway_miles": 0.1 + 0.2,
+    "night_driving_miles": 1e-300,
+    "start_latitude": -0.0,
+}
+SPEEDING = {"user_speed_mph": 61.5, "speed_limit_mph": 55, "max_user_speed_mph": 70.25}
+SPEEDING_EVENT = {"event_type": 9, "event_name": "OVERSPEEDING", "event_data": SPEEDING}
+FOCUS = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), True)
+TRIPS = [
+    make_trip("2026-03-10T08:00", "d1", trip_id="odd", tracking_id="k", **NUMBERS),
+    make_trip("2026-03-10T09:00", "d1", trip_id="a/ü", focus_area=FOCUS, insurance_period=2),
+    make_trip(
+        "2026-03-11T09:00",
+        "not in the file",
+        trip_id="t3",
+        events=[make_event(1, **SPEEDING_EVENT), make_event(2)],
+        event_summary=make_event_summary(hard_brake_count=9),
+    ),
+]
+DRIVERS = [make_driver("d1", first_name='Ada "A"', first_travel_date="2025-01-01"), make_driver("idle")]
+PATHS = (
+    "/drivers",
+    "/driver/d1/trips?start_date=2026-03-01",
+    "/trip/trip_id/odd",
+    "/trip/trip_id/a%2F%C3%BC",
+    "/trip/tracking_id/k",
+    "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1&driver_id=idle",
+    "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1&driver_id=not%20in%20the%20file",
+)
+
+
+@pytest.fixture
+def loaded(mongod, clock):
+    load(mongod, *TRIPS, drivers=DRIVERS)
+    return mongod
+
+
+@pytest.fixture
+def export(command, loaded, tmp_path):
+    """Export the fleet f1 with options; return the folder."""
+
+    def export(*options):
+        ended = command("export", "--fleet", "f1", "--out", str(tmp_path / "out"), *options)
+        assert ended.exit_code == 0, ended.output
+        return tmp_path / "out"
+
+    return export
+
+
+def read(path):
+    return [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
+
+
+def test_an_import_of_an_export_gives_the_same_responses_to_the_byte(command, loaded, export):
+    folder = export()
+    files = ("--drivers", str(folder / "drivers.ndjson.gz"), "--trips", str(folder / "trips.ndjson.gz"))
+    assert command("import", "--fleet", "f2", *files).exit_code == 0
+    service = Service(loaded)
+    for path in PATHS:
+        first, second = (service.get(path, fleet=fleet) for fleet in ("f1", "f2"))
+        assert (second.status_code, second.data) == (200, first.data)
+
+
+def test_the_daily_summaries_are_those_of_the_api(loaded, export):
+    days = read(export() / "daily_summaries.ndjson.gz")
+    daily = Service(loaded).get("/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1").json
+    assert [(day["driver_id"], day["date"]) for day in days] == [
+        ("d1", "2026-03-10"),
+        ("not in the file", "2026-03-11"),
+    ]
+    assert days[0] == {"driver_id": "d1", **daily["data"][0]["driving_summary"]}
+
+
+def test_one_driver_is_exported_alone(export):
+    folder = export("--driver", "d1")
+    assert [driver["driver_id"] for driver in read(folder / "drivers.ndjson.gz")] == ["d1"]
+    assert [trip["trip_id"] for trip in read(folder / "trips.ndjson.gz")] == ["odd", "a/ü"]
+    assert len(read(folder / "daily_summaries.ndjson.gz")) == 1
+
+
+def test_only_their_owner_reads_the_files(export):
+    folder = export()
+    assert {path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())} == {0o700, 0o600}
+
+
+def test_an_export_takes_the_place_of_an_earlier_one(loaded, export):
+    export()
+    load(loaded, make_trip("2026-03-12T08:00", "d1"))
+    folder = export()
+    assert len(read(folder / "trips.ndjson.gz")) == 4
+    assert len(list(folder.iterdir())) == 3
+
+
+def test_an_unknown_driver_is_an_error_in_one_line(command, loaded, tmp_path):
+    ended = command("export", "--fleet", "f1", "--driver", "nobody", "--out", str(tmp_path / "out"))
+    assert ended.stderr == "Error: Nothing is stored of the driver nobody in the fleet f1.\n"
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def query(export):
+    """Query the Parquet files with DuckDB: `query("SELECT ... FROM 'trips.parquet'")`."""
+    folder = export("--format", "parquet")
+
+    def query(text):
+        with duckdb.connect() as connection:
+            return connection.sql(text.replace("FROM '", f"FROM '{folder}/")).fetchall()
+
+    return query
+
+
+def test_parquet_has_a_row_for_each_trip_point_event_and_day(query):
+    tables = ("drivers", "trips", "trail_points", "events", "daily_summaries")
+    assert [query(f"SELECT count(*) FROM '{name}.parquet'") for name in tables] == [[(n,)] for n in (2, 3, 6, 2, 2)]
+
+
+def test_a_parquet_trip_has_its_summary_and_focus_area_in_columns(query):
+    columns = "trip_start_time, distance_miles, insurance_period, tracking_id, hard_brake_count, is_hard_brake"
+    start = epoch_ms("2026-03-10T09:00")
+    assert query(f"SELECT {columns} FROM 'trips.parquet' WHERE trip_id = 'a/ü'") == [(start, 10.0, 2, None, 0, True)]
+    assert query("SELECT trip_id FROM 'trips.parquet' WHERE is_hard_brake ORDER BY trip_id") == [("a/ü",), ("t3",)]
+
+
+def test_a_parquet_event_has_the_speeds_of_its_type(query):
+    columns = "trip_id, event_name, user_speed_mph, speed_limit_mph"
+    rows = query(f"SELECT {columns} FROM 'events.parquet' ORDER BY event_type DESC")
+    assert rows == [("t3", "OVERSPEEDING", 61.5, 55.0), ("t3", "HARD_BRAKE", None, None)]
+
+
+def test_a_parquet_day_has_a_date(query):
+    rows = query("SELECT driver_id, date::VARCHAR, trip_count FROM 'daily_summaries.parquet' ORDER BY date")
+    assert rows == [("d1", "2026-03-10", 2), ("not in the file", "2026-03-11", 1)]
+
+
+def test_row_groups_are_written_as_they_fill_up(export, monkeypatch):
+    from pyarrow import parquet
+
+    for name in ("ROWS_PER_GROUP", "BATCH_ROWS"):
+        monkeypatch.setattr(f"scripts.ingest.parquet.{name}", 2)
+    folder = export("--format", "parquet")
+    assert parquet.ParquetFile(folder / "trail_points.parquet").num_row_groups == 3

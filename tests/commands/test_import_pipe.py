@@ -1,0 +1,135 @@
+"""driver-analytics import of standard input: a pipe that may never end."""
+
+import json
+import os
+import threading
+
+import pytest
+
+from scripts.ingest import importer
+from scripts.ingest.lines import Line, with_pauses
+from tests.factories import make_driver, make_trip
+from tests.service_process import wait_until
+
+
+@pytest.fixture
+def pipe(command, monkeypatch):
+    """The end of a pipe that is written; standard input is the other one."""
+    reading, writing = os.pipe()
+    with open(reading) as stdin, open(writing, "w") as file:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield file
+
+
+def write(file, *lines):
+    file.write("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines))
+    file.flush()
+
+
+def test_standard_input_is_loaded_to_its_end(pipe, run_main, mongod):
+    write(pipe, make_trip(), make_trip())
+    pipe.close()
+    assert run_main("import", "--fleet", "f1", "--trips", "-").stdout == "stdin: 2 loaded, 0 rejected\n"
+    assert mongod.trips.count_documents({}) == 2
+
+
+def test_drivers_too_may_come_from_standard_input(pipe, run_main, mongod, write_lines):
+    write(pipe, make_driver())
+    pipe.close()
+    trips = write_lines("trips.ndjson", make_trip())
+    assert run_main("import", "--fleet", "f1", "--drivers", "-", "--trips", str(trips)).status == 0
+    assert mongod.drivers.count_documents({}) == 1
+
+
+def test_a_line_is_stored_while_the_pipe_stays_open(pipe, run_main, mongod, monkeypatch):
+    monkeypatch.setattr(importer, "BATCH_SECONDS", 0)
+
+    def end():
+        wait_until(lambda: mongod.trips.count_documents({}) == 1)
+        pipe.close()
+
+    write(pipe, make_trip())
+    thread = threading.Thread(target=end)
+    thread.start()
+    assert run_main("import", "--fleet", "f1", "--trips", "-").status == 0
+    thread.join()
+
+
+def test_rejected_lines_go_to_standard_error(pipe, run_main, mongod):
+    write(pipe, "nonsense", make_trip())
+    pipe.close()
+    ended = run_main("import", "--fleet", "f1", "--trips", "-")
+    assert (ended.status, ended.stdout) == (1, "stdin: 1 loaded, 1 rejected\n")
+    row = json.loads(ended.stderr)
+    assert (row["line"], row["input"]) == (1, "nonsense")
+
+
+def test_rejected_lines_go_to_a_file_in_the_folder_of_rejects(pipe, run_main, mongod, tmp_path):
+    write(pipe, "nonsense")
+    pipe.close()
+    run_main("import", "--fleet", "f1", "--trips", "-", "--rejects", str(tmp_path))
+    assert json.loads((tmp_path / "stdin.rejected.ndjson").read_text())["input"] == "nonsense"
+
+
+def test_standard_input_cannot_be_both_files(command):
+    ended = command("import", "--fleet", "f1", "--drivers", "-", "--trips", "-")
+    assert (ended.exit_code, "name the same file" in ended.stderr) == (2, True)
+
+
+def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mongod, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(importer, "BATCH_SECONDS", 0)
+    monkeypatch.setattr(importer, "TRIPS", importer.TRIPS._replace(write=fail))
+    write(pipe, make_trip())
+    assert run_main("import", "--fleet", "f1", "--trips", "-").status == 1
+
+
+def batches(items, seconds):
+    """Return the batches of items that come at these times; None is a pause."""
+    times = iter([time for time, _ in items])
+    now = [0.0]
+
+    def come():
+        for _, item in items:
+            now[0] = next(times)
+            yield item and (1, item)
+
+    return list(importer._batches(come(), seconds, lambda: now[0]))
+
+
+def test_a_batch_ends_a_second_after_its_first_item():
+    assert batches([(0, "a"), (0.5, "b"), (1.1, "c"), (1.2, "d")], 1.0) == [["a", "b"], ["c", "d"]]
+
+
+def test_a_batch_ends_during_a_pause():
+    items = [(0, "a"), (0.6, None), (1.1, None), (9, "b"), (9.5, None)]
+    assert batches(items, 1.0) == [["a"], ["b"]]
+
+
+def test_a_file_has_no_such_limit():
+    assert batches([(0, "a"), (1000, "b")], float("inf")) == [["a", "b"]]
+
+
+def test_a_pause_is_told_from_a_line():
+    has_paused = threading.Event()
+
+    def come():
+        yield Line(1, b"a", oversized=False)
+        has_paused.wait()
+        yield Line(2, b"b", oversized=False)
+
+    lines = with_pauses(come(), 0.01)
+    assert (next(lines).number, next(lines)) == (1, None)
+    has_paused.set()
+    assert [line.number for line in lines if line] == [2]
+
+
+def test_an_error_while_reading_is_raised():
+    def come():
+        yield Line(1, b"a", oversized=False)
+        raise OSError("broken")
+
+    with pytest.raises(OSError, match="broken"):
+        list(with_pauses(come(), 1))
