@@ -107,7 +107,7 @@ PAIRS = {
 
 
 # A pair is written once for each command of the first batch.
-FEW = ("the same trip to two drivers", "added and deleted")
+FEW = ("the same trip to two drivers",)
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_travel_dates_are_right_when_the_last_day_goes_while_an_earlier_day_come
     base = [Batch("trips", [trip("first", "d1", 2), trip("last", "d1", 16)])]
     # Alone, the second changes nothing in the profile of d1, so that the two write different documents.
     last_goes, earlier_comes = Batch("trips", [trip("last", "d2", 16)]), Batch("trips", [trip("n", "d1", 9)])
-    for command in range(15):
+    for command in range(2, 14, 3):
         empty(mongod)
         connect(base)
         assert overlap(last_goes, earlier_comes, command)
@@ -179,7 +179,7 @@ def test_imports_and_deletions_at_the_same_time_end_like_one_of_their_orders(mon
         empty(mongod)
         connect([*BASE, *order])
         ends.append(state_of(mongod))
-    for _ in range(5):
+    for _ in range(3):
         empty(mongod)
         connect(BASE)
         write_together(connect, SMALL)
