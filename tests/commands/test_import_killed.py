@@ -109,7 +109,7 @@ KINDS = {
 }
 
 
-OF_EACH_RUN = ("moved trips", "deleted trips")
+OF_EACH_RUN = ("deleted trips",)
 
 
 @pytest.mark.parametrize(

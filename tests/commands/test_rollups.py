@@ -471,7 +471,7 @@ def same_day(*more):
     return [make_trip(trip_id=f"t{n}", **fields) for n, fields in enumerate(more)]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trips=st.lists(trips, min_size=1, max_size=25), cuts=st.lists(st.integers(0, 25), max_size=5))
 @example(same_day({"distance_miles": 0, "duration_seconds": 0}, {"distance_miles": 0.0}), [])
 @example(same_day(*({"distance_miles": miles} for miles in (0.1, 0.2, 0.3, 1e16, -0.0, 1))), [1, 3])
