@@ -135,7 +135,7 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
                 length=source.size, label=source.name, file=sys.stderr, hidden=not sys.stderr.isatty() or source.is_pipe
             ) as bar:
                 seconds = BATCH_SECONDS if source.is_pipe else math.inf
-                batches = _batches(_parse_lines(lines, fleet, file_type, rejects), seconds)
+                batches = make_batches(_parse_lines(lines, fleet, file_type, rejects), seconds)
                 for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):
                     loaded += count
                     bar.update(source.consumed - bar.pos)
@@ -185,7 +185,7 @@ def _parse_lines(
             rejects.add(line, str(error))
 
 
-def _batches(
+def make_batches(
     items: Iterable[tuple[int, Any] | None], max_seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[Any]]:
     """Yield batches, each at most `max_seconds` after its first item came. None among the items is a pause."""

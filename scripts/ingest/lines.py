@@ -61,15 +61,16 @@ class Input:
         # A file object of its own: Python fails at its end if a thread still reads from sys.stdin.
         self._file = open(sys.stdin.fileno(), "rb", closefd=False) if path == STDIN else path.open("rb")  # noqa: SIM115
         self.name = "stdin" if path == STDIN else path.name
+        self._place = self.name if path == STDIN else path
         self.size = os.fstat(self._file.fileno()).st_size
-        self.is_pipe = not self._file.seekable()
+        self.is_pipe, self._is_at_end = not self._file.seekable(), False
 
     def __enter__(self) -> "Input":
         return self
 
     def __exit__(self, *error: object) -> None:
-        # A thread may still wait for the next line of a pipe, and closing it would wait for that thread.
-        if not self.is_pipe:
+        # While a thread waits for the next line of a pipe, closing the pipe would wait for that thread.
+        if self._is_at_end or not self.is_pipe:
             self._file.close()
 
     @property
@@ -94,8 +95,10 @@ class Input:
         except (OSError, EOFError, zlib.error) as error:
             place, loaded = (f" past line {number}", "The lines before may be") if number else ("", "Nothing of it was")
             raise click.ClickException(
-                f"{self.name} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
+                f"{self._place} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
             ) from None
+        finally:
+            self._is_at_end = True
 
     def _stream(self) -> BinaryIO:
         if self._file.peek(2).startswith(GZIP_MAGIC):

@@ -23,7 +23,7 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
 
     The command does not ask for confirmation. If it was killed, run it again.
     """
-    with open_store(writes=not dry_run) as store:
+    with open_store() as store:
         for name in find_fleets(store, fleet):
             match = {"fleet": name, "report_date": {"$lte": before}}
             reports = sorted(report["report_date"] for report in store.reports.find(match))

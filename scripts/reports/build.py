@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import click
+from gridfs.errors import GridFSError
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
@@ -103,12 +104,17 @@ def delete_report(store: Store, fleet: str, report_date: str) -> bool:
 
 def find_reports_of(store: Store, fleet: str, driver_id: str) -> list[str]:
     """Return the dates of the fleet's reports that contain a driver. Reads the CSV files."""
+    reports = store.reports.find({"fleet": fleet}, sort=[("report_date", ASCENDING)])
+    return [report["report_date"] for report in reports if _contains(store, report, driver_id)]
+
+
+def _contains(store: Store, report: Document, driver_id: str) -> bool:
+    """Return whether the CSV file of a report has a row for a driver, or cannot be read."""
     column, cell = HEADER.index("driver_id"), _render_cell(driver_id)
-    return [
-        report["report_date"]
-        for report in store.reports.find({"fleet": fleet}, sort=[("report_date", ASCENDING)])
-        if any(row[column : column + 1] == [cell] for row in read_rows(store, report["csv"]["file_id"]))
-    ]
+    try:
+        return any(row[column : column + 1] == [cell] for row in read_rows(store, report["csv"]["file_id"]))
+    except GridFSError:
+        return True
 
 
 def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import re
+from pathlib import Path
 
 import duckdb
 import pytest
@@ -10,6 +12,7 @@ from tests.conftest import Service
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_trip
 from tests.store_contents import load
 
+DATA = Path(__file__).parent.parent.parent / "docs" / "data.md"
 NUMBERS = {
     "distance_miles": 2**53 + 1,
     "highway_miles": 0.1 + 0.2,
@@ -143,6 +146,14 @@ def test_a_parquet_event_has_the_speeds_of_its_type(query):
 def test_a_parquet_day_has_a_date(query):
     rows = query("SELECT driver_id, date::VARCHAR, trip_count FROM 'daily_summaries.parquet' ORDER BY date")
     assert rows == [("d1", "2026-03-10", 2), ("not in the file", "2026-03-11", 1)]
+
+
+def test_the_query_of_the_documentation_works(export, monkeypatch):
+    (text,) = re.findall(r"```sql\n(.*?)```", DATA.read_text(), re.DOTALL)
+    monkeypatch.chdir(export("--format", "parquet"))
+    with duckdb.connect() as connection:
+        (row, _) = connection.sql(text).fetchall()
+    assert (row[0], str(row[1])[:10], row[3]) == ("d1", "2026-03-09", 0)
 
 
 def test_row_groups_are_written_as_they_fill_up(export, monkeypatch):

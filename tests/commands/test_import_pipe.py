@@ -96,7 +96,7 @@ def batches(items, seconds):
             now[0] = next(times)
             yield item and (1, item)
 
-    return list(importer._batches(come(), seconds, lambda: now[0]))
+    return list(importer.make_batches(come(), seconds, lambda: now[0]))
 
 
 def test_a_batch_ends_a_second_after_its_first_item():

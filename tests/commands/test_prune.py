@@ -81,17 +81,12 @@ def test_reports_go_whose_seven_days_are_all_pruned(command, loaded):
 def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, mongod_uri, monkeypatch):
     ended, operations = None, 10
     while ended is None:
-        monkeypatch.setattr(prune, "open_store", functools.partial(open_until, mongod_uri, operations))
+        monkeypatch.setattr(prune, "open_store", functools.partial(open_store_until, mongod_uri, "test", operations))
         with suppress(Stop):
             ended = command("prune", "--before", DATE)
         operations += 20
     assert loaded.trips.distinct("trip_id") == ["midnight", "new"]
     assert differences(loaded) == []
-
-
-def open_until(uri, operations, *, writes):
-    """Open the store of the tests, which stops before so many operations."""
-    return open_store_until(uri, "test", operations)
 
 
 def test_no_date_is_a_usage_error(command):
