@@ -14,6 +14,7 @@ from scripts.admin.print_openapi import openapi
 from scripts.admin.rollups import rollups
 from scripts.demo.commands import demo
 from scripts.ingest.importer import import_
+from scripts.mcp_server.command import mcp
 from scripts.reports.commands import reports
 from scripts.server.serve import serve
 
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, import_, keys, rollups, reports, backup, restore, openapi):
+for command in (serve, demo, import_, keys, rollups, reports, backup, restore, mcp, openapi):
     cli.add_command(command)
 
 
