@@ -58,12 +58,15 @@ def format_page_links(page: int, page_count: int) -> str:
 
     After a page past the end, the previous page is the last one. The query has been validated.
     """
-    query = quote_from_bytes(request.query_string, QUERY_CHARACTERS)
-    parts = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) != "page"]
-    path = f"{request.environ['PATH_INFO']}?{'&'.join([*parts, 'page='])}"
-    links = [format_link(f"{path}{page + 1}", "next")] if page < page_count else []
-    links += [format_link(f"{path}{min(page - 1, page_count)}", "prev")] if page > 1 else []
-    return ", ".join([*links, format_link(f"{path}1", "first")])
+    environ = request.environ
+    query = quote_from_bytes(environ["QUERY_STRING"].encode("latin-1"), QUERY_CHARACTERS)
+    if query:
+        parts = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) != "page"]
+        query = "".join(f"{part}&" for part in parts)
+    url = f"<{get_base_url()}{environ['PATH_INFO']}?{query}page="
+    next_link = f'{url}{page + 1}>; rel="next", ' if page < page_count else ""
+    prev_link = f'{url}{min(page - 1, page_count)}>; rel="prev", ' if page > 1 else ""
+    return f'{next_link}{prev_link}{url}1>; rel="first"'
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
