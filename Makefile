@@ -108,7 +108,7 @@ lock: setup ## pin the newest dependencies, with hashes, in the three lock files
 	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
 	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra build -o requirements.lock
 	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
-		-o requirements-run.lock
+		--extra mcp -o requirements-run.lock
 
 clean: ## remove .venv and the caches, but not the data in .data
 	@rm -rf $(VENV) $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

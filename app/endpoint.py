@@ -45,6 +45,7 @@ class Endpoint:
     - `reads_store`: whether the endpoint fails with a 503 while the database does not respond.
     - `unavailable_response`: the schema of a 503 that differs from other errors.
     - `representations`: other media types of the response. None stands for a file, which the view returns itself.
+    - `links`: where a response leads. For each operationId, the values of its parameters, as OpenAPI writes them.
     - `description`: text that the OpenAPI document appends to the docstring of the view.
     """
 
@@ -55,6 +56,7 @@ class Endpoint:
     reads_store: bool = True
     unavailable_response: Schema | None = None
     representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
+    links: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     description: str = ""
 
     def __call__(self, view: View) -> Callable[..., Response]:
@@ -83,7 +85,7 @@ class Endpoint:
             policy = current_app.extensions["config"].unknown_parameters
             params = parse(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
             if self.accepts_mask:
-                return self._respond(functools.partial(call_view, params))
+                return self._respond(functools.partial(call_view, params), params.get("page"))
             response: Response = call_view(params)
             return response
 
@@ -99,18 +101,19 @@ class Endpoint:
         """The media types of other representations, each with the conversion of the JSON value."""
         return [(media_type, other.convert) for media_type, other in self.representations.items() if other]
 
-    def _respond(self, read: Callable[..., Any]) -> Response:
+    def _respond(self, read: Callable[..., Any], page: int | None) -> Response:
         """Return the response in the media type and with the fields that the client prefers.
 
-        X-Fields applies only to JSON, not to other representations.
+        `page` is the number of the page if the response is a list. X-Fields applies only to JSON, not to other
+        representations.
         """
         vary = f"Accept, {MASK_HEADER}" if self._conversions else MASK_HEADER
         for media_type, convert in self._conversions:
             if prefers(media_type, *JSON_MEDIA_RANGES):
-                responder = ConditionalResponder(g.api_key.fleet, "", vary=vary, media_type=media_type)
+                responder = ConditionalResponder(g.api_key.fleet, "", page=page, vary=vary, media_type=media_type)
                 return responder.respond(read, self._fields, convert)
         mask = request.environ.get(MASK_ENVIRON_KEY, "")
         fields = select_fields(self._fields, mask)
         if not self.supports_conditional:
             return json_response(make_pruner(fields, self._fields)(read()))
-        return ConditionalResponder(g.api_key.fleet, mask, vary=vary).respond(read, fields)
+        return ConditionalResponder(g.api_key.fleet, mask, page=page, vary=vary).respond(read, fields)

@@ -1,12 +1,15 @@
 """Responses: JSON and other media types, the choice between them, and conditional requests."""
 
+import functools
 import hashlib
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote_from_bytes, unquote_plus
 
 import orjson
 from flask import Response, current_app, request
+from werkzeug.sansio.utils import get_host
 
 from app.content_encoding import get_matching_etag
 from app.store import Result
@@ -18,6 +21,9 @@ from schemas.introspection import Fields
 JSON = "application/json"
 ETAG_BYTES = 12
 CACHE_CONTROL_REVALIDATE = "private, no-cache"
+MAX_CACHED_HOSTS = 100
+# Characters of a query that stay unencoded in a link. Commas and semicolons separate links and their parameters.
+QUERY_CHARACTERS = "!$&'()*+/:=?@%"
 
 
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
@@ -31,7 +37,36 @@ def get_base_url() -> str:
     It is empty if the request has no valid Host and PUBLIC_BASE_URL is not set.
     """
     base_url: str = current_app.extensions["config"].public_base_url
-    return base_url or (request.host_url.rstrip("/") if request.host else "")
+    environ = request.environ
+    return base_url or _get_host_url(environ["wsgi.url_scheme"], environ.get("HTTP_HOST", ""))
+
+
+# Every response has a link, and the hosts of a service are few.
+@functools.lru_cache(MAX_CACHED_HOSTS)
+def _get_host_url(scheme: str, host_header: str) -> str:
+    host = get_host(scheme, host_header)
+    return f"{scheme}://{host}" if host else ""
+
+
+def format_link(path: str, relation: str) -> str:
+    """Return a value of the header Link (RFC 8288): an absolute URL, and its relation to the response."""
+    return f'<{get_base_url()}{path}>; rel="{relation}"'
+
+
+def format_page_links(page: int, page_count: int) -> str:
+    """Return the header Link of a page: the next, the previous and the first page of the same list, those that exist.
+
+    After a page past the end, the previous page is the last one. The query has been validated.
+    """
+    environ = request.environ
+    query = quote_from_bytes(environ["QUERY_STRING"].encode("latin-1"), QUERY_CHARACTERS)
+    if query:
+        parts = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) != "page"]
+        query = "".join(f"{part}&" for part in parts)
+    url = f"<{get_base_url()}{environ['PATH_INFO']}?{query}page="
+    next_link = f'{url}{page + 1}>; rel="next", ' if page < page_count else ""
+    prev_link = f'{url}{min(page - 1, page_count)}>; rel="prev", ' if page > 1 else ""
+    return f'{next_link}{prev_link}{url}1>; rel="first"'
 
 
 def not_modified(headers: Mapping[str, str]) -> Response:
@@ -60,14 +95,17 @@ class ConditionalResponder:
     """Makes the response to the current request, or a 304.
 
     The ETag depends on the fleet, the path and query, the field mask, the media type and the version of the content.
-    `vary` has the names of the request headers on which the response depends.
+    `page` is the number of the page if the response is a list. `vary` has the names of the request headers on which
+    the response depends.
     """
 
-    def __init__(self, fleet: str, mask: str, *, vary: str = MASK_HEADER, media_type: str = JSON) -> None:
+    def __init__(
+        self, fleet: str, mask: str, *, page: int | None = None, vary: str = MASK_HEADER, media_type: str = JSON
+    ) -> None:
         environ = request.environ
         self._is_conditional = "HTTP_IF_NONE_MATCH" in environ
         self._identity = f"{fleet}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
-        self._vary, self._media_type = vary, media_type
+        self._page, self._vary, self._media_type = page, vary, media_type
 
     def respond(
         self, read: Callable[[Selection], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
@@ -81,11 +119,14 @@ class ConditionalResponder:
             current_etag = self._get_etag(read(Selection(fields, include_content=False)).version)
             if matching_etag := get_matching_etag(current_etag):
                 return not_modified(self._headers(matching_etag))
-        version, content = read(Selection(fields))
+        version, content, page_count = read(Selection(fields))
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))
-        return Response(body, headers=self._headers(self._get_etag(version)), mimetype=self._media_type)
+        headers = self._headers(self._get_etag(version))
+        if self._page is not None:
+            headers["Link"] = format_page_links(self._page, page_count)
+        return Response(body, headers=headers, mimetype=self._media_type)
 
     def _headers(self, etag: str) -> dict[str, str]:
         return {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": self._vary}

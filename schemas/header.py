@@ -73,6 +73,13 @@ class ResponseHeaders(Schema):
         data_key="Cache-Control",
         required=True,
     )
+    link = Text(
+        "Links to related resources (RFC 8288): this document, as `service-desc`; of a page of a list also the `next`, "
+        "the previous (`prev`) and the `first` page, those that exist.",
+        example='<https://api.example.com/api/v1/openapi.json>; rel="service-desc"',
+        data_key="Link",
+        required=True,
+    )
 
 
 class RateLimitHeaders(Schema):

@@ -17,6 +17,7 @@ from scripts.ingest.erase import erase
 from scripts.ingest.export import export
 from scripts.ingest.importer import import_
 from scripts.ingest.prune import prune
+from scripts.mcp_server.command import mcp
 from scripts.reports.commands import reports
 from scripts.server.serve import serve
 
@@ -34,7 +35,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, import_, export, erase, prune, keys, rollups, reports, backup, restore, openapi):
+for command in (serve, demo, import_, export, erase, prune, keys, rollups, reports, backup, restore, mcp, openapi):
     cli.add_command(command)
 
 

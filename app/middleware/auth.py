@@ -21,6 +21,9 @@ PUBLIC_ENDPOINTS = frozenset(
         "docs.get_page",
         "docs.get_errors_page",
         "docs.get_file",
+        "guides.get_guide",
+        "discovery.get_catalog",
+        "discovery.get_llms_txt",
         REPORT_FILE_ENDPOINT,
     }
 )

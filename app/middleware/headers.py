@@ -2,7 +2,8 @@
 
 from flask import Response, current_app, g, request
 
-from app.config import Config
+from app.config import API, Config
+from app.responses import format_link
 from schemas.header import (
     ConditionalRequestHeaders,
     ETagHeaders,
@@ -16,6 +17,7 @@ from schemas.header import (
 
 # Responses of this endpoint have links that need no key, so no cache may store them or an error of this endpoint.
 REPORT_LINKS_ENDPOINT = "report.get_report_links"
+DOCUMENT_PATH = f"{API}/openapi.json"
 # The headers that a script in a browser may send, and those that it may read.
 CORS_REQUEST_HEADERS = ", ".join(
     ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
@@ -29,7 +31,13 @@ def add_headers(response: Response) -> None:
     """Add the headers of every response."""
     headers = response.headers
     # Werkzeug's headers raise and catch an exception for each absent name, which is slow.
-    if "Cache-Control" not in dict(iter(headers)):
+    present = dict(iter(headers))
+    description = format_link(DOCUMENT_PATH, "service-desc")
+    if "Link" in present:
+        headers["Link"] = f"{present['Link']}, {description}"
+    else:
+        headers.add("Link", description)
+    if "Cache-Control" not in present:
         headers.add("Cache-Control", "no-store" if request.endpoint == REPORT_LINKS_ENDPOINT else "private")
     headers.add("X-Request-ID", g.request_id)
     headers.add("X-Content-Type-Options", "nosniff")

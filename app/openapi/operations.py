@@ -80,6 +80,8 @@ def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[H
         "headers": reference_headers(*headers),
         "content": _describe_content(endpoint),
     }
+    if endpoint.links:
+        ok["links"] = {name: {"operationId": name, "parameters": dict(endpoint.links[name])} for name in endpoint.links}
     if is_public:
         return {HTTPStatus.OK: ok, **_describe_public_errors(rule, endpoint, base_url)}
     not_modified = [HTTPStatus.NOT_MODIFIED] if is_conditional else []

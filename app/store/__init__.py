@@ -43,13 +43,14 @@ class StoreLags(Exception):
 
 
 class Result(NamedTuple):
-    """The result of a read: the content of the response, and its version.
+    """The result of a read: the content of the response, its version, and for a page the number of all pages.
 
     The version changes whenever a document changes that is a part of the content.
     """
 
     version: str
     content: Document
+    page_count: int = 1
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,4 +39,4 @@ def find_page(store: Store, fleet: str, *, page: int, limit: int, selection: Sel
     records = list(map(make_renderer(selection.fields.get("drivers"), DRIVER), rows[offset : offset + limit]))
     # A block keeps its version when its position changes, but then other drivers of the block are on the page.
     version = " ".join([str(count), str(offset), *(block["version"] for block in blocks)])
-    return Result(version, page_request.build_content(selection.fields, count, {"drivers": records}))
+    return page_request.build_result(version, selection.fields, count, {"drivers": records})

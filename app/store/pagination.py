@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import orjson
 from orjson import Fragment
 
-from app.store import Document
+from app.store import Document, Result
 from schemas.introspection import Fields
 from schemas.mask import make_pruner
 
@@ -33,19 +33,20 @@ class PageRequest(NamedTuple):
         """The number of records before the page."""
         return (self.page - 1) * self.limit
 
-    def build_content(self, fields: Fields, count: int, records: Document) -> Document:
-        """Return the `fields` of the response.
+    def build_result(self, version: str, fields: Fields, count: int, records: Document) -> Result:
+        """Return the `fields` of the response, with its version.
 
         `records` has the list of records under its name, and `count` is the number of records on all pages.
         """
+        page_count = max(1, -(-count // self.limit))
         values = {
             "count": count,
             "limit": self.limit,
             "current_page": self.page,
-            "next_page": self.page + 1 if self.skip + self.limit < count else None,
+            "next_page": self.page + 1 if self.page < page_count else None,
             **records,
         }
-        return {name: values[name] for name in fields}
+        return Result(version, {name: values[name] for name in fields}, page_count)
 
 
 def get_first(documents: Iterable[Document]) -> Document | None:

@@ -86,7 +86,7 @@ def find_page(
         "end_date": DATES[period](start_date)[-1],
         "drivers": [render(rank, row) for rank, row in enumerate(rows, page_request.skip + 1)],
     }
-    return Result(version, page_request.build_content(selection.fields, count, content))
+    return page_request.build_result(version, selection.fields, count, content)
 
 
 class _Ranking(NamedTuple):

@@ -72,7 +72,7 @@ def find_driver_trips(
             rows = visible_trips[page_request.skip - counts_before[first_day] :][:limit]
     records = list(map(make_renderer(selection.fields.get("trips"), SUMMARY), rows))
     version = "".join([str(count), *calendar.versions])
-    return Result(version, page_request.build_content(selection.fields, count, {"trips": records}))
+    return page_request.build_result(version, selection.fields, count, {"trips": records})
 
 
 def find_trips(
@@ -106,7 +106,7 @@ def find_trips(
             count = store.trip_details.count_documents(match, session=session)
     version = "".join([str(count), *(trip["version"] for trip in trips)])
     records = list(map(_make_trip_renderer(fields or {}), trips)) if selection.include_content else []
-    return Result(version, page_request.build_content(selection.fields, count, {"trips": records}))
+    return page_request.build_result(version, selection.fields, count, {"trips": records})
 
 
 def _get_fragments(fields: Fields) -> Sequence[str]:

@@ -3,7 +3,7 @@
 Views read through `app.store`, and never use MongoDB's client or the middleware.
 """
 
-from app.views import aggregates, changes, docs, drivers, health, home, rankings, report, scores, trips
+from app.views import aggregates, changes, discovery, docs, drivers, health, home, rankings, report, scores, trips
 
 BLUEPRINTS = (
     drivers.bp,
@@ -15,6 +15,7 @@ BLUEPRINTS = (
     changes.bp,
     health.bp,
     docs.bp,
+    discovery.guides_bp,
 )
 # Outside the API's path.
-ROOT_BLUEPRINTS = (home.bp,)
+ROOT_BLUEPRINTS = (home.bp, discovery.bp)

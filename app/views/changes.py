@@ -13,9 +13,14 @@ from schemas.page import ChangePage
 
 bp = Blueprint("changes", __name__)
 
+LINKS = {
+    "listChanges": {"cursor": "$response.body#/cursor"},
+    "listTrips": {"filter_param": "trip_id", "filter_value": "$response.body#/changes/0/trip_id"},
+}
+
 
 @bp.get("/changes")
-@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False)
+@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, links=LINKS)
 def list_changes(params: dict[str, Any]) -> Response:
     """List the trips that became visible or changed since the last request.
 

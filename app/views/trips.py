@@ -14,12 +14,14 @@ from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 
 bp = Blueprint("trips", __name__)
 
+FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/trips/0/trip_id"}
+FIRST_DRIVER = {"driver_id": "$response.body#/trips/0/driver_id"}
 # The number of trips on a page in detail form.
 DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@Endpoint(DriverTripsParams(), TripSummaryPage())
+@Endpoint(DriverTripsParams(), TripSummaryPage(), links={"listTrips": FIRST_TRIP})
 def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List a driver's trips from a date on.
 
@@ -31,7 +33,12 @@ def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@Endpoint(TripParams(), TripDetailPage(), representations={GEO_JSON: Representation(TripMap(), trip_map)})
+@Endpoint(
+    TripParams(),
+    TripDetailPage(),
+    representations={GEO_JSON: Representation(TripMap(), trip_map)},
+    links={"listDriverTrips": FIRST_DRIVER},
+)
 def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List trips in detail form, by an identifier.
 

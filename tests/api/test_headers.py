@@ -158,7 +158,7 @@ def test_an_origin_on_the_list_is_allowed_and_another_is_not(make_service):
 def test_scripts_may_read_every_response_header(make_service):
     headers = make_service(cors_origins=(ORIGIN,)).get("/drivers", headers={"Origin": ORIGIN}).headers
     exposed = headers["Access-Control-Expose-Headers"].split(", ")
-    assert {"X-Request-ID", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
+    assert {"X-Request-ID", "Link", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
     names = header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
     assert exposed == list(names)
     assert not set(exposed) & set(header_names(ChallengeHeaders()))

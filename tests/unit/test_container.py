@@ -61,7 +61,7 @@ def test_the_image_has_each_file_that_the_service_and_its_installation_read():
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
     assert build["build-backend"] == "setuptools.build_meta"
     needed = {"setup.cfg", "pyproject.toml", "wsgi.py", SETTINGS.name, "requirements.lock", "README.md", "LICENSE"}
-    assert in_image() == packages | needed
+    assert in_image() == packages | needed | {"docs"}
     assert all((ROOT / name).exists() for name in in_image())
 
 

@@ -1,0 +1,35 @@
+"""`driver-analytics mcp`: a server for AI agents."""
+
+import os
+import signal
+
+import click
+
+DEFAULT_URL = "http://127.0.0.1:8000"
+
+
+@click.command()
+def mcp() -> None:
+    """Serve an AI agent over stdio, with the Model Context Protocol.
+
+    The agent's program starts this command. It makes requests to the service at DRIVER_ANALYTICS_URL, by default
+    http://127.0.0.1:8000, with the API key in DRIVER_ANALYTICS_KEY.
+    """
+    try:
+        import anyio
+
+        from scripts.mcp_server.server import serve_stdio
+    except ModuleNotFoundError as error:
+        raise click.ClickException(
+            f"{error.name} is not installed. Install the extra mcp: pip install 'driver-analytics-api[mcp]'."
+        ) from None
+    url, key = os.environ.get("DRIVER_ANALYTICS_URL") or DEFAULT_URL, os.environ.get("DRIVER_ANALYTICS_KEY", "")
+    if not key:
+        click.echo("Warning: DRIVER_ANALYTICS_KEY is not set, so every tool will fail.", err=True)
+    # A thread waits for standard input, which only the end of the process interrupts. There is nothing to clean up.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        anyio.run(serve_stdio, url, key)
+    except* BrokenPipeError:
+        click.echo("The client has ended.", err=True)

@@ -1,0 +1,212 @@
+"""The tools on drivers: find them, summarise one, compare several."""
+
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from scripts.mcp_server.client import ApiClient
+from scripts.mcp_server.periods import Period, PeriodDate, Window, get_period, get_previous_period
+from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, Arguments, Data, DriverData, Result, Tool
+from scripts.mcp_server.summaries import SCORE_FIELDS, SUMMARY_FIELDS, Score, Summary, find_summaries
+from scripts.mcp_server.text import format_change
+
+PAGE_SIZE = 100
+# How many drivers a search looks at.
+MAX_SEARCHED = 5_000
+DriverId = Annotated[
+    str, Field(min_length=1, max_length=128, description="Identifier of the driver, as find_drivers returns it.")
+]
+
+
+class FindDriversArguments(Arguments):
+    """The arguments of find_drivers."""
+
+    text: str = Field(
+        default="", max_length=128, description="Words of a name, alias or driver_id. Empty lists all drivers."
+    )
+    limit: int = Field(default=20, ge=1, le=MAX_ROWS, description="Maximum number of drivers in the result.")
+    skip: int = Field(default=0, ge=0, le=1_000_000_000, description="Where to continue: `next_skip` of a result.")
+
+
+class FoundDriver(DriverData):
+    """A driver who was found."""
+
+    last_travel_date: str | None = Field(description="UTC date of the last trip.")
+
+
+class FoundDrivers(Result):
+    """The drivers who were found."""
+
+    ROWS: ClassVar[str] = "drivers"
+
+    drivers: list[FoundDriver]
+    fleet_driver_count: int = Field(description="How many drivers the fleet has.")
+    next_skip: int | None = Field(description="`skip` of the next call, or null if all drivers were searched.")
+
+    def to_lines(self) -> list[str]:
+        """Return a line for each driver."""
+        rows = [f"- {driver}, last drove {driver.last_travel_date or 'never'}" for driver in self.drivers]
+        rest = (
+            [] if self.next_skip is None else [f"Not all drivers were searched: continue with skip={self.next_skip}."]
+        )
+        return [f"Found {len(rows)} of the {self.fleet_driver_count} drivers of the fleet:", *rows, *rest]
+
+
+async def find_drivers(api: ApiClient, arguments: FindDriversArguments) -> FoundDrivers:
+    """Find drivers of the fleet by a part of their name, alias or driver_id, or list them.
+
+    Use it to get the driver_id that other tools need. All words of `text` have to match, in any case and order.
+    """
+    words, position = arguments.text.casefold().split(), arguments.skip
+    found: list[FoundDriver] = []
+    count, end = position + 1, position + MAX_SEARCHED
+    while position < min(count, end):
+        params = {"limit": PAGE_SIZE, "page": position // PAGE_SIZE + 1}
+        page = await api.get("drivers", params=params, fields=f"count,drivers{{{DRIVER_FIELDS},last_travel_date}}")
+        count, drivers = page["count"], page["drivers"][position % PAGE_SIZE :]
+        # Drivers may have been removed since the last page.
+        end = end if drivers else position
+        for driver in drivers:
+            if _matches(driver, words):
+                if len(found) == arguments.limit:
+                    more = 0 if words else count - position
+                    return FoundDrivers(drivers=found, fleet_driver_count=count, next_skip=position, more=more)
+                values = DriverData.of(driver).model_dump()
+                found.append(FoundDriver(**values, last_travel_date=driver["last_travel_date"]))
+            position += 1
+    next_skip = position if position < count else None
+    return FoundDrivers(drivers=found, fleet_driver_count=count, next_skip=next_skip)
+
+
+def _matches(driver: dict[str, Any], words: list[str]) -> bool:
+    text = " ".join(driver[name] or "" for name in DRIVER_FIELDS.split(",")).casefold()
+    return all(word in text for word in words)
+
+
+class DriverPeriodArguments(Arguments):
+    """The arguments of driver_summary."""
+
+    driver_id: DriverId
+    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
+    date: PeriodDate = None
+
+
+class Day(Score):
+    """A day on which the driver drove."""
+
+    date: str
+
+
+class DriverSummary(Result):
+    """A driver's period, and the one before."""
+
+    ROWS: ClassVar[str] = "days"
+
+    driver: DriverData
+    period: Window
+    summary: Summary | None = Field(description="Null if the driver did not drive.")
+    previous_period: Window
+    previous: Score | None = Field(description="The period before. Null if the driver did not drive.")
+    change: float | None = Field(description="Change of the score. Negative is worse.")
+    days: list[Day] = Field(description="The days on which the driver drove, of a week or month.")
+
+    def to_lines(self) -> list[str]:
+        """Return the summary, the period before, and a line for each day."""
+        before = self.previous or "no score"
+        if self.summary is None:
+            return [
+                f"Driver {self.driver} did not drive: {self.period}.",
+                f"Before, {self.previous_period}: {before}",
+            ]
+        summary = self.summary
+        times = f"{summary.driving_minutes:g} minutes, {summary.night_minutes:g} of them at night"
+        return [
+            f"Driver {self.driver}, {self.period}: {summary}{format_change(self.change)}",
+            f"Before, {self.previous_period}: {before}",
+            f"Driving: {times}, {summary.highway_miles:g} miles on highways",
+            f"Behaviours: {summary.describe_behaviours()}",
+            *(f"- {day.date}: {day}" for day in self.days),
+        ]
+
+
+async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> DriverSummary:
+    """Summarise how a driver drove in a day, week or month, and compare the score with the period before.
+
+    The result has the score, totals, rates of each behaviour, and for a week or month the score of each day. To learn
+    what costs the points, use explain_score; for the trips, list_trips.
+    """
+    ids, period = [arguments.driver_id], arguments.period
+    window = get_period(period, arguments.date)
+    previous = get_previous_period(period, window)
+    (element,) = await find_summaries(api, ids, period, window, SUMMARY_FIELDS, f"date,{SCORE_FIELDS}")
+    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if previous.is_within_history else []
+    values, before = element.get("driving_summary"), elements[0].get("driving_summary") if elements else None
+    change = round(values["fm_score"] - before["fm_score"], 1) if values and before else None
+    days = (values or {}).get("daily_summary_breakdown", [])
+    return DriverSummary(
+        driver=DriverData.of(element["driver_info"]),
+        period=window,
+        summary=Summary.of(values) if values else None,
+        previous_period=previous,
+        previous=Score.of(before) if before else None,
+        change=change,
+        days=[Day(date=day["date"], **Score.of(day).model_dump()) for day in days],
+    )
+
+
+class CompareDriversArguments(Arguments):
+    """The arguments of compare_drivers."""
+
+    driver_ids: list[DriverId] = Field(min_length=1, max_length=20, description="The drivers, 1 to 20.")
+    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
+    date: PeriodDate = None
+
+
+class ComparedDriver(Data):
+    """A driver of a comparison."""
+
+    driver: DriverData
+    summary: Summary | None = Field(description="Null if the driver did not drive.")
+
+
+class Comparison(Result):
+    """Drivers in one period."""
+
+    ROWS: ClassVar[str] = "drivers"
+
+    period: Window
+    drivers: list[ComparedDriver] = Field(description="The best score first; who did not drive comes last.")
+
+    def to_lines(self) -> list[str]:
+        """Return a line for each driver."""
+        rows = [
+            f"- {row.driver}: {row.summary}; {row.summary.describe_behaviours()}"
+            if row.summary
+            else f"- {row.driver}: did not drive"
+            for row in self.drivers
+        ]
+        return [f"Comparison, {self.period}, the best score first:", *rows]
+
+
+async def compare_drivers(api: ApiClient, arguments: CompareDriversArguments) -> Comparison:
+    """Compare up to 20 drivers side by side in one day, week or month: scores, distances and rates of each behaviour.
+
+    The rates do not depend on how far somebody drove. To find the drivers to compare, use find_drivers or
+    who_needs_coaching.
+    """
+    window = get_period(arguments.period, arguments.date)
+    elements = await find_summaries(api, arguments.driver_ids, arguments.period, window, SUMMARY_FIELDS)
+    rows = [
+        ComparedDriver(driver=DriverData.of(element["driver_info"]), summary=Summary.of(values) if values else None)
+        for element in elements
+        for values in [element.get("driving_summary")]
+    ]
+    rows.sort(key=lambda row: -row.summary.fm_score if row.summary else 1)
+    return Comparison(period=window, drivers=rows)
+
+
+TOOLS = (
+    Tool(find_drivers, FindDriversArguments, FoundDrivers, "Find drivers"),
+    Tool(driver_summary, DriverPeriodArguments, DriverSummary, "Summary of a driver"),
+    Tool(compare_drivers, CompareDriversArguments, Comparison, "Compare drivers"),
+)

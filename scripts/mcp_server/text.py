@@ -1,0 +1,36 @@
+"""Text for agents: data of the fleet in quotes, numbers and times."""
+
+import datetime
+import json
+
+# Names are free text. What is longer is cut.
+MAX_NAME_LENGTH = 60
+
+
+def quote_data(text: str) -> str:
+    """Return text of the fleet in double quotes, as JSON. It cannot end the quotes, and has no invisible characters."""
+    quoted = json.dumps(text, ensure_ascii=False)
+    return "".join(character if character.isprintable() else json.dumps(character)[1:-1] for character in quoted)
+
+
+def clean_name(text: str | None) -> str | None:
+    """Return a name on one line, without invisible characters, and cut if it is long. None if nothing is left."""
+    visible = "".join(character if character.isprintable() else " " for character in text or "")
+    name = " ".join(visible.split())
+    return (name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…") or None
+
+
+def format_time(epoch_ms: int) -> str:
+    """Return a time in UTC, such as 2026-03-16T08:05:00Z."""
+    seconds = datetime.timedelta(seconds=epoch_ms // 1000)
+    return f"{datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + seconds:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return a count with its noun, such as `1 trip` or `2 trips`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def format_change(change: float | None) -> str:
+    """Return a change of a score or of points with its sign, or nothing if it is unknown."""
+    return "" if change is None else f" ({change:+.1f})"

@@ -1,0 +1,91 @@
+"""The command itself, as an agent's program starts it."""
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+from scripts.mongodb.memory_store import memory_client
+from tests.conftest import Service
+from tests.factories import days_ago, make_driver, make_trip
+from tests.service_process import COMMAND
+from tests.store_contents import load
+
+TOOLS = {
+    "find_drivers": {"text": "ann"},
+    "driver_summary": {"driver_id": "d1"},
+    "compare_drivers": {"driver_ids": ["d1"], "period": "day"},
+    "explain_score": {"driver_id": "d1", "start_date": days_ago(3)[:10]},
+    "who_needs_coaching": {"period": "month", "date": days_ago(3)[:10]},
+    "list_trips": {"driver_id": "d1", "start_date": days_ago(3)[:10]},
+    "describe_trip": {"trip_id": "t1"},
+}
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}},
+}
+
+
+@pytest.fixture
+def environment(serve):
+    """A service of a fleet at the time that it is, and the environment of the command."""
+    service = Service(memory_client()["test"])
+    load(service.db, make_trip(days_ago(3), trip_id="t1"), drivers=[make_driver("d1", first_name="Ann")])
+    url = serve(service)
+    return {"DRIVER_ANALYTICS_URL": url, "DRIVER_ANALYTICS_KEY": service.key("f1")}
+
+
+def test_the_sdks_client_lists_and_calls_every_tool_over_stdio(environment):
+    parameters = StdioServerParameters(command=str(COMMAND), args=["mcp"], env=environment)
+
+    async def talk():
+        async with Client(parameters) as client:
+            listed = (await client.list_tools()).tools
+            return listed, {name: await client.call_tool(name, arguments) for name, arguments in TOOLS.items()}
+
+    listed, results = asyncio.run(talk())
+    assert {tool.name for tool in listed} == set(TOOLS)
+    assert all(
+        tool.annotations.read_only_hint and tool.input_schema["additionalProperties"] is False for tool in listed
+    )
+    assert [name for name, result in results.items() if result.is_error or not result.structured_content["today"]] == []
+
+
+@contextlib.contextmanager
+def started(environment):
+    """Start the command, and have it respond to a client; leaving it makes sure that it has ended."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen([COMMAND, "mcp"], env={**os.environ, **environment}, text=True, **pipes) as process:
+        print(json.dumps(INITIALIZE), file=process.stdin, flush=True)
+        assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "driver-analytics"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("leave", ["end", "hang up", "terminate"])
+def test_the_command_ends_with_its_client_and_without_a_traceback(environment, leave):
+    with started(environment) as process:
+        if leave == "terminate":
+            process.send_signal(signal.SIGTERM)
+        if leave == "hang up":
+            process.stdout.close()
+            print(json.dumps({**INITIALIZE, "id": 2, "method": "ping", "params": {}}), file=process.stdin, flush=True)
+        process.stdin.close()
+        process.wait(timeout=20)
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_a_missing_extra_is_named_with_the_way_to_install_it(command, monkeypatch):
+    monkeypatch.setitem(sys.modules, "scripts.mcp_server.server", None)
+    assert "pip install 'driver-analytics-api[mcp]'" in command("mcp").output

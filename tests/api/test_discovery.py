@@ -1,0 +1,87 @@
+"""The API catalog, the overview for language models, and the documents as Markdown."""
+
+import re
+
+import pytest
+
+from tests.service_process import ROOT
+
+CATALOG = "/.well-known/api-catalog"
+
+
+@pytest.fixture
+def overview(service):
+    return service.open("/llms.txt", fleet=None)
+
+
+def path_of(url):
+    assert url.startswith("http://localhost/")
+    return url.removeprefix("http://localhost")
+
+
+def test_the_catalog_is_a_link_set_that_leads_to_the_descriptions_and_the_status(service):
+    response = service.open(CATALOG, fleet=None)
+    assert response.content_type.startswith("application/linkset+json; profile=")
+    (context,) = response.get_json(force=True)["linkset"]
+    assert context.pop("anchor") == "http://localhost/api/v1"
+    assert context.keys() == {"service-desc", "service-doc", "status"}
+    for link in (link for links in context.values() for link in links):
+        linked = service.open(path_of(link["href"]), fleet=None)
+        assert (linked.status_code, linked.mimetype) == (200, link["type"])
+
+
+def test_a_head_request_of_the_catalog_has_a_link_to_it(service):
+    response = service.open(CATALOG, method="HEAD", fleet=None)
+    assert (response.status_code, response.data) == (200, b"")
+    assert '<http://localhost/.well-known/api-catalog>; rel="api-catalog"' in response.headers["Link"]
+
+
+def test_the_overview_begins_with_a_title_and_a_summary(overview):
+    assert (overview.status_code, overview.content_type) == (200, "text/plain; charset=utf-8")
+    assert overview.text.startswith("# Driver Analytics API\n\n> ")
+
+
+def test_the_overview_lists_every_endpoint_of_the_openapi_document(service, overview):
+    assert re.findall(r"^- `GET (.+?)`", overview.text, re.MULTILINE) == [*service.get("/openapi.json").json["paths"]]
+
+
+def test_the_overview_lists_every_document(overview):
+    listed = {url.rpartition("/")[2] for url in re.findall(r"\]\((.*?\.md)\)", overview.text)}
+    assert listed == {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
+
+
+def test_every_link_of_the_overview_leads_to_what_it_names(service, overview):
+    urls = re.findall(r"\[[^\]]+\]\(([^)]+)\)", overview.text)
+    assert len(urls) > 5
+    for url in urls:
+        linked = service.open(path_of(url), fleet=None)
+        assert linked.status_code == 200, url
+        assert not url.endswith(".md") or linked.content_type == "text/markdown; charset=utf-8"
+
+
+def test_every_link_of_a_document_leads_to_another_one(service):
+    for path in (ROOT / "docs").glob("*.md"):
+        text = service.get(f"/docs/{path.name}", fleet=None).text
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]*)", text):
+            assert service.get(f"/docs/{target}", fleet=None).status_code == 200, (path.name, target)
+
+
+@pytest.mark.parametrize("name", ["nothing.md", "..%2F..%2Fsetup.cfg", "README", "docs.py"])
+def test_nothing_else_is_served_as_a_document(service, name):
+    assert service.get(f"/docs/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("path", [CATALOG, "/llms.txt", "/api/v1/docs/clients.md"])
+def test_each_is_sent_once_and_then_revalidated(service, path):
+    first = service.open(path, fleet=None)
+    again = service.open(path, fleet=None, headers={"If-None-Match": first.headers["ETag"]})
+    assert (first.headers["Cache-Control"], again.status_code, again.data) == ("public, no-cache", 304, b"")
+
+
+def test_the_setting_gives_the_addresses(make_service):
+    base_url = "https://api.example.com/driving"
+    service = make_service(public_base_url=base_url)
+    for path in (CATALOG, "/llms.txt"):
+        urls = re.findall(r"https?://[^\s\")]+", service.open(path).text)
+        assert urls
+        assert {url.startswith(base_url) for url in urls} == {True}

@@ -1,0 +1,117 @@
+"""The header Link (RFC 8288): the pages of a list, and the description of the service."""
+
+import re
+
+import pytest
+
+from tests.factories import make_driver, make_trip
+
+MONDAY = "2026-03-09"
+DESCRIPTION = '<http://localhost/api/v1/openapi.json>; rel="service-desc"'
+LISTS = {
+    "/drivers?limit=1": "drivers",
+    f"/driver/a%2Fb/trips?start_date={MONDAY}&limit=1": "trips",
+    "/trip/tracking_id/round": "trips",
+    f"/ranking?period=week&start_date={MONDAY}&limit=1": "drivers",
+}
+
+
+@pytest.fixture
+def fleet(service, load):
+    """Two drivers, the first of whom drove six trips under one tracking_id."""
+    trips = [make_trip(f"{MONDAY}T{hour:02}:00", "a/b", tracking_id="round") for hour in range(6, 12)]
+    load(*trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=[make_driver("a/b"), make_driver("c")])
+    return service
+
+
+def links(response):
+    """Return the targets by relation."""
+    (header,) = response.headers.getlist("Link")
+    return {relation: url for url, relation in re.findall(r'<([^<>]*)>; rel="([a-z-]+)"(?:, |$)', header)}
+
+
+def follow(service, url):
+    assert url.startswith("http://localhost/api/v1/")
+    return service.open(url.removeprefix("http://localhost"))
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_next_links_of_a_list_lead_through_all_its_pages(fleet, path):
+    response, records = fleet.get(path), []
+    count = response.json["count"]
+    while response:
+        records += response.json[LISTS[path]]
+        response = follow(fleet, url) if (url := links(response).get("next")) else None
+    assert len(records) == count > 1
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_previous_and_the_first_link_lead_back(fleet, path):
+    first = fleet.get(path)
+    second = follow(fleet, links(first)["next"])
+    assert "prev" not in links(first)
+    assert follow(fleet, links(second)["prev"]).json == follow(fleet, links(second)["first"]).json == first.json
+
+
+def test_after_a_page_past_the_end_the_previous_one_is_the_last(fleet):
+    past = links(fleet.get("/drivers?limit=1&page=9"))
+    assert past.keys() == {"prev", "first", "service-desc"}
+    assert past["prev"].endswith("?limit=1&page=2")
+
+
+def test_an_empty_list_has_one_page(service):
+    assert links(service.get("/drivers")).keys() == {"first", "service-desc"}
+
+
+@pytest.mark.parametrize("mask", ["count", "{}", "drivers{driver_id}"])
+def test_a_mask_does_not_change_the_links(fleet, mask):
+    masked = fleet.get("/drivers?limit=1", headers={"X-Fields": mask})
+    assert links(masked) == links(fleet.get("/drivers?limit=1"))
+
+
+def test_a_map_has_the_links_of_its_page(fleet):
+    response = fleet.get("/trip/tracking_id/round", headers={"Accept": "application/geo+json"})
+    assert links(response)["next"].endswith("/trip/tracking_id/round?page=2")
+
+
+def test_the_page_is_replaced_however_its_name_is_encoded(fleet):
+    assert links(fleet.get("/drivers?p%61ge=2&limit=1"))["prev"].endswith("/drivers?limit=1&page=1")
+
+
+def test_no_parameter_can_add_a_link(make_service):
+    service = make_service(unknown_parameters="ignore")
+    response = service.open('/api/v1/drivers?x=>;rel="next",<http://evil.example')
+    assert links(response).keys() == {"first", "service-desc"}
+    assert "evil" not in re.sub("<.*?>", "", response.headers["Link"])
+
+
+def test_no_host_can_add_a_link(service):
+    response = service.get("/livez", headers={"Host": 'evil.example>; rel="next"'})
+    assert response.headers["Link"] == '</api/v1/openapi.json>; rel="service-desc"'
+
+
+def test_the_setting_gives_the_address(make_service):
+    service = make_service(public_base_url="https://api.example.com/driving")
+    assert links(service.get("/drivers")) == {
+        "first": "https://api.example.com/driving/api/v1/drivers?page=1",
+        "service-desc": "https://api.example.com/driving/api/v1/openapi.json",
+    }
+
+
+@pytest.mark.parametrize("path", ["/livez", "/healthz", "/openapi.json", "/drivers?limit=0", "/nothing", "/docs"])
+def test_every_other_response_has_the_link_to_the_description_alone(service, path):
+    assert service.get(path).headers.getlist("Link") == [DESCRIPTION]
+
+
+def test_a_304_has_the_link_to_the_description(service):
+    assert service.get("/drivers", headers={"If-None-Match": "*"}).headers.getlist("Link") == [DESCRIPTION]
+    assert service.get("/drivers", fleet=None).headers.getlist("Link") == [DESCRIPTION]
+
+
+def test_each_link_of_the_openapi_document_names_parameters_of_an_operation(service):
+    operations = [item["get"] for item in service.get("/openapi.json").json["paths"].values()]
+    parameters = {op["operationId"]: {p.get("name") for p in op["parameters"]} for op in operations}
+    linked = [link for op in operations for link in op["responses"]["200"].get("links", {}).values()]
+    assert len(linked) > 5
+    for link in linked:
+        assert link["parameters"].keys() <= parameters[link["operationId"]]
