@@ -13,6 +13,7 @@ from scripts.admin.keys import keys
 from scripts.admin.print_openapi import openapi
 from scripts.admin.rollups import rollups
 from scripts.demo.commands import demo
+from scripts.ingest.follow import follow
 from scripts.ingest.importer import import_
 from scripts.reports.commands import reports
 from scripts.server.serve import serve
@@ -31,7 +32,7 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, import_, keys, rollups, reports, backup, restore, openapi):
+for command in (serve, demo, import_, follow, keys, rollups, reports, backup, restore, openapi):
     cli.add_command(command)
 
 
