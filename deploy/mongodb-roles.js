@@ -5,7 +5,8 @@
 //   mongosh 'mongodb://admin@db1,db2,db3/admin?replicaSet=rs0' deploy/mongodb-roles.js
 //
 // driver_analytics_service    for `serve`: reads the read models, keys and reports; cannot read the sources or write
-// driver_analytics_importer   for all other commands: keys, import, rollups, reports, demo, restore
+// driver_analytics_importer   for the other commands: keys, import, rollups, reports, demo, restore
+// driver_analytics_follow     for `follow`: reads everything, writes the read models; cannot write the sources
 // driver_analytics_backup     for `backup`: reads everything; cannot write
 //
 // If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the

@@ -18,6 +18,7 @@ from app.store.reports import BUCKET
 from scripts.cli import cli
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
+from tests.following import Following, make_source
 from tests.resilience.processes import Primary
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("mongod_uri")
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
 NAME = "fleet_data"
-USERS = ("service", "importer", "backup")
+USERS = ("service", "importer", "follow", "backup")
 REFUSED = 13
 COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
@@ -175,8 +176,25 @@ def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, serv
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-def test_the_importer_cannot_drop_or_rename_anything(connect, name):
-    assert allowed(changes(connect("importer")[name])) == []
+@pytest.mark.parametrize("user", ["importer", "follow"])
+def test_a_user_who_writes_cannot_drop_or_rename_anything(connect, user, name):
+    assert allowed(changes(connect(user)[name])) == []
+
+
+@pytest.mark.parametrize("name", sorted({*COLLECTIONS} - {*READ_MODELS, "stream_positions"}))
+def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect, name):
+    assert {*allowed(writes(connect("follow")[name]))} <= {"createIndex", "collMod", "create"}
+
+
+def test_the_follow_user_follows(connect):
+    following, trips = Following(connect("follow")), connect("importer").trips
+    following.catch_up()
+    trips.insert_one(make_source(make_trip(days_ago(3), trip_id="direct")))
+    following.catch_up()
+    assert "direct" in connect("service").trip_details.distinct("trip_id")
+    trips.delete_one({"trip_id": "direct"})
+    following.catch_up()
+    assert "direct" not in connect("service").trip_details.distinct("trip_id")
 
 
 @pytest.mark.parametrize("user", USERS)
