@@ -36,9 +36,9 @@ PIPELINE: list[Document] = [
     {"$project": dict.fromkeys(("operationType", "ns", "documentKey._id", "lsid", "txnNumber", "wallTime"), 1)},
 ]
 POSITION_ID = "follow"
-# MongoDB's label of errors after which a stream cannot go on from its position, and the code for a position that is no
-# longer in the oplog.
-LOST_LABEL, LOST_CODE = "NonResumableChangeStreamError", 286
+# MongoDB's label of errors after which a stream cannot go on from its position, and its codes for a position that is no
+# longer in the oplog, or that is that of another database.
+LOST_LABEL, LOST_CODES = "NonResumableChangeStreamError", (280, 286, 260, 50811, 40649, 50795)
 
 
 class PositionLost(Exception):
@@ -73,11 +73,6 @@ def save_position(store: Store, position: Position, session: ClientSession | Non
     """Store the position, in the transaction that writes the read models up to it, or after it."""
     content = {"token": position.token, "applied_until": position.until_ms}
     store.stream_positions.replace_one({"_id": POSITION_ID}, content, upsert=True, session=session)
-
-
-def forget_position(store: Store) -> None:
-    """Delete the stored position."""
-    store.stream_positions.delete_one({"_id": POSITION_ID})
 
 
 def now_ms() -> int:
@@ -159,6 +154,6 @@ def _naming_lost_positions() -> Iterator[None]:
     try:
         yield
     except OperationFailure as error:
-        if error.code == LOST_CODE or error.has_error_label(LOST_LABEL):
+        if error.code in LOST_CODES or error.has_error_label(LOST_LABEL):
             raise PositionLost(str((error.details or {}).get("errmsg", error))) from error
         raise

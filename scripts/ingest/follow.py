@@ -19,7 +19,6 @@ from scripts.ingest.change_stream import (
     ChangeStream,
     Position,
     PositionLost,
-    forget_position,
     get_position,
     now_ms,
     save_position,
@@ -52,7 +51,9 @@ def follow() -> None:
     with open_store(config) as store:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, _stop)
-        Follower(store, metrics, make_logger(logging.getLevelNamesMapping()[config.log_level])).run()
+        log = make_logger(logging.getLevelNamesMapping()[config.log_level])
+        for _ in Follower(store, metrics, log).follow():
+            pass
 
 
 def _stop(number: int, frame: Any) -> NoReturn:
@@ -66,26 +67,27 @@ class Follower:
     def __init__(self, store: Store, metrics: FollowMetrics, log: Any) -> None:
         self._store, self._metrics, self._log = store, metrics, log
         self._applier = Applier(store, metrics, log)
-        self._saved, self._is_ready = 0.0, False
+        self._saved, self._is_ready, self._is_lost = 0.0, False, False
 
-    def run(self) -> None:
-        """Follow, whatever happens to MongoDB. Raises OperationFailure if the user lacks a privilege."""
+    def follow(self) -> Iterator[Batch]:
+        """Apply the changes from the stored position on, and yield each batch, whatever happens to MongoDB.
+
+        Raises OperationFailure if the user lacks a privilege.
+        """
         while True:
             try:
-                for _ in self.follow():
-                    pass
+                yield from self._follow()
             except PositionLost as error:
                 self._log.error("position lost: all documents will be compared", reason=str(error))
-                forget_position(self._store)
+                self._is_lost = True
             except PyMongoError as error:
                 if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
                     raise
                 self._log.warning("MongoDB failed: trying again", error=type(error).__name__)
                 time.sleep(RETRY_SECONDS)
 
-    def follow(self) -> Iterator[Batch]:
-        """Apply the changes from the stored position on, and yield each batch. Raises PositionLost."""
-        position = get_position(self._store) or self._compare()
+    def _follow(self) -> Iterator[Batch]:
+        position = (None if self._is_lost else get_position(self._store)) or self._compare()
         self._metrics.until_ms = position.until_ms
         with ChangeStream(self._store, position) as stream:
             self._log.info("following the change stream")
@@ -111,6 +113,7 @@ class Follower:
             "all documents are compared", repaired=repaired, seconds=(now_ms() - position.until_ms) // 1000
         )
         save_position(self._store, position)
+        self._is_lost = False
         return position
 
     def _apply(self, batch: Batch) -> None:

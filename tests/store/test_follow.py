@@ -5,6 +5,8 @@ import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store
+from app.store.indexes import VALIDATORS
+from scripts.ingest.change_stream import Position, now_ms, save_position
 from scripts.materialize import documents
 from tests.factories import make_driver, make_event, make_trip
 from tests.feed_client import Client
@@ -269,3 +271,31 @@ def test_the_comparison_repairs_damaged_read_models(mongod, following):
     following.catch_up()
     assert differences(mongod) == []
     assert following.value("comparisons_total") == 2
+
+
+@pytest.mark.parametrize("name", ["drivers", "trips"])
+def test_a_dropped_collection_is_created_again_with_its_validator(mongod, following, log, name):
+    load(mongod, make_trip(), drivers=[make_driver("d2")])
+    mongod[name].drop()
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t1", driver_id="d1")))
+    for _ in range(2):
+        following.catch_up()
+    assert ("f1", "t1") in details(mongod)
+    assert (mongod[name].options()["validator"], differences(mongod)) == (VALIDATORS[name], [])
+    assert [line["event"][:13] for line in log() if line["level"] == "error"] == ["position lost"]
+
+
+@pytest.mark.parametrize("token", [{"_data": "82"}, {"_data": "no token"}, {}, {"x": 1}], ids=str)
+def test_a_position_that_cannot_be_used_is_lost(mongod, token):
+    save_position(Store.of(mongod), Position(bson.encode(token), 0))
+    mongod.trips.insert_one(make_source(make_trip()))
+    following = Following(mongod)
+    following.catch_up()
+    assert (following.value("comparisons_total"), following.value("repairs_total")) == (1, 1)
+    assert differences(mongod) == []
+
+
+def test_the_lag_is_the_time_since_all_changes_were_applied(following, clock):
+    following.metrics.until_ms = now_ms()
+    clock.shift(5)
+    assert following.value("lag_seconds") == 5
