@@ -36,9 +36,10 @@ PIPELINE: list[Document] = [
     {"$project": dict.fromkeys(("operationType", "ns", "documentKey._id", "lsid", "txnNumber", "wallTime"), 1)},
 ]
 POSITION_ID = "follow"
-# MongoDB's label of errors after which a stream cannot go on from its position, and its codes for a position that is no
-# longer in the oplog, or that is that of another database.
-LOST_LABEL, LOST_CODES = "NonResumableChangeStreamError", (280, 286, 260, 50811, 40649, 50795)
+# MongoDB's label of errors after which a stream cannot go on from its position, its codes for a position that is no
+# longer in the oplog, and those for one that is no resume token.
+LOST_LABEL = "NonResumableChangeStreamError"
+LOST_CODES = (280, 286, 9, 15, 260, 40647, 40649, 50795, 50811)
 
 
 class PositionLost(Exception):

@@ -29,17 +29,22 @@ class Follow(Process):
     """`driver-analytics follow`, with metrics."""
 
     def __init__(self, folder, uri, name="follow"):
-        self.bind = f"{HOST}:{free_port()}"
+        self.bind, self.starts = f"{HOST}:{free_port()}", 0
         env = {"PYTHONPATH": str(ROOT), "MONGODB_URI": uri, "METRICS_BIND": self.bind}
-        super().__init__(folder, name, [COMMAND, "follow"], lambda: self.scrape("lag_seconds") is not None, env)
+        super().__init__(folder, name, [COMMAND, "follow"], self.is_ready, env)
+
+    def start(self):
+        """Start it, and wait until it follows."""
+        self.starts += 1
+        return super().start()
+
+    def is_ready(self):
+        return self.log_text().count("\nFollowing ") == self.starts
 
     def scrape(self, name):
-        """Return the value of a metric, or None if it does not respond."""
-        try:
-            with urllib.request.urlopen(f"http://{self.bind}/metrics", timeout=5) as response:
-                lines = response.read().decode().splitlines()
-        except OSError:
-            return None
+        """Return the value of a metric."""
+        with urllib.request.urlopen(f"http://{self.bind}/metrics", timeout=5) as response:
+            lines = response.read().decode().splitlines()
         return float(next(line.split()[1] for line in lines if line.startswith(f"driver_analytics_follow_{name} ")))
 
 
@@ -99,7 +104,8 @@ class Writer(threading.Thread):
 @pytest.fixture
 def primary(tmp_path):
     """A replica set of one member, with the fleet."""
-    with Primary(tmp_path / "mongod", "--oplogSize", OPLOG_MB) as server:
+    # The oplog is truncated up to the last checkpoint, which is made each second.
+    with Primary(tmp_path / "mongod", "--oplogSize", OPLOG_MB, "--syncdelay", 1) as server:
         load_fleet(server.uri, tmp_path)
         # MongoDB ends the transaction of a killed process after one and a half times as long.
         with MongoClient(server.uri) as client, transaction_lifetime(client, 2):

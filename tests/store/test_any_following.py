@@ -66,7 +66,13 @@ def rebuilt(db):
         db[name].delete_many({})
     for fleet in {*FLEETS}:
         list(rebuild_fleet(Store.of(db), fleet))
-    return state_of(db)
+    return sorted_state(db)
+
+
+def sorted_state(db):
+    """Return the state, with the drivers of all fleets sorted: the blocks of two fleets have the same positions."""
+    state = state_of(db)
+    return {**state, "fleet_drivers": sorted(state["fleet_drivers"])}
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -80,7 +86,7 @@ def test_read_models_are_those_of_a_rebuild(mongod, seed):
     followers[0].catch_up()
     assert differences(mongod) == []
     assert followers[0].value("invalid_documents_total") == 0
-    assert state_of(mongod) == rebuilt(mongod)
+    assert sorted_state(mongod) == rebuilt(mongod)
 
 
 def write_all_kinds(db):
@@ -93,7 +99,8 @@ def write_all_kinds(db):
     db.drivers.delete_one({})
 
 
-def test_a_follower_that_ends_before_any_command_is_finished_by_the_next_one(mongod, mongod_uri):
+@pytest.mark.parametrize("step", [19, pytest.param(2, marks=pytest.mark.large)])
+def test_a_follower_that_ends_before_any_command_is_finished_by_the_next_one(mongod, mongod_uri, step):
     commands, stopped = 0, True
     while stopped:
         for name in (*SOURCES, *READ_MODELS):
@@ -108,5 +115,5 @@ def test_a_follower_that_ends_before_any_command_is_finished_by_the_next_one(mon
             mongod.client.admin.command("killAllSessions", [])
             Following(mongod).catch_up()
         assert differences(mongod) == []
-        commands += 3
+        commands += step
     assert commands > 20
