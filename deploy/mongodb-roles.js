@@ -5,10 +5,11 @@
 //   mongosh 'mongodb://admin@db1,db2,db3/admin?replicaSet=rs0' deploy/mongodb-roles.js
 //
 // driver_analytics_service    for `serve`: reads the read models, keys and reports; cannot read the sources or write
-// driver_analytics_importer   for all other commands: keys, import, rollups, reports, demo, restore
+// driver_analytics_importer   for the other commands: keys, import, rollups, reports, demo, restore
 // driver_analytics_eraser     for `erase` and `prune`: deletes drivers and trips and builds what is derived from the rest;
 //                             cannot add drivers or trips, and cannot read keys
 // driver_analytics_exporter   for `export`: reads drivers, trips and read models; cannot write or read keys
+// driver_analytics_follow     for `follow`: reads everything, writes the read models; cannot write the sources
 // driver_analytics_backup     for `backup`: reads everything; cannot write
 //
 // If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the

@@ -7,6 +7,7 @@ values in an import file, in MongoDB and in a response. Each field type names th
 import datetime
 import math
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -38,6 +39,8 @@ class _StrictField(fields.Field[Any]):
     # Keywords beside those that follow from the validators: for MongoDB's validator and OpenAPI, and for OpenAPI only.
     json_schema_keywords: ClassVar[dict[str, Any]] = {}
     openapi_keywords: ClassVar[dict[str, Any]] = {}
+    # And for MongoDB's validator only.
+    validator_keywords: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
         super().__init__(metadata=field_metadata(description, example), **kwargs)
@@ -65,6 +68,8 @@ class Identifier(Text):
 
     json_schema_keywords: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
     openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
+    # The same for PCRE, where `$` also matches before a line break at the end.
+    validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -87,6 +92,8 @@ class Date(Text):
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
     json_schema_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
     openapi_keywords: ClassVar[dict[str, Any]] = {"format": "date"}
+    # In PCRE, the pattern also matches a date with a line break.
+    validator_keywords: ClassVar[dict[str, Any]] = {"maxLength": 10}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
@@ -146,6 +153,8 @@ class Number(_StrictField, fields.Float):
     }
 
     openapi_keywords: ClassVar[dict[str, Any]] = {"format": "double"}
+    # Finite. NaN is less than any number in MongoDB.
+    validator_keywords: ClassVar[dict[str, Any]] = {"minimum": -sys.float_info.max, "maximum": sys.float_info.max}
 
     def __init__(
         self, description: str = "", *, low: float | None = None, high: float | None = None, **kwargs: Any
@@ -195,6 +204,13 @@ class Time(_StrictField):
 
     types = frozenset({datetime.datetime})
     bson_types = ("date",)
+
+
+class AnyValue(_StrictField):
+    """A value of any type, such as the `_id` that another program chose. Only stored documents have it."""
+
+    types = frozenset()
+    bson_types = ()
 
 
 class Flag(_StrictField, fields.Boolean):

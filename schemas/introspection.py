@@ -82,6 +82,7 @@ def make_json_schema(schema: Schema) -> dict[str, Any]:
         "bsonType": "object",
         "properties": {name: _field_json_schema(field) for name, field in schema.fields.items()},
         "additionalProperties": False,
+        **getattr(schema, "validator_keywords", {}),
     }
     return {**rules, "required": required} if required else rules
 
@@ -106,7 +107,10 @@ def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
         rules = make_json_schema(nested)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
-    rules = {"bsonType": types, **field.json_schema_keywords}  # type: ignore[attr-defined]
+    if not types:
+        return {}
+    keywords = {**field.json_schema_keywords, **field.validator_keywords}  # type: ignore[attr-defined]
+    rules = {"bsonType": types, **keywords}
     for rule in field.validators:
         if isinstance(rule, OneOf):
             rules |= {"enum": [*rule.choices, None] if field.allow_none else list(rule.choices)}

@@ -1,22 +1,72 @@
 """The stored documents: sources, read models, and the documents that commands write for the service."""
 
+from typing import Any, ClassVar
+
 from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Count, Date, EpochMs, Identifier, Int64, Number, Text, Time
+from schemas.fields import (
+    MAX_IDENTIFIER_BYTES,
+    AnyValue,
+    Bytes,
+    Count,
+    Date,
+    EpochMs,
+    Identifier,
+    Int64,
+    Number,
+    Text,
+    Time,
+)
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
+
+Expression = dict[str, Any]
+
+
+def _at_most_bytes(*names: str) -> list[Expression]:
+    """Return expressions that limit identifiers in bytes: `maxLength` counts characters."""
+    texts = ({"$cond": [{"$eq": [{"$type": f"${name}"}, "string"]}, f"${name}", ""]} for name in names)
+    return [{"$lte": [{"$strLenBytes": text}, MAX_IDENTIFIER_BYTES]} for text in texts]
+
+
+def _is_date_or_null(name: str) -> Expression:
+    """Return an expression for a date that exists: the pattern of `Date` also matches 2026-02-30."""
+    date = {"dateString": f"${name}", "format": "%Y-%m-%d", "onError": None}
+    text = {"$dateToString": {"date": {"$dateFromString": date}, "format": "%Y-%m-%d"}}
+    exists = {"$and": [{"$eq": [f"${name}", text]}, {"$gte": [f"${name}", "0001-01-01"]}]}
+    return {"$or": [{"$eq": [f"${name}", None]}, exists]}
 
 
 class StoredDriver(Driver):
     """A document of `drivers`, a source collection: a driver as imported, and the fleet."""
+
+    # Rules of the schema that MongoDB's validator expresses as aggregation expressions only.
+    validator_expressions: ClassVar[list[Expression]] = [
+        *_at_most_bytes("fleet", "driver_id"),
+        *map(_is_date_or_null, ("first_travel_date", "last_travel_date")),
+    ]
 
     fleet = Identifier(required=True)
 
 
 class StoredTrip(ImportedTrip):
     """A document of `trips`, a source collection: a trip as imported, and the fleet."""
+
+    validator_expressions: ClassVar[list[Expression]] = [
+        *_at_most_bytes("fleet", "driver_id", "trip_id", "tracking_id"),
+        {"$gte": ["$trip_end_time", "$trip_start_time"]},
+        {
+            "$allElementsTrue": {
+                "$map": {
+                    "input": {"$cond": [{"$isArray": "$events"}, "$events", []]},
+                    "as": "event",
+                    "in": {"$gte": ["$$event.event_end_timestamp", "$$event.event_start_timestamp"]},
+                }
+            }
+        },
+    ]
 
     fleet = Identifier(required=True)
 
@@ -70,7 +120,8 @@ class DriverPeriod(_ReadModel):
     and its trips in order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the
     end (epoch ms) of each. A week and a month have their summary as rendered JSON in two fragments: `driving_summary`
     is the DrivingSummary, `breakdown` the object with the other fields. They also have what ranks the driver,
-    `fm_score` and `distance_miles`. A month has the calendar of its days.
+    `fm_score` and `distance_miles`. A month has the calendar of its days. `all` has the `_id` of its source document
+    as `source_id`, if there is one.
     """
 
     driver_id = Identifier(required=True)
@@ -87,6 +138,7 @@ class DriverPeriod(_ReadModel):
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
     calendar = fields.Nested(Calendar)
+    source_id = AnyValue()
 
 
 class RankingBound(Schema):
@@ -200,3 +252,14 @@ class StoredKey(Schema):
     created_at = Int64(required=True)
     expires_at = Int64(required=True, allow_none=True)
     revoked_at = Int64(required=True, allow_none=True)
+
+
+class StreamPosition(Schema):
+    """A document of `stream_positions`: how far `follow` has applied the changes of the sources.
+
+    `token` is the resume token of the change stream in BSON. `applied_until` is epoch milliseconds: all changes that
+    were committed until then are applied.
+    """
+
+    token = Bytes(required=True)
+    applied_until = Int64(required=True)

@@ -1,7 +1,7 @@
 """Trips, their trails and their events."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, validates_schema
 from marshmallow.validate import OneOf
@@ -71,6 +71,20 @@ class EventData(Schema):
 
 class Event(Schema):
     """An event on a trip."""
+
+    # What `check_type` checks.
+    validator_keywords: ClassVar[dict[str, Any]] = {
+        "anyOf": [
+            {
+                "properties": {
+                    "event_type": {"enum": [number]},
+                    "event_name": {"enum": [name]},
+                    "event_data": {"minProperties": len(data_fields), "maxProperties": len(data_fields)},
+                }
+            }
+            for number, (name, data_fields) in EVENT_TYPES.items()
+        ]
+    }
 
     event_type = IntegerChoice("Number of the event type.", choices=tuple(EVENT_TYPES), example=9, required=True)
     event_name = Text(

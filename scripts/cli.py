@@ -15,6 +15,7 @@ from scripts.admin.rollups import rollups
 from scripts.demo.commands import demo
 from scripts.ingest.erase import erase
 from scripts.ingest.export import export
+from scripts.ingest.follow import follow
 from scripts.ingest.importer import import_
 from scripts.ingest.prune import prune
 from scripts.mcp_server.command import mcp
@@ -35,7 +36,8 @@ def cli() -> None:
     """
 
 
-for command in (serve, demo, import_, export, erase, prune, keys, rollups, reports, backup, restore, mcp, openapi):
+COMMANDS = (serve, demo, import_, follow, export, erase, prune, keys, rollups, reports, backup, restore, mcp, openapi)
+for command in COMMANDS:
     cli.add_command(command)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import bson
 from pymongo.database import Database
 
-from app.store import COLLECTIONS, Store
+from app.store import READ_MODELS, SOURCES, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.admin import keys
@@ -14,9 +14,9 @@ from scripts.materialize.trips import prepare_trip, write_trips
 from scripts.mongodb.memory_store import memory_client
 
 # The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.
-HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "erasures", "change", "replaced"), 0)
+HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "erasures", "change", "replaced", "source_id"), 0)
 PRESENT = {"deleted_at": {"$exists": False}}
-DATA = tuple(name for name in COLLECTIONS if name not in ("keys", "reports"))
+DATA = (*SOURCES, *READ_MODELS)
 
 
 def load(db: Database, *trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:

@@ -70,6 +70,8 @@ class Store:
     # Written by commands for the service.
     keys: Documents
     reports: Documents
+    # Written by `follow` for itself.
+    stream_positions: Documents
 
     @classmethod
     def of(cls, db: Database[Document]) -> Self:

@@ -17,6 +17,7 @@ from schemas.stored import (
     StoredTrip,
     StoredTripChange,
     StoredTripDetail,
+    StreamPosition,
 )
 
 # The change feed reports a deletion for 30 days.
@@ -49,6 +50,8 @@ INDEXES = {
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
         *map(_ranking_index, ORDERS.values()),
+        # A change stream reports the deletion of a driver with the _id of the source only.
+        _index("source", "source_id", partialFilterExpression={"source_id": {"$exists": True}}),
     ],
     "ranking_counts": [
         _index("ranking", "fleet", "period", "start_date", unique=True),
@@ -80,6 +83,8 @@ INDEXES = {
         _index("key_id", "key_id", unique=True),
         _index("fleet", "fleet", "created_at", "key_id"),
     ],
+    # It has one document, which is found by its _id.
+    "stream_positions": [],
 }
 
 
@@ -87,7 +92,8 @@ def _make_validator(schema: Schema) -> dict[str, Any]:
     rules = make_json_schema(schema)
     # An _id may have any type: the program that writes a source document chooses it.
     rules["properties"]["_id"] = {}
-    return {"$jsonSchema": rules}
+    expressions = getattr(schema, "validator_expressions", [])
+    return {"$jsonSchema": rules, **({"$expr": {"$and": expressions}} if expressions else {})}
 
 
 VALIDATORS = {
@@ -100,4 +106,5 @@ VALIDATORS = {
     "trip_changes": _make_validator(StoredTripChange()),
     "reports": _make_validator(StoredReport()),
     "keys": _make_validator(StoredKey()),
+    "stream_positions": _make_validator(StreamPosition()),
 }

@@ -1,9 +1,5 @@
 """`driver-analytics rollups`: rebuild the read models from drivers and trips, or compare them."""
 
-import sys
-from collections.abc import Iterable, Iterator
-from typing import Any
-
 import click
 
 from app.store import Store
@@ -11,6 +7,7 @@ from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import DATE, ID
+from scripts.progress import with_progress
 
 MAX_PRINTED_DIFFERENCES = 20
 
@@ -53,7 +50,7 @@ def verify(fleet: str | None) -> None:
         for name in find_fleets(store, fleet):
             count, differences = 0, list[str]()
             with naming_invalid_documents(store, name):
-                for days, step_differences in _with_progress(name, store, verify_fleet(store, name)):
+                for days, step_differences in with_progress(name, verify_fleet(store, name)):
                     count += days
                     differences += step_differences
             has_differences |= bool(differences)
@@ -70,12 +67,4 @@ def verify(fleet: str | None) -> None:
 def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> int:
     """Build the read models of a fleet again, and show progress on a terminal. Returns the number of days."""
     with naming_invalid_documents(store, fleet):
-        return sum(_with_progress(fleet, store, rebuild_fleet(store, fleet, since)))
-
-
-def _with_progress(fleet: str, store: Store, steps: Iterable[Any]) -> Iterator[Any]:
-    """Yield the results of the steps, and show how many are finished. Their total is unknown until the end."""
-    with click.progressbar(
-        steps, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty(), show_pos=True, show_percent=False
-    ) as bar:
-        yield from bar
+        return sum(with_progress(fleet, rebuild_fleet(store, fleet, since)))

@@ -1,6 +1,6 @@
 """The builders: one function for each kind of read model. They read its sources, and write nothing."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import click
@@ -151,14 +151,17 @@ def _make_period(fleet: str, period_type: PeriodType, key: DocumentKey, period: 
     }
 
 
-def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]) -> DocumentsByKey:
+def make_profiles(
+    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str], left_out: Container[str] = ()
+) -> DocumentsByKey:
     """Return the profiles of the drivers that were imported or have trips.
 
-    They are built from `drivers` and the stored documents of the days. The first travel date is the earlier one of the
-    imported date and the first date with trips; the last travel date is the later one.
+    They are built from `drivers`, but for the drivers that are `left_out`, and the stored documents of the days. The
+    first travel date is the earlier one of the imported date and the first date with trips; the last travel date is the
+    later one.
     """
     ids = list(driver_ids)
-    match = {"fleet": fleet, "driver_id": {"$in": ids}}
+    match = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id in ids if driver_id not in left_out]}}
     imported = {driver["driver_id"]: driver for driver in store.drivers.find(match, session=session)}
     first, last = (
         {
@@ -178,7 +181,9 @@ def make_profiles(store: Store, session: ClientSession, fleet: str, driver_ids: 
             }
             text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
             key = dict(zip(KEY_FIELDS["driver_periods"], profile_key(driver_id), strict=True))
-            documents[profile_key(driver_id)] = {"fleet": fleet, **key, "json": text, "version": version_of(text)}
+            source = {"source_id": imported[driver_id]["_id"]} if driver_id in imported else {}
+            fields = {**key, "json": text, "version": version_of(text), **source}
+            documents[profile_key(driver_id)] = {"fleet": fleet, **fields}
     return documents
 
 

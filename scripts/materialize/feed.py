@@ -22,16 +22,16 @@ def make_entry(detail: Document) -> Document:
     return {**{name: detail[name] for name in CONTENT if name != "json"}, "json": detail["summary"]}
 
 
-def update_feed(store: Store, session: ClientSession, fleet: str, details: Mapping[str, Document | None]) -> None:
+def update_feed(store: Store, session: ClientSession, fleet: str, details: Mapping[str, Document | None]) -> int:
     """Write the entries that differ from their `trip_details` documents, by trip_id; None is for a deleted trip.
 
-    Call it in `run_transaction`, which gives the change its number.
+    Call it in `run_transaction`, which gives the change its number. Returns how many entries it wrote.
     """
     match = {"fleet": fleet, "trip_id": {"$in": list(details)}}
     stored = {entry["trip_id"]: entry for entry in store.trip_changes.find(match, {"_id": 0}, session=session)}
     changed = {trip_id: detail for trip_id, detail in details.items() if _differs(stored.get(trip_id), detail)}
     if not changed:
-        return
+        return 0
     head = _begin_change(store, session, fleet)
     operations = list[InsertOne[Document] | ReplaceOne[Document]]()
     for trip_id, detail in changed.items():
@@ -42,6 +42,7 @@ def update_feed(store: Store, session: ClientSession, fleet: str, details: Mappi
         entry = {**key, "change": head["writes"], "replaced": replaced, **content}
         operations.append(ReplaceOne(key, entry) if before else InsertOne(entry))
     store.trip_changes.bulk_write(operations, ordered=False, session=session)
+    return len(operations)
 
 
 def delete_from_feed(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:

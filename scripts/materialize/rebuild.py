@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import partial
 from typing import TypeVar
 
@@ -42,10 +42,20 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
     for trip_ids in batches(find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
         yield 0
+    yield from rebuild_summaries(store, fleet, since)
+
+
+def rebuild_summaries(store: Store, fleet: str, since: str = "", left_out: Container[str] = ()) -> Iterator[int]:
+    """Write the read models that are built from the details of trips and from drivers, but for those `left_out`.
+
+    Yields as `rebuild_fleet` does.
+    """
     for days in batches(find_days(store, fleet, since), DAYS_PER_TRANSACTION):
         dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
         yield run_transaction(
-            store, fleet, partial(update_read_models, store, fleet=fleet, days=dated, driver_ids=drivers)
+            store,
+            fleet,
+            partial(update_read_models, store, fleet=fleet, days=dated, driver_ids=drivers, left_out=left_out),
         )
     run_transaction(store, fleet, partial(rebuild_list, store, fleet=fleet))
     for period, start_date in find_rankings(store, fleet):

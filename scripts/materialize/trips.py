@@ -59,20 +59,24 @@ def write_documents(
     collection: Documents,
     session: ClientSession,
     fleet: str,
-    documents: Mapping[str, Document],
+    documents: Mapping[str, Document | None],
     stored: Mapping[str, Document],
 ) -> None:
-    """Write documents of `trips` or `trip_details` by trip_id. `stored` has the stored ones of these, with `_id`."""
-    operations = list[DeleteOne | InsertOne[Document] | ReplaceOne[Document]]()
+    """Write documents of `trips` or `trip_details` by trip_id, or delete those that are None.
+
+    `stored` has the stored ones of these, with `_id`.
+    """
+    deletions, writes = list[DeleteOne](), list[InsertOne[Document] | ReplaceOne[Document]]()
     for trip_id, document in documents.items():
         match = {"fleet": fleet, "trip_id": trip_id}
-        if trip_id in stored and stored[trip_id]["_id"] == document["_id"]:
-            operations.append(ReplaceOne(match, document))
+        if document and trip_id in stored and stored[trip_id]["_id"] == document["_id"]:
+            writes.append(ReplaceOne(match, document))
         else:
             # MongoDB cannot change an _id.
-            operations += [DeleteOne(match)] if trip_id in stored else []
-            operations.append(InsertOne(document))
-    if operations:
+            deletions += [DeleteOne(match)] if trip_id in stored else []
+            writes += [InsertOne(document)] if document else []
+    # Deletions come first: an _id may have moved from one trip to another.
+    if operations := [*deletions, *writes]:
         collection.bulk_write(operations, session=session)
 
 

@@ -1,7 +1,7 @@
 """Transactions of the commands, and the update of read models within them."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Set
 from typing import NamedTuple, TypeVar
 
 import click
@@ -95,15 +95,20 @@ class _Lock:
 
 
 def update_read_models(
-    store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
+    store: Store,
+    session: ClientSession,
+    fleet: str,
+    days: Iterable[Day],
+    driver_ids: Iterable[str] = (),
+    left_out: Container[str] = (),
 ) -> int:
     """Update the read models of days, of the drivers of these days, and of other drivers.
 
-    Call it after writing the `trip_details` of the days and the source documents of the drivers, in the same session.
-    Returns how many of the days have trips.
+    The source documents of drivers that are `left_out` count as absent. Call it after writing the `trip_details` of the
+    days and the source documents of the drivers, in the same session. Returns how many of the days have trips.
     """
     day_count = 0
-    for stage in build_stages(store, session, fleet, days, driver_ids):
+    for stage in build_stages(store, session, fleet, days, driver_ids, left_out):
         if stage.period == PROFILE:
             _replace_profiles(store, session, fleet, stage)
         elif stage.period in RANKED:
@@ -117,7 +122,12 @@ def update_read_models(
 
 
 def build_stages(
-    store: Store, session: ClientSession, fleet: str, days: Iterable[Day], driver_ids: Iterable[str] = ()
+    store: Store,
+    session: ClientSession,
+    fleet: str,
+    days: Iterable[Day],
+    driver_ids: Iterable[str] = (),
+    left_out: Container[str] = (),
 ) -> Iterator[Stage]:
     """Yield the documents of days, weeks, months and all time, in this order.
 
@@ -131,7 +141,7 @@ def build_stages(
         firsts = {Day(day.driver_id, period_type.first_of(day.date)) for day in days}
         keys = {period_key(period_type, first) for first in firsts}
         yield Stage(period_type.name, keys, make_periods(store, session, fleet, period_type, firsts))
-    yield Stage(PROFILE, set(map(profile_key, drivers)), make_profiles(store, session, fleet, drivers))
+    yield Stage(PROFILE, set(map(profile_key, drivers)), make_profiles(store, session, fleet, drivers, left_out))
 
 
 def _replace_profiles(store: Store, session: ClientSession, fleet: str, stage: Stage) -> None:

@@ -1,6 +1,6 @@
 """Comparing the stored read models with those that would be built from the sources now."""
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Container, Iterator, Mapping, Set
 
 from pymongo.client_session import ClientSession
 
@@ -38,11 +38,19 @@ def verify_fleet(store: Store, fleet: str) -> Iterator[tuple[int, list[str]]]:
     for trip_ids in batches(find_trip_ids(store, fleet), TRIPS_PER_TRANSACTION):
         with store.snapshot() as session:
             yield 0, list(_compare_details(store, session, fleet, trip_ids))
+    yield from verify_summaries(store, fleet)
+
+
+def verify_summaries(store: Store, fleet: str, left_out: Container[str] = ()) -> Iterator[tuple[int, list[str]]]:
+    """Compare what is built from the details of trips and from drivers, but for those `left_out`.
+
+    Yields as `verify_fleet` does.
+    """
     for days in batches(find_days(store, fleet), DAYS_PER_TRANSACTION):
         dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
         day_count, differences = 0, list[str]()
         with store.snapshot() as session:
-            for stage in build_stages(store, session, fleet, dated, drivers):
+            for stage in build_stages(store, session, fleet, dated, drivers, left_out):
                 differences += _compare(store.driver_periods, session, fleet, stage.keys, stage.documents)
                 day_count += len(stage.documents) if stage.period == DAY.name else 0
         yield day_count, differences

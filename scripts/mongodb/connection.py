@@ -73,14 +73,15 @@ def prepare(store: Store) -> None:
         # A change of the validator locks the collection, so skip it if there is no difference.
         if store.db[name].options().get("validator") != validator:
             store.db.command("collMod", name, validator=validator)
-        store.db[name].create_indexes(INDEXES[name])
+        if INDEXES[name]:
+            store.db[name].create_indexes(INDEXES[name])
 
 
 def find_fleets(store: Store, fleet: str | None) -> list[str]:
     """Return the fleets with stored data, or only the given one. Raises click.ClickException if it has no data."""
-    stored = sorted(
-        {name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet")}
-    )
+    # A fleet of another type is that of an invalid document.
+    names = (name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet"))
+    stored = sorted({name for name in names if isinstance(name, str)})
     if fleet is not None and fleet not in stored:
         named = f" The fleets are: {', '.join(stored)}." if 0 < len(stored) <= MAX_NAMED_FLEETS else ""
         raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{named}")

@@ -18,6 +18,7 @@ from app.store.reports import BUCKET
 from scripts.cli import cli
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
+from tests.following import Following, make_source
 from tests.resilience.processes import Primary
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("mongod_uri")
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
 NAME = "fleet_data"
-USERS = ("service", "importer", "eraser", "exporter", "backup")
+USERS = ("service", "importer", "eraser", "exporter", "follow", "backup")
 REFUSED = 13
 COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
@@ -175,7 +176,7 @@ def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, serv
 
 
 @pytest.mark.parametrize("name", COLLECTIONS)
-@pytest.mark.parametrize("user", ["importer", "eraser"])
+@pytest.mark.parametrize("user", ["importer", "eraser", "follow"])
 def test_users_who_write_cannot_drop_or_rename_anything(connect, user, name):
     assert allowed(changes(connect(user)[name])) == []
 
@@ -201,6 +202,22 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
     assert "1 trips removed, 1 reports built again" in erased
     assert "removed 1 trips" in run("prune", "--before", "2026-01-02", user="eraser")
     assert "1 drivers, 1 trips, 1 daily" in run("export", "--fleet", "f1", "--out", tmp_path / "out", user="exporter")
+
+
+@pytest.mark.parametrize("name", sorted({*COLLECTIONS} - {*READ_MODELS, "stream_positions"}))
+def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect, name):
+    assert {*allowed(writes(connect("follow")[name]))} <= {"createIndex", "collMod", "create"}
+
+
+def test_the_follow_user_follows(connect):
+    following, trips = Following(connect("follow")), connect("importer").trips
+    following.catch_up()
+    trips.insert_one(make_source(make_trip(days_ago(3), trip_id="direct")))
+    following.catch_up()
+    assert "direct" in connect("service").trip_details.distinct("trip_id")
+    trips.delete_one({"trip_id": "direct"})
+    following.catch_up()
+    assert "direct" not in connect("service").trip_details.distinct("trip_id")
 
 
 @pytest.mark.parametrize("user", USERS)

@@ -32,6 +32,7 @@ def server(tmp_path_factory):
         "rollups rebuild",
         "rollups verify",
         "reports build --due",
+        "follow",
         "demo",
         "backup saved",
         "serve",

@@ -89,7 +89,8 @@ CONTENT = {
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name in READ_MODELS for field in sorted(CONTENT[name])])
 def test_damage_is_found_by_verify_and_repaired_by_a_rebuild(name, field):
     db = memory_client()["damaged"]
-    write_batches(Store.of(db), [Batch("trips", [make_trip(driver_id=f"d{n}", tracking_id="k") for n in range(8)])])
+    trips = [make_trip(driver_id=f"d{n}", tracking_id="k") for n in range(8)]
+    write_batches(Store.of(db), [Batch("trips", trips), Batch("drivers", [make_driver("d1")])])
     before, holds_it = state_of(db), {field: {"$exists": True}}
     db[name].update_one(holds_it, {"$set": {field: type(db[name].find_one(holds_it)[field])()}})
     assert len(differences(db)) > 0

@@ -1,7 +1,9 @@
 """The store refuses invalid documents, whoever writes them."""
 
 import copy
+import math
 
+import bson
 import pytest
 from pymongo import MongoClient
 from pymongo.errors import WriteError
@@ -33,6 +35,7 @@ def fill(db):
     load(db, trip, drivers=[make_driver("d1")])
     issue_key(Store.of(db), "f1")
     build_report(Store.of(db), "f1", "2026-03-16")
+    db.stream_positions.insert_one({"token": b"", "applied_until": 0})
 
 
 def put(document, path, value):
@@ -66,8 +69,28 @@ INVALID = [
     ("trips", "events.0.event_name", "HARD_BREAK"),
     ("trips", "events.0.event_data.canary", 1),
     ("trips", "version", "0123456789abcdef"),
+    ("trips", "driver_id", "ü" * 65),
+    ("trips", "tracking_id", "a\nb"),
+    ("trips", "trip_id", "t1\n"),
+    ("trips", "trip_id", "a\0"),
+    ("trips", "fleet", ".."),
+    ("trips", "trip_end_time", 0),
+    ("trips", "trip_start_time", 2**62),
+    ("trips", "distance_miles", math.nan),
+    ("trips", "distance_miles", math.inf),
+    ("trips", "trail_path.0.course", math.nan),
+    ("trips", "trail_path.0.course", -math.inf),
+    ("trips", "trail_path.0.latitude", math.nan),
+    ("trips", "distance_miles", bson.Decimal128("1")),
+    ("trips", "events.0.event_name", "PHONE_USE"),
+    ("trips", "events.0.event_type", 9),
+    ("trips", "events.0.event_data", {"user_speed_mph": 1.0}),
+    ("trips", "events.0.event_end_timestamp", 0),
     ("drivers", "email", 5),
     ("drivers", "first_travel_date", "soon"),
+    ("drivers", "first_travel_date", "2026-02-30"),
+    ("drivers", "first_travel_date", "0000-01-01"),
+    ("drivers", "last_travel_date", "2026-01-05\n"),
     ("drivers", "alias", ...),
     ("drivers", "version", "0123456789abcdef"),
     ("fleet_drivers", "position", "first"),
@@ -95,6 +118,7 @@ INVALID = [
     ("trip_changes", "deleted_at", "yesterday"),
     ("reports", "drivers", -1),
     ("reports", "csv.digest", ...),
+    ("stream_positions", "token", "82"),
     ("keys", "digest", ...),
     ("keys", "key", "da_secret"),
 ]
@@ -118,3 +142,24 @@ def test_a_number_may_be_of_any_of_its_types(stored, value):
     document = stored.trips.find_one()
     stored.trips.replace_one({"_id": document["_id"]}, put(document, "distance_miles", value))
     assert stored.trips.find_one()["distance_miles"] == value
+
+
+@pytest.mark.parametrize(
+    ("collection", "path", "value"),
+    [
+        ("trips", "trip_id", "ü" * 64),
+        ("trips", "trip_id", "a/b ...😀"),
+        ("trips", "_id", "chosen by the writer"),
+        ("trips", "focus_area", ...),
+        ("trips", "events", []),
+        ("trips", "trail_path", []),
+        ("drivers", "first_travel_date", "2028-02-29"),
+        ("drivers", "first_travel_date", "0001-01-01"),
+        ("drivers", "first_travel_date", "9999-12-31"),
+    ],
+)
+def test_a_valid_source_may_be_written_by_another_program(stored, collection, path, value):
+    document = put(stored[collection].find_one(), path, value)
+    stored[collection].delete_one({"fleet": "f1"})
+    stored[collection].insert_one(document)
+    assert stored[collection].count_documents(document) == 1

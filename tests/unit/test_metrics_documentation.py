@@ -11,6 +11,7 @@ from app import create_app
 from app.config import API, Config
 from app.middleware.metrics import StoreCollector
 from app.store import Store
+from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.mongodb.connection import prepare
 from tests.factories import make_trip
 from tests.store_contents import issue_key, load
@@ -46,7 +47,7 @@ def families(database, mongod_uri):
     registry.register(StoreCollector(Store.of(database)))
     return {
         family.name: (family.type, {label for sample in family.samples for label in sample.labels} - {BUCKET})
-        for family in registry.collect()
+        for family in (*registry.collect(), *FollowMetrics().registry.collect())
     }
 
 

@@ -1,0 +1,160 @@
+"""The change stream of the sources, `drivers` and `trips`: which documents other programs changed.
+
+MongoDB limits an event to 16 MB, so the stream has only the `_id` of each document, and whoever applies the change
+reads the document again.
+"""
+
+import contextlib
+import datetime
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Self
+
+import bson
+from pymongo.client_session import ClientSession
+from pymongo.errors import OperationFailure
+
+from app.store import SOURCES, Document, Store
+
+# A batch ends at whichever limit comes first.
+BATCH_CHANGES = 2_000
+BATCH_SECONDS = 0.1
+# How long MongoDB waits for a change before it replies that there is none.
+AWAIT_MS = 100
+CHANGES = ("insert", "update", "replace", "delete")
+# Every transaction of the commands changes the count document of its fleet first, whose _id is a string. So the stream
+# tells which changes have their read models already.
+PIPELINE: list[Document] = [
+    {
+        "$match": {
+            "$or": [
+                {"ns.coll": {"$in": list(SOURCES)}},
+                {"ns.coll": "fleet_drivers", "documentKey._id": {"$type": "string"}},
+            ]
+        }
+    },
+    {"$project": dict.fromkeys(("operationType", "ns", "documentKey._id", "lsid", "txnNumber", "wallTime"), 1)},
+]
+POSITION_ID = "follow"
+# MongoDB's label of errors after which a stream cannot go on from its position, its codes for a position that is no
+# longer in the oplog, and those for one that is no resume token.
+LOST_LABEL = "NonResumableChangeStreamError"
+LOST_CODES = (280, 286, 9, 15, 260, 40647, 40649, 50795, 50811)
+
+
+class PositionLost(Exception):
+    """The stream cannot go on from its position. The message is the reason."""
+
+
+class Position(NamedTuple):
+    """A place in the stream: the resume token, and the time (epoch ms) until which it has all changes."""
+
+    token: bytes
+    until_ms: int
+
+
+class Batch(NamedTuple):
+    """Changes in the order of the stream: the `_id` of each document by collection, and the position after them.
+
+    `change_count` includes the changes of the commands, which are left out.
+    """
+
+    ids: dict[str, list[Any]]
+    change_count: int
+    position: Position
+
+
+def get_position(store: Store) -> Position | None:
+    """Return the stored position."""
+    stored = store.stream_positions.find_one({"_id": POSITION_ID})
+    return Position(stored["token"], stored["applied_until"]) if stored else None
+
+
+def save_position(store: Store, position: Position, session: ClientSession | None = None) -> None:
+    """Store the position, in the transaction that writes the read models up to it, or after it."""
+    content = {"token": position.token, "applied_until": position.until_ms}
+    store.stream_positions.replace_one({"_id": POSITION_ID}, content, upsert=True, session=session)
+
+
+def now_ms() -> int:
+    """Return the time in epoch milliseconds."""
+    return int(time.time() * 1000)
+
+
+class ChangeStream:
+    """An open change stream, from a position or from now on. Raises PositionLost."""
+
+    def __init__(self, store: Store, position: Position | None = None) -> None:
+        token = bson.decode(position.token) if position else None
+        with _naming_lost_positions():
+            self._stream = store.db.watch(PIPELINE, resume_after=token, max_await_time_ms=AWAIT_MS)
+        self._opened_ms = now_ms()
+        # The session and the number of the last transaction of a command.
+        self._command: tuple[Any, Any] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stream.close()
+
+    def read(self) -> Batch:
+        """Return the next changes, or none after AWAIT_MS without any. Raises PositionLost and PyMongoError."""
+        with _naming_lost_positions():
+            return self._read()
+
+    def _read(self) -> Batch:
+        ids: dict[str, dict[bytes, Any]] = {name: {} for name in SOURCES}
+        count, until_ms = 0, now_ms()
+        change = self._next()
+        if change:
+            # Otherwise MongoDB would reply to each request with a single change.
+            time.sleep(BATCH_SECONDS)
+        deadline = time.monotonic() + BATCH_SECONDS
+        while change:
+            count += 1
+            if self._is_of_another_program(change):
+                _id = change["documentKey"]["_id"]
+                # An _id may be an object, which Python cannot hash.
+                ids[change["ns"]["coll"]][bson.encode({"_id": _id})] = _id
+            until_ms = _epoch_ms(change["wallTime"])
+            if count >= BATCH_CHANGES or time.monotonic() > deadline:
+                break
+            asked_ms = now_ms()
+            change = self._next()
+            until_ms = until_ms if change else asked_ms
+        return Batch({name: [*found.values()] for name, found in ids.items()}, count, self.position(until_ms))
+
+    def position(self, until_ms: int | None = None) -> Position:
+        """Return the position after the last change that was read; for a new stream, where it begins."""
+        return Position(bson.encode(self._stream.resume_token or {}), until_ms or self._opened_ms)
+
+    def _next(self) -> Document | None:
+        change: Document | None = self._stream.try_next()
+        if not self._stream.alive:
+            raise PositionLost("the database was dropped")
+        if change and change["operationType"] not in CHANGES:
+            raise PositionLost(f"the collection {change['ns']['coll']} was dropped or renamed")
+        return change
+
+    def _is_of_another_program(self, change: Document) -> bool:
+        transaction = (change.get("lsid"), change.get("txnNumber"))
+        if change["ns"]["coll"] not in SOURCES:
+            self._command = transaction
+            return False
+        return "txnNumber" not in change or transaction != self._command
+
+
+def _epoch_ms(time_utc: datetime.datetime) -> int:
+    return int(time_utc.replace(tzinfo=datetime.UTC).timestamp() * 1000)
+
+
+@contextlib.contextmanager
+def _naming_lost_positions() -> Iterator[None]:
+    """Replace MongoDB's errors on a position that it cannot find by PositionLost."""
+    try:
+        yield
+    except OperationFailure as error:
+        if error.code in LOST_CODES or error.has_error_label(LOST_LABEL):
+            raise PositionLost(str((error.details or {}).get("errmsg", error))) from error
+        raise

@@ -1,0 +1,177 @@
+"""From the changes of sources to transactions: which fleet each document belongs to, and what cannot be applied."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+import bson
+import click
+from bson.codec_options import CodecOptions
+from bson.errors import BSONError
+from pymongo.client_session import ClientSession
+from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+
+from app.store import Document, Documents, Store
+from scripts.ingest.follow_metrics import FollowMetrics
+from scripts.materialize.sources import Keys, apply_sources
+
+# A transaction ends at whichever limit comes first, as a batch of an import does.
+TRANSACTION_KEYS = 2_000
+TRANSACTION_BYTES = 16_000_000
+# The errors that a document may cause.
+DOCUMENT_ERRORS = (
+    KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError,
+    BSONError, OperationFailure, click.ClickException,
+)  # fmt: skip
+BSON_TOO_LARGE = 10334
+# An identifier that is not UTF-8 is that of an invalid document, and must not fail the look-up of all others.
+LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="replace")
+IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
+INVALID = "violates the validator of its collection"
+Report = Callable[[str, str, str, str], None]
+
+
+class _Found(NamedTuple):
+    """A document with a changed `_id`: its fleet, its identifier, and its size if it is a source."""
+
+    source_id: Any
+    fleet: Any
+    identifier: Any
+    size: int
+
+
+class Applier:
+    """Applies keys of a fleet, and leaves out and reports what cannot be applied."""
+
+    def __init__(self, store: Store, metrics: FollowMetrics, log: Any) -> None:
+        self._store, self._metrics, self._log = store, metrics, log
+
+    def report(self, collection: str, fleet: str, identifier: str, reason: str) -> None:
+        """Log and count a document that is left out."""
+        self._metrics.invalid.inc()
+        names = {"fleet": fleet, IDENTIFIERS[collection]: identifier}
+        self._log.error("invalid document", collection=collection, **names, reason=reason)
+
+    def apply(
+        self,
+        fleet: str,
+        keys: Keys,
+        *,
+        whole: bool = False,
+        finish: Callable[[ClientSession], None] | None = None,
+    ) -> int:
+        """Apply keys in a transaction, and return how many had read models that differed.
+
+        If that fails because of a document, the keys are divided until the document is found, which is left out.
+        `finish` is called in the last transaction, if that writes anything.
+        """
+        try:
+            applied = apply_sources(self._store, fleet, keys, whole=whole, finish=finish)
+        except DOCUMENT_ERRORS as error:
+            if not _is_of_document(error):
+                raise
+            if len(list(keys)) == 1:
+                return self._leave_out(fleet, keys, error)
+            first, second = _halves(keys)
+            return self.apply(fleet, first, whole=whole) + self.apply(fleet, second, whole=whole, finish=finish)
+        for collection, identifier in applied.invalid:
+            self.report(collection, fleet, identifier, INVALID)
+        return applied.changed
+
+    def _leave_out(self, fleet: str, keys: Keys, error: Exception) -> int:
+        for collection, identifier in keys:
+            self.report(collection, fleet, identifier, _shorten(error))
+        try:
+            return apply_sources(self._store, fleet, keys, left_out=keys).changed
+        except DOCUMENT_ERRORS as another:
+            if not _is_of_document(another):
+                raise
+            self._log.error("cannot be applied", fleet=fleet, reason=_shorten(another))
+            return 0
+
+
+def find_groups(store: Store, ids: dict[str, list[Any]], report: Report) -> list[tuple[str, Keys]]:
+    """Return the keys of the documents with these `_id`, by fleet, each group for a transaction.
+
+    A changed document has two keys: that of its read model, which may be of another driver, trip or fleet, and that of
+    its source. A fleet that a trip has left comes first, because read models have the `_id` of their source.
+    """
+    trips = list(_find_sources(store.trips, ids["trips"]))
+    drivers = list(_find_sources(store.drivers, ids["drivers"]))
+    details = list(_find(store.trip_details, "_id", "trip_id", ids["trips"]))
+    profiles = list(_find(store.driver_periods, "source_id", "driver_id", ids["drivers"]))
+    fleets = {_hashable(trip.source_id): trip.fleet for trip in trips}
+    left = [detail for detail in details if fleets.get(_hashable(detail.source_id), detail.fleet) != detail.fleet]
+    found = {
+        "trips": [*_usable("trips", trips, report), *details],
+        "drivers": [*_usable("drivers", drivers, report), *profiles],
+    }
+    return [*_divide({"trips": left, "drivers": []}), *_divide(found)]
+
+
+def _find_sources(collection: Documents, ids: list[Any]) -> Iterator[_Found]:
+    name = IDENTIFIERS[collection.name]
+    fields = {"fleet": 1, name: 1, "size": {"$bsonSize": "$$ROOT"}}
+    pipeline: list[Document] = [{"$match": {"_id": {"$in": ids}}}, {"$project": fields}]
+    if ids:
+        for source in collection.with_options(LENIENT).aggregate(pipeline):
+            yield _Found(source["_id"], source.get("fleet"), source.get(name), source["size"])
+
+
+def _find(collection: Documents, id_name: str, name: str, ids: list[Any]) -> Iterator[_Found]:
+    """Yield the read models of the sources with these `_id`. Index: driver_periods (source_id)."""
+    if ids:
+        # An _id may be null, and most documents have no source_id.
+        match = {id_name: {"$in": ids, "$exists": True}}
+        for document in collection.find(match, {"fleet": 1, name: 1, id_name: 1}):
+            yield _Found(document[id_name], document["fleet"], document[name], 0)
+
+
+def _hashable(_id: Any) -> bytes:
+    # An _id may be an object, which Python cannot hash.
+    return bson.encode({"_id": _id})
+
+
+def _usable(collection: str, sources: Iterable[_Found], report: Report) -> Iterator[_Found]:
+    for source in sources:
+        if isinstance(source.fleet, str) and isinstance(source.identifier, str):
+            yield source
+        else:
+            report(collection, str(source.fleet), str(source.identifier), "has no fleet or identifier")
+
+
+def _divide(found: dict[str, list[_Found]]) -> Iterator[tuple[str, Keys]]:
+    """Yield the keys of documents by fleet, and within the limits of a transaction."""
+    by_fleet: defaultdict[str, dict[tuple[str, str], int]] = defaultdict(dict)
+    for collection, documents in found.items():
+        for document in documents:
+            sizes, key = by_fleet[document.fleet], (collection, document.identifier)
+            sizes[key] = max(sizes.get(key, 0), document.size)
+    for fleet, sizes in by_fleet.items():
+        part, total = list[tuple[str, str]](), 0
+        for key, size in sizes.items():
+            if part and (len(part) >= TRANSACTION_KEYS or total + size > TRANSACTION_BYTES):
+                yield fleet, Keys.of(part)
+                part, total = [], 0
+            part.append(key)
+            total += size
+        yield fleet, Keys.of(part)
+
+
+def _halves(keys: Keys) -> tuple[Keys, Keys]:
+    pairs = list(keys)
+    return Keys.of(pairs[: len(pairs) // 2]), Keys.of(pairs[len(pairs) // 2 :])
+
+
+def _is_of_document(error: Exception) -> bool:
+    """Return whether it is a document that causes one of DOCUMENT_ERRORS, and not the state of MongoDB."""
+    if not isinstance(error, OperationFailure):
+        return True
+    if error.has_error_label("TransientTransactionError"):
+        return False
+    return isinstance(error, WriteError | BulkWriteError) or error.code == BSON_TOO_LARGE
+
+
+def _shorten(error: Exception) -> str:
+    """Return what kind of error it is, without the document that a message may quote."""
+    return error.format_message() if isinstance(error, click.ClickException) else type(error).__name__

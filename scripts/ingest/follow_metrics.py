@@ -1,0 +1,41 @@
+"""The metrics of `follow`, for Prometheus."""
+
+import time
+
+import click
+from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+
+PREFIX = "driver_analytics_follow"
+
+
+class FollowMetrics:
+    """The metrics of a process, and their registry. `until_ms` is the time until which all changes are applied."""
+
+    def __init__(self) -> None:
+        self.registry = registry = CollectorRegistry()
+        self.until_ms = int(time.time() * 1000)
+        lag = Gauge(f"{PREFIX}_lag_seconds", "Age of the oldest change that may not be applied.", registry=registry)
+        lag.set_function(lambda: max(0.0, time.time() - self.until_ms / 1000))
+        self.changes = Counter(
+            f"{PREFIX}_changes", "Changes that were read, those of the commands included.", registry=registry
+        )
+        self.invalid = Counter(
+            f"{PREFIX}_invalid_documents", "Invalid source documents that were left out.", registry=registry
+        )
+        self.comparisons = Counter(
+            f"{PREFIX}_comparisons", "Comparisons of all documents, without a usable position.", registry=registry
+        )
+        self.repairs = Counter(
+            f"{PREFIX}_repairs", "Trips and drivers that such a comparison repaired.", registry=registry
+        )
+
+    def serve(self, bind: str) -> None:
+        """Start a thread that serves the metrics on ADDRESS:PORT. Raises click.ClickException."""
+        host, _, port = bind.rpartition(":")
+        try:
+            start_http_server(int(port), host.strip("[]"), self.registry)
+        except OSError as error:
+            raise click.ClickException(
+                f"Cannot serve on {bind}: {error.strerror or error}. Stop the program that uses it, or set "
+                "METRICS_BIND to another ADDRESS:PORT."
+            ) from None

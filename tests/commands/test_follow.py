@@ -1,0 +1,72 @@
+"""`driver-analytics follow` as a process, and the example of docs/data.md."""
+
+import os
+import re
+import runpy
+import signal
+import socket
+import subprocess
+import urllib.request
+
+import pytest
+from pymongo import MongoClient
+
+from app.store import Store
+from scripts.mongodb.connection import prepare
+from tests.factories import make_trip
+from tests.fleet_states import differences
+from tests.following import Following, make_source
+from tests.service_process import COMMAND, ROOT, free_port, wait_until
+
+EXAMPLE = re.search(r"```python\n(import os\n.*?)```", (ROOT / "docs" / "data.md").read_text(), re.DOTALL)[1]
+
+
+@pytest.fixture
+def follow(mongod_uri, mongod):
+    """The command as a process, which is ready, with its metrics."""
+    bind = f"127.0.0.1:{free_port()}"
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "METRICS_BIND": bind}
+    process = subprocess.Popen(
+        [COMMAND, "follow"], env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "Following test.drivers and test.trips\n"
+        yield process, bind
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_applies_what_is_written_until_a_signal_ends_it(follow, mongod, number):
+    process, bind = follow
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t1")))
+    wait_until(lambda: mongod.trip_details.find_one({"trip_id": "t1"}))
+    with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as response:
+        assert "driver_analytics_follow_lag_seconds " in response.read().decode()
+    process.send_signal(number)
+    output, errors = process.communicate(timeout=60)
+    assert (process.returncode, output) == (0, "")
+    assert "Traceback" not in errors
+
+
+def test_a_metrics_port_in_use_is_an_error_in_one_line(run_main):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        result = run_main("follow", METRICS_BIND=f"127.0.0.1:{taken.getsockname()[1]}")
+    assert (result.status, result.stdout) == (1, "")
+    assert result.stderr.endswith("set METRICS_BIND to another ADDRESS:PORT.\n")
+
+
+def test_the_example_of_the_documentation_is_served(mongod_uri, monkeypatch, tmp_path):
+    assert len(EXAMPLE.splitlines()) < 30
+    monkeypatch.setenv("MONGODB_URI", mongod_uri)
+    (tmp_path / "example.py").write_text(EXAMPLE)
+    with MongoClient(mongod_uri) as client:
+        db = client["driver_analytics"]
+        prepare(Store.of(db))
+        runpy.run_path(str(tmp_path / "example.py"))["db"].client.close()
+        Following(db).catch_up()
+        assert [trip["totals"]["distance_miles"] for trip in db.trip_details.find()] == [4.1]
+        assert '"first_name":"Amina"' in db.driver_periods.find_one({"period": "all"})["json"]
+        assert differences(db) == []
+        client.drop_database(db.name)

@@ -1,0 +1,35 @@
+"""Following in this process, and what another program writes directly."""
+
+import logging
+
+from app.logs import make_logger
+from app.store import Store
+from scripts.ingest.follow import Follower
+from scripts.ingest.follow_metrics import FollowMetrics
+from tests.fleet_states import FLEET
+
+
+def make_source(line, fleet=FLEET, **fields):
+    """Return a document as another program writes it, from a line of an import file."""
+    return {"fleet": fleet, **line, **fields}
+
+
+class Following:
+    """A follower of a database, with its metrics."""
+
+    def __init__(self, db):
+        self.db, self.metrics = db, FollowMetrics()
+        self.follower = Follower(Store.of(db), self.metrics, make_logger(logging.INFO))
+
+    def catch_up(self):
+        """Apply all changes; return how many were read, those of the commands included."""
+        count = 0
+        for batch in self.follower.follow():
+            count += batch.change_count
+            if not batch.change_count:
+                break
+        return count
+
+    def value(self, name, **labels):
+        """Return the value of a metric."""
+        return self.metrics.registry.get_sample_value(f"driver_analytics_follow_{name}", labels)

@@ -1,0 +1,301 @@
+"""Following what another program writes directly to `drivers` and `trips`."""
+
+import bson
+import pytest
+from pymongo import MongoClient, monitoring
+
+from app.store import Store
+from app.store.indexes import VALIDATORS
+from scripts.ingest.change_stream import Position, save_position
+from scripts.materialize import documents
+from tests.factories import make_driver, make_event, make_trip
+from tests.feed_client import Client
+from tests.fleet_states import FLEET, Batch, differences, write_batches
+from tests.following import Following, make_source
+from tests.store_contents import everything, load
+
+BYPASS = {"bypass_document_validation": True}
+
+
+@pytest.fixture
+def db(mongod):
+    """A real server: mongomock has no change streams."""
+    return mongod
+
+
+@pytest.fixture
+def following(mongod):
+    """A follower that has compared everything, and has read what was written before."""
+    following = Following(mongod)
+    following.catch_up()
+    return following
+
+
+def profiles(db):
+    """Return the drivers that are served, as (fleet, driver_id)."""
+    found = db.driver_periods.find({"period": "all"}, sort=[("fleet", 1), ("driver_id", 1)])
+    return [(profile["fleet"], profile["driver_id"]) for profile in found]
+
+
+def details(db, *fields):
+    """Return these fields of the served trips, by fleet and trip_id."""
+    found = db.trip_details.find({}, sort=[("fleet", 1), ("trip_id", 1)])
+    return [tuple(detail[field] for field in ("fleet", "trip_id", *fields)) for detail in found]
+
+
+# Each kind of change, as it is served afterwards.
+
+
+def test_an_inserted_trip_is_served_with_its_driver(mongod, following):
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t1", events=[make_event(1)])))
+    following.catch_up()
+    assert details(mongod) == [("f1", "t1")]
+    assert profiles(mongod) == [("f1", "d1")]
+    assert differences(mongod) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"distance_miles": 5.5}, {"driver_id": "d2"}, {"trip_start_time": 0}, {"trip_id": "t2"}, {"tracking_id": "k"}],
+    ids=str,
+)
+def test_a_changed_trip_is_served_as_it_is_now(mongod, following, change):
+    load(mongod, make_trip(trip_id="t1"))
+    mongod.trips.update_one({"trip_id": "t1"}, {"$set": change})
+    following.catch_up()
+    assert differences(mongod) == []
+    assert len(details(mongod)) == len(profiles(mongod)) == 1
+
+
+def test_a_deleted_trip_is_no_longer_served_and_neither_is_its_driver(mongod, following):
+    load(mongod, make_trip(trip_id="t1"))
+    mongod.trips.delete_one({"trip_id": "t1"})
+    following.catch_up()
+    assert (details(mongod), profiles(mongod), differences(mongod)) == ([], [], [])
+
+
+def test_a_trip_may_move_to_another_fleet_and_back(mongod, following):
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t1")))
+    for fleet in ("f0", "f2", "f1"):
+        following.catch_up()
+        mongod.trips.update_one({}, {"$set": {"fleet": fleet}})
+        following.catch_up()
+        assert (details(mongod), profiles(mongod)) == ([(fleet, "t1")], [(fleet, "d1")])
+
+
+def test_two_trips_may_swap_their_identifiers(mongod, following):
+    mongod.trips.insert_many([make_source(make_trip(trip_id=name), _id=name) for name in ("a", "b")])
+    following.catch_up()
+    for _id, name in (("a", "x"), ("b", "a"), ("a", "b")):
+        mongod.trips.update_one({"_id": _id}, {"$set": {"trip_id": name}})
+    following.catch_up()
+    assert details(mongod, "_id") == [("f1", "a", "b"), ("f1", "b", "a")]
+    assert differences(mongod) == []
+
+
+def test_a_driver_may_be_inserted_renamed_moved_and_deleted(mongod, following):
+    steps = [{"driver_id": "d1"}, {"alias": "A"}, {"driver_id": "d2"}, {"fleet": "f2"}]
+    mongod.drivers.insert_one(make_source(make_driver("d0")))
+    for step in steps:
+        mongod.drivers.update_one({}, {"$set": step})
+        following.catch_up()
+        source = mongod.drivers.find_one()
+        assert profiles(mongod) == [(source["fleet"], source["driver_id"])]
+    mongod.drivers.delete_one({})
+    following.catch_up()
+    assert profiles(mongod) == []
+
+
+def test_a_deleted_driver_with_trips_has_null_names(service, following):
+    load(service.db, make_trip(), drivers=[make_driver("d1", alias="A")])
+    service.db.drivers.delete_one({})
+    following.catch_up()
+    assert service.get("/drivers").json["drivers"] == [
+        make_driver("d1", first_travel_date="2026-03-10", last_travel_date="2026-03-10")
+    ]
+
+
+@pytest.mark.parametrize("_id", ["t", 5, 5.5, {"a": {"b": 1}}, None, bson.Binary(b"x"), bson.Int64(2**40)], ids=repr)
+def test_an_id_may_be_of_any_type(mongod, following, _id):
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t1"), _id=_id))
+    mongod.drivers.insert_one(make_source(make_driver("d1"), _id=_id))
+    following.catch_up()
+    assert differences(mongod) == []
+    mongod.trips.delete_one({})
+    mongod.drivers.delete_one({})
+    following.catch_up()
+    assert (details(mongod), profiles(mongod)) == ([], [])
+
+
+def test_the_change_feed_reports_what_was_written_directly(service, following):
+    client = Client(service)
+    service.db.trips.insert_many([make_source(make_trip(trip_id=f"t{n}")) for n in range(2)])
+    following.catch_up()
+    assert sorted(client.sync()) == [("t0", False), ("t1", False)]
+    service.db.trips.delete_one({"trip_id": "t0"})
+    following.catch_up()
+    assert client.sync() == [("t0", True)]
+
+
+# What the commands write.
+
+
+def test_what_the_commands_wrote_is_not_read_again(mongod, following, mongod_uri):
+    class Reads(monitoring.CommandListener):
+        names = []
+
+        def started(self, event):
+            if event.command_name in ("find", "aggregate") and event.command.get("find") != "stream_positions":
+                self.names.append(event.command.get("aggregate", event.command.get("find")))
+
+        def succeeded(self, event):
+            pass
+
+        failed = succeeded
+
+    write_batches(Store.of(mongod), [Batch("trips", [make_trip()]), Batch("drivers", [make_driver()])])
+    before = everything(mongod)
+    with MongoClient(mongod_uri, event_listeners=[Reads()]) as client:
+        assert Following(client[mongod.name]).catch_up() > 2
+    assert Reads.names == [1]
+    assert everything(mongod) == before
+
+
+def test_a_second_follower_writes_nothing(mongod, following):
+    another = Following(mongod)
+    another.follower.follow().close()
+    mongod.trips.insert_one(make_source(make_trip()))
+    following.catch_up()
+    writes = mongod.fleet_drivers.find_one({"_id": FLEET})["writes"]
+    mongod.stream_positions.delete_many({})
+    another.catch_up()
+    assert mongod.fleet_drivers.find_one({"_id": FLEET})["writes"] == writes
+
+
+# What cannot be served.
+
+INVALID = {
+    "no trail": {"$unset": {"trail_path": 1}},
+    "text for a number": {"$set": {"distance_miles": "ten"}},
+    "an end before the start": {"$set": {"trip_end_time": 0}},
+    "no such type": {"$set": {"events": 5}},
+    "an undeclared field": {"$set": {"canary": 1}},
+    "no fleet": {"$unset": {"fleet": 1}},
+    "another type of identifier": {"$set": {"trip_id": 5}},
+}
+
+
+@pytest.mark.parametrize("change", INVALID.values(), ids=INVALID)
+def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change):
+    load(mongod, make_trip(trip_id="t1"), make_trip(trip_id="t2"))
+    mongod.trips.update_one({"trip_id": "t1"}, change, **BYPASS)
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t3")))
+    following.catch_up()
+    assert details(mongod) == [("f1", "t2"), ("f1", "t3")]
+    assert following.value("invalid_documents_total") == 1
+    (line,) = [line for line in log() if line["level"] == "error"]
+    assert (line["event"], line["collection"]) == ("invalid document", "trips")
+
+
+@pytest.mark.parametrize(
+    "change", [{"alias": 5}, {"last_travel_date": 5}, {"first_travel_date": "2026-02-30"}], ids=str
+)
+def test_an_invalid_driver_counts_as_absent(mongod, following, change):
+    load(mongod, make_trip(), drivers=[make_driver("d1", alias="A"), make_driver("d2")])
+    mongod.drivers.update_many({}, {"$set": change}, **BYPASS)
+    mongod.trips.insert_one(make_source(make_trip()))
+    following.catch_up()
+    assert profiles(mongod) == [("f1", "d1")]
+    assert '"alias":null' in mongod.driver_periods.find_one({"period": "all"})["json"]
+    assert (following.value("invalid_documents_total"), len(details(mongod))) == (2, 2)
+
+
+def test_a_corrected_document_is_served(mongod, following):
+    load(mongod, make_trip(trip_id="t1"), drivers=[make_driver("d1", alias="A")])
+    for name, field, value in (("trips", "distance_miles", 5.5), ("drivers", "alias", "B")):
+        mongod[name].update_one({}, {"$set": {field: []}}, **BYPASS)
+        following.catch_up()
+        mongod[name].update_one({}, {"$set": {field: value}})
+    following.catch_up()
+    assert differences(mongod) == []
+
+
+def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeypatch):
+    monkeypatch.setattr(documents, "MAX_TRIPS_A_DAY", 3)
+    mongod.trips.insert_many([make_source(make_trip(driver_id=driver)) for driver in ["d1"] * 5 + ["d2"] * 3])
+    following.catch_up()
+    assert [sum(row[2] == driver for row in details(mongod, "driver_id")) for driver in ("d1", "d2")] == [3, 3]
+    assert following.value("invalid_documents_total") == 2
+
+
+def test_a_trip_too_large_for_its_read_model_is_left_out(mongod, following):
+    point = {"timestamp": 0, "latitude": 0.12345678901234567, "longitude": 1e-300, "course": 1.2345678901234567e-300}
+    mongod.trips.insert_many([make_source(make_trip(trip_id=name)) for name in ("t1", "t2")])
+    mongod.trips.update_one({"trip_id": "t1"}, {"$set": {"trail_path": [point] * 180_000}})
+    following.catch_up()
+    assert details(mongod) == [("f1", "t2")]
+    assert following.value("invalid_documents_total") == 1
+
+
+# The position in the stream.
+
+
+def test_a_follower_resumes_where_another_one_stopped(mongod, following):
+    load(mongod, make_trip())
+    mongod.trips.insert_one(make_source(make_trip()))
+    another = Following(mongod)
+    another.catch_up()
+    assert another.value("comparisons_total") == 0
+    assert differences(mongod) == []
+
+
+def test_the_first_start_compares_everything(mongod, log):
+    load(mongod, make_trip(trip_id="t1"), make_trip(trip_id="t2"), drivers=[make_driver("d3")], fleet="f2")
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t3")))
+    mongod.trips.delete_one({"trip_id": "t2"})
+    mongod.drivers.update_one({}, {"$set": {"alias": "A"}})
+    mongod.trips.insert_one(make_source(make_trip(trip_id="bad"), canary=1), **BYPASS)
+    following = Following(mongod)
+    following.catch_up()
+    assert details(mongod) == [("f1", "t3"), ("f2", "t1")]
+    assert '"alias":"A"' in mongod.driver_periods.find_one({"period": "all", "driver_id": "d3"})["json"]
+    assert [line["event"] for line in log() if line["level"] == "error"] == ["invalid document"]
+
+
+def test_the_comparison_repairs_damaged_read_models(mongod, following):
+    load(mongod, *(make_trip(trip_id=f"t{n}", driver_id=f"d{n}") for n in range(4)))
+    mongod.trip_details.update_one({"trip_id": "t1"}, {"$set": {"totals.distance_miles": 1}})
+    mongod.driver_periods.delete_one({"period": "week", "driver_id": "d2"})
+    mongod.trip_changes.delete_one({"trip_id": "t3"})
+    mongod.stream_positions.delete_many({})
+    following.catch_up()
+    assert differences(mongod) == []
+    assert following.value("comparisons_total") == 2
+
+
+@pytest.mark.parametrize("name", ["drivers", "trips"])
+def test_a_dropped_collection_is_created_again_with_its_validator(mongod, following, log, name):
+    load(mongod, make_trip(), drivers=[make_driver("d2")])
+    mongod[name].drop()
+    mongod.trips.insert_one(make_source(make_trip(trip_id="t1", driver_id="d1")))
+    for _ in range(2):
+        following.catch_up()
+    assert ("f1", "t1") in details(mongod)
+    assert (mongod[name].options()["validator"], differences(mongod)) == (VALIDATORS[name], [])
+    assert [line["event"][:13] for line in log() if line["level"] == "error"] == ["position lost"]
+
+
+@pytest.mark.parametrize("token", [{"_data": "82"}, {"_data": "no token"}, {}, {"x": 1}], ids=str)
+def test_a_position_that_cannot_be_used_is_lost(mongod, token):
+    save_position(Store.of(mongod), Position(bson.encode(token), 0))
+    mongod.trips.insert_one(make_source(make_trip()))
+    following = Following(mongod)
+    following.catch_up()
+    assert (following.value("comparisons_total"), following.value("repairs_total")) == (1, 1)
+    assert differences(mongod) == []
+
+
+def test_the_lag_is_the_time_since_all_changes_were_applied(clock, following):
+    following.catch_up()
+    clock.shift(5)
+    assert following.value("lag_seconds") == 5
