@@ -3,7 +3,7 @@
 Views read through `app.store`, and never use MongoDB's client or the middleware.
 """
 
-from app.views import aggregates, changes, docs, drivers, health, home, rankings, report, scores, trips
+from app.views import aggregates, changes, docs, drivers, explorer, health, rankings, report, scores, trips
 
 BLUEPRINTS = (
     drivers.bp,
@@ -17,4 +17,4 @@ BLUEPRINTS = (
     docs.bp,
 )
 # Outside the API's path.
-ROOT_BLUEPRINTS = (home.bp,)
+ROOT_BLUEPRINTS = (explorer.bp,)
