@@ -50,7 +50,7 @@ run: $(RUN_STAMP) ## serve the API on http://127.0.0.1:8000, with a demonstratio
 	@exec $(BIN)/driver-analytics serve --demo
 
 test: setup lint ## run the linters, the type checker and the tests
-	@$(BIN)/pytest -n auto --dist worksteal -m "not large and not clients and not resilience"
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not large and not clients and not resilience"
 
 test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
 	@$(BIN)/pytest -n auto --dist loadfile -m clients

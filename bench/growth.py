@@ -12,7 +12,17 @@ import orjson
 
 from app.store.rankings import ORDERS
 from bench import data, fleet, report, rows
-from bench.growth_report import CONNECTIONS, PAGE_NUMBER, PAGES, POINTS, RANKING_PAGE, UNLIMITED, growth_section
+from bench.growth_report import (
+    CONNECTIONS,
+    FLEET_DRIVERS,
+    PAGE_NUMBER,
+    PAGES,
+    POINTS,
+    RANKING_DRIVERS,
+    RANKING_PAGE,
+    UNLIMITED,
+    growth_section,
+)
 from bench.load import Sample, measure
 from bench.rows import Request
 from bench.run import authorize, check_status, fetch, make_conditional, rotate, write_requests
@@ -21,7 +31,6 @@ from bench.servers import DATA, Failed, Server, contestant, exit_on_sigterm, red
 DRIVERS, DAYS = 20, 50
 DRIVER_IDS = [fleet.driver_id(number) for number in range(DRIVERS)]
 TRIPS = (1_000, 10_000, 100_000)
-FLEET_DRIVERS = (100, 1_000, 10_000, 100_000)
 WEEKS = (5, 50, 500)
 WEEK_DAYS = 5
 TRIP_PAGES = PAGES[:3]
@@ -117,7 +126,7 @@ def _ranking_cells(record: Mapping[str, Any], base: datetime.date, drivers: Sequ
     for order in ORDERS:
         for size in drivers:
             requests = authorize([rows.ranking(rows.monday(base), 1, order)], record[f"ranking-{size}"]["key"])
-            yield Cell("drivers of a ranking", f"ranking, {order} first", size, requests)
+            yield Cell(RANKING_DRIVERS, f"ranking, {order} first", size, requests)
     key = record[f"ranking-{max(drivers)}"]["key"]
     for order, page in product(ORDERS, PAGES):
         if page <= max(drivers) // rows.PAGE:

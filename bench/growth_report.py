@@ -10,8 +10,9 @@ CONNECTIONS = 8
 # Trail points of a trip.
 POINTS = 5
 PAGES = (1, 10, 100, 1000)
+FLEET_DRIVERS = (100, 1_000, 10_000, 100_000)
 PAGE_NUMBER = "number of the page"
-RANKING_PAGE = "number of the page of a ranking"
+RANKING_DRIVERS, RANKING_PAGE = "drivers of a ranking", "number of the page of a ranking"
 # The limit of the cost of a size ÷ that of the smallest size.
 MAX_RATIO = 1.3
 # Few clients request pages with such high numbers.
@@ -20,6 +21,7 @@ MAX_RATIO_LAST_PAGE = 2.0
 MAX_RATIO_RANKING = 2.0
 MAX_RATIOS = {
     PAGE_NUMBER: {PAGES[-1]: MAX_RATIO_LAST_PAGE},
+    RANKING_DRIVERS: dict.fromkeys(FLEET_DRIVERS, MAX_RATIO_RANKING),
     RANKING_PAGE: dict.fromkeys(PAGES, MAX_RATIO_RANKING),
 }
 # Each request counts the trips that share an id, so it has no limit.
@@ -38,7 +40,7 @@ def growth_section(
         f"Processor time of a request in ms, of the service + of mongod: medians of {conditions} at {CONNECTIONS} "
         "connections. The last columns are the ratio of the largest size to the smallest. "
         f"No size may cost more than {MAX_RATIO} × the smallest; page {PAGES[-1]:,} may cost {MAX_RATIO_LAST_PAGE} ×, "
-        f"so may every page of a ranking, and {UNLIMITED} has no limit."
+        f"so may every ranking, and {UNLIMITED} has no limit."
     ]
     for dimension, costs in samples.items():
         parts += [f"### By {dimension}", cost_table(costs, MAX_RATIOS.get(dimension, {}))]

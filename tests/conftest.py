@@ -26,6 +26,7 @@ from scripts.mongodb.connection import prepare
 from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod
 from scripts.mongodb.memory_store import memory_client
 from tests import store_contents
+from tests.command_recorder import Recorder
 from tests.resilience.processes import Redis
 
 # A Wednesday.
@@ -102,6 +103,19 @@ def mongod(_prepared) -> Database:
     """An empty database of a real server, with its validators and indexes."""
     _empty(_prepared)
     return _prepared
+
+
+@pytest.fixture
+def recorder() -> Recorder:
+    """The commands sent to `recorded_mongod`."""
+    return Recorder()
+
+
+@pytest.fixture
+def recorded_mongod(mongod, mongod_uri, recorder) -> Iterator[Database]:
+    """An empty database of a real server; the commands sent to it are recorded."""
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
+        yield client[mongod.name]
 
 
 @pytest.fixture(params=["mongomock", "mongod"])

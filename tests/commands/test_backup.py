@@ -1,17 +1,17 @@
 """driver-analytics backup and restore."""
 
+import contextlib
 import datetime
-import functools
 import gzip
 import json
 import signal
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 
 import bson
 import pytest
 from bson import Decimal128, Int64, MinKey, ObjectId, Regex, Timestamp
+from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from app.store.indexes import INDEXES
@@ -19,11 +19,11 @@ from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_key
 from scripts.mongodb.connection import prepare
+from tests.command_recorder import WRITES
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
 from tests.service_process import COMMAND, wait_until
-from tests.stop_before_command import Stop, open_store_until
 from tests.store_contents import HISTORY
 
 pytestmark = pytest.mark.usefixtures("plain_page")
@@ -238,30 +238,15 @@ def test_a_killed_backup_is_never_restored(command, loaded, tmp_path, name):
     check(folder)
 
 
-@pytest.fixture
-def restore_until(command, mongod_uri, saved, empty, monkeypatch):
-    """Restore with so many operations of the store at the most; return whether it was stopped."""
-
-    def restore_until(operations):
+def test_keys_are_restored_after_everything_else(command, mongod_uri, saved, empty, recorder, monkeypatch):
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
         prepare(Store.of(empty))
-        opened = functools.partial(open_store_until, mongod_uri, empty.name, operations)
-        monkeypatch.setattr(backup, "open_store", opened)
-        with suppress(Stop):
-            assert command("restore", str(saved)).exit_code == 0
-            return False
-        return True
-
-    return restore_until
-
-
-def test_a_partly_restored_store_accepts_no_key(restore_until, empty):
-    operations = 12
-    while restore_until(operations):
-        assert empty["keys"].find_one({}) is None
-        empty.client.drop_database(empty)
-        operations += 60
-    assert operations > 60
-    assert empty["keys"].count_documents({}) == 2
+        monkeypatch.setattr(backup, "open_store", lambda: contextlib.nullcontext(Store.of(client[empty.name])))
+        assert command("restore", str(saved)).exit_code == 0
+        *others, last = [sent for sent in recorder.commands if WRITES & set(sent)]
+    assert last["insert"] == "keys"
+    assert len(others) > 20
+    assert "keys" not in [sent.get(name) for sent in others for name in WRITES]
 
 
 @pytest.mark.parametrize(

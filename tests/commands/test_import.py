@@ -763,7 +763,9 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize("load_lines", ["one batch", "a batch a line"], indirect=True)
+@pytest.mark.parametrize(
+    "load_lines", ["a batch a line", pytest.param("one batch", marks=pytest.mark.large)], indirect=True
+)
 @pytest.mark.parametrize("moved", MOVES.values(), ids=MOVES)
 def test_after_a_move_the_store_has_what_the_last_lines_alone_would_give(load_lines, mongod, moved):
     others = [make_trip(f"2026-03-{day}T09:00", f"d{n}") for day in (10, 11, 17) for n in (1, 2)]

@@ -9,9 +9,11 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pymongo import MongoClient
 
-from app.store import READ_MODELS
+from app.store import READ_MODELS, Store
 from schemas.summary import DailySummary, WeeklySummary
+from scripts.mongodb.connection import prepare
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.store_contents import DATA, PRESENT, contents, load
 
@@ -25,17 +27,28 @@ TIMES = ("phone_use_time_seconds", "overspeeding_time_seconds")
 EDGE = 1e-9
 
 
-@pytest.fixture
-def loaded(mongod):
-    """Two fleets with trips of three drivers on three days; each also has a driver without any."""
+@pytest.fixture(scope="module")
+def documents(mongod_uri):
+    """By collection: two fleets with trips of three drivers on three days; each also has a driver without any."""
     trips = [
         make_trip(f"2026-03-{day}T{hour}:00", f"d{hour}", trip_id=f"{day} {hour}", distance_miles=hour / 3)
         for day in (10, 11, 12)
         for hour in (13, 14, 15)
     ]
     drivers = [make_driver("idle"), make_driver("d13", first_travel_date="2026-01-01")]
-    for fleet in ("f1", "f2"):
-        load(mongod, *trips, drivers=drivers, fleet=fleet)
+    with MongoClient(mongod_uri) as client:
+        prepare(Store.of(client["loaded"]))
+        for fleet in ("f1", "f2"):
+            load(client["loaded"], *trips, drivers=drivers, fleet=fleet)
+        yield {name: list(client["loaded"][name].find()) for name in DATA}
+        client.drop_database("loaded")
+
+
+@pytest.fixture
+def loaded(mongod, documents):
+    """A store with these documents."""
+    for name in DATA:
+        mongod[name].insert_many(documents[name])
     return contents(mongod)
 
 
@@ -458,7 +471,7 @@ def same_day(*more):
     return [make_trip(trip_id=f"t{n}", **fields) for n, fields in enumerate(more)]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(trips=st.lists(trips, min_size=1, max_size=25), cuts=st.lists(st.integers(0, 25), max_size=5))
 @example(same_day({"distance_miles": 0, "duration_seconds": 0}, {"distance_miles": 0.0}), [])
 @example(same_day(*({"distance_miles": miles} for miles in (0.1, 0.2, 0.3, 1e16, -0.0, 1))), [1, 3])

@@ -119,4 +119,4 @@ class FeedMachine(RuleBasedStateMachine):
 
 
 TestFeed = FeedMachine.TestCase
-TestFeed.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+TestFeed.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)

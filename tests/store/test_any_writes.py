@@ -52,7 +52,7 @@ def many_bounds():
         yield
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=20)
 @given(st.lists(batches, min_size=1, max_size=6))
 def test_read_models_are_those_of_a_rebuild(written):
     db, rebuilt = memory_client()["written"], memory_client()["rebuilt"]

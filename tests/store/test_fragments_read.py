@@ -1,9 +1,13 @@
 """What a request reads: the commands that it sends to the server, whole and with a field mask."""
 
 import pytest
+from pymongo import MongoClient
 
+from app.store import Store
+from scripts.mongodb.connection import prepare
+from tests.command_recorder import Recorder
 from tests.factories import make_driver, make_event, make_trip
-from tests.store_contents import DATA
+from tests.store_contents import DATA, load
 
 DRIVERS = "/drivers"
 TRIPS = "/driver/d1/trips?start_date=2026-03-01"
@@ -40,28 +44,35 @@ COUNTS = ("ranking_counts", {"driver_count"})
 ROWS, PROFILES = {"driver_id", "version", "driving_summary"}, {"driver_id", "version", "json"}
 
 
-@pytest.fixture
-def db(recorded_mongod):
-    """An empty database of a real server; the commands sent to it are recorded."""
-    return recorded_mongod
+@pytest.fixture(scope="module")
+def recorder():
+    """The commands sent to the server."""
+    return Recorder()
+
+
+@pytest.fixture(scope="module")
+def db(mongod_uri, recorder):
+    """A database with six trips of a driver, and a driver without any, which tests only read."""
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
+        prepare(Store.of(client["fragments"]))
+        trips = [
+            make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k", events=[make_event(1)])
+            for day in range(10, 16)
+        ]
+        load(client["fragments"], *trips, drivers=[make_driver("d1"), make_driver("d2")])
+        yield client["fragments"]
+        client.drop_database("fragments")
 
 
 @pytest.fixture
-def read(service, load, recorder):
+def read(service, recorder):
     """Return what a request reads of the data, in order: `read(path, mask)`, as pairs of a collection and its fields.
 
     Of a collection whose documents are counted, the fields are None.
     """
-    load(
-        *(
-            make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k", events=[make_event(1)])
-            for day in range(10, 16)
-        ),
-        drivers=[make_driver("d1"), make_driver("d2")],
-    )
 
     def read(path, mask=None, **headers):
-        recorder.reads.clear()
+        recorder.commands.clear()
         response = service.get(path, headers=headers if mask is None else {"X-Fields": mask, **headers})
         assert response.status_code == (304 if headers else 200), response.text
         result = [(next(iter(command.values())), command) for command in recorder.reads]
@@ -137,7 +148,7 @@ def test_no_days_are_added_up_if_the_driver_did_not_drive(read):
 
 def test_a_key_is_looked_up_once_in_three_seconds(service, read, recorder, clock):
     def lookups():
-        recorder.reads.clear()
+        recorder.commands.clear()
         service.get(TRIPS)
         return [command for command in recorder.reads if command.get("find") == "keys"]
 

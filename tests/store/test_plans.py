@@ -34,8 +34,8 @@ from scripts.materialize.trips import delete_trips
 from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import prepare
+from tests.command_recorder import Recorder
 from tests.factories import epoch_ms, make_driver, make_trip
-from tests.store.conftest import Recorder
 from tests.store_contents import load
 
 FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 20
@@ -235,7 +235,7 @@ def carries_fleet(command):
 def commands_of(recorded, read):
     """Return the commands that a read sends."""
     store, recorder = recorded
-    recorder.reads.clear()
+    recorder.commands.clear()
     read(store)
     return list(recorder.reads)
 

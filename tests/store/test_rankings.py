@@ -142,7 +142,7 @@ def check(store, stored, period, order, minimum, limit):
     assert ids == [row[2] for row in expected]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(batches, min_size=1, max_size=4), orders, limits, minima)
 def test_a_ranking_is_that_of_the_trips_in_memory(written, order, limit, minimum):
     store = Store.of(memory_client()["rankings"])
@@ -151,7 +151,7 @@ def test_a_ranking_is_that_of_the_trips_in_memory(written, order, limit, minimum
         check(store, left(written), period, order, minimum, limit)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=8)
 @given(written=st.lists(batches, min_size=1, max_size=4), order=orders, limit=limits, minimum=minima)
 def test_a_ranking_is_that_of_the_trips_on_a_server(server, written, order, limit, minimum):
     empty(server)

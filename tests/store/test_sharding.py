@@ -62,7 +62,7 @@ def filters(db, service, load, recorder, command):
     assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
 
     def filters(mask=""):
-        recorder.reads.clear()
+        recorder.commands.clear()
         for path in itertools.chain(*REQUESTS.values()):
             response = service.get(path, headers={"X-Fields": mask})
             service.get(path, headers={"X-Fields": mask, "If-None-Match": response.headers.get("ETag", "")})

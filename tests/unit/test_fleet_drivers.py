@@ -163,7 +163,7 @@ def test_superfluous_entries_of_the_list_are_reported_and_removed(store, superfl
     assert (is_right(store), page(store, 1, 9)[1]) == (True, 6)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(ids, ids), min_size=1, max_size=6), st.integers(1, 9))
 def check_changes(changes, limit):
     store, present = new_store(), set()
