@@ -1,6 +1,6 @@
 // The chart of speed over time of a trip.
 
-import { formatTime } from "./format.js";
+import * as format from "./format.js";
 import { EVENTS, highest, indexAt } from "./trail.js";
 import { el, svg } from "./ui.js";
 
@@ -14,10 +14,12 @@ export function makeChart(trail, events, onSelect) {
   const { times, mph } = trail, start = times[0], duration = Math.max(1, times.at(-1) - start);
   const limits = events.map(({ event_data: data }) => data.speed_limit_mph || 0);
   const top = Math.max(GRID_STEP, Math.ceil(highest([...mph, ...limits]) / GRID_STEP) * GRID_STEP);
-  const x = (ms) => (WIDTH * Math.min(Math.max(0, ms - start), duration)) / duration, y = (value) => HEIGHT * (1 - value / top);
+  const x = (ms) => (WIDTH * Math.min(Math.max(0, ms - start), duration)) / duration;
+  const y = (value) => HEIGHT * (1 - value / top);
   const cursor = svg("line", { class: "cursor", y1: 0, y2: HEIGHT });
   const drawing = svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" },
-    gridLines(top, y), events.map((event) => eventBand(event, x, y)), svg("path", { class: "speed-line", d: speedPath(trail, x, y) }), cursor);
+    gridLines(top, y), events.map((event) => eventBand(event, x, y)),
+    svg("path", { class: "speed-line", d: speedPath(trail, x, y) }), cursor);
   const plot = el("div", { class: "plot", onpointermove: hover, onpointerdown: hover }, drawing);
   function hover({ clientX }) {
     const { left, width } = plot.getBoundingClientRect();
@@ -26,7 +28,8 @@ export function makeChart(trail, events, onSelect) {
   function select(index) {
     for (const name of ["x1", "x2"]) cursor.setAttribute(name, x(times[index]));
   }
-  return { node: el("div", { class: "chart", "aria-hidden": "true" }, speedLabels(top), plot, timeLabels(start, duration)), select };
+  const parts = [speedLabels(top), plot, timeLabels(start, duration)];
+  return { node: el("div", { class: "chart", "aria-hidden": "true" }, parts), select };
 }
 
 /** Returns a line with at most two points for each pixel: the least and the greatest speed. */
@@ -69,6 +72,6 @@ function speedLabels(top) {
 }
 
 function timeLabels(start, duration) {
-  const labels = Array.from({ length: LABELS + 1 }, (_, i) => el("span", {}, formatTime(start + (duration * i) / LABELS)));
+  const labels = Array.from({ length: LABELS + 1 }, (_, i) => el("span", {}, format.time(start + (duration * i) / LABELS)));
   return el("div", { class: "time-labels" }, labels);
 }

@@ -15,17 +15,20 @@ const TALK_TRIPS = 3;
 export async function show({ id, parameters, render }) {
   const interval = Object.hasOwn(INTERVALS, parameters.interval) ? parameters.interval : "week";
   const starts = listStarts(interval, parameters.at);
-  const score = await fetchJson(["driver", id, "score"], { start_date: starts[0], interval, end_date: lastDate(interval, starts) });
+  const query = { start_date: starts[0], end_date: lastDate(interval, starts), interval };
+  const score = await fetchJson(["driver", id, "score"], query);
   const driver = score.driver_info;
   remember(driver);
   const byStart = new Map(score.series.map((element) => [element.start_date, element.explanation]));
   const at = starts.includes(parameters.at) ? parameters.at : score.series.at(-1)?.start_date;
   const detail = at === undefined ? noTrips(driver) : await periodDetail(driver, interval, at, byStart);
-  render(format.formatName(driver), heading(name(driver)), el("p", { class: "lead" }, aliases(driver)),
-    el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"), choice("Interval", Object.entries(INTERVALS)
-      .map(([other, [, label]]) => [label, format.address("driver", id, { interval: other }), other === interval]))),
-    legend(), chart(id, interval, starts, byStart, at)), detail);
+  render(format.driverName(driver), heading(name(driver)), el("p", { class: "lead" }, aliases(driver)),
+    el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"), intervalChoice(id, interval)),
+      legend(), chart(id, interval, starts, byStart, at)), detail);
 }
+
+const intervalChoice = (id, interval) => choice("Interval", Object.entries(INTERVALS).map(([other, [, label]]) =>
+  [label, format.address("driver", id, { interval: other }), other === interval]));
 
 /** Returns the first dates of the intervals to show: the newest ones, or those around a date that is older. */
 function listStarts(interval, at) {
@@ -39,13 +42,15 @@ function listStarts(interval, at) {
 
 /** Returns the last date of the chart: not later than yesterday, because aggregates of today change. */
 function lastDate(interval, starts) {
-  const end = format.addDays(format.shift(interval, starts.at(-1), 1), -1), yesterday = format.addDays(format.today(), -1);
+  const yesterday = format.addDays(format.today(), -1);
+  const end = format.addDays(format.shift(interval, starts.at(-1), 1), -1);
   return end < yesterday ? end : yesterday;
 }
 
 function noTrips(driver) {
   const last = driver.last_travel_date;
-  return empty(last ? `No trips in this time. The last one was on ${format.formatDay(Date.parse(last))}.` : "This driver has no trips yet.");
+  return empty(last ? `No trips in this time. The last one was on ${format.day(Date.parse(last))}.`
+    : "This driver has no trips yet.");
 }
 
 /** Returns a chart with a column for each interval: the score, and above it the points that each behaviour cost. */
@@ -57,18 +62,23 @@ function chart(id, interval, starts, byStart, at) {
       line.style.bottom = `${score}%`;
       return line;
     }), el("small", {}, "Miles")),
-    el("ol", { class: "columns" }, starts.map((start) => column(id, interval, start, byStart.get(start), start === at, longest))));
+    el("ol", { class: "columns" }, starts.map((start) =>
+      column(id, interval, start, byStart.get(start), start === at, longest))));
 }
 
 function column(id, interval, start, explanation, isCurrent, longest) {
-  const period = format.formatPeriod(interval, start), label = el("small", { "aria-hidden": "true" }, format.formatPeriodShort(interval, start));
-  if (!explanation) return el("li", {}, el("span", { class: "column" }, el("span", { class: "bars" }), label, unseen(`${period}: no trips`)));
+  const period = format.period(interval, start);
+  const label = el("small", { "aria-hidden": "true" }, format.shortPeriod(interval, start));
+  if (!explanation) {
+    return el("li", {}, el("span", { class: "column" }, el("span", { class: "bars" }), label, unseen(`${period}: no trips`)));
+  }
   const losses = [...explanation.behaviours].reverse().filter(({ points_lost }) => points_lost > 0);
-  const words = losses.map(({ behaviour, points_lost }) => `${format.labelOf(behaviour)} minus ${format.formatScore(points_lost)}`);
-  const text = `${period}: score ${format.formatScore(explanation.fm_score)}, ${format.formatMiles(explanation.distance_miles)}. ${words.join(", ")}`;
+  const words = losses.map((loss) => `${format.labelOf(loss.behaviour)} minus ${format.score(loss.points_lost)}`);
+  const facts = [`score ${format.score(explanation.fm_score)}`, format.miles(explanation.distance_miles), ...words];
+  const text = `${period}: ${facts.join(", ")}`;
   const bars = el("span", { class: "bars", "aria-hidden": "true" },
     losses.map(({ behaviour, points_lost }) => sized(el("i", { class: behaviour }), { height: points_lost })),
-    sized(el("i", { class: "score" }, el("b", {}, format.formatNumber(explanation.fm_score))), { height: explanation.fm_score }));
+    sized(el("i", { class: "score" }, el("b", {}, format.number(explanation.fm_score))), { height: explanation.fm_score }));
   const miles = el("span", { class: "miles", "aria-hidden": "true" },
     sized(el("i", {}), { height: (100 * explanation.distance_miles) / longest }));
   return el("li", {}, el("a", { class: "column", id: `at-${start}`, href: format.address("driver", id, { interval, at: start }),
@@ -77,17 +87,18 @@ function column(id, interval, start, explanation, isCurrent, longest) {
 
 async function periodDetail(driver, interval, start, byStart) {
   const explanation = byStart.get(start), before = byStart.get(format.shift(interval, start, -1))?.fm_score;
-  const title = el("h2", {}, format.formatPeriod(interval, start));
+  const title = el("h2", {}, format.period(interval, start));
   if (!explanation) return el("section", {}, title, empty("No trips in this time."));
   const query = { start_date: start, driver_id: driver.driver_id };
   const [{ data: [{ driving_summary: totals }] }, trips] = await Promise.all([
     fetchJson(["driver-aggregate", INTERVALS[interval][2]], query, { mask: TOTALS_MASK }),
     fetchTrips(driver.driver_id, interval, start)]);
   const facts = tiles(["Score", grade(explanation)], [`Against the ${interval} before`, change(explanation.fm_score, before)],
-    ["Distance", format.formatMiles(explanation.distance_miles)],
-    ["Driving", format.formatDuration(explanation.duration_seconds), el("small", {}, format.formatCount(explanation.trip_count, "trip"))],
-    totals && ["Highway", format.formatShare(totals.highway_miles, explanation.distance_miles), el("small", {}, "of the miles")],
-    totals && ["At night", format.formatShare(totals.night_driving_seconds, explanation.duration_seconds), el("small", {}, "of the time")]);
+    ["Distance", format.miles(explanation.distance_miles)],
+    ["Driving", format.duration(explanation.duration_seconds), el("small", {}, format.count(explanation.trip_count, "trip"))],
+    totals && ["Highway", format.share(totals.highway_miles, explanation.distance_miles), el("small", {}, "of the miles")],
+    totals && ["At night", format.share(totals.night_driving_seconds, explanation.duration_seconds),
+      el("small", {}, "of the time")]);
   return el("section", { class: "period" }, title, facts,
     el("div", { class: "halves" }, el("section", {}, el("h3", {}, "What to talk about"), reasons(explanation, trips.list)),
       el("section", {}, el("h3", {}, "Trips"), tripTable(driver, interval, start, trips, explanation.trip_count))));
@@ -107,13 +118,13 @@ function reasons(explanation, trips) {
   if (!costly.length) return empty("No behaviour cost points. Well driven.");
   return el("ol", { class: "reasons" }, costly.map((reason) => el("li", {},
     el("p", {}, el("i", { class: reason.behaviour }), el("b", {}, format.labelOf(reason.behaviour)), " cost ",
-      el("b", {}, format.formatScore(reason.points_lost)), ` of ${reason.weight} points: ${extent(reason)}${rate(reason)}`),
-    sized(el("span", { class: `meter ${reason.behaviour}`, "aria-hidden": "true" }), { width: (100 * reason.points_lost) / reason.weight }),
+      el("b", {}, format.score(reason.points_lost)), ` of ${reason.weight} points: ${extent(reason)}${rate(reason)}`),
+    sized(el("span", { class: `meter ${reason.behaviour}` }), { width: (100 * reason.points_lost) / reason.weight }),
     worstTrips(reason, trips))));
 }
 
-const rate = ({ seconds, rate: value }) => (seconds === null ? `, ${format.formatNumber(value, 1)} per 100 miles`
-  : `, ${format.formatNumber(100 * value, 1)} % of the driving time`);
+const rate = ({ seconds, rate: value }) => (seconds === null ? `, ${format.number(value, 1)} per 100 miles`
+  : `, ${format.number(100 * value, 1)} % of the driving time`);
 
 function worstTrips({ behaviour, seconds }, trips) {
   const field = seconds === null ? `${behaviour}_count` : `${behaviour}_time_seconds`;
@@ -125,14 +136,14 @@ function worstTrips({ behaviour, seconds }, trips) {
   ` ${extent({ count: trip.event_summary[`${behaviour}_count`], seconds: seconds !== null && trip.event_summary[field] })}`)));
 }
 
-const formatStart = (trip) => `${format.formatShortDay(trip.trip_start_time)}, ${format.formatTime(trip.trip_start_time)}`;
+const formatStart = (trip) => `${format.shortDay(trip.trip_start_time)}, ${format.time(trip.trip_start_time)}`;
 
 function tripTable(driver, interval, start, { list, next }, total) {
   const columns = ["Start (UTC)", "Length", "Events"].map((text) => el("th", { scope: "col" }, text));
   const body = el("tbody", {}, list.map(tripRow));
   const hours = format.settings.processing_delay_hours;
   const late = list.length < total && !next && el("p", { class: "quiet" },
-    `${format.formatCount(total - list.length, "trip")} more: trips appear here ${format.formatCount(hours, "hour")} after their end.`);
+    `${format.count(total - list.length, "trip")} more: trips appear here ${format.count(hours, "hour")} after their end.`);
   const more = next && el("button", { id: "more-trips", onclick: showMore }, "Show more trips");
   let page = next;
   async function showMore() {
@@ -150,9 +161,11 @@ function tripTable(driver, interval, start, { list, next }, total) {
 
 function tripRow(trip) {
   const events = trip.event_summary;
-  const counts = format.BEHAVIOURS.filter((behaviour) => events[`${behaviour.name}_count`] > 0).map((behaviour) =>
-    el("li", {}, el("i", { class: behaviour.name, "aria-hidden": "true" }), String(events[`${behaviour.name}_count`]), unseen(` ${behaviour.label}`)));
+  const count = ({ name: behaviour }) => events[`${behaviour}_count`];
+  const counts = format.BEHAVIOURS.filter(count).map((behaviour) =>
+    el("li", {}, el("i", { class: behaviour.name }), String(count(behaviour)), unseen(` ${behaviour.label}`)));
   return el("tr", {}, el("th", { scope: "row" }, el("a", { href: format.address("trip", trip.trip_id) }, formatStart(trip))),
-    el("td", {}, el("span", {}, format.formatMiles(trip.distance_miles)), " ", el("small", {}, format.formatDuration(trip.duration_seconds))),
+    el("td", {}, el("span", {}, format.miles(trip.distance_miles)), " ",
+      el("small", {}, format.duration(trip.duration_seconds))),
     el("td", {}, counts.length ? el("ul", { class: "counts" }, counts) : el("span", { class: "quiet" }, "none")));
 }

@@ -59,9 +59,9 @@ async function fetchScoresBefore(period, start, ids) {
 }
 
 function describe(count, { period, start, miles }) {
-  const far = miles ? ` at least ${format.formatNumber(miles)} miles` : "";
+  const far = miles ? ` at least ${format.number(miles)} miles` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
-  return `${format.formatCount(count, "driver")} drove${far} in ${format.formatPeriod(period, start)}${soFar}.`;
+  return `${format.count(count, "driver")} drove${far} in ${format.period(period, start)}${soFar}.`;
 }
 
 function controls(choices) {
@@ -79,9 +79,9 @@ function controls(choices) {
     location.hash = link(choices, { miles: Math.max(0, Math.trunc(Number(input.value) || 0)) });
   }
   return el("div", { class: "controls" },
-    choice("Period", ["week", "month"].map((other) =>
-      [other === "week" ? "Week" : "Month", link(choices, { period: other, start: format.lastFullPeriod(other) }), other === period])),
-    el("div", { class: "stepper" }, step("‹", -1), el("b", {}, format.formatPeriod(period, start)), step("›", 1)),
+    choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>
+      [label, link(choices, { period: other, start: format.lastFullPeriod(other) }), other === period])),
+    el("div", { class: "stepper" }, step("‹", -1), el("b", {}, format.period(period, start)), step("›", 1)),
     choice("Order", [["Worst first", link(choices, { order: "worst" }), order === "worst"],
       ["Best first", link(choices, { order: "best" }), order === "best"]]),
     el("label", { class: "inline" }, "At least ", input, " miles"));
@@ -98,25 +98,28 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
   const behaviours = format.explain(summary), [main] = behaviours;
   const href = format.address("driver", driver.driver_id, { interval: period, at: start });
   const why = main.points_lost < 0.05 ? "Nothing cost points"
-    : [el("b", {}, format.labelOf(main.behaviour)), ` −${format.formatScore(main.points_lost)}`];
-  return el("tr", {}, el("td", { class: "rank" }, format.formatNumber(rank)),
+    : [el("b", {}, format.labelOf(main.behaviour)), ` −${format.score(main.points_lost)}`];
+  return el("tr", {}, el("td", { class: "rank" }, format.number(rank)),
     el("th", { scope: "row" }, el("a", { href }, name(driver)), el("small", {}, aliases(driver)),
-      el("small", {}, `${format.formatMiles(summary.distance_miles)} · ${format.formatCount(summary.trip_count, "trip")}`)),
+      el("small", {}, `${format.miles(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")}`)),
     el("td", {}, grade(summary), change(summary.fm_score, before)),
-    el("td", { class: "why" }, lossBar(behaviours), el("span", {}, why), main.points_lost >= 0.05 && el("small", {}, extent(main))));
+    el("td", { class: "why" }, lossBar(behaviours), el("span", {}, why),
+      main.points_lost >= 0.05 && el("small", {}, extent(main))));
 }
 
 function noDrivers(choices) {
   if (choices.page > 1) return empty("This page is past the end. ", el("a", { href: link(choices, {}) }, "Go to the first page"));
   if (choices.miles) return empty("Nobody drove so far. ", el("a", { href: link(choices, { miles: 0 }) }, "Show all who drove"));
   const other = format.shift(choices.period, choices.start, -1);
-  return empty("Nobody drove in this time. ", el("a", { href: link(choices, { start: other }) }, `Look at the ${choices.period} before`));
+  return empty("Nobody drove in this time. ",
+    el("a", { href: link(choices, { start: other }) }, `Look at the ${choices.period} before`));
 }
 
 function pages(choices, { count, next_page: next }) {
   if (count <= LIMIT) return "";
   return el("nav", { class: "pages", "aria-label": "Pages" },
-    choices.page > 1 && el("a", { class: "button", id: "previous", href: link(choices, { page: choices.page - 1 }) }, "Previous"),
-    ` Page ${format.formatNumber(choices.page)} of ${format.formatNumber(Math.ceil(count / LIMIT))} `,
+    choices.page > 1
+      && el("a", { class: "button", id: "previous", href: link(choices, { page: choices.page - 1 }) }, "Previous"),
+    ` Page ${format.number(choices.page)} of ${format.number(Math.ceil(count / LIMIT))} `,
     next && el("a", { class: "button", id: "next", href: link(choices, { page: next }) }, "Next"));
 }

@@ -19,27 +19,27 @@ const SHORT_MONTH = dateFormat({ month: "short" });
 const TIME = dateFormat({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
 const CLOCK = dateFormat({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
 
-export const formatTime = (ms) => TIME.format(ms);
-export const formatClock = (ms) => CLOCK.format(ms);
-export const formatDay = (ms) => DAY.format(ms).replace(",", "");
-export const formatShortDay = (ms) => SHORT_DAY.format(ms).replace(",", "");
-export const formatNumber = (value, digits = 0) =>
+export const time = (ms) => TIME.format(ms);
+export const clock = (ms) => CLOCK.format(ms);
+export const day = (ms) => DAY.format(ms).replace(",", "");
+export const shortDay = (ms) => SHORT_DAY.format(ms).replace(",", "");
+export const number = (value, digits = 0) =>
   value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
-export const formatScore = (value) => formatNumber(value, 1);
-export const formatMiles = (value) => `${formatNumber(value, value < 100 ? 1 : 0)} mi`;
-export const formatShare = (part, whole) => (whole > 0 ? `${formatNumber((100 * part) / whole)} %` : "–");
-export const formatCount = (count, noun) => `${formatNumber(count)} ${noun}${count === 1 ? "" : "s"}`;
+export const score = (value) => number(value, 1);
+export const miles = (value) => `${number(value, value < 100 ? 1 : 0)} mi`;
+export const share = (part, whole) => (whole > 0 ? `${number((100 * part) / whole)} %` : "–");
+export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
-export function formatDuration(seconds) {
+export function duration(seconds) {
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min${whole < 600 && whole % 60 ? ` ${whole % 60} s` : ""}`;
   const minutes = Math.round(whole / 60);
-  return `${formatNumber(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+  return `${number(Math.floor(minutes / 60))} h ${minutes % 60} min`;
 }
 
 /** Returns the text by which to call a driver. */
-export function formatName(driver) {
+export function driverName(driver) {
   return [driver.first_name, driver.last_name].filter(Boolean).join(" ") || driver.alias || driver.driver_id;
 }
 
@@ -67,15 +67,15 @@ export const lastFullPeriod = (period) => shift(period, startOf(period, today())
 export const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
 export const isPeriodStart = (period, text) => isDate(text) && startOf(period, text) === text;
 
-export function formatPeriod(period, start) {
+export function period(period, start) {
   const first = new Date(start), last = new Date(addDays(shift(period, start, 1), -1));
   if (period === "month") return MONTH.format(first);
-  if (period === "day") return formatDay(first);
+  if (period === "day") return day(first);
   const from = first.getUTCMonth() === last.getUTCMonth() ? first.getUTCDate() : DAY_OF_MONTH.format(first);
   return `${from} – ${DAY_OF_MONTH.format(last)} ${last.getUTCFullYear()}`;
 }
 
-export const formatPeriodShort = (period, start) =>
+export const shortPeriod = (period, start) =>
   (period === "month" ? SHORT_MONTH : DAY_OF_MONTH).format(new Date(start));
 
 /** Returns what each behaviour cost in a summary: the BehaviourExplanation of the API, the costliest first. */

@@ -83,7 +83,8 @@ function showSignIn(message) {
     placeholder: "da_…", "aria-describedby": message ? "key-message" : undefined, "aria-invalid": message && "true" });
   const form = el("form", { class: "sign-in", onsubmit: signIn },
     message && el("p", { id: "key-message", class: "message", role: "alert" }, message),
-    el("label", { for: "key" }, "API key"), el("div", { class: "row" }, input, el("button", { class: "main" }, "Open the fleet")));
+    el("label", { for: "key" }, "API key"), 
+    el("div", { class: "row" }, input, el("button", { class: "main" }, "Open the fleet")));
   function signIn(event) {
     event.preventDefault();
     api.setKey(input.value);
@@ -91,8 +92,9 @@ function showSignIn(message) {
   }
   replace("Sign in", false, heading("Look at your fleet"),
     el("p", { class: "lead" }, "Who needs coaching, about what, and where did it happen? Paste the key of your fleet."), form,
-    el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. Whoever runs this service issues keys. ",
-      "For the demonstration fleet, ", el("code", {}, "make run"), " prints a link that opens this page with the key."));
+    el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. ",
+      "Whoever runs this service issues keys. For the demonstration fleet, ", el("code", {}, "make run"),
+      " prints a link that opens this page with the key."));
 }
 
 function showRequests() {
@@ -100,7 +102,8 @@ function showRequests() {
   box.hidden = api.requests.length === 0;
   box.querySelector("summary").textContent = `API requests of this view (${api.requests.length})`;
   box.querySelector("ol").replaceChildren(...api.requests.map((request) => el("li", {},
-    el("code", {}, decodeURI(request.url.replace(location.origin, ""))), copyButton("Copy as curl", () => api.writeCurl(request)))));
+    el("code", {}, decodeURI(request.url.replace(location.origin, ""))),
+    copyButton("Copy as curl", () => api.writeCurl(request)))));
 }
 
 find("forget").addEventListener("click", () => {

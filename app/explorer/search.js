@@ -12,7 +12,7 @@ export async function show({ id: text, render }) {
   document.getElementById("search-text").value = text;
   const drivers = el("ul", { class: "found" }), progress = el("p", { class: "quiet", role: "status" });
   const trips = el("div", {}), title = `Search for “${text}”`;
-  if (!isIdentifier(text)) return render(title, heading("Search"), empty("Type a name, an alias or an id of up to 128 bytes."));
+  if (!isIdentifier(text)) return render(title, heading("Search"), empty("Type a name, alias or id of up to 128 bytes."));
   render(title, heading("Search for “", el("bdi", {}, text), "”"),
     el("section", {}, el("h2", {}, "Drivers"), drivers, progress),
     el("section", {}, el("h2", {}, "Trips with this id or tracking id"), trips));
@@ -30,11 +30,13 @@ async function showTrips(text, box) {
   const trips = [...byId.trips, ...byTracking.trips];
   const more = byTracking.count - byTracking.trips.length;
   box.replaceChildren(trips.length ? el("ul", { class: "found" }, trips.map(tripItem)) : empty("None."),
-    more > 0 ? `And ${format.formatCount(more, "more trip")} with this tracking id.` : "");
+    more > 0 ? `And ${format.count(more, "more trip")} with this tracking id.` : "");
 }
 
-const tripItem = (trip) => el("li", {}, el("a", { href: format.address("trip", trip.trip_id) }, el("bdi", {}, trip.trip_id)),
-  el("small", {}, `${format.formatDay(trip.trip_start_time)}, ${format.formatTime(trip.trip_start_time)} UTC · ${format.formatMiles(trip.distance_miles)}`));
+function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }) {
+  return el("li", {}, el("a", { href: format.address("trip", id) }, el("bdi", {}, id)),
+    el("small", {}, `${format.day(start)}, ${format.time(start)} UTC · ${format.miles(miles)}`));
+}
 
 /** Reads the drivers page by page, because the API has no search, and shows those that match as they come. */
 async function showDrivers(text, list, progress) {
@@ -48,10 +50,10 @@ async function showDrivers(text, list, progress) {
     read += drivers.length;
     found += matching.length;
     list.append(...matching.map(driverItem));
-    progress.textContent = `${format.formatNumber(read)} of ${format.formatCount(count, "driver")} searched`;
+    progress.textContent = `${format.number(read)} of ${format.count(count, "driver")} searched`;
   }
-  const all = read === count ? `of ${format.formatCount(count, "driver")}` : "or more; type more of the name";
-  progress.textContent = found ? `${format.formatNumber(found)} found ${all}.` : `None ${all} has this in the name, alias or id.`;
+  const all = read === count ? `of ${format.count(count, "driver")}` : "or more; type more of the name";
+  progress.textContent = found ? `${format.number(found)} found ${all}.` : `None ${all} has this in the name, alias or id.`;
 }
 
 const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driver", driver.driver_id) }, name(driver)),

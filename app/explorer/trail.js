@@ -1,6 +1,6 @@
 // What a trail tells: speeds, distances, and what an event was. Nothing here draws.
 
-import { formatDuration, formatMiles, formatNumber } from "./format.js";
+import * as format from "./format.js";
 
 const EARTH_RADIUS_MILES = 3958.8;
 const MS_PER_HOUR = 3_600_000;
@@ -69,18 +69,19 @@ export function indexNear({ positions }, [latitude, longitude]) {
 /** Returns an event in words: what happened, how fast and for how long. */
 export function describe(event, trail) {
   const seconds = (event.event_end_timestamp - event.event_start_timestamp) / 1000;
-  const data = event.event_data, mph = (value) => `${formatNumber(value)} mph`;
+  const data = event.event_data, mph = (value) => `${format.number(value)} mph`;
   if (data.speed_limit_mph !== undefined) {
     const over = mph(data.user_speed_mph - data.speed_limit_mph);
-    return `${over} over the limit of ${mph(data.speed_limit_mph)} for ${formatDuration(seconds)}, up to ${mph(data.max_user_speed_mph)}`;
+    const limit = mph(data.speed_limit_mph), most = mph(data.max_user_speed_mph);
+    return `${over} over the limit of ${limit} for ${format.duration(seconds)}, up to ${most}`;
   }
-  if (trail.times.length < 2) return `For ${formatDuration(seconds)}`;
+  if (trail.times.length < 2) return `For ${format.duration(seconds)}`;
   const first = indexAt(trail, event.event_start_timestamp), last = indexAt(trail, event.event_end_timestamp);
   if (event.event_type === 7) {
-    const miles = trail.miles[last] - trail.miles[first];
-    return `For ${formatDuration(seconds)} and ${formatMiles(miles)}, up to ${mph(highest(trail.mph.slice(first + 1, last + 1)))}`;
+    const miles = format.miles(trail.miles[last] - trail.miles[first]);
+    return `For ${format.duration(seconds)} and ${miles}, up to ${mph(highest(trail.mph.slice(first + 1, last + 1)))}`;
   }
   const speeds = trail.mph.slice(first, last + 2), high = highest(speeds), low = speeds.reduce((a, b) => Math.min(a, b));
   const [from, to] = event.event_type === 2 ? [high, low] : [low, high];
-  return `From ${formatNumber(from)} to ${mph(to)} in ${formatDuration(seconds)}`;
+  return `From ${format.number(from)} to ${mph(to)} in ${format.duration(seconds)}`;
 }

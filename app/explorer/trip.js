@@ -13,18 +13,20 @@ export async function show({ id, parameters, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
   if (!trip) return render("No such trip", ...notFound(id));
   const driver = await fetchDriver(trip.driver_id);
-  const trail = measure(trip.trail_path), events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
-  const title = `Trip on ${format.formatDay(trip.trip_start_time)}`;
+  const trail = measure(trip.trail_path);
+  const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
+  const title = `Trip on ${format.day(trip.trip_start_time)}`;
   const week = format.startOf("week", format.dateOf(trip.trip_start_time));
   const view = trail.times.length > 1 ? new TripView(trail, events) : null;
-  render(title, el("p", { class: "up" }, "Driver ", el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, name(driver))),
-    heading(title, `, ${format.formatTime(trip.trip_start_time)} – ${format.formatTime(trip.trip_end_time)} UTC`), summary(trip, trail),
+  const driverLink = el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, name(driver));
+  render(title, el("p", { class: "up" }, "Driver ", driverLink),
+    heading(title, `, ${format.time(trip.trip_start_time)} – ${format.time(trip.trip_end_time)} UTC`), summary(trip, trail),
     view ? view.node : empty("This trip has no trail."), downloads(id));
   if (view) await view.start(readEvent(parameters, events));
 }
 
 const notFound = (id) => [heading("No such trip"), el("p", {}, "There is no trip with the id ", el("bdi", {}, id),
-  ` in this fleet, or it ended less than ${format.formatCount(format.settings.processing_delay_hours, "hour")} ago.`)];
+  ` in this fleet, or it ended less than ${format.count(format.settings.processing_delay_hours, "hour")} ago.`)];
 
 /** Returns the index of the event that the address names, or of the first one of the behaviour that it names. */
 function readEvent({ event, about }, events) {
@@ -44,11 +46,11 @@ async function fetchDriver(id) {
 
 function summary(trip, trail) {
   const hours = trip.duration_seconds / 3600;
-  return tiles(["Distance", format.formatMiles(trip.distance_miles)], ["Duration", format.formatDuration(trip.duration_seconds)],
-    ["Mean speed", hours > 0 ? `${format.formatNumber(trip.distance_miles / hours)} mph` : "–"],
-    trail.mph.length > 1 && ["Highest speed", `${format.formatNumber(highest(trail.mph))} mph`],
-    ["Highway", format.formatShare(trip.highway_miles, trip.distance_miles)],
-    ["At night", format.formatShare(trip.night_driving_seconds, trip.duration_seconds)],
+  return tiles(["Distance", format.miles(trip.distance_miles)], ["Duration", format.duration(trip.duration_seconds)],
+    ["Mean speed", hours > 0 ? `${format.number(trip.distance_miles / hours)} mph` : "–"],
+    trail.mph.length > 1 && ["Highest speed", `${format.number(highest(trail.mph))} mph`],
+    ["Highway", format.share(trip.highway_miles, trip.distance_miles)],
+    ["At night", format.share(trip.night_driving_seconds, trip.duration_seconds)],
     trip.insurance_period !== null && ["Insurance period", String(trip.insurance_period)]);
 }
 
@@ -56,7 +58,8 @@ function downloads(id) {
   const make = (label, accept, ending) => {
     const status = el("span", { role: "status" });
     async function download() {
-      const blob = await fetchResponse(["trip", "trip_id", id], {}, { accept }).then((response) => response.blob(), () => null);
+      const response = await fetchResponse(["trip", "trip_id", id], {}, { accept }).catch(() => null);
+      const blob = await response?.blob();
       status.textContent = blob ? "" : " The download failed. Try again.";
       if (!blob) return;
       const url = URL.createObjectURL(blob);
@@ -84,7 +87,7 @@ class TripView {
       : empty("No risky behaviour on this trip.");
     this.node = el("div", { class: "trip" }, el("div", { class: "trip-map" }, this.box, attribution(), speedLegend(),
       this.chart.node, el("div", { class: "player" }, this.playButton, this.slider, this.readout)),
-    el("section", { class: "trip-events" }, el("h2", {}, format.formatCount(events.length, "event")), list));
+    el("section", { class: "trip-events" }, el("h2", {}, format.count(events.length, "event")), list));
   }
 
   /** Shows an event, if there is one, and draws the map, which needs its place in the page. */
@@ -100,7 +103,7 @@ class TripView {
     const { behaviour, label, letter } = EVENTS[event.event_type];
     return el("button", { id: `event-${number}`, "aria-pressed": "false", onclick: () => this.showEvent(number) },
       el("span", { class: `marker ${behaviour}`, "aria-hidden": "true" }, letter),
-      el("span", {}, el("time", {}, format.formatClock(event.event_start_timestamp)), el("b", {}, label),
+      el("span", {}, el("time", {}, format.clock(event.event_start_timestamp)), el("b", {}, label),
         el("small", {}, describe(event, this.trail))));
   }
 
@@ -110,7 +113,8 @@ class TripView {
     this.chart.select(index);
     this.slider.value = index;
     const { times, mph, miles } = this.trail;
-    this.readout.textContent = `${format.formatClock(times[index])} UTC · ${format.formatNumber(mph[index])} mph · ${format.formatMiles(miles[index])}`;
+    this.readout.textContent = [`${format.clock(times[index])} UTC`, `${format.number(mph[index])} mph`,
+      format.miles(miles[index])].join(" · ");
     this.slider.setAttribute("aria-valuetext", this.readout.textContent);
   }
 

@@ -28,18 +28,18 @@ export const heading = (...content) => el("h1", { tabindex: -1 }, ...content);
 export const unseen = (text) => el("span", { class: "unseen" }, text);
 
 /** Returns a driver's name, isolated from the direction of the text around it. */
-export const name = (driver) => el("bdi", {}, format.formatName(driver));
+export const name = (driver) => el("bdi", {}, format.driverName(driver));
 
 /** Returns the alias and the id, if the name does not show them. */
 export function aliases(driver) {
-  const shown = format.formatName(driver);
+  const shown = format.driverName(driver);
   const others = [driver.alias && `“${driver.alias}”`, driver.driver_id];
   return others.filter((text) => text && ![shown, `“${shown}”`].includes(text)).map((text, number) =>
     [number ? " · " : "", el("bdi", {}, text)]);
 }
 
 export const grade = (summary) =>
-  el("span", { class: `grade ${summary.fm_grade}` }, el("b", {}, format.formatScore(summary.fm_score)), ` ${summary.fm_grade}`);
+  el("span", { class: `grade ${summary.fm_grade}` }, el("b", {}, format.score(summary.fm_score)), ` ${summary.fm_grade}`);
 
 /** Returns the change of a score against the period before. */
 export function change(score, before) {
@@ -48,7 +48,7 @@ export function change(score, before) {
   const [className, sign, word] = points < 0 ? ["worse", "▼", "worse by"] : ["better", "▲", "better by"];
   if (!points) return el("span", { class: "change" }, "no change");
   return el("span", { class: `change ${className}` }, el("span", { "aria-hidden": "true" }, `${sign} `), unseen(`${word} `),
-    format.formatScore(Math.abs(points)));
+    format.score(Math.abs(points)));
 }
 
 /** Returns a bar of 100 points with what each behaviour cost. */
@@ -60,7 +60,7 @@ export function lossBar(behaviours) {
 
 /** Returns how often and how long: "12 times, 9 min". */
 export function extent({ count, seconds }) {
-  return format.formatCount(count, "time") + (seconds ? `, ${format.formatDuration(seconds)}` : "");
+  return format.count(count, "time") + (seconds ? `, ${format.duration(seconds)}` : "");
 }
 
 /** Returns links of which one is the current choice: options are [label, href, isCurrent]. */
@@ -93,12 +93,12 @@ const retryButton = (retry) => el("button", { class: "main", onclick: retry }, "
 
 /** Returns a notice that counts the seconds and then calls `retry`, unless the notice is gone. */
 function waitNotice(title, text, seconds, retry) {
-  const left = el("b", {}, format.formatCount(seconds, "second"));
+  const left = el("b", {}, format.count(seconds, "second"));
   const node = notice(title, el("p", {}, `${text} The page tries again in `, left, "."), retryButton(retry));
   const end = Date.now() + seconds * 1000;
   const timer = setInterval(() => {
     const remaining = Math.max(0, Math.ceil((end - Date.now()) / 1000));
-    left.textContent = format.formatCount(remaining, "second");
+    left.textContent = format.count(remaining, "second");
     if (!node.isConnected) clearInterval(timer);
     else if (!remaining) retry(clearInterval(timer));
   }, 250);
@@ -122,5 +122,6 @@ export function errorNotice(error, retry) {
   const title = { 400: "This address does not work", 404: "Not found" }[error.status] || "Something went wrong";
   return notice(title, el("p", {}, error.message), reasons.length > 0 && el("ul", {}, reasons),
     error.requestId && el("p", { class: "quiet" }, "Request id: ", el("code", {}, error.requestId)),
-    el("p", {}, el("a", { href: "#/fleet" }, "Go to the fleet"), " or ", el("button", { class: "small", onclick: retry }, "try again")));
+    el("p", {}, el("a", { href: "#/fleet" }, "Go to the fleet"), " or ",
+      el("button", { class: "small", onclick: retry }, "try again")));
 }
