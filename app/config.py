@@ -21,6 +21,10 @@ READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPrefer
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
+# Leaflet replaces the names in braces.
+TILES_URL = re.compile(
+    rf"({ORIGIN.pattern})/(?=.*\{{z\}})(?=.*\{{x\}})(?=.*\{{y\}})([A-Za-z0-9._~/?&=%@:-]|\{{[zxyr]\}})+"
+)
 # The name of a database in MongoDB has at most 63 bytes.
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
@@ -102,6 +106,12 @@ def _parse_origins(text: str) -> tuple[str, ...]:
 def _parse_base_url(text: str) -> str:
     if text and not BASE_URL.fullmatch(text):
         raise ValueError("a URL such as 'https://api.example.com', without a trailing slash")
+    return text
+
+
+def _parse_tiles_url(text: str) -> str:
+    if text and not TILES_URL.fullmatch(text):
+        raise ValueError("a URL such as 'https://tiles.example.com/{z}/{x}/{y}.png'")
     return text
 
 
@@ -211,6 +221,12 @@ class Config:
         "what to do with unknown query parameters: reject or ignore",
         _parse_choice(*get_args(UnknownParameters)),
     )
+    map_tiles_url: str = _setting(
+        "",
+        "URL of the tiles below the trails of the explorer, with {z}, {x} and {y}; if empty, there is a plain grid",
+        _parse_tiles_url,
+    )
+    map_tiles_attribution: str = _setting("", "whose tiles they are; the explorer shows this text on the map")
     log_level: str = _setting("INFO", "the lowest level to log: DEBUG, INFO, WARNING or ERROR", _parse_level)
 
     @property

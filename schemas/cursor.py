@@ -18,13 +18,14 @@ class FeedPosition(NamedTuple):
     """How far a client has read a feed.
 
     It has read all changes up to (`change`, `trip_id`), and of those the trips up to (`trip_end_time`, `end_trip_id`),
-    in the orders of these pairs. An empty trip_id comes before every other. It had no trips before `first_change`. No
-    trip that it has not read ends before `next_end_time`, unless the trip was changed since. Times are epoch
-    milliseconds.
+    in the orders of these pairs. An empty trip_id comes before every other. It had no trips before `first_change`. When
+    it had last read all changes, `complete_change` was the last one. No trip that it has not read ends before
+    `next_end_time`, unless the trip was changed since. Times are epoch milliseconds.
     """
 
     feed_id: str
     first_change: int
+    complete_change: int
     change: int
     trip_id: str
     trip_end_time: int
@@ -37,6 +38,7 @@ class CursorContent(Schema):
 
     feed_id = Text(required=True)
     first_change = Count(required=True)
+    complete_change = Count(required=True)
     change = Count(required=True)
     trip_id = Text(required=True)
     trip_end_time = Int64(required=True)

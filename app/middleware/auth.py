@@ -14,7 +14,8 @@ from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_forme
 REPORT_FILE_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
     {
-        "home.get_home",
+        "explorer.get_page",
+        "explorer.get_file",
         "health.get_health",
         "health.get_liveness",
         "docs.get_document",

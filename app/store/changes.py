@@ -63,7 +63,7 @@ def find_changes(
 
 def _make_first_position(head: Document, max_end_ms: int) -> FeedPosition:
     """Return the position before all changes, of which the visible trips are those that end by `max_end_ms`."""
-    return FeedPosition(head["feed_id"], head["writes"] + 1, 0, "", max_end_ms + 1, "", UNKNOWN_END)
+    return FeedPosition(head["feed_id"], head["writes"] + 1, 0, 0, "", max_end_ms + 1, "", UNKNOWN_END)
 
 
 def _pass_time(position: FeedPosition, max_end_ms: int) -> FeedPosition:
@@ -117,7 +117,7 @@ class _Feed(NamedTuple):
         """
         changes, position, scanned, size = list[Document](), start, 0, max(limit, BATCH_SIZE) + 1
         while scanned < MAX_SCANNED:
-            entries = self.find(_after("change", position.change, position.trip_id), BY_CHANGE, size)
+            entries = self.find(_after("change", position.change, position.trip_id, writes), BY_CHANGE, size)
             for entry in entries:
                 if len(changes) == limit:
                     return changes, position, True
@@ -126,27 +126,34 @@ class _Feed(NamedTuple):
                     change=entry["change"], trip_id=entry["trip_id"], next_end_time=UNKNOWN_END
                 )
             if len(entries) < size:
-                return changes, position._replace(change=writes + 1, trip_id="", next_end_time=UNKNOWN_END), False
+                position = position._replace(complete_change=writes, change=writes + 1, trip_id="")
+                return changes, position._replace(next_end_time=UNKNOWN_END), False
             scanned += size
         return changes, position, True
 
     def read_ended(self, start: FeedPosition, limit: int, max_end_ms: int) -> tuple[list[Document], FeedPosition, bool]:
         """Return up to `limit` trips that became visible, the position after them, and whether there are more."""
-        after = _after("trip_end_time", start.trip_end_time, start.end_trip_id)
-        entries = self.find(after, BY_END, limit + 1)
-        visible = [entry for entry in entries if entry["trip_end_time"] <= max_end_ms]
-        shown, position = visible[:limit], start
+        visible, position = list[Document](), start
+        if start.trip_end_time <= max_end_ms:
+            after = _after("trip_end_time", start.trip_end_time, start.end_trip_id, max_end_ms)
+            visible = self.find(after, BY_END, limit + 1)
+        shown = visible[:limit]
         if shown:
             position = position._replace(trip_end_time=shown[-1]["trip_end_time"], end_trip_id=shown[-1]["trip_id"])
         if len(visible) <= limit:
-            later = entries[len(visible) :]
-            position = position._replace(next_end_time=later[0]["trip_end_time"] if later else NO_END)
+            position = position._replace(next_end_time=self.find_next_end(max(start.trip_end_time, max_end_ms + 1)))
         return list(map(_make_trip, shown)), position, len(visible) > limit
 
+    def find_next_end(self, end_ms: int) -> int:
+        """Return the first end of a trip at `end_ms` or later, or NO_END."""
+        match, projection = {"fleet": self.fleet, "trip_end_time": {"$gte": end_ms}}, {"_id": 0, "trip_end_time": 1}
+        entries = self.store.trip_changes.find(match, projection, sort=BY_END, limit=1, session=self.session)
+        return next((int(entry["trip_end_time"]) for entry in entries), NO_END)
 
-def _after(field: str, value: int, trip_id: str) -> Document:
-    """Return the condition that (`field`, trip_id) comes after these values."""
-    return {"$or": [{field: value, "trip_id": {"$gt": trip_id}}, {field: {"$gt": value}}]}
+
+def _after(field: str, value: int, trip_id: str, last: int) -> Document:
+    """Return the condition that (`field`, trip_id) comes after these values, and that `field` is at most `last`."""
+    return {"$or": [{field: value, "trip_id": {"$gt": trip_id}}, {field: {"$gt": value, "$lte": last}}]}
 
 
 def _describe(entry: Document, position: FeedPosition, delay_ms: int) -> Iterator[Document]:
@@ -163,9 +170,10 @@ def _was_shown(replaced: Document, trip_id: str, position: FeedPosition, delay_m
     """Return whether a client at a position may have an earlier version of a trip.
 
     The position says so, unless the client has been further and lost its cursor. So a version that was replaced when it
-    was visible counts as shown, too.
+    was visible counts as shown, too. The client may not have read a replacement after `complete_change`, even if its
+    position has passed that number: a later change has moved the entry of the trip ahead of it.
     """
-    if (replaced["change"], trip_id) <= (position.change, position.trip_id):
+    if replaced["change"] <= position.complete_change:
         return False
     ended = (replaced["trip_end_time"], trip_id) <= (position.trip_end_time, position.end_trip_id)
     was_read = ended and replaced["change"] >= position.first_change

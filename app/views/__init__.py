@@ -3,7 +3,7 @@
 Views read through `app.store`, and never use MongoDB's client or the middleware.
 """
 
-from app.views import aggregates, changes, discovery, docs, drivers, health, home, rankings, report, scores, trips
+from app.views import aggregates, changes, discovery, docs, drivers, explorer, health, rankings, report, scores, trips
 
 BLUEPRINTS = (
     drivers.bp,
@@ -18,4 +18,4 @@ BLUEPRINTS = (
     discovery.guides_bp,
 )
 # Outside the API's path.
-ROOT_BLUEPRINTS = (home.bp, discovery.bp)
+ROOT_BLUEPRINTS = (explorer.bp, discovery.bp)

@@ -9,7 +9,7 @@ from flask import Blueprint, Response, current_app
 
 from app.config import API
 from app.responses import JSON, format_link, get_base_url
-from app.views.docs import static_response
+from app.views.static_files import static_response
 
 # Outside the API's path, and under it.
 bp = Blueprint("discovery", __name__)

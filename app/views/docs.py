@@ -5,47 +5,32 @@ import inspect
 import re
 from importlib.resources import files
 
-from flask import Blueprint, Response, current_app, request
-from werkzeug.http import generate_etag
+from flask import Blueprint, Response, current_app
 
-from app.content_encoding import get_matching_etag
 from app.errors import BaseExtApiException, find_error_types
-from schemas.params import NoParams
+from app.views.static_files import build_policy, read_files, static_response
 
 bp = Blueprint("docs", __name__)
 
 # The page may load and call only this service. Swagger UI sets inline styles.
-PAGE_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self' 'unsafe-inline'",
-        "img-src 'self' data:",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    )
+PAGE_POLICY = build_policy(
+    {
+        "script-src": "'self'",
+        "style-src": "'self' 'unsafe-inline'",
+        "img-src": "'self' data:",
+        "connect-src": "'self'",
+    }
 )
 OWN_FILES = files("app") / "docs"
-SWAGGER_UI = files("flask_swagger_ui") / "dist"
 PAGE = (OWN_FILES / "index.html").read_bytes()
-# The files of the page: media type and content of each.
 FILES = {
-    "docs.js": ("text/javascript", (OWN_FILES / "docs.js").read_bytes()),
-    "docs.css": ("text/css", (OWN_FILES / "docs.css").read_bytes()),
-    # The stylesheet of the page at `/`.
-    "home.css": ("text/css", (OWN_FILES / "home.css").read_bytes()),
-    "swagger-ui-bundle.js": ("text/javascript", (SWAGGER_UI / "swagger-ui-bundle.js").read_bytes()),
-    "swagger-ui.css": ("text/css", (SWAGGER_UI / "swagger-ui.css").read_bytes()),
-    "favicon-32x32.png": ("image/png", (SWAGGER_UI / "favicon-32x32.png").read_bytes()),
+    **read_files(OWN_FILES, "docs.js", "docs.css"),
+    **read_files(files("flask_swagger_ui") / "dist", "swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"),
 }
 
 
 # The page has no scripts and loads nothing.
-ERRORS_PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
+ERRORS_PAGE_POLICY = build_policy({"style-src": "'unsafe-inline'"})
 ERRORS_PAGE_TEMPLATE = """\
 <!doctype html>
 <html lang="en">
@@ -96,35 +81,16 @@ def get_document() -> Response:
 @bp.get("/docs")
 def get_page() -> Response:
     """Return the page that displays the OpenAPI document."""
-    response = static_response("text/html", PAGE)
-    response.headers["Content-Security-Policy"] = PAGE_POLICY
-    return response
+    return static_response("text/html", PAGE, PAGE_POLICY)
 
 
 @bp.get("/docs/errors")
 def get_errors_page() -> Response:
     """Return the page that describes the errors. The `type` of a problem (RFC 9457) is a section of this page."""
-    response = static_response("text/html", ERRORS_PAGE)
-    response.headers["Content-Security-Policy"] = ERRORS_PAGE_POLICY
-    return response
+    return static_response("text/html", ERRORS_PAGE, ERRORS_PAGE_POLICY)
 
 
 @bp.get(f"/docs/<any({', '.join(repr(name) for name in FILES)}):name>")
 def get_file(name: str) -> Response:
     """Return a file of the page."""
     return static_response(*FILES[name])
-
-
-def static_response(mimetype: str, content: bytes) -> Response:
-    """Return content that is the same for everyone, with an ETag; 304 if the client has it. Raises ValidationError.
-
-    The request has no parameters.
-    """
-    NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
-    response = Response(content, mimetype=mimetype)
-    etag = generate_etag(content)
-    response.set_etag(get_matching_etag(etag) or etag)
-    response.make_conditional(request)
-    # Any cache may store the response, and revalidates it before each use, which costs an empty 304.
-    response.headers["Cache-Control"] = "public, no-cache"
-    return response

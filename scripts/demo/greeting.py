@@ -29,18 +29,21 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
     key = _get_or_issue_key(store, Path(config.data_dir, "demo.key"))
     return [
         f"A key for the demonstration fleet: {key}",
-        get_first_step(config),
+        get_first_step(config, key),
         *_example_requests(store, config, key),
         *_report_links(store, config, key),
     ]
 
 
-def get_first_step(config: Config) -> str:
-    """Return the line that says what to try first: the docs page, unless only a Unix socket leads to it."""
+def get_first_step(config: Config, key: str) -> str:
+    """Return the line that says what to try first: the explorer, unless only a Unix socket leads to it.
+
+    The fragment of a URL stays in the browser, so the server never sees the key in it.
+    """
     if config.bind.startswith("unix:") and not config.public_base_url:
         return "Try first: run one of these requests:"
-    docs = f"{config.public_base_url or _base_url(config.bind)}{API}/docs"
-    return f"Try first: open {docs}, click Authorize and paste the key. Or run one of these requests:"
+    base_url = config.public_base_url or _base_url(config.bind)
+    return f"Try first: open {base_url}/#key={key} to look at the fleet. Or run one of these requests:"
 
 
 def _get_or_issue_key(store: Store, path: Path) -> str:

@@ -185,6 +185,27 @@ def test_a_trip_that_is_hidden_deleted_and_loaded_again_is_deleted(client, load,
     assert client.sync() == [("ended 5", True)]
 
 
+def test_trips_that_are_hidden_and_corrected_while_a_client_reads_other_changes_are_deleted(client, load):
+    trip_ids = [f"t{n}" for n in range(8)]
+    load(*(ended(5, trip_id=trip_id) for trip_id in trip_ids))
+    client.sync()
+    load(*map(hide, trip_ids))
+    client.get_page()
+    load(*(ended(0.5, trip_id=trip_id) for trip_id in trip_ids[3:7]))
+    client.sync()
+    assert client.copy == {}
+
+
+def test_trips_that_are_hidden_and_corrected_before_a_client_reads_anything_are_deleted(client, load):
+    trip_ids = [f"t{n}" for n in range(8)]
+    load(*(ended(5, trip_id=trip_id) for trip_id in trip_ids))
+    client.sync()
+    load(*map(hide, trip_ids))
+    load(*(ended(0.5, trip_id=trip_id) for trip_id in trip_ids[:5]))
+    client.sync()
+    assert client.copy == {}
+
+
 def test_a_trip_that_was_corrected_before_it_was_ever_visible_does_not_come(client, load, clock):
     load(ended(1, trip_id="t1"))
     load(hide("t1") | {"trip_end_time": NOW_MS + 4 * HOUR_MS})
@@ -281,10 +302,13 @@ def test_an_altered_cursor_is_a_validation_error(client, load):
         "",
         '"abcdefg"',
         f"[{'9' * 5000}]",
-        '["\\ud800",1,1,"",1,"",1]',
-        '["",-1,0,"",0,"",0]',
-    ]
-    + ['["",1,1,1,1,"",1]', f'["",1,{2**63},"",1,"",1]', f'["",1,1,"",{-(2**63) - 1},"",1]', '["",1,1,"",1,"",1e9]'],
+        '["\\ud800",1,1,1,"",1,"",1]',
+        '["",-1,0,0,"",0,"",0]',
+        '["",1,1,1,1,1,"",1]',
+        f'["",1,1,{2**63},"",1,"",1]',
+        f'["",1,1,1,"",{-(2**63) - 1},"",1]',
+        '["",1,1,1,"",1,"",1e9]',
+    ],
 )
 def test_a_cursor_with_the_right_checksum_and_other_content_is_a_validation_error(service, content):
     checksum = hashlib.blake2b(b"f1\n" + content.encode(), digest_size=8).digest()

@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -29,3 +30,13 @@ def chromium() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=path, args=QUIET)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="package")
+def axe() -> str:
+    """The script of axe-core, which checks the accessibility of a page."""
+    path = Path(__file__).parents[1] / "clients" / "node_modules" / "axe-core" / "axe.min.js"
+    if not path.exists():
+        reason = "npm's packages are not installed: 'make test-clients' does that"
+        (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
+    return path.read_text()

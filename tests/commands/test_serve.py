@@ -52,10 +52,10 @@ def first_run(data_dir):
     return process, curls
 
 
-def test_it_ends_by_printing_a_key_the_docs_page_and_eight_requests_and_two_links_that_work(first_run):
+def test_it_ends_by_printing_a_key_the_explorer_and_eight_requests_and_two_links_that_work(first_run):
     process, curls = first_run
-    assert f" http://{process.bind}/api/v1/docs, " in process.output[2]
-    assert re.search(r" da_[0-9A-Za-z]{36}$", process.output[1])
+    key = re.search(r" (da_[0-9A-Za-z]{36})$", process.output[1])[1]
+    assert f" http://{process.bind}/#key={key} " in process.output[2]
     assert [response.returncode for response in curls] == [0] * 10
     drivers, trips, detail, tracked, daily, weekly, score, ranking = (
         json.loads(response.stdout) for response in curls[:8]

@@ -272,6 +272,14 @@ def test_the_trips_since_a_date_are_found_without_reading_any(recorded):
     assert explain(recorded[0], command) == ({"PROJECTION_COVERED", "IXSCAN"}, {"driver_trips"})
 
 
+def test_trips_that_are_not_visible_are_not_read_to_find_those_that_became_visible(recorded):
+    cursor = find_changes(recorded[0], limit=1000, delay=LONG_HOURS)["cursor"]
+    *_, ended, later = commands_of(recorded, lambda store: find_changes(store, cursor, limit=1000))
+    equal, greater = (alternative["trip_end_time"] for alternative in ended["filter"]["$or"])
+    assert (type(equal), list(greater)) == (int, ["$gt", "$lte"])
+    assert (later["limit"], later["projection"]) == (1, {"_id": 0, "trip_end_time": 1})
+
+
 def test_a_page_of_the_feed_without_changes_costs_one_look_up(recorded):
     end = find_changes(recorded[0], limit=1000)["cursor"]
     (command,) = commands_of(recorded, lambda store: find_changes(store, end))

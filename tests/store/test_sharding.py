@@ -44,7 +44,7 @@ REQUESTS = {
     "changes.list_changes": ["/changes?limit=3", "/changes"],
 }
 # Without any data.
-NO_DATA = {"health", "docs", "home"}
+NO_DATA = {"health", "docs", "explorer", "discovery", "guides"}
 MASKS = ("", "count,drivers{alias},trips{trip_id},data{driver_info{alias},driving_summary{fm_score}},total{fm_score}")
 
 

@@ -83,6 +83,17 @@ def test_a_setting_is_read(name, text, value):
         ),
         *(("RATELIMIT_STORAGE_URI", text) for text in ("localhost:6379", "http://x", "redis", "//x", "mongodb://x")),
         *(("UNKNOWN_PARAMETERS", text) for text in ("Ignore", "allow", "true")),
+        *(
+            ("MAP_TILES_URL", text)
+            for text in (
+                "https://a/{z}/{x}.png",
+                "a/{z}/{x}/{y}",
+                "https://{s}.a/{z}/{x}/{y}",
+                "https://a/{z}/{x}/{y};script-src *",
+                "https://a b/{z}/{x}/{y}",
+                "https://a/{z}/{x}/{y}/{s}",
+            )
+        ),
         *(("LOG_LEVEL", text) for text in ("LOUD", "CRITICAL!", "20", "trace")),
     ],
 )

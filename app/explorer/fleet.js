@@ -1,0 +1,125 @@
+// The fleet: who needs coaching first, in a week or month.
+
+import { fetchJson, remember } from "./api.js";
+import * as format from "./format.js";
+import { aliases, change, choice, el, empty, grade, heading, legend, lossBar, extent, name, unseen } from "./ui.js";
+
+// As many drivers as an aggregate takes.
+const LIMIT = 20;
+const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,events_summary";
+const MASK = `{count,next_page,drivers{rank,driver_info{driver_id,first_name,last_name,alias},driving_summary{${SUMMARY}}}}`;
+const AGGREGATES = { week: "weekly", month: "monthly" };
+
+export async function show({ parameters, render }) {
+  const choices = readChoices(parameters);
+  const { period, start, order, miles, page } = choices;
+  const query = { period, start_date: start, order, min_distance_miles: miles, limit: LIMIT, page };
+  const ranking = await fetchJson(["ranking"], query, { mask: MASK });
+  remember(...ranking.drivers.map(({ driver_info }) => driver_info));
+  const before = await fetchScoresBefore(period, start, ranking.drivers.map(({ driver_info }) => driver_info.driver_id));
+  const title = order === "worst" ? "Who needs coaching first" : "Who drives best";
+  render(title, heading(title), el("p", { class: "lead" }, describe(ranking.count, choices)), controls(choices),
+    ranking.drivers.length ? [legend(), table(ranking.drivers, before, choices)] : noDrivers(choices),
+    pages(choices, ranking));
+}
+
+function readChoices(parameters) {
+  const period = parameters.period === "month" ? "month" : "week";
+  const start = format.isPeriodStart(period, parameters.start) ? parameters.start : format.lastFullPeriod(period);
+  const miles = /^\d{1,6}$/.test(parameters.miles) ? Number(parameters.miles) : 0;
+  const page = /^[1-9]\d{0,6}$/.test(parameters.page) ? Number(parameters.page) : 1;
+  return { period, start, order: parameters.order === "best" ? "best" : "worst", miles, page };
+}
+
+/** Returns the address of the fleet with some choices changed; defaults are left out. */
+function link(choices, changed) {
+  const { period, start, order, miles, page } = { ...choices, page: 1, ...changed };
+  return format.address("fleet", undefined, {
+    period: period === "week" ? "" : period,
+    start: start === format.lastFullPeriod(period) ? "" : start,
+    order: order === "worst" ? "" : order,
+    miles: miles || "",
+    page: page === 1 ? "" : page,
+  });
+}
+
+/** Returns the scores of drivers in the period before, by id, as far as there are some. */
+async function fetchScoresBefore(period, start, ids) {
+  if (!ids.length) return new Map();
+  const query = { start_date: format.shift(period, start, -1), driver_id: ids };
+  const mask = "{data{driver_info{driver_id},driving_summary{fm_score}}}";
+  try {
+    const { data } = await fetchJson(["driver-aggregate", AGGREGATES[period]], query, { mask });
+    return new Map(data.map((element) => [element.driver_info.driver_id, element.driving_summary?.fm_score]));
+  } catch (error) {
+    // The period before is older than the API serves, or a driver has been erased meanwhile.
+    if (error.status === 400 || error.status === 404) return new Map();
+    throw error;
+  }
+}
+
+function describe(count, { period, start, miles }) {
+  const far = miles ? ` at least ${format.number(miles)} miles` : "";
+  const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
+  return `${format.count(count, "driver")} drove${far} in ${format.period(period, start)}${soFar}.`;
+}
+
+function controls(choices) {
+  const { period, start, order, miles } = choices;
+  const now = format.startOf(period, format.addDays(format.today(), -1));
+  const step = (text, count) => {
+    const other = format.shift(period, start, count);
+    const isServed = other <= now && other >= format.addMonths(format.today(), -6);
+    return el("a", { class: "button", id: `step${count}`, href: isServed ? link(choices, { start: other }) : undefined,
+      "aria-disabled": isServed ? undefined : "true", role: "link" },
+    el("span", { "aria-hidden": "true" }, text), unseen(count < 0 ? `The ${period} before` : `The ${period} after`));
+  };
+  const input = el("input", { id: "miles", type: "number", min: 0, max: 999999, step: 1, value: miles, onchange: setMiles });
+  function setMiles() {
+    location.hash = link(choices, { miles: Math.max(0, Math.trunc(Number(input.value) || 0)) });
+  }
+  return el("div", { class: "controls" },
+    choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>
+      [label, link(choices, { period: other, start: format.lastFullPeriod(other) }), other === period])),
+    el("div", { class: "stepper" }, step("‹", -1), el("b", {}, format.period(period, start)), step("›", 1)),
+    choice("Order", [["Worst first", link(choices, { order: "worst" }), order === "worst"],
+      ["Best first", link(choices, { order: "best" }), order === "best"]]),
+    el("label", { class: "inline" }, "At least ", input, " miles"));
+}
+
+function table(drivers, before, choices) {
+  const columns = ["Rank", "Driver", "Score", "Why"].map((text) => el("th", { scope: "col" }, text));
+  return el("table", { class: "ranking" }, el("caption", { class: "unseen" }, "Drivers by score"),
+    el("thead", {}, el("tr", {}, columns)),
+    el("tbody", {}, drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices))));
+}
+
+function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start }) {
+  const behaviours = format.explain(summary), [main] = behaviours;
+  const href = format.address("driver", driver.driver_id, { interval: period, at: start });
+  const why = main.points_lost < 0.05 ? "Nothing cost points"
+    : [el("b", {}, format.labelOf(main.behaviour)), ` −${format.score(main.points_lost)}`];
+  return el("tr", {}, el("td", { class: "rank" }, format.number(rank)),
+    el("th", { scope: "row" }, el("a", { href }, name(driver)), el("small", {}, aliases(driver)),
+      el("small", {}, `${format.miles(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")}`)),
+    el("td", {}, grade(summary), change(summary.fm_score, before)),
+    el("td", { class: "why" }, lossBar(behaviours), el("span", {}, why),
+      main.points_lost >= 0.05 && el("small", {}, extent(main))));
+}
+
+function noDrivers(choices) {
+  if (choices.page > 1) return empty("This page is past the end. ", el("a", { href: link(choices, {}) }, "Go to the first page"));
+  if (choices.miles) return empty("Nobody drove so far. ", el("a", { href: link(choices, { miles: 0 }) }, "Show all who drove"));
+  const other = format.shift(choices.period, choices.start, -1);
+  return empty("Nobody drove in this time. ",
+    el("a", { href: link(choices, { start: other }) }, `Look at the ${choices.period} before`));
+}
+
+function pages(choices, { count, next_page: next }) {
+  if (count <= LIMIT) return "";
+  return el("nav", { class: "pages", "aria-label": "Pages" },
+    choices.page > 1
+      && el("a", { class: "button", id: "previous", href: link(choices, { page: choices.page - 1 }) }, "Previous"),
+    ` Page ${format.number(choices.page)} of ${format.number(Math.ceil(count / LIMIT))} `,
+    next && el("a", { class: "button", id: "next", href: link(choices, { page: next }) }, "Next"));
+}

@@ -1,0 +1,103 @@
+// Numbers, times, dates and names as text, and the addresses of views. Times and dates are UTC.
+
+export const settings = JSON.parse(document.querySelector("meta[name=explorer-settings]").content);
+const LABELS = {
+  phone_use: "Phone use",
+  overspeeding: "Overspeeding",
+  hard_brake: "Hard braking",
+  rapid_acceleration: "Rapid acceleration",
+};
+export const BEHAVIOURS = settings.behaviours.map((behaviour) => ({ ...behaviour, label: LABELS[behaviour.name] }));
+const MS_PER_DAY = 86_400_000;
+
+const dateFormat = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
+const DAY = dateFormat({ weekday: "short", day: "numeric", month: "short", year: "numeric" });
+const SHORT_DAY = dateFormat({ weekday: "short", day: "numeric", month: "short" });
+const DAY_OF_MONTH = dateFormat({ day: "numeric", month: "short" });
+const MONTH = dateFormat({ month: "long", year: "numeric" });
+const SHORT_MONTH = dateFormat({ month: "short" });
+const TIME = dateFormat({ hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+const CLOCK = dateFormat({ hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" });
+
+export const time = (ms) => TIME.format(ms);
+export const clock = (ms) => CLOCK.format(ms);
+export const day = (ms) => DAY.format(ms).replace(",", "");
+export const shortDay = (ms) => SHORT_DAY.format(ms).replace(",", "");
+export const number = (value, digits = 0) =>
+  value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export const score = (value) => number(value, 1);
+export const miles = (value) => `${number(value, value < 100 ? 1 : 0)} mi`;
+export const share = (part, whole) => (whole > 0 ? `${number((100 * part) / whole)} %` : "–");
+export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
+
+export function duration(seconds) {
+  const whole = Math.round(seconds);
+  if (whole < 60) return `${whole} s`;
+  if (whole < 3600) return `${Math.floor(whole / 60)} min${whole < 600 && whole % 60 ? ` ${whole % 60} s` : ""}`;
+  const minutes = Math.round(whole / 60);
+  return `${number(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+}
+
+/** Returns the text by which to call a driver. */
+export function driverName(driver) {
+  return [driver.first_name, driver.last_name].filter(Boolean).join(" ") || driver.alias || driver.driver_id;
+}
+
+// Dates are texts such as 2026-03-18, as in the API. A period is a day, week or month.
+export const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+export const today = () => dateOf(Date.now());
+export const addDays = (date, days) => dateOf(Date.parse(date) + days * MS_PER_DAY);
+export const addMonths = (date, months) => {
+  const [year, month] = date.split("-").map(Number);
+  return dateOf(Date.UTC(year, month - 1 + months, 1));
+};
+
+/** Returns the first date of the period with this date. */
+export function startOf(period, date) {
+  if (period === "month") return addMonths(date, 0);
+  return period === "week" ? addDays(date, -((new Date(date).getUTCDay() + 6) % 7)) : date;
+}
+
+/** Returns the first date of the period so many periods later. */
+export function shift(period, start, count) {
+  return period === "month" ? addMonths(start, count) : addDays(start, count * (period === "week" ? 7 : 1));
+}
+
+export const lastFullPeriod = (period) => shift(period, startOf(period, today()), -1);
+export const isDate = (text) => /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+export const isPeriodStart = (period, text) => isDate(text) && startOf(period, text) === text;
+
+export function period(period, start) {
+  const first = new Date(start), last = new Date(addDays(shift(period, start, 1), -1));
+  if (period === "month") return MONTH.format(first);
+  if (period === "day") return day(first);
+  const from = first.getUTCMonth() === last.getUTCMonth() ? first.getUTCDate() : DAY_OF_MONTH.format(first);
+  return `${from} – ${DAY_OF_MONTH.format(last)} ${last.getUTCFullYear()}`;
+}
+
+export const shortPeriod = (period, start) =>
+  (period === "month" ? SHORT_MONTH : DAY_OF_MONTH).format(new Date(start));
+
+/** Returns what each behaviour cost in a summary: the BehaviourExplanation of the API, the costliest first. */
+export function explain(summary) {
+  const events = summary.events_summary;
+  return sortByCost(BEHAVIOURS.map((behaviour) => {
+    const total = summary[behaviour.denominator];
+    const rate = total > 0 ? (behaviour.factor * events[behaviour.numerator]) / total : 0;
+    const seconds = behaviour.numerator.endsWith("_seconds") ? events[behaviour.numerator] : null;
+    return {
+      behaviour: behaviour.name, count: events[`${behaviour.name}_count`], seconds, rate, weight: behaviour.weight,
+      points_lost: behaviour.weight * Math.min(1, rate / behaviour.cap),
+    };
+  }));
+}
+
+export const sortByCost = (behaviours) => [...behaviours].sort((a, b) => b.points_lost - a.points_lost);
+export const labelOf = (name) => LABELS[name];
+
+/** Returns the address of a view: address("driver", "d1", {interval: "week"}). Empty parameters are left out. */
+export function address(view, id, parameters = {}) {
+  const given = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
+  const query = given.length ? `?${new URLSearchParams(given)}` : "";
+  return `#/${view}${id === undefined ? "" : `/${encodeURIComponent(id)}`}${query}`;
+}

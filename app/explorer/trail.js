@@ -1,0 +1,87 @@
+// What a trail tells: speeds, distances, and what an event was. Nothing here draws.
+
+import * as format from "./format.js";
+
+const EARTH_RADIUS_MILES = 3958.8;
+const MS_PER_HOUR = 3_600_000;
+const radians = (degrees) => (degrees * Math.PI) / 180;
+
+export const EVENTS = {
+  1: { behaviour: "rapid_acceleration", label: "Rapid acceleration", letter: "A" },
+  2: { behaviour: "hard_brake", label: "Hard brake", letter: "B" },
+  7: { behaviour: "phone_use", label: "Phone use", letter: "P" },
+  9: { behaviour: "overspeeding", label: "Overspeeding", letter: "S" },
+};
+
+export const highest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
+
+function milesBetween([lat1, lng1], [lat2, lng2]) {
+  const north = Math.sin(radians(lat2 - lat1) / 2), east = Math.sin(radians(lng2 - lng1) / 2);
+  const square = north ** 2 + Math.cos(radians(lat1)) * Math.cos(radians(lat2)) * east ** 2;
+  return 2 * EARTH_RADIUS_MILES * Math.asin(Math.min(1, Math.sqrt(square)));
+}
+
+/** Returns the positions, a line may cross the antimeridian: a longitude goes on past 180. */
+function unwrap(points) {
+  let turn = 0;
+  return points.map(({ latitude, longitude }, i) => {
+    const step = i ? longitude - points[i - 1].longitude : 0;
+    if (Math.abs(step) > 180) turn -= 360 * Math.sign(step);
+    return [latitude, longitude + turn];
+  });
+}
+
+/** Returns of each point of a trail: times (epoch ms), positions, mph (of the way to it) and miles since the start. */
+export function measure(points) {
+  const times = points.map(({ timestamp }) => timestamp), positions = unwrap(points);
+  const mph = [0], miles = [0];
+  for (let i = 1; i < points.length; i++) {
+    const way = milesBetween(positions[i - 1], positions[i]), ms = times[i] - times[i - 1];
+    miles.push(miles[i - 1] + way);
+    mph.push(ms > 0 ? (way / ms) * MS_PER_HOUR : mph[i - 1]);
+  }
+  if (mph.length > 1) mph[0] = mph[1];
+  return { times, positions, mph, miles };
+}
+
+/** Returns the index of the last point at or before a time. */
+export function indexAt({ times }, ms) {
+  let low = 0, high = times.length;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (times[middle] <= ms) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Returns the index of the point that is nearest to a position, which may be on another turn of the globe. */
+export function indexNear({ positions }, [latitude, longitude]) {
+  const width = Math.cos(radians(latitude));
+  let nearest = 0, least = Infinity;
+  positions.forEach(([lat, lng], i) => {
+    const square = (lat - latitude) ** 2 + ((lng - longitude) * width) ** 2;
+    if (square < least) [nearest, least] = [i, square];
+  });
+  return nearest;
+}
+
+/** Returns an event in words: what happened, how fast and for how long. */
+export function describe(event, trail) {
+  const seconds = (event.event_end_timestamp - event.event_start_timestamp) / 1000;
+  const data = event.event_data, mph = (value) => `${format.number(value)} mph`;
+  if (data.speed_limit_mph !== undefined) {
+    const over = mph(data.user_speed_mph - data.speed_limit_mph);
+    const limit = mph(data.speed_limit_mph), most = mph(data.max_user_speed_mph);
+    return `${over} over the limit of ${limit} for ${format.duration(seconds)}, up to ${most}`;
+  }
+  if (trail.times.length < 2) return `For ${format.duration(seconds)}`;
+  const first = indexAt(trail, event.event_start_timestamp), last = indexAt(trail, event.event_end_timestamp);
+  if (event.event_type === 7) {
+    const miles = format.miles(trail.miles[last] - trail.miles[first]);
+    return `For ${format.duration(seconds)} and ${miles}, up to ${mph(highest(trail.mph.slice(first + 1, last + 1)))}`;
+  }
+  const speeds = trail.mph.slice(first, last + 2), high = highest(speeds), low = speeds.reduce((a, b) => Math.min(a, b));
+  const [from, to] = event.event_type === 2 ? [high, low] : [low, high];
+  return `From ${format.number(from)} to ${mph(to)} in ${format.duration(seconds)}`;
+}

@@ -1,0 +1,44 @@
+"""Files that are the same for every client: pages, and their scripts and stylesheets. They need no key."""
+
+from collections.abc import Mapping
+from importlib.resources.abc import Traversable
+
+from flask import Response, current_app, request
+from werkzeug.http import generate_etag
+
+from app.content_encoding import get_matching_etag
+from schemas.params import NoParams
+
+MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "png": "image/png", "svg": "image/svg+xml"}
+# What a page may load and do, unless it says otherwise: nothing.
+NOTHING = {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'"}
+
+# The media type and the content of a file.
+StaticFile = tuple[str, bytes]
+
+
+def read_files(folder: Traversable, *names: str) -> dict[str, StaticFile]:
+    """Return these files of a folder, by name."""
+    return {name: (MEDIA_TYPES[name.rpartition(".")[2]], (folder / name).read_bytes()) for name in names}
+
+
+def build_policy(sources: Mapping[str, str]) -> str:
+    """Return a Content-Security-Policy that allows only these sources, by directive."""
+    return "; ".join(f"{directive} {values}" for directive, values in {**NOTHING, **sources}.items())
+
+
+def static_response(mimetype: str, content: bytes, policy: str = "") -> Response:
+    """Return content that is the same for everyone, with an ETag; 304 if the client has it. Raises ValidationError.
+
+    The request has no parameters. `policy` is the Content-Security-Policy of a page.
+    """
+    NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
+    response = Response(content, mimetype=mimetype)
+    etag = generate_etag(content)
+    response.set_etag(get_matching_etag(etag) or etag)
+    response.make_conditional(request)
+    # Any cache may store the response, and revalidates it before each use, which costs an empty 304.
+    response.headers["Cache-Control"] = "public, no-cache"
+    if policy:
+        response.headers["Content-Security-Policy"] = policy
+    return response

@@ -1,0 +1,80 @@
+"""The fleets that the explorer is tested with."""
+
+import datetime
+
+from app.store import Store
+from scripts.admin.keys import issue_key
+from scripts.demo.load import load_demo
+from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.store_contents import load
+
+# Each would run, or break the page, if it were read as HTML, a URL, a style or a pattern.
+HOSTILE = (
+    "<img src=x onerror=window.ran=1>",
+    '"><script>window.ran=1</script>',
+    "'-window.ran=1-'",
+    "javascript:window.ran=1",
+    "</title></main><svg onload=window.ran=1>",
+    "{settings} ${window.ran=1} {{7*7}}",
+    "\u202eevil\u2066",
+    "Z" + "\u0301" * 60,
+    "W" * 128,
+    "a/b?c#d%2F&amp;",
+    "__proto__",
+)
+POINTS = 10_000
+DRIVERS = 10_000
+
+
+def last_week(day=2, time="08:00"):
+    """Return a time of a day of the last full week; day 0 is its Monday."""
+    today = datetime.datetime.now(datetime.UTC).date()
+    return f"{today - datetime.timedelta(7 + today.weekday() - day)}T{time}"
+
+
+def load_fleets(db):
+    """Load the fleets; return a key of each by name. The key `expired` does not work any more."""
+    load_demo(Store.of(db))
+    load(db, *_hostile_trips(), drivers=[_hostile_driver(name) for name in HOSTILE], fleet="hostile")
+    many = [make_driver(f"d{number:05}", first_name="Driver", last_name=f"N{number}") for number in range(DRIVERS)]
+    load(db, *(make_trip(last_week(), f"d{number:05}") for number in range(45)), drivers=many, fleet="many")
+    idle = make_driver("idle", first_name="Ida", last_name="Idle")
+    load(db, make_long_trip(), *_odd_trips(), drivers=[idle], fleet="odd")
+    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd")}
+    return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
+
+
+def _hostile_driver(name):
+    return make_driver(name, first_name=name, last_name=name, alias=name)
+
+
+def _hostile_trips():
+    summary = make_event_summary(hard_brake_count=1)
+    for name in HOSTILE:
+        begin = epoch_ms(last_week())
+        events = [make_event(begin + 60_000)]
+        yield make_trip(last_week(), name, trip_id=name, tracking_id=name, events=events, event_summary=summary)
+
+
+def make_long_trip():
+    """Return a trip with a point each second, and an event of each kind."""
+    begin = epoch_ms(last_week())
+    trail = [
+        make_point(begin + 1000 * n, latitude=41 + n / 20_000, longitude=-96 + n % 50 / 5000) for n in range(POINTS)
+    ]
+    speeding = {"user_speed_mph": 70.5, "speed_limit_mph": 55, "max_user_speed_mph": 82.0}
+    kinds = ((1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", speeding))
+    events = [
+        make_event(begin + 900_000 * number, event_type=kind, event_name=name, event_data=data)
+        for number, (kind, name, data) in enumerate(kinds, 1)
+    ]
+    totals = {"trip_end_time": begin + 1000 * POINTS, "duration_seconds": POINTS, "distance_miles": 150.0}
+    return make_trip(last_week(), "long", trip_id="long", trail_path=trail, events=events, **totals)
+
+
+def _odd_trips():
+    """Yield a trip without a trail, and one across the antimeridian."""
+    yield make_trip(last_week(3), "long", trip_id="no trail", trail_path=[])
+    begin = epoch_ms(last_week(4))
+    crossing = [make_point(begin + 60_000 * n, longitude=(179.9 + n / 50 + 180) % 360 - 180) for n in range(11)]
+    yield make_trip(last_week(4), "long", trip_id="crossing", trail_path=crossing)

@@ -1,0 +1,303 @@
+"""The explorer, in a browser."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.explorer_fleets import DRIVERS, HOSTILE, load_fleets, make_long_trip
+from tests.service_process import run_service
+from tests.store_contents import issue_key, load
+
+pytestmark = pytest.mark.clients
+
+PHONE, SCREEN = 390, 1280
+MAX_REQUESTS, MAX_BYTES = 10, 300_000
+TIMEOUT_MS = 10_000
+# The views, each with its fleet.
+VIEWS = {
+    "#/fleet": "demo",
+    "#/fleet?period=month&order=best&miles=10": "demo",
+    "#/fleet?miles=999999": "demo",
+    "#/driver/demo-12": "demo",
+    "#/driver/demo-12?interval=day": "demo",
+    "#/driver/demo-12?interval=month": "demo",
+    "#/search/ami": "demo",
+    "#/driver/nobody": "demo",
+    "#/driver/idle": "odd",
+    "#/trip/long?event=2": "odd",
+    "#/trip/no%20trail": "odd",
+    "#/trip/nothing": "odd",
+    **{f"#/{view}/{quote(name, safe='')}": "hostile" for view in ("driver", "trip", "search") for name in HOSTILE[:1]},
+    "#/fleet?page=1": "hostile",
+}
+TILES = {"MAP_TILES_URL": "http://tiles.invalid/{z}/{x}/{y}.png", "MAP_TILES_ATTRIBUTION": "© <b>Tiles"}
+# Nobody reads the log, and the service waits while the pipe of its log is full.
+QUIET = {"LOG_LEVEL": "WARNING"}
+# Chromium logs every response of an error by itself.
+ERROR_STATUS = "the server responded with a status of 4"
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory, mongod_uri):
+    """The address of a service with several fleets, and a key of each."""
+    with run_service(mongod_uri, tmp_path_factory.mktemp("explorer"), "explorer", **QUIET) as (process, db):
+        yield f"http://{process.bind}/", load_fleets(db)
+
+
+@pytest.fixture(scope="module")
+def busy(tmp_path_factory, mongod_uri):
+    """The address of a service with map tiles that allows two requests in two seconds, and a key."""
+    settings = {**QUIET, **TILES, "RATE_LIMIT": "2 per 2 second"}
+    with run_service(mongod_uri, tmp_path_factory.mktemp("busy"), "explorer_busy", **settings) as (process, db):
+        load(db, make_long_trip())
+        yield f"http://{process.bind}/", issue_key(db)
+
+
+class Visit:
+    """The page in a window of its own, and what it logged and requested."""
+
+    def __init__(self, context, address):
+        self.context, self.address, self.page = context, address, context.new_page()
+        self.messages, self.urls = [], []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("request", lambda request: self.urls.append(request.url))
+
+    def sign_in(self, key):
+        """Open the link that `make run` prints."""
+        self.page.goto(f"{self.address}#key={key}")
+        return self.wait()
+
+    def open(self, view):
+        """Go to a view and wait for it."""
+        self.page.evaluate("view => { location.hash = view }", view)
+        return self.wait()
+
+    def wait(self, title=".+"):
+        """Wait until a view with this heading is there; return its heading."""
+        self.page.wait_for_load_state("networkidle")
+        heading = self.page.locator("main:not([aria-busy]) h1", has_text=re.compile(title))
+        heading.wait_for()
+        return heading.inner_text()
+
+    def text(self, selector="main"):
+        """Return the text of the element."""
+        return self.page.locator(selector).first.inner_text()
+
+
+@pytest.fixture
+def visit(chromium, live):
+    """Open the page: `visit("demo")` signs in to a fleet; options are those of a browser context."""
+    contexts = []
+
+    def visit(fleet=None, address=live[0], key=None, **options):
+        viewport = {"width": options.pop("width", SCREEN), "height": 900}
+        contexts.append(chromium.new_context(viewport=viewport, **options))
+        contexts[-1].set_default_timeout(TIMEOUT_MS)
+        opened = Visit(contexts[-1], address)
+        if fleet or key:
+            opened.sign_in(key or live[1][fleet])
+        return opened
+
+    yield visit
+    for context in contexts:
+        context.close()
+
+
+def test_whom_to_talk_to_about_what_and_where_it_happened_takes_three_clicks(visit):
+    demo = visit("demo")
+    assert demo.wait() == "Who needs coaching first"
+    assert re.search(r"Overspeeding|Phone use|Hard braking|Rapid acceleration", demo.text(".ranking tbody tr"))
+    demo.page.locator(".ranking a").first.click()
+    demo.page.locator(".reasons .where a").first.click()
+    assert demo.wait("Trip").startswith("Trip on ")
+    assert demo.page.locator(".events [aria-pressed=true]").count() == 1
+    assert demo.messages == []
+
+
+def test_the_first_view_takes_few_requests_and_bytes(visit, live):
+    demo = visit()
+    finished = []
+    demo.page.on("requestfinished", lambda request: finished.append(sum(request.sizes().values())))
+    demo.sign_in(live[1]["demo"])
+    assert len(demo.urls) <= MAX_REQUESTS
+    assert sum(finished) <= MAX_BYTES
+
+
+def test_the_key_leaves_the_address_at_once_and_is_never_in_the_url_of_a_request(visit, live):
+    demo = visit("demo")
+    assert "da_" not in demo.page.url
+    assert [url for url in demo.urls if live[1]["demo"] in url] == []
+    assert demo.page.evaluate("localStorage.length + document.cookie.length") == 0
+
+
+def test_a_pasted_key_opens_the_fleet_and_forget_key_forgets_it(visit, live):
+    page = (opened := visit()).page
+    page.goto(opened.address)
+    page.get_by_label("API key").fill(f" {live[1]['demo']} ")
+    page.get_by_role("button", name="Open the fleet").click()
+    assert opened.wait("coaching")
+    page.get_by_role("button", name="Forget key").click()
+    assert opened.wait() == "Look at your fleet"
+    assert page.evaluate("sessionStorage.length") == 0
+
+
+@pytest.mark.parametrize("key", ["expired", "nonsense", "ключ ☃"])
+def test_a_key_that_does_not_work_leads_back_to_the_sign_in(visit, live, key):
+    opened = visit(key=live[1].get(key, key))
+    assert opened.wait() == "Look at your fleet"
+    assert "refused this key" in opened.text("[role=alert]")
+
+
+@pytest.mark.parametrize(("view", "fleet"), VIEWS.items())
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (SCREEN, "light")])
+def test_a_view_is_accessible_and_fits_and_logs_nothing(visit, axe, view, fleet, width, scheme):
+    opened = visit(fleet, width=width, color_scheme=scheme)
+    opened.open(view)
+    opened.page.evaluate(axe)
+    violations = opened.page.evaluate("axe.run().then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))")
+    assert violations == []
+    assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert [message for message in opened.messages if ERROR_STATUS not in message] == []
+    assert [url for url in opened.urls if not url.startswith(opened.address)] == []
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_name_is_text_in_every_view(visit, name):
+    opened = visit("hostile")
+    for view in ("driver", "search", "trip"):
+        opened.open(f"#/{view}/{quote(name, safe='')}")
+        assert name in opened.page.evaluate("document.querySelector('main').textContent"), view
+    assert opened.page.evaluate("window.ran") is None
+    assert opened.messages == []
+
+
+def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
+    many = visit("many")
+    assert "45 drivers drove" in many.text(".lead")
+    many.page.get_by_role("link", name="Next").click()
+    many.wait()
+    assert many.text(".ranking .rank") == "21"
+    many.page.get_by_label("Search").fill(f"n{DRIVERS - 1}")
+    many.page.keyboard.press("Enter")
+    many.page.get_by_text(f"1 found of {DRIVERS:,} drivers.").wait_for()
+    assert many.text(".found") == f"Driver N{DRIVERS - 1}\nd0{DRIVERS - 1}"
+
+
+def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/long")
+    page.get_by_label("Point of the trail").press("End")
+    assert odd.text("output").startswith("10:46:39 UTC")
+    plot, dot = page.locator(".plot").bounding_box(), page.locator(".marker.dot")
+    before = dot.bounding_box()
+    page.mouse.move(plot["x"] + plot["width"] / 4, plot["y"] + 20)
+    assert dot.bounding_box() != before
+    page.locator(".marker.overspeeding").last.click()
+    assert "16 mph over the limit of 55 mph" in odd.text(".events [aria-pressed=true]")
+    assert page.url.endswith("#/trip/long?event=3")
+
+
+def test_hovering_over_the_trail_selects_its_point(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/crossing")
+    end = page.locator(".marker.end").bounding_box()
+    page.mouse.move(end["x"] + 5, end["y"] + 5)
+    assert odd.page.get_by_label("Point of the trail").input_value() == "10"
+
+
+def test_replay_moves_along_the_trail_and_pauses(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/long")
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_label("Point of the trail")).to_have_value(re.compile(r"\d{3,}"))
+    page.get_by_role("button", name="Pause").click()
+    assert page.get_by_role("button", name="Replay").is_visible()
+
+
+def test_back_and_reload_show_the_same_view(visit):
+    demo = visit("demo")
+    demo.open("#/driver/demo-12?interval=month")
+    name = demo.wait()
+    demo.open("#/fleet?period=month")
+    demo.page.go_back()
+    assert demo.wait(name) == name
+    demo.page.reload()
+    assert demo.wait(name) == name
+    assert demo.page.locator("[aria-current=true]", has_text="Months").count() == 1
+
+
+def test_the_focus_goes_to_the_heading_of_a_view_and_stays_within_it(visit):
+    demo = visit("demo")
+    demo.open("#/driver/demo-12")
+    assert demo.page.evaluate("document.activeElement.tagName") == "H1"
+    demo.page.get_by_role("link", name="Months").press("Enter")
+    demo.page.locator("[aria-current=true]", has_text="Months").wait_for()
+    assert demo.page.evaluate("document.activeElement.textContent") == "Months"
+
+
+def test_a_driver_without_trips_is_shown_as_such(visit):
+    odd = visit("odd")
+    assert odd.open("#/driver/idle") == "Ida Idle"
+    assert "This driver has no trips yet." in odd.text()
+
+
+@pytest.mark.parametrize(
+    ("view", "title"), [("#/fleet?period=month", "coaching"), ("#/driver/demo-12", "Liam O'Connor")]
+)
+def test_without_a_connection_the_page_says_so_and_goes_on_when_it_is_back(visit, view, title):
+    demo = visit("demo")
+    demo.context.set_offline(True)
+    assert demo.open(view) == "No connection to the service"
+    demo.context.set_offline(False)
+    assert demo.wait(title)
+
+
+def test_over_the_rate_limit_the_page_waits_and_tries_again(visit, busy):
+    opened = visit(address=busy[0], key=busy[1])
+    opened.page.evaluate("for (const order of ['best', 'worst', 'best']) location.hash = `#/fleet?order=${order}`")
+    opened.page.get_by_role("heading", name="Too many requests").wait_for()
+    assert opened.wait("Who drives best")
+
+
+def test_while_the_data_is_not_available_the_page_says_so(visit):
+    demo = visit("demo")
+    body = {"message": "No response.", "error": "StoreUnavailable", "request_id": "r1"}
+    failure = {"status": 503, "headers": {"Retry-After": "1"}, "json": body}
+    demo.page.route("**/api/v1/ranking?*", lambda route: route.fulfill(**failure))
+    assert demo.open("#/fleet?period=month") == "The data is not available"
+    demo.page.unroute("**/api/v1/ranking?*")
+    assert demo.wait("coaching")
+
+
+def test_map_tiles_of_the_operator_are_the_only_requests_to_another_host(visit, busy):
+    opened, tiles = visit(address=busy[0], key=busy[1]), []
+    tile = {"content_type": "image/svg+xml", "body": "<svg xmlns='http://www.w3.org/2000/svg'/>"}
+    opened.page.route("http://tiles.invalid/**", lambda route: tiles.append(route.fulfill(**tile)))
+    opened.wait("coaching")
+    opened.open("#/trip/long")
+    opened.page.locator(".map .leaflet-marker-icon").first.wait_for()
+    assert opened.text(".attribution") == "© <b>Tiles"
+    assert tiles
+    assert [url for url in opened.urls if not url.startswith((opened.address, "http://tiles.invalid/", "data:"))] == []
+
+
+@pytest.mark.parametrize(("label", "start"), [("JSON", '{"count":1,'), ("GeoJSON", '{"type":"FeatureCollection"')])
+def test_a_trip_can_be_downloaded(visit, label, start):
+    odd = visit("odd")
+    odd.open("#/trip/long")
+    with odd.page.expect_download() as download:
+        odd.page.get_by_role("button", name=f"Download as {label}", exact=True).click()
+    assert download.value.path().read_text().startswith(start)
+
+
+def test_a_request_of_the_view_is_copied_as_curl_without_the_key(visit, live):
+    page = (odd := visit("odd", permissions=["clipboard-read", "clipboard-write"])).page
+    odd.open("#/trip/long")
+    page.locator("#requests summary").click()
+    page.get_by_role("button", name="Copy as curl").first.click()
+    page.get_by_text("Copied").wait_for()
+    line = page.evaluate("navigator.clipboard.readText()")
+    assert line == f"curl --compressed -H \"Authorization: APIKEY $KEY\" '{live[0]}api/v1/trip/trip_id/long'"
