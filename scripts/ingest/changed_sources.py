@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bson
 import click
@@ -12,8 +12,10 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
 from app.store import Document, Documents, Store
-from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.materialize.sources import Keys, apply_sources
+
+if TYPE_CHECKING:
+    from scripts.ingest.follow_metrics import FollowMetrics
 
 # A transaction ends at whichever limit comes first, as a batch of an import does.
 TRANSACTION_KEYS = 2_000
@@ -43,7 +45,7 @@ class _Found(NamedTuple):
 class Applier:
     """Applies keys of a fleet, and leaves out and reports what cannot be applied."""
 
-    def __init__(self, store: Store, metrics: FollowMetrics, log: Any) -> None:
+    def __init__(self, store: Store, metrics: "FollowMetrics", log: Any) -> None:
         self._store, self._metrics, self._log = store, metrics, log
 
     def report(self, collection: str, fleet: str, identifier: str, reason: str) -> None:

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from pymongo.errors import OperationFailure, PyMongoError
@@ -25,8 +25,10 @@ from scripts.ingest.change_stream import (
 )
 from scripts.ingest.changed_sources import Applier, find_groups
 from scripts.ingest.compare import compare_everything
-from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.mongodb.connection import open_store, prepare
+
+if TYPE_CHECKING:
+    from scripts.ingest.follow_metrics import FollowMetrics
 
 RETRY_SECONDS = 1.0
 # Without changes, the position is stored as often, so that it stays in the oplog.
@@ -44,6 +46,9 @@ def follow() -> None:
     It runs until Ctrl-C or SIGTERM. Started again, it resumes where it stopped. At the first start it compares all
     documents.
     """
+    # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, and `serve` sets that first.
+    from scripts.ingest.follow_metrics import FollowMetrics
+
     config = Config.from_environment()
     metrics = FollowMetrics()
     if config.metrics_bind:
@@ -64,7 +69,7 @@ def _stop(number: int, frame: Any) -> NoReturn:
 class Follower:
     """Follows the change stream, and applies the changes."""
 
-    def __init__(self, store: Store, metrics: FollowMetrics, log: Any) -> None:
+    def __init__(self, store: Store, metrics: "FollowMetrics", log: Any) -> None:
         self._store, self._metrics, self._log = store, metrics, log
         self._applier = Applier(store, metrics, log)
         self._saved, self._is_ready, self._is_lost = 0.0, False, False
