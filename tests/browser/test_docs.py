@@ -78,9 +78,9 @@ def test_the_page_shows_every_operation(visit):
         "/api/v1/driver-aggregate/monthly",
         "/api/v1/driver/{driver_id}/score",
         "/api/v1/ranking",
-        "/api/v1/changes",
         "/api/v1/report",
         "/api/v1/report/{link}",
+        "/api/v1/changes",
         "/api/v1/healthz",
         "/api/v1/livez",
     ]
