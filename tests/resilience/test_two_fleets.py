@@ -17,7 +17,7 @@ from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.changes import find_changes
 from app.store.reports import BUCKET
-from app.views.docs import FILES
+from app.views import discovery, docs, explorer
 from scripts.mongodb.connection import prepare
 from scripts.reports.build import build_report
 from tests import store_contents
@@ -35,6 +35,8 @@ REPORT_DATES = {MINE: ["2026-03-16"], THEIRS: ["2026-03-16", "2026-03-09"]}
 SHARED = [f"d{n}" for n in range(5)]
 DRIVERS = {MINE: [f"d1{n}" for n in range(20)], THEIRS: [f"d1{n}x" for n in range(140)]}
 UNKNOWN = ["nobody", "d", "d1", "d9x"]
+# The files that endpoints serve.
+FILES = {"docs.get_file": docs.FILES, "explorer.get_file": explorer.FILES, "guides.get_guide": discovery.GUIDES}
 MASKS = [
     "*",
     "{}",
@@ -198,7 +200,7 @@ class RequestGenerator:
 
     def public(self, rule):
         """Routes that read nothing of a fleet, with its ids as parameters."""
-        names = {name: self.rng.choice(sorted(FILES)) for name in rule.arguments}
+        names = {name: self.rng.choice(sorted(FILES[rule.endpoint])) for name in rule.arguments}
         query = {self.rng.choice(["driver_id", "fleet", "trip_id"]): self.some(self.drivers)}
         return self.urls.build(rule.endpoint, names), query
 
