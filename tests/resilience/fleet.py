@@ -12,6 +12,7 @@ DRIVERS = 20
 # The last full week that ended a week ago at least: whatever day it is, responses stay the same while a test runs.
 TODAY = datetime.datetime.now(datetime.UTC).date()
 MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() + 14)
+SUNDAY = MONDAY + datetime.timedelta(days=6)
 
 
 def make_drivers():
@@ -62,7 +63,7 @@ def requests():
         f"/driver-aggregate/daily?start_date={MONDAY}&{some}",
         f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
         f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{some}",
-        f"/driver/d06/score?start_date={MONDAY}&interval=day",
+        f"/driver/d06/score?start_date={MONDAY}&end_date={SUNDAY}&interval=day",
         f"/ranking?period=week&start_date={MONDAY}&limit=7&page=2",
     ]
     masked = [
@@ -70,7 +71,7 @@ def requests():
         Request(f"/driver/d05/trips?start_date={MONDAY}", "{trips{trip_id,distance_miles}}"),
         Request("/trip/tracking_id/k03", "{trips{trip_id,events{event_name}}}"),
         Request(f"/driver-aggregate/weekly?start_date={MONDAY}&{some}", "{data{driving_summary{fm_score,trip_count}}}"),
-        Request(f"/driver/d07/score?start_date={MONDAY}", "{total{fm_score}}"),
+        Request(f"/driver/d07/score?start_date={MONDAY}&end_date={SUNDAY}", "{total{fm_score}}"),
     ]
     return [*map(Request, paths), *masked]
 

@@ -27,7 +27,7 @@ from tests.fleet_states import (
     write_batches,
 )
 from tests.import_processes import BATCH_LINES, make_trips, move, start_import, write_file
-from tests.resilience.fleet import MONDAY
+from tests.resilience.fleet import MONDAY, SUNDAY
 from tests.resilience.load import Client, Request
 from tests.service_process import wait_until
 
@@ -51,7 +51,7 @@ PATHS = [
     f"/driver-aggregate/daily?start_date={MONDAY}&{SOME}",
     f"/driver-aggregate/weekly?start_date={MONDAY}&{SOME}",
     f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{SOME}",
-    f"/driver/d0/score?start_date={MONDAY}&interval=day",
+    f"/driver/d0/score?start_date={MONDAY}&end_date={SUNDAY}&interval=day",
     f"/ranking?period=week&start_date={MONDAY}&limit=7&page=3",
 ]
 MASK = (
