@@ -5,7 +5,7 @@ without it.
 """
 
 import dataclasses
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from typing import NamedTuple, Self
 
 from pymongo.client_session import ClientSession
@@ -71,8 +71,8 @@ def apply_sources(
     """
 
     def apply(session: ClientSession) -> Applied:
-        invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", keys.trips)
-        details = _make_details(store, session, fleet, keys.trips - invalid_trips - left_out.trips)
+        details = _make_details(store, session, fleet, keys.trips - left_out.trips)
+        invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", keys.trips - details.keys())
         stored = _find_details(store, session, fleet, keys.trips, whole)
         differing = _find_differing(keys.trips, details, stored, whole)
         days = _days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
@@ -100,14 +100,18 @@ def find_invalid_drivers(store: Store, fleet: str) -> frozenset[str]:
 
 
 def _find_invalid(
-    collection: Documents, session: ClientSession, fleet: str, name: str, identifiers: Iterable[str]
+    collection: Documents, session: ClientSession, fleet: str, name: str, identifiers: Collection[str]
 ) -> frozenset[str]:
+    if not identifiers:
+        return frozenset()
     match = {"fleet": fleet, name: {"$in": list(identifiers)}, "$nor": [VALIDATORS[collection.name]]}
     return frozenset(document[name] for document in collection.find(match, {"_id": 0, name: 1}, session=session))
 
 
 def _make_details(store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str]) -> dict[str, Document]:
-    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
+    """Return the details of the trips that have a valid source document, by trip_id."""
+    # One query reads and checks: reading long trails twice takes as long as building the read models.
+    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}, "$and": [VALIDATORS["trips"]]}
     return {
         trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)}
         for trip in store.trips.find(match, session=session)
