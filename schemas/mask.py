@@ -102,14 +102,15 @@ def make_pruner(selected: Fields, all_fields: Fields) -> Callable[[Any], Any]:
         return lambda value: value
     pruned = {name: below for name, below in selected.items() if below is not None and below is not all_fields[name]}
     pruners = {name: make_pruner(below, all_fields[name] or {}) for name, below in pruned.items()}
+    names = tuple(selected)
 
     def prune(value: Any) -> Any:
-        if isinstance(value, list):
-            return [prune(item) for item in value]
-        if value is None:
-            return None
-        return {
-            name: pruners[name](value[name]) if name in pruners else value[name] for name in selected if name in value
-        }
+        if isinstance(value, dict):
+            part = {name: value[name] for name in names if name in value}
+            for name, prune_part in pruners.items():
+                if name in part:
+                    part[name] = prune_part(part[name])
+            return part
+        return None if value is None else [prune(item) for item in value]
 
     return prune

@@ -2,6 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
+from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple, Self
 
 from pymongo import ASCENDING
@@ -34,7 +36,9 @@ class Calendar(NamedTuple):
     def of(cls, months: Iterable[Document], start_date: str, end_date: str = LAST_DATE) -> Self:
         """Return the days from one date to another of the documents of months, which are in order of date."""
         calendars = [month["calendar"] for month in months]
-        arrays: list[list[Any]] = [[value for days in calendars for value in days[name]] for name in CALENDAR_ARRAYS]
+        arrays: list[list[Any]] = [
+            list(chain.from_iterable(map(itemgetter(name), calendars))) for name in CALENDAR_ARRAYS
+        ]
         days = slice(bisect_left(arrays[0], start_date), bisect_right(arrays[0], end_date))
         return cls(*(values[days] for values in arrays))
 

@@ -3,7 +3,7 @@
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.pagination import PageRequest, Selection, make_renderer
+from app.store.pagination import PageRequest, Selection, render_list
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 
@@ -36,7 +36,7 @@ def find_page(store: Store, fleet: str, *, page: int, limit: int, selection: Sel
     count = total["driver_count"]
     rows = [row for block in blocks for row in block.get("drivers", ())]
     offset = page_request.skip - blocks[0]["position"] if blocks else 0
-    records = list(map(make_renderer(selection.fields.get("drivers"), DRIVER), rows[offset : offset + limit]))
+    records = render_list(selection.fields.get("drivers"), DRIVER, rows[offset : offset + limit])
     # A block keeps its version when its position changes, but then other drivers of the block are on the page.
     version = " ".join([str(count), str(offset), *(block["version"] for block in blocks)])
     return page_request.build_result(version, selection.fields, count, {"drivers": records})

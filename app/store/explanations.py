@@ -19,6 +19,7 @@ from schemas.score import DriverScore
 FIELDS = fields_of(DriverScore)
 # The fields that are computed from the days of the window.
 FROM_DAYS = ("total", "series")
+SUMS, TOTALS = sum_days(), saturate_totals()
 # For each type of interval, functions that return the first and the last date of the interval that contains a date.
 INTERVALS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
     DAY.name: (str, str),
@@ -99,12 +100,7 @@ def _add_up_days(
     pipeline = [
         {"$match": {**periods.driver, "period": DAY.name, "start_date": days}},
         {"$sort": dict(BY_PERIOD)},
-        {
-            "$facet": {
-                name: [{"$group": {"_id": group_ids[name], **sum_days()}}, {"$project": saturate_totals()}]
-                for name in names
-            }
-        },
+        {"$facet": {name: [{"$group": {"_id": group_ids[name], **SUMS}}, {"$project": TOTALS}] for name in names}},
     ]
     (totals,) = periods.store.driver_periods.aggregate(pipeline, session=periods.session)
     return totals

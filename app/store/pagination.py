@@ -1,6 +1,6 @@
 """Pages of records, and parts of a response made from rendered JSON: unchanged, or pruned by a field mask."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -57,6 +57,15 @@ def get_first(documents: Iterable[Document]) -> Document | None:
 def join_fragments(*objects: str) -> str:
     """Return the rendered JSON of an object that has the fields of several, at least one of them each."""
     return objects[0] if len(objects) == 1 else f"{{{','.join(text[1:-1] for text in objects)}}}"
+
+
+def render_list(fields: Fields | None, all_fields: Fields | None, objects: Sequence[str]) -> list[Any]:
+    """Return values for orjson from the rendered JSON of objects, as `make_renderer` makes them."""
+    if fields is all_fields:
+        return list(map(Fragment, objects))
+    # One call for all objects takes two thirds of the time of a call for each.
+    pruned: list[Any] = make_pruner(fields or {}, all_fields or {})(orjson.loads(f"[{','.join(objects)}]"))
+    return pruned
 
 
 def make_renderer(fields: Fields | None, all_fields: Fields | None) -> Callable[[str], Any]:

@@ -1,6 +1,7 @@
 """The score: its constants, as MongoDB expressions for summaries, and in Python for a single trip or a whole fleet."""
 
 import dataclasses
+import functools
 import math
 import sys
 from collections.abc import Iterable, Mapping
@@ -36,6 +37,11 @@ class Behaviour:
         """The name in the focus area of a trip."""
         return f"is_{self.name}"
 
+    @functools.cached_property
+    def count(self) -> str:
+        """The field of an event summary with the number of times that it occurred."""
+        return f"{self.name}_count"
+
     def rate(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
         """Return the rate, at most the largest double, for the totals and the events of a trip or of a period."""
         denominator = totals[self.denominator]
@@ -48,19 +54,24 @@ class Behaviour:
 
     def points_lost(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
         """Return the points that the behaviour costs, unrounded."""
-        return self.weight * min(1.0, self.share(totals, events))
+        return self._points_lost_at(self.share(totals, events))
+
+    def _points_lost_at(self, share: float) -> float:
+        return self.weight * min(1.0, share)
 
     def explain(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> dict[str, Any]:
         """Return the BehaviourExplanation."""
+        rate = self.rate(totals, events)
+        share = rate / self.cap
         return {
             "behaviour": self.name,
-            "count": events[f"{self.name}_count"],
-            "seconds": events[self.numerator] if self.numerator.endswith("_seconds") else None,
-            "rate": self.rate(totals, events),
+            "count": events[self.count],
+            "seconds": None if self.numerator == self.count else events[self.numerator],
+            "rate": rate,
             "cap": self.cap,
             "weight": self.weight,
-            "points_lost": self.points_lost(totals, events),
-            "is_focus_area": self.share(totals, events) >= FOCUS_SHARE,
+            "points_lost": self._points_lost_at(share),
+            "is_focus_area": share >= FOCUS_SHARE,
         }
 
 

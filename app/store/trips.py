@@ -12,7 +12,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import DriverPeriods
-from app.store.pagination import PageRequest, Selection, get_first, make_renderer
+from app.store.pagination import PageRequest, Selection, get_first, make_renderer, render_list
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
@@ -70,7 +70,7 @@ def find_driver_trips(
             days = {"$gte": calendar.dates[first_day], "$lte": calendar.dates[last_day]}
             visible_trips = periods.find_visible_trips(days, trip_ends, max_end_ms)
             rows = visible_trips[page_request.skip - counts_before[first_day] :][:limit]
-    records = list(map(make_renderer(selection.fields.get("trips"), SUMMARY), rows))
+    records = render_list(selection.fields.get("trips"), SUMMARY, rows)
     version = "".join([str(count), *calendar.versions])
     return page_request.build_result(version, selection.fields, count, {"trips": records})
 
