@@ -1,5 +1,6 @@
 """Following in this process, and what another program writes directly."""
 
+import contextlib
 import logging
 
 from app.logs import make_logger
@@ -24,10 +25,11 @@ class Following:
     def catch_up(self):
         """Apply all changes; return how many were read, those of the commands included."""
         count = 0
-        for batch in self.follower.follow():
-            count += batch.change_count
-            if not batch.change_count:
-                break
+        with contextlib.closing(self.follower.follow()) as batches:
+            for batch in batches:
+                count += batch.change_count
+                if not batch.change_count:
+                    break
         return count
 
     def value(self, name, **labels):
