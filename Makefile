@@ -16,6 +16,9 @@ UV_INSTALL := UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --python $(BIN)/python
 INSTALL = install() { test -x $(BIN)/uv && { $(UV_INSTALL) "$$@" || { echo "uv failed. pip takes its place."; false; }; } || \
 	$(PIP_INSTALL) "$$@"; }; install
 
+# The tests start hundreds of processes. Without bytecode files, each would compile every module that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-smoke bench-tools lint audit lock clean
 
@@ -50,7 +53,8 @@ run: $(RUN_STAMP) ## serve the API on http://127.0.0.1:8000, with a demonstratio
 	@exec $(BIN)/driver-analytics serve --demo
 
 test: setup lint ## run the linters, the type checker and the tests
-	@$(BIN)/pytest -n 3 --dist worksteal -m "not large and not clients and not resilience"
+	@$(BIN)/pytest -n 3 --dist worksteal -m "not large and not clients and not resilience" \
+		$(addprefix --ignore tests/,browser clients contract resilience)
 
 test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
 	@$(BIN)/pytest -n auto --dist loadfile -m clients

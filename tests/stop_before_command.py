@@ -37,4 +37,10 @@ class StopBefore(CommandListener):
 def open_store_until(uri: str, name: str, command: int) -> Iterator[Store]:
     """Open a store that stops before a command, counted from 0; -1 is never."""
     with MongoClient(uri, event_listeners=[StopBefore(command)]) as client:
-        yield Store.of(client[name])
+        try:
+            yield Store.of(client[name])
+        except Stop:
+            # The server would end the open transaction only after 20 seconds.
+            with MongoClient(uri) as other_client:
+                other_client.admin.command("killAllSessions", [])
+            raise

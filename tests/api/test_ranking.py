@@ -91,10 +91,16 @@ def test_a_summary_is_that_of_the_aggregates(service, load):
     assert row["driving_summary"] == {name: week["driving_summary"][name] for name in SUMMARY_FIELDS}
 
 
-def test_a_month_ends_on_its_last_day(service, load):
-    load(trip_of("d1", start="2026-02-28T08:00"))
-    page = service.get("/ranking", period="month", start_date="2026-02-01").json
-    assert (page["period"], page["start_date"], page["end_date"]) == ("month", "2026-02-01", "2026-02-28")
+@pytest.mark.parametrize(
+    ("today", "last"),
+    [("2026-03-18", date) for date in ("2026-02-28", "2026-01-31", "2025-11-30")] + [("2024-03-18", "2024-02-29")],
+)
+def test_a_month_ends_on_its_last_day(service, load, clock, today, last):
+    clock.move_to(f"{today}T12:00:00Z")
+    load(trip_of("d1", start=f"{last}T23:59:59.999"))
+    page = service.get("/ranking", period="month", start_date=f"{last[:7]}-01").json
+    assert (page["period"], page["start_date"], page["end_date"]) == ("month", f"{last[:7]}-01", last)
+    assert page["count"] == 1
 
 
 def test_a_period_in_progress_counts_every_stored_trip(service, load):

@@ -94,6 +94,14 @@ def test_a_series_has_only_intervals_in_which_the_driver_drove(service, load, in
     assert dates(service.get(PATH, **window, interval=interval)) == expected
 
 
+def test_a_february_of_a_leap_year_ends_on_the_29th(service, load, clock):
+    clock.move_to("2024-03-18T12:00:00Z")
+    load(make_trip("2024-02-29T23:59:59.999"), make_trip("2024-03-01T00:00"))
+    response = service.get(PATH, start_date="2024-02-01", interval="month")
+    assert dates(response) == [("2024-02-01", "2024-02-29"), ("2024-03-01", "2024-03-17")]
+    assert [part["explanation"]["trip_count"] for part in response.json["series"]] == [1, 1]
+
+
 def test_without_trips_in_the_window_there_is_no_total(service, load):
     load(make_trip("2026-03-08T23:59:59.999"), make_trip("2026-03-11T00:00"))
     body = service.get(PATH, start_date="2026-03-09", end_date="2026-03-10").json

@@ -87,8 +87,6 @@ def stopped(mongod, mongod_uri):
     """Run a function on the store until it sends a command of some number; return whether it came so far."""
 
     def stopped(write, command):
-        # The server would end the open transaction of the one before only after 20 seconds.
-        mongod.client.admin.command("killAllSessions", [])
         with suppress(Stop), open_store_until(mongod_uri, mongod.name, command) as store:
             write(store)
             return False

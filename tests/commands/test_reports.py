@@ -339,6 +339,10 @@ def test_days_and_the_week_before_are_those_of_the_fleet(collector):
     )
 
 
+# It is stopped before each operation, or before each of so many.
+STEPS = [5, pytest.param(1, marks=pytest.mark.large)]
+
+
 @pytest.fixture
 def build_until(command, mongod, mongod_uri, monkeypatch):
     """Build the report with so many operations at the most; return whether it was stopped."""
@@ -354,15 +358,16 @@ def build_until(command, mongod, mongod_uri, monkeypatch):
     return build_until
 
 
+@pytest.mark.parametrize("step", STEPS)
 def test_a_report_stopped_before_any_operation_is_not_there_and_leaves_nothing_once_it_is_built(
-    build_until, mongod, load
+    build_until, mongod, load, step
 ):
     load(*busy_fleet())
     operations = 0
     while build_until(operations):
         report = mongod.reports.find_one({})
         assert report is None or used_ids(mongod) <= file_ids(mongod)
-        operations += 1
+        operations += step
     assert operations > 10
     with time_machine.travel(datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2), tick=False):
         assert not build_until(-1)
@@ -371,10 +376,11 @@ def test_a_report_stopped_before_any_operation_is_not_there_and_leaves_nothing_o
     assert len(rows(mongod)) == 7
 
 
-def test_a_stop_while_a_report_is_rebuilt_keeps_the_existing_one(build_until, mongod, load):
+@pytest.mark.parametrize("step", STEPS)
+def test_a_stop_while_a_report_is_rebuilt_keeps_the_existing_one(build_until, mongod, load, step):
     load(*busy_fleet())
     assert not build_until(-1)
     first, operations = content(mongod), 0
     while build_until(operations):
         assert content(mongod) == first
-        operations += 1
+        operations += step
