@@ -7,7 +7,16 @@ from pydantic import Field
 from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.periods import Period, PeriodDate, Window, get_period, get_previous_period
 from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, Arguments, Data, DriverData, Result, Tool
-from scripts.mcp_server.summaries import SCORE_FIELDS, SUMMARY_FIELDS, Score, Summary, find_summaries
+from scripts.mcp_server.summaries import (
+    SCORE_FIELDS,
+    SUMMARY_FIELDS,
+    Score,
+    ScoreStatus,
+    Summary,
+    describe_score,
+    find_summaries,
+    get_score_status,
+)
 from scripts.mcp_server.text import format_change
 
 PAGE_SIZE = 100
@@ -106,13 +115,14 @@ class DriverSummary(Result):
     period: Window
     summary: Summary | None = Field(description="Null if the driver did not drive.")
     previous_period: Window
-    previous: Score | None = Field(description="The period before. Null if the driver did not drive.")
+    previous: Score | None = Field(description="The period before. Null unless previous_status is known.")
+    previous_status: ScoreStatus
     change: float | None = Field(description="Change of the score. Negative is worse.")
     days: list[Day] = Field(description="The days on which the driver drove, of a week or month.")
 
     def to_lines(self) -> list[str]:
         """Return the summary, the period before, and a line for each day."""
-        before = self.previous or "no score"
+        before = describe_score(self.previous, self.previous_status)
         if self.summary is None:
             return [
                 f"Driver {self.driver} did not drive: {self.period}.",
@@ -139,7 +149,8 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
     window = get_period(period, arguments.date)
     previous = get_previous_period(period, window)
     (element,) = await find_summaries(api, ids, period, window, SUMMARY_FIELDS, f"date,{SCORE_FIELDS}")
-    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if previous.is_within_history else []
+    is_served = previous.is_served(period)
+    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if is_served else []
     values, before = element.get("driving_summary"), elements[0].get("driving_summary") if elements else None
     change = round(values["fm_score"] - before["fm_score"], 1) if values and before else None
     days = (values or {}).get("daily_summary_breakdown", [])
@@ -149,6 +160,7 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
         summary=Summary.of(values) if values else None,
         previous_period=previous,
         previous=Score.of(before) if before else None,
+        previous_status=get_score_status(before, is_served=is_served),
         change=change,
         days=[Day(date=day["date"], **Score.of(day).model_dump()) for day in days],
     )

@@ -52,14 +52,17 @@ class Window(Data):
         dates = str(self.start_date) if self.start_date == self.end_date else f"{self.start_date} to {self.end_date}"
         return f"{dates} (still in progress)" if self.end_date >= get_today() else dates
 
-    @property
-    def is_within_history(self) -> bool:
-        """Whether the service has the dates of the window: those of the last six months."""
-        return self.start_date >= get_today() - HISTORY
+    def is_served(self, period: Period = "day") -> bool:
+        """Whether the service has the window: it starts in the last six months.
 
-    def clip(self) -> Self:
-        """Return the part of the window of which the service explains scores: the last six months, up to today."""
-        return self.of(max(self.start_date, get_today() - HISTORY), min(self.end_date, get_today()))
+        The summary of a month, which may start in the month that contains the first of these dates, is an exception.
+        """
+        first = get_today() - HISTORY
+        return self.start_date >= (first.replace(day=1) if period == "month" else first)
+
+    def end_today(self) -> Self:
+        """Return the window without the dates after today, of which the service explains no scores."""
+        return self.of(self.start_date, min(self.end_date, get_today()))
 
     def find_before(self) -> Self:
         """Return the window of the same length that ends on the day before this one."""

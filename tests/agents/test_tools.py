@@ -178,8 +178,56 @@ def test_who_got_worse_and_which_two_trips_mattered_takes_four_calls(call):
     assert [trip["phone_use_seconds"] for trip in described] == [0, 180]
 
 
-def test_a_month_at_the_edge_of_the_history_has_no_month_before(call, load):
-    load(make_trip("2025-09-20T08:00", "dee", event_summary=make_event_summary(hard_brake_count=1)))
-    data, text = call("who_needs_coaching", period="month", date="2025-09-20")
-    assert (ids(data), data["drivers"][0]["before"]) == (["dee"], None)
-    assert "no score before" in text
+@pytest.fixture
+def autumn(load) -> None:
+    """Dee drove in each of the first two months, whose first is served as a whole alone."""
+    load(
+        make_trip("2025-09-02T08:00", "dee", event_summary=make_event_summary(hard_brake_count=1)),
+        make_trip("2025-10-02T08:00", "dee", event_summary=make_event_summary(hard_brake_count=2)),
+    )
+
+
+def test_the_month_that_contains_the_first_date_is_compared_whole(call, autumn):
+    data, _ = call("who_needs_coaching", period="month", date="2025-10-02", order="got_worse")
+    (driver,) = data["drivers"]
+    assert (driver["before"]["trip_count"], driver["before_status"], driver["change"] < 0) == (1, "known", True)
+    data, _ = call("driver_summary", driver_id="dee", period="month", date="2025-10-02")
+    assert (data["previous"]["trip_count"], data["previous_status"]) == (1, "known")
+
+
+def test_what_costs_points_in_a_month_that_is_not_explained_is_not_known(call, autumn):
+    data, text = call("who_needs_coaching", period="month", date="2025-09-18")
+    (driver,) = data["drivers"]
+    assert (driver["behaviours"], driver["totals"]["hard_brake_count"], driver["before_status"]) == (
+        None,
+        1,
+        "not_known",
+    )
+    assert "before: older than six months, not known" in text
+    assert "Why: points older than six months, not known; phone use 0 %" in text
+
+
+def test_who_got_worse_since_a_period_that_is_not_served_is_not_known(call, autumn):
+    data, text = call("who_needs_coaching", period="month", date="2025-09-18", order="got_worse")
+    assert (data["previous_period_is_known"], data["compared_driver_count"]) == (False, 0)
+    assert "Nobody" not in text
+    assert "not known" in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status"),
+    [
+        ("driver_summary", {"date": "2025-09-22"}, "previous_status"),
+        ("explain_score", {"start_date": "2025-09-19", "end_date": "2025-09-20"}, "score_before_status"),
+    ],
+)
+def test_what_is_older_than_six_months_is_not_known(call, tool, arguments, status):
+    data, text = call(tool, driver_id="dee", **arguments)
+    assert data[status] == "not_known"
+    assert "older than six months, not known" in text
+
+
+def test_a_driver_who_did_not_drive_before_is_told_from_one_who_is_not_known(call):
+    data, text = call("explain_score", driver_id="cem")
+    assert data["score_before_status"] == "did_not_drive"
+    assert "2026-03-08: did not drive" in text
