@@ -1,8 +1,8 @@
 """The tools on drivers: find them, summarise one, compare several."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.periods import Period, PeriodDate, Window, get_period, get_previous_period
@@ -17,7 +17,7 @@ from scripts.mcp_server.summaries import (
     find_summaries,
     get_score_status,
 )
-from scripts.mcp_server.text import format_change
+from scripts.mcp_server.text import fold, format_change
 
 PAGE_SIZE = 100
 # How many drivers a search looks at.
@@ -41,6 +41,21 @@ class FoundDriver(DriverData):
     """A driver who was found."""
 
     last_travel_date: str | None = Field(description="UTC date of the last trip.")
+    # How many drivers of the fleet come before.
+    _position: int = PrivateAttr()
+
+    @classmethod
+    def at(cls, position: int, driver: dict[str, Any]) -> Self:
+        """Return the data of the service's Driver at a position of the list of drivers."""
+        values = DriverData.of(driver).model_dump()
+        found = cls(**values, last_travel_date=driver["last_travel_date"])
+        found._position = position
+        return found
+
+    @property
+    def position(self) -> int:
+        """How many drivers of the fleet come before."""
+        return self._position
 
 
 class FoundDrivers(Result):
@@ -50,45 +65,46 @@ class FoundDrivers(Result):
 
     drivers: list[FoundDriver]
     fleet_driver_count: int = Field(description="How many drivers the fleet has.")
-    next_skip: int | None = Field(description="`skip` of the next call, or null if all drivers were searched.")
+    next_skip: int | None = Field(description="`skip` of the next call, or null if nothing is left.")
 
     def to_lines(self) -> list[str]:
         """Return a line for each driver."""
         rows = [f"- {driver}, last drove {driver.last_travel_date or 'never'}" for driver in self.drivers]
-        rest = (
-            [] if self.next_skip is None else [f"Not all drivers were searched: continue with skip={self.next_skip}."]
-        )
+        rest = [] if self.next_skip is None else [f"This is not all: continue with skip={self.next_skip}."]
         return [f"Found {len(rows)} of the {self.fleet_driver_count} drivers of the fleet:", *rows, *rest]
+
+    def leave_out_row(self) -> Self:
+        """Return the result without its last driver, with whom the next call continues."""
+        return super().leave_out_row().model_copy(update={"next_skip": self.drivers[-1].position})
 
 
 async def find_drivers(api: ApiClient, arguments: FindDriversArguments) -> FoundDrivers:
     """Find drivers of the fleet by a part of their name, alias or driver_id, or list them.
 
-    Use it to get the driver_id that other tools need. All words of `text` have to match, in any case and order.
+    Use it to get the driver_id that other tools need. All words of `text` have to match, in any case and order, with or
+    without accents.
     """
-    words, position = arguments.text.casefold().split(), arguments.skip
+    words, position = fold(arguments.text).split(), arguments.skip
     found: list[FoundDriver] = []
     count, end = position + 1, position + MAX_SEARCHED
-    while position < min(count, end):
+    # A list ends with its limit. A search goes on, to count what it finds.
+    while position < min(count, end) and (words or len(found) < arguments.limit):
         params = {"limit": PAGE_SIZE, "page": position // PAGE_SIZE + 1}
         page = await api.get("drivers", params=params, fields=f"count,drivers{{{DRIVER_FIELDS},last_travel_date}}")
         count, drivers = page["count"], page["drivers"][position % PAGE_SIZE :]
         # Drivers may have been removed since the last page.
         end = end if drivers else position
-        for driver in drivers:
-            if _matches(driver, words):
-                if len(found) == arguments.limit:
-                    more = 0 if words else count - position
-                    return FoundDrivers(drivers=found, fleet_driver_count=count, next_skip=position, more=more)
-                values = DriverData.of(driver).model_dump()
-                found.append(FoundDriver(**values, last_travel_date=driver["last_travel_date"]))
-            position += 1
-    next_skip = position if position < count else None
-    return FoundDrivers(drivers=found, fleet_driver_count=count, next_skip=next_skip)
+        numbered = list(enumerate(drivers, position))
+        found += [FoundDriver.at(number, driver) for number, driver in numbered if _matches(driver, words)]
+        position += len(drivers)
+    shown, rest = found[: arguments.limit], found[arguments.limit :]
+    next_skip = rest[0].position if rest else position if position < count else None
+    more = len(rest) if words else max(0, count - arguments.skip - len(shown))
+    return FoundDrivers(drivers=shown, fleet_driver_count=count, next_skip=next_skip, more=more)
 
 
 def _matches(driver: dict[str, Any], words: list[str]) -> bool:
-    text = " ".join(driver[name] or "" for name in DRIVER_FIELDS.split(",")).casefold()
+    text = fold(" ".join(driver[name] or "" for name in DRIVER_FIELDS.split(",")))
     return all(word in text for word in words)
 
 

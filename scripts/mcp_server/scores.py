@@ -97,6 +97,7 @@ class Explanation(Result):
     """What a driver's score is made of."""
 
     ROWS: ClassVar[str] = "intervals"
+    OLDEST_FIRST: ClassVar[bool] = True
 
     driver: DriverData
     window: Window
@@ -106,7 +107,7 @@ class Explanation(Result):
     score_before: Score | None = Field(description="The window before. Null unless score_before_status is known.")
     score_before_status: ScoreStatus
     change: float | None = Field(description="Change of the score. Negative is worse.")
-    intervals: list[Interval] = Field(description="The intervals in which the driver drove.")
+    intervals: list[Interval] = Field(description="The intervals in which the driver drove, oldest first.")
 
     def to_lines(self) -> list[str]:
         """Return the score, a line for each behaviour, and a line for each interval."""

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import unicodedata
 
 # Names are free text. What is longer is cut.
 MAX_NAME_LENGTH = 60
@@ -18,6 +19,12 @@ def clean_name(text: str | None) -> str | None:
     visible = "".join(character if character.isprintable() else " " for character in text or "")
     name = " ".join(visible.split())
     return (name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…") or None
+
+
+def fold(text: str) -> str:
+    """Return the text as a search compares it: without case and accents."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 def format_time(epoch_ms: int) -> str:

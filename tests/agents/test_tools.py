@@ -30,6 +30,18 @@ def test_a_list_of_drivers_goes_on_where_it_was_cut(call):
     assert ids(call("find_drivers", skip=3)[0]) == ["dee"]
 
 
+def test_a_search_counts_what_the_limit_leaves_out(call):
+    data, _ = call("find_drivers", text="van", limit=1)
+    assert (ids(data), data["more"], data["next_skip"]) == (["bob"], 1, 2)
+    assert ids(call("find_drivers", text="van", skip=data["next_skip"])[0]) == ["cem"]
+
+
+def test_a_search_ignores_accents(call, load):
+    load(drivers=[make_driver("zoe", first_name="Zoë", last_name="Dvořák")])
+    for text in ("zoe dvorak", "ZOË", "Zoe\u0308"):
+        assert ids(call("find_drivers", text=text)[0]) == ["zoe"]
+
+
 def test_a_search_goes_over_several_pages_of_drivers(call, load):
     load(drivers=[make_driver(f"x{number:03}", alias="Van 9" if number == 140 else None) for number in range(150)])
     assert ids(call("find_drivers", text="van 9")[0]) == ["x140"]
@@ -81,6 +93,14 @@ def test_an_explanation_has_the_points_of_each_behaviour_now_and_before(call):
     assert data["score"]["fm_score"] == pytest.approx(100 - sum(costs.values()), abs=0.1)
     assert [behaviour["points_lost_before"] for behaviour in data["behaviours"]] == [0, 0]
     assert [interval["start_date"] for interval in data["intervals"]] == ["2026-03-09", "2026-03-11"]
+
+
+def test_an_explanation_has_the_newest_fifty_intervals(call, load):
+    load(*(make_trip(f"2026-{month:02}-{day:02}T08:00", "dee") for month in (1, 2) for day in range(1, 29)))
+    data, text = call("explain_score", driver_id="dee", start_date="2026-01-01", end_date="2026-02-28")
+    assert (len(data["intervals"]), data["more"]) == (50, 6)
+    assert (data["intervals"][0]["start_date"], data["intervals"][-1]["start_date"]) == ("2026-01-07", "2026-02-28")
+    assert text.endswith("6 older, not shown.")
 
 
 def test_an_explanation_may_be_of_any_window(call):

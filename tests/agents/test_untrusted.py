@@ -108,6 +108,17 @@ def test_no_result_is_longer_than_its_limit(call, large):
         assert tool not in LIMITED or data["more"] > 0, tool
 
 
+@pytest.mark.parametrize("text", ["", "\U0001f600"])
+def test_a_list_of_drivers_that_was_cut_goes_on_after_the_last_one_shown(call, large, text):
+    skip, found = 0, []
+    while skip is not None:
+        data, _ = call("find_drivers", text=text, limit=50, skip=skip)
+        assert len(found) + len(data["drivers"]) + data["more"] == 60
+        found += [driver["driver_id"][:3] for driver in data["drivers"]]
+        skip = data["next_skip"]
+    assert found == [f"{number:03}" for number in range(60)]
+
+
 LIMITED = {"find_drivers": ("limit",), "who_needs_coaching": ("limit",), "list_trips": ("limit",), "describe_trip": ()}
 
 
