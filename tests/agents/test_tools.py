@@ -154,6 +154,13 @@ def test_trips_after_the_window_are_left_out(call):
     )
 
 
+def test_trips_that_the_score_has_and_the_list_not_yet_are_counted(call, load):
+    load(make_trip("2026-03-18T07:00", "dee"), make_trip("2026-03-18T11:00", "dee"))
+    data, text = call("list_trips", driver_id="dee", start_date="2026-03-18")
+    assert (data["trip_count"], data["not_listed_yet_count"], len(data["trips"])) == (2, 1, 1)
+    assert "1 trip is not listed yet: a trip is visible four hours after its end" in text
+
+
 def test_trips_are_listed_over_several_pages(call, load):
     load(
         *(
