@@ -5,8 +5,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import LongPeriod, PeriodDate, Window, get_period, get_previous_period
-from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, Arguments, DriverData, Result, Tool
+from scripts.mcp_server.periods import LongPeriod, PeriodArguments, Window, get_period, get_previous_period
+from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, DriverData, Result, Tool
 from scripts.mcp_server.scores import Behaviour, fetch_explanation, find_behaviours
 from scripts.mcp_server.summaries import (
     NOT_KNOWN,
@@ -27,11 +27,10 @@ MAX_COMPARED = 2_000
 DRIVER_MASK = f"driver_info{{{DRIVER_FIELDS}}},driving_summary{{{SUMMARY_FIELDS}}}"
 
 
-class CoachingArguments(Arguments):
+class CoachingArguments(PeriodArguments):
     """The arguments of who_needs_coaching."""
 
     period: LongPeriod = Field(default="week", description="A week from Monday to Sunday, or a calendar month.")
-    date: PeriodDate = None
     order: Literal["lowest_score", "got_worse"] = Field(
         default="lowest_score",
         description="lowest_score: who drives worst. got_worse: whose score fell most since the period before.",

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import Period, PeriodDate, Window, get_period, get_previous_period
+from scripts.mcp_server.periods import PeriodArguments, Window, get_period, get_previous_period
 from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, Arguments, Data, DriverData, Result, Tool
 from scripts.mcp_server.summaries import (
     SCORE_FIELDS,
@@ -41,21 +41,14 @@ class FoundDriver(DriverData):
     """A driver who was found."""
 
     last_travel_date: str | None = Field(description="UTC date of the last trip.")
-    # How many drivers of the fleet come before.
-    _position: int = PrivateAttr()
+    # How many drivers of the fleet come before. The result does not show it.
+    position: int = Field(exclude=True)
 
     @classmethod
     def at(cls, position: int, driver: dict[str, Any]) -> Self:
         """Return the data of the service's Driver at a position of the list of drivers."""
         values = DriverData.of(driver).model_dump()
-        found = cls(**values, last_travel_date=driver["last_travel_date"])
-        found._position = position
-        return found
-
-    @property
-    def position(self) -> int:
-        """How many drivers of the fleet come before."""
-        return self._position
+        return cls(**values, last_travel_date=driver["last_travel_date"], position=position)
 
 
 class FoundDrivers(Result):
@@ -108,12 +101,10 @@ def _matches(driver: dict[str, Any], words: list[str]) -> bool:
     return all(word in text for word in words)
 
 
-class DriverPeriodArguments(Arguments):
+class DriverPeriodArguments(PeriodArguments):
     """The arguments of driver_summary."""
 
     driver_id: DriverId
-    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
-    date: PeriodDate = None
 
 
 class Day(Score):
@@ -182,12 +173,12 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
     )
 
 
-class CompareDriversArguments(Arguments):
+class CompareDriversArguments(PeriodArguments):
     """The arguments of compare_drivers."""
 
+    NAMES: ClassVar[dict[str, str]] = {"driver_id": "driver_ids"}
+
     driver_ids: list[DriverId] = Field(min_length=1, max_length=20, description="The drivers, 1 to 20.")
-    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
-    date: PeriodDate = None
 
 
 class ComparedDriver(Data):

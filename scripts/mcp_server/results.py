@@ -23,6 +23,13 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    # The arguments that become parameters of the API with other names, by these.
+    NAMES: ClassVar[dict[str, str]] = {}
+
+    def explain(self, parameter: str, reason: str) -> str:
+        """Return why the service rejects a parameter of the API, with the name of the argument."""
+        return f"{self.NAMES.get(parameter, parameter)}: {reason}"
+
 
 class Data(BaseModel):
     """A part of a result."""

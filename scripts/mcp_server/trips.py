@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from scripts.mcp_server.client import ApiClient, Params, UnknownRecord
+from scripts.mcp_server.client import ApiClient, Params
 from scripts.mcp_server.drivers import DriverId
+from scripts.mcp_server.failures import ToolFailure, UnknownRecord
 from scripts.mcp_server.periods import EndDate, StartDate, Window, get_window
 from scripts.mcp_server.results import MAX_ROWS, Arguments, Data, DriverData, Result, Tool
 from scripts.mcp_server.scores import fetch_explanation
@@ -163,7 +164,7 @@ async def _find_trips(api: ApiClient, driver_id: str, window: Window) -> list[di
         trips += found["trips"]
         page = found["next_page"] if not trips or trips[-1]["trip_start_time"] < end_ms else 0
     if page and len(trips) >= MAX_READ:
-        raise UnknownRecord(f"The window has more than {MAX_READ} trips. Ask for fewer days.")
+        raise ToolFailure(f"The window has more than {MAX_READ} trips. Ask for fewer days.")
     return [trip for trip in trips if trip["trip_start_time"] < end_ms]
 
 
@@ -183,6 +184,8 @@ def _get_points(trip: dict[str, Any], shares: dict[str, float]) -> float:
 
 class DescribeTripArguments(Arguments):
     """The arguments of describe_trip."""
+
+    NAMES: ClassVar[dict[str, str]] = {"filter_value": "trip_id"}
 
     trip_id: Annotated[
         str, Field(min_length=1, max_length=128, description="Identifier of the trip, as list_trips returns it.")
