@@ -70,7 +70,8 @@ class Coaching(Result):
     period: Window
     previous_period: Window
     order: str
-    ranked_driver_count: int = Field(description="How many drivers drove in the period, far enough.")
+    min_distance_miles: float = Field(description="As in the call. Who drove less is left out.")
+    ranked_driver_count: int = Field(description="How many drivers drove in the period, at least min_distance_miles.")
     compared_driver_count: int | None = Field(
         description="got_worse: how many of them, those with the lowest scores, were compared with the period before."
     )
@@ -83,9 +84,9 @@ class Coaching(Result):
     def to_lines(self) -> list[str]:
         """Return a line for each driver."""
         what = "lowest score" if self.order == "lowest_score" else f"fell most since {self.previous_period}"
-        lines = [
-            f"Whom to coach, {self.period}: {what} first. {format_count(self.ranked_driver_count, 'driver')} drove."
-        ]
+        least = f" at least {self.min_distance_miles:g} miles" if self.min_distance_miles else ""
+        count = format_count(self.ranked_driver_count, "driver")
+        lines = [f"Whom to coach, {self.period}: {what} first. {count} drove{least}."]
         if self.compared_driver_count is not None and not self.previous_period_is_known:
             return [*lines, f"Who got worse is not known: the period before is {NOT_KNOWN}."]
         if self.compared_driver_count is not None and self.compared_driver_count < self.ranked_driver_count:
@@ -116,6 +117,7 @@ async def who_needs_coaching(api: ApiClient, arguments: CoachingArguments) -> Co
         period=window,
         previous_period=previous,
         order=arguments.order,
+        min_distance_miles=arguments.min_distance_miles,
         ranked_driver_count=count,
         compared_driver_count=compared if compares_all else None,
         previous_period_is_known=is_served,

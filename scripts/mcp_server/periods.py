@@ -4,7 +4,7 @@ import calendar
 import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, computed_field
 
 from schemas.date_params import HISTORY, get_today
 from scripts.mcp_server.failures import ToolFailure
@@ -54,7 +54,12 @@ class Window(Data):
 
     def __str__(self) -> str:
         dates = str(self.start_date) if self.start_date == self.end_date else f"{self.start_date} to {self.end_date}"
-        return f"{dates} (still in progress)" if self.end_date >= get_today() else dates
+        return f"{dates} (still in progress)" if self.is_in_progress else dates
+
+    @computed_field(description="Whether it ends today or later (UTC), so that its numbers may still change.")
+    def is_in_progress(self) -> bool:
+        """Whether the window is not over."""
+        return self.end_date >= get_today()
 
     def is_served(self, period: Period = "day") -> bool:
         """Whether the service has the window: it starts in the last six months.

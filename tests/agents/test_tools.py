@@ -49,8 +49,8 @@ def test_a_search_goes_over_several_pages_of_drivers(call, load):
 
 def test_a_summary_is_of_last_week_by_default_and_compares_it_with_the_week_before(call):
     data, _ = call("driver_summary", driver_id="ann")
-    assert data["period"] == {"start_date": "2026-03-09", "end_date": "2026-03-15"}
-    assert data["previous_period"] == {"start_date": "2026-03-02", "end_date": "2026-03-08"}
+    assert data["period"] == {"start_date": "2026-03-09", "end_date": "2026-03-15", "is_in_progress": False}
+    assert (data["previous_period"]["start_date"], data["previous_period"]["end_date"]) == ("2026-03-02", "2026-03-08")
     assert (data["summary"]["trip_count"], data["previous"]["fm_score"]) == (3, 100.0)
     assert data["change"] == pytest.approx(data["summary"]["fm_score"] - 100)
     assert [(day["date"], day["trip_count"]) for day in data["days"]] == [("2026-03-09", 2), ("2026-03-11", 1)]
@@ -105,7 +105,7 @@ def test_an_explanation_has_the_newest_fifty_intervals(call, load):
 
 def test_an_explanation_may_be_of_any_window(call):
     data, _ = call("explain_score", driver_id="ann", start_date="2026-03-10", end_date="2026-03-12")
-    assert data["window_before"] == {"start_date": "2026-03-07", "end_date": "2026-03-09"}
+    assert (data["window_before"]["start_date"], data["window_before"]["end_date"]) == ("2026-03-07", "2026-03-09")
     assert (data["score"]["trip_count"], data["score_before"]["trip_count"]) == (1, 2)
 
 
@@ -124,7 +124,15 @@ def test_only_those_whose_score_fell_got_worse(call):
 
 
 def test_who_drove_less_is_left_out(call):
-    assert ids(call("who_needs_coaching", min_distance_miles=10.5)[0]) == ["ann"]
+    data, text = call("who_needs_coaching", min_distance_miles=10.5)
+    assert (ids(data), data["min_distance_miles"]) == (["ann"], 10.5)
+    assert "1 driver drove at least 10.5 miles." in text
+
+
+def test_a_week_that_is_not_over_is_in_progress(call):
+    data, text = call("driver_summary", driver_id="ann", date="2026-03-17")
+    assert (data["period"]["is_in_progress"], data["previous_period"]["is_in_progress"]) == (True, False)
+    assert "2026-03-22 (still in progress)" in text
 
 
 def test_drivers_beyond_the_limit_are_counted(call):
