@@ -59,6 +59,13 @@ def test_names_are_one_line_and_short():
     assert (clean_name(HIDDEN), clean_name(" \n\u200b"), clean_name(None)) == ("A nn", None, None)
 
 
+def test_fillers_and_variation_selectors_are_invisible_too():
+    hidden = "\u3164\ufe0f\U000e0101\u2800\u115f\u034f"
+    assert (clean_name(f"A{hidden}nn"), clean_name(hidden)) == ("Ann", None)
+    assert quote_data(hidden).isascii()
+    assert json.loads(quote_data(hidden)) == hidden
+
+
 def test_quoted_text_is_json_of_visible_characters():
     for text in (ORDER, HIDDEN, "Jürgen Åse", "\ud800"):
         assert json.loads(quote_data(text)) == text
