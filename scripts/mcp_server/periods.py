@@ -4,7 +4,7 @@ import calendar
 import datetime
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, computed_field
+from pydantic import Field
 
 from schemas.date_params import HISTORY, get_today
 from scripts.mcp_server.failures import ToolFailure
@@ -46,20 +46,16 @@ class Window(Data):
 
     start_date: datetime.date = Field(description="First date, UTC.")
     end_date: datetime.date = Field(description="Last date, UTC.")
+    is_in_progress: bool = Field(description="Whether it ends today (UTC) or later, so that its numbers may change.")
 
     @classmethod
     def of(cls, start_date: datetime.date, end_date: datetime.date) -> Self:
         """Return the window from one date to another."""
-        return cls(start_date=start_date, end_date=end_date)
+        return cls(start_date=start_date, end_date=end_date, is_in_progress=end_date >= get_today())
 
     def __str__(self) -> str:
         dates = str(self.start_date) if self.start_date == self.end_date else f"{self.start_date} to {self.end_date}"
         return f"{dates} (still in progress)" if self.is_in_progress else dates
-
-    @computed_field(description="Whether it ends today or later (UTC), so that its numbers may still change.")
-    def is_in_progress(self) -> bool:
-        """Whether the window is not over."""
-        return self.end_date >= get_today()
 
     def is_served(self, period: Period = "day") -> bool:
         """Whether the service has the window: it starts in the last six months.
