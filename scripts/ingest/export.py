@@ -124,9 +124,10 @@ def _get_parquet_export() -> Any:
     try:
         # Imported here, because other commands run without this library.
         from scripts.ingest.parquet import ParquetExport
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError:
         raise click.ClickException(
-            f"Parquet needs {error.name}. Install 'driver-analytics-api[export]', or run 'make setup'."
+            "Parquet needs the extra export, which is not installed. Install it from a clone of the project, "
+            "pip install '/path/to/clone[export]', or run 'make setup' there."
         ) from None
     return ParquetExport
 

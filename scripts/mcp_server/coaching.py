@@ -5,23 +5,32 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import LongPeriod, PeriodDate, Window, get_period, get_previous_period
-from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, Arguments, DriverData, Result, Tool
+from scripts.mcp_server.periods import LongPeriod, PeriodArguments, Window, get_period, get_previous_period
+from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, DriverData, Result, Tool
 from scripts.mcp_server.scores import Behaviour, fetch_explanation, find_behaviours
-from scripts.mcp_server.summaries import SCORE_FIELDS, Score, find_summaries
+from scripts.mcp_server.summaries import (
+    NOT_KNOWN,
+    SCORE_FIELDS,
+    SUMMARY_FIELDS,
+    Score,
+    ScoreStatus,
+    Summary,
+    describe_score,
+    find_summaries,
+    get_score_status,
+)
 from scripts.mcp_server.text import format_change, format_count
 
 PAGE_SIZE = 100
 # How many drivers of a ranking are compared with the period before.
 MAX_COMPARED = 2_000
-DRIVER_MASK = f"driver_info{{{DRIVER_FIELDS}}},driving_summary{{{SCORE_FIELDS}}}"
+DRIVER_MASK = f"driver_info{{{DRIVER_FIELDS}}},driving_summary{{{SUMMARY_FIELDS}}}"
 
 
-class CoachingArguments(Arguments):
+class CoachingArguments(PeriodArguments):
     """The arguments of who_needs_coaching."""
 
     period: LongPeriod = Field(default="week", description="A week from Monday to Sunday, or a calendar month.")
-    date: PeriodDate = None
     order: Literal["lowest_score", "got_worse"] = Field(
         default="lowest_score",
         description="lowest_score: who drives worst. got_worse: whose score fell most since the period before.",
@@ -36,15 +45,20 @@ class CoachedDriver(Score):
     """A driver to coach."""
 
     driver: DriverData
-    before: Score | None = Field(description="The period before. Null if the driver did not drive.")
+    before: Score | None = Field(description="The period before. Null unless before_status is known.")
+    before_status: ScoreStatus
     change: float | None = Field(description="Change of the score. Negative is worse.")
-    behaviours: list[Behaviour] = Field(
-        description="Why: what each behaviour costs, the most costly first; with got_worse that which grew most."
+    behaviours: list[Behaviour] | None = Field(
+        description="Why: what each behaviour costs, the most costly first; with got_worse that which grew most. Null "
+        "if that is not known, because the month began more than six months ago."
     )
+    totals: Summary | None = Field(description="The rates of the behaviours, if `behaviours` is null.")
 
     def __str__(self) -> str:
-        reasons = "; ".join(map(str, self.behaviours)) or "nothing costs points"
-        before = f"before: {self.before}" if self.before else "no score before"
+        reasons = "; ".join(map(str, self.behaviours or ())) or "nothing costs points"
+        if self.totals:
+            reasons = f"points {NOT_KNOWN}; {self.totals.describe_behaviours()}"
+        before = f"before: {describe_score(self.before, self.before_status)}"
         return f"{self.driver}: {super().__str__()}{format_change(self.change)}; {before}. Why: {reasons}"
 
 
@@ -56,23 +70,29 @@ class Coaching(Result):
     period: Window
     previous_period: Window
     order: str
-    ranked_driver_count: int = Field(description="How many drivers drove in the period, far enough.")
+    min_distance_miles: float = Field(description="As in the call. Who drove less is left out.")
+    ranked_driver_count: int = Field(description="How many drivers drove in the period, at least min_distance_miles.")
     compared_driver_count: int | None = Field(
         description="got_worse: how many of them, those with the lowest scores, were compared with the period before."
+    )
+    previous_period_is_known: bool = Field(
+        description="False if it begins more than six months ago: who got worse is then not known, and got_worse finds "
+        "nobody."
     )
     drivers: list[CoachedDriver]
 
     def to_lines(self) -> list[str]:
         """Return a line for each driver."""
         what = "lowest score" if self.order == "lowest_score" else f"fell most since {self.previous_period}"
-        lines = [
-            f"Whom to coach, {self.period}: {what} first. {format_count(self.ranked_driver_count, 'driver')} drove."
-        ]
+        least = f" at least {self.min_distance_miles:g} miles" if self.min_distance_miles else ""
+        count = format_count(self.ranked_driver_count, "driver")
+        lines = [f"Whom to coach, {self.period}: {what} first. {count} drove{least}."]
+        if self.compared_driver_count is not None and not self.previous_period_is_known:
+            return [*lines, f"Who got worse is not known: the period before is {NOT_KNOWN}."]
         if self.compared_driver_count is not None and self.compared_driver_count < self.ranked_driver_count:
             lines.append(f"Only the {self.compared_driver_count} drivers with the lowest scores were compared.")
-        return [*lines, *(f"{number}. {driver}" for number, driver in enumerate(self.drivers, 1))] + (
-            [] if self.drivers else ["Nobody."]
-        )
+        rows = [f"{number}. {driver}" for number, driver in enumerate(self.drivers, 1)]
+        return [*lines, *(rows or ["Nobody."])]
 
 
 async def who_needs_coaching(api: ApiClient, arguments: CoachingArguments) -> Coaching:
@@ -85,8 +105,10 @@ async def who_needs_coaching(api: ApiClient, arguments: CoachingArguments) -> Co
     previous = get_previous_period(arguments.period, window)
     compares_all = arguments.order == "got_worse"
     count, ranked = await _rank(api, window, arguments, MAX_COMPARED if compares_all else arguments.limit)
-    comparison = _Comparison(arguments, window, previous, await _find_before(api, ranked, previous, arguments.period))
-    total = count
+    is_served = previous.is_served(arguments.period)
+    before = await _find_before(api, ranked, previous, arguments.period) if is_served else {}
+    comparison = _Comparison(arguments, window, previous, before)
+    total, compared = count, min(count, MAX_COMPARED) if is_served else 0
     if compares_all:
         ranked = comparison.find_worse(ranked)
         total = len(ranked)
@@ -95,8 +117,10 @@ async def who_needs_coaching(api: ApiClient, arguments: CoachingArguments) -> Co
         period=window,
         previous_period=previous,
         order=arguments.order,
+        min_distance_miles=arguments.min_distance_miles,
         ranked_driver_count=count,
-        compared_driver_count=min(count, MAX_COMPARED) if compares_all else None,
+        compared_driver_count=compared if compares_all else None,
+        previous_period_is_known=is_served,
         drivers=[await comparison.explain(api, element) for element in selected],
         more=total - len(selected),
     )
@@ -123,22 +147,30 @@ class _Comparison(NamedTuple):
 
     async def explain(self, api: ApiClient, element: dict[str, Any]) -> CoachedDriver:
         """Return a driver with the behaviours of both periods, which one explanation has."""
-        window, previous, driver_id = self.window, self.previous, element["driver_info"]["driver_id"]
-        score_before = self.before.get(driver_id)
-        both = Window.of(previous.start_date if score_before else window.start_date, window.end_date).clip()
+        values, driver_id = element["driving_summary"], element["driver_info"]["driver_id"]
+        score_before, is_served = self.before.get(driver_id), self.previous.is_served(self.arguments.period)
+        behaviours = await self._find_behaviours(api, driver_id) if self.window.is_served() else None
+        return CoachedDriver(
+            **Score.of(values).model_dump(),
+            driver=DriverData.of(element["driver_info"]),
+            before=Score.of(score_before) if score_before else None,
+            before_status=get_score_status(score_before, is_served=is_served),
+            change=self.get_change(element),
+            behaviours=behaviours,
+            totals=Summary.of(values) if behaviours is None else None,
+        )
+
+    async def _find_behaviours(self, api: ApiClient, driver_id: str) -> list[Behaviour]:
+        window, previous = self.window, self.previous
+        has_both = driver_id in self.before and previous.is_served()
+        both = Window.of(previous.start_date if has_both else window.start_date, window.end_date).end_today()
         series = (await fetch_explanation(api, driver_id, both, self.arguments.period))["series"]
         explanations = {item["start_date"]: item["explanation"] for item in series}
         now, then = explanations.get(str(window.start_date)), explanations.get(str(previous.start_date))
         behaviours = find_behaviours(now, then) if now else []
         if self.arguments.order == "got_worse":
             behaviours.sort(key=lambda behaviour: -behaviour.change)
-        return CoachedDriver(
-            **Score.of(element["driving_summary"]).model_dump(),
-            driver=DriverData.of(element["driver_info"]),
-            before=Score.of(score_before) if score_before else None,
-            change=self.get_change(element),
-            behaviours=behaviours,
-        )
+        return behaviours
 
 
 async def _rank(
@@ -165,8 +197,6 @@ async def _rank(
 async def _find_before(
     api: ApiClient, ranked: list[dict[str, Any]], previous: Window, period: LongPeriod
 ) -> dict[str, dict[str, Any]]:
-    if not previous.is_within_history:
-        return {}
     ids = [element["driver_info"]["driver_id"] for element in ranked]
     elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS)
     return {

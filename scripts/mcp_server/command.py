@@ -19,9 +19,10 @@ def mcp() -> None:
         import anyio
 
         from scripts.mcp_server.server import serve_stdio
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError:
         raise click.ClickException(
-            f"{error.name} is not installed. Install the extra mcp: pip install 'driver-analytics-api[mcp]'."
+            "The extra mcp is not installed. Install it from a clone of the project, "
+            "pip install '/path/to/clone[mcp]', or run 'make setup' there."
         ) from None
     url, key = os.environ.get("DRIVER_ANALYTICS_URL") or DEFAULT_URL, os.environ.get("DRIVER_ANALYTICS_KEY", "")
     if not key:

@@ -1,14 +1,23 @@
 """The tools on drivers: find them, summarise one, compare several."""
 
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import Period, PeriodDate, Window, get_period, get_previous_period
+from scripts.mcp_server.periods import PeriodArguments, Window, get_period, get_previous_period
 from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, Arguments, Data, DriverData, Result, Tool
-from scripts.mcp_server.summaries import SCORE_FIELDS, SUMMARY_FIELDS, Score, Summary, find_summaries
-from scripts.mcp_server.text import format_change
+from scripts.mcp_server.summaries import (
+    SCORE_FIELDS,
+    SUMMARY_FIELDS,
+    Score,
+    ScoreStatus,
+    Summary,
+    describe_score,
+    find_summaries,
+    get_score_status,
+)
+from scripts.mcp_server.text import fold, format_change
 
 PAGE_SIZE = 100
 # How many drivers a search looks at.
@@ -32,6 +41,14 @@ class FoundDriver(DriverData):
     """A driver who was found."""
 
     last_travel_date: str | None = Field(description="UTC date of the last trip.")
+    # How many drivers of the fleet come before. The result does not show it.
+    position: int = Field(exclude=True)
+
+    @classmethod
+    def at(cls, position: int, driver: dict[str, Any]) -> Self:
+        """Return the data of the service's Driver at a position of the list of drivers."""
+        values = DriverData.of(driver).model_dump()
+        return cls(**values, last_travel_date=driver["last_travel_date"], position=position)
 
 
 class FoundDrivers(Result):
@@ -41,54 +58,53 @@ class FoundDrivers(Result):
 
     drivers: list[FoundDriver]
     fleet_driver_count: int = Field(description="How many drivers the fleet has.")
-    next_skip: int | None = Field(description="`skip` of the next call, or null if all drivers were searched.")
+    next_skip: int | None = Field(description="`skip` of the next call, or null if nothing is left.")
 
     def to_lines(self) -> list[str]:
         """Return a line for each driver."""
         rows = [f"- {driver}, last drove {driver.last_travel_date or 'never'}" for driver in self.drivers]
-        rest = (
-            [] if self.next_skip is None else [f"Not all drivers were searched: continue with skip={self.next_skip}."]
-        )
+        rest = [] if self.next_skip is None else [f"This is not all: continue with skip={self.next_skip}."]
         return [f"Found {len(rows)} of the {self.fleet_driver_count} drivers of the fleet:", *rows, *rest]
+
+    def leave_out_row(self) -> Self:
+        """Return the result without its last driver, with whom the next call continues."""
+        return super().leave_out_row().model_copy(update={"next_skip": self.drivers[-1].position})
 
 
 async def find_drivers(api: ApiClient, arguments: FindDriversArguments) -> FoundDrivers:
     """Find drivers of the fleet by a part of their name, alias or driver_id, or list them.
 
-    Use it to get the driver_id that other tools need. All words of `text` have to match, in any case and order.
+    Use it to get the driver_id that other tools need. All words of `text` have to match, in any case and order, with or
+    without accents.
     """
-    words, position = arguments.text.casefold().split(), arguments.skip
+    words, position = fold(arguments.text).split(), arguments.skip
     found: list[FoundDriver] = []
     count, end = position + 1, position + MAX_SEARCHED
-    while position < min(count, end):
+    # A list ends with its limit. A search goes on, to count what it finds.
+    while position < min(count, end) and (words or len(found) < arguments.limit):
         params = {"limit": PAGE_SIZE, "page": position // PAGE_SIZE + 1}
         page = await api.get("drivers", params=params, fields=f"count,drivers{{{DRIVER_FIELDS},last_travel_date}}")
         count, drivers = page["count"], page["drivers"][position % PAGE_SIZE :]
         # Drivers may have been removed since the last page.
         end = end if drivers else position
-        for driver in drivers:
-            if _matches(driver, words):
-                if len(found) == arguments.limit:
-                    more = 0 if words else count - position
-                    return FoundDrivers(drivers=found, fleet_driver_count=count, next_skip=position, more=more)
-                values = DriverData.of(driver).model_dump()
-                found.append(FoundDriver(**values, last_travel_date=driver["last_travel_date"]))
-            position += 1
-    next_skip = position if position < count else None
-    return FoundDrivers(drivers=found, fleet_driver_count=count, next_skip=next_skip)
+        numbered = list(enumerate(drivers, position))
+        found += [FoundDriver.at(number, driver) for number, driver in numbered if _matches(driver, words)]
+        position += len(drivers)
+    shown, rest = found[: arguments.limit], found[arguments.limit :]
+    next_skip = rest[0].position if rest else position if position < count else None
+    more = len(rest) if words else max(0, count - arguments.skip - len(shown))
+    return FoundDrivers(drivers=shown, fleet_driver_count=count, next_skip=next_skip, more=more)
 
 
 def _matches(driver: dict[str, Any], words: list[str]) -> bool:
-    text = " ".join(driver[name] or "" for name in DRIVER_FIELDS.split(",")).casefold()
+    text = fold(" ".join(driver[name] or "" for name in DRIVER_FIELDS.split(",")))
     return all(word in text for word in words)
 
 
-class DriverPeriodArguments(Arguments):
+class DriverPeriodArguments(PeriodArguments):
     """The arguments of driver_summary."""
 
     driver_id: DriverId
-    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
-    date: PeriodDate = None
 
 
 class Day(Score):
@@ -106,13 +122,14 @@ class DriverSummary(Result):
     period: Window
     summary: Summary | None = Field(description="Null if the driver did not drive.")
     previous_period: Window
-    previous: Score | None = Field(description="The period before. Null if the driver did not drive.")
+    previous: Score | None = Field(description="The period before. Null unless previous_status is known.")
+    previous_status: ScoreStatus
     change: float | None = Field(description="Change of the score. Negative is worse.")
     days: list[Day] = Field(description="The days on which the driver drove, of a week or month.")
 
     def to_lines(self) -> list[str]:
         """Return the summary, the period before, and a line for each day."""
-        before = self.previous or "no score"
+        before = describe_score(self.previous, self.previous_status)
         if self.summary is None:
             return [
                 f"Driver {self.driver} did not drive: {self.period}.",
@@ -139,7 +156,8 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
     window = get_period(period, arguments.date)
     previous = get_previous_period(period, window)
     (element,) = await find_summaries(api, ids, period, window, SUMMARY_FIELDS, f"date,{SCORE_FIELDS}")
-    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if previous.is_within_history else []
+    is_served = previous.is_served(period)
+    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if is_served else []
     values, before = element.get("driving_summary"), elements[0].get("driving_summary") if elements else None
     change = round(values["fm_score"] - before["fm_score"], 1) if values and before else None
     days = (values or {}).get("daily_summary_breakdown", [])
@@ -149,17 +167,18 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
         summary=Summary.of(values) if values else None,
         previous_period=previous,
         previous=Score.of(before) if before else None,
+        previous_status=get_score_status(before, is_served=is_served),
         change=change,
         days=[Day(date=day["date"], **Score.of(day).model_dump()) for day in days],
     )
 
 
-class CompareDriversArguments(Arguments):
+class CompareDriversArguments(PeriodArguments):
     """The arguments of compare_drivers."""
 
+    NAMES: ClassVar[dict[str, str]] = {"driver_id": "driver_ids"}
+
     driver_ids: list[DriverId] = Field(min_length=1, max_length=20, description="The drivers, 1 to 20.")
-    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
-    date: PeriodDate = None
 
 
 class ComparedDriver(Data):

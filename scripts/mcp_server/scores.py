@@ -8,7 +8,7 @@ from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.drivers import DriverId
 from scripts.mcp_server.periods import EndDate, Period, StartDate, Window, get_window
 from scripts.mcp_server.results import DRIVER_FIELDS, Arguments, Data, DriverData, Result, Tool
-from scripts.mcp_server.summaries import SCORE_FIELDS, Score
+from scripts.mcp_server.summaries import SCORE_FIELDS, Score, ScoreStatus, describe_score, get_score_status
 from scripts.mcp_server.text import format_change
 
 BEHAVIOUR_FIELDS = "behaviours{behaviour,count,seconds,rate,cap,weight,points_lost,is_focus_area}"
@@ -20,7 +20,9 @@ class Behaviour(Data):
 
     behaviour: str
     points_lost: float = Field(description="Points of the score that it costs.")
-    points_lost_before: float | None = Field(description="The same in the window before. Null without a score there.")
+    points_lost_before: float | None = Field(
+        description="The same before. Null without a score, or if it is not known."
+    )
     max_points: float = Field(description="The most that it can cost.")
     count: int
     seconds: float | None = Field(description="Null for a behaviour that is counted per 100 miles.")
@@ -95,22 +97,24 @@ class Explanation(Result):
     """What a driver's score is made of."""
 
     ROWS: ClassVar[str] = "intervals"
+    OLDEST_FIRST: ClassVar[bool] = True
 
     driver: DriverData
     window: Window
     score: Score | None = Field(description="Null if the driver did not drive.")
     behaviours: list[Behaviour] = Field(description="The most costly one first.")
     window_before: Window
-    score_before: Score | None = Field(description="The window before. Null if the driver did not drive.")
+    score_before: Score | None = Field(description="The window before. Null unless score_before_status is known.")
+    score_before_status: ScoreStatus
     change: float | None = Field(description="Change of the score. Negative is worse.")
-    intervals: list[Interval] = Field(description="The intervals in which the driver drove.")
+    intervals: list[Interval] = Field(description="The intervals in which the driver drove, oldest first.")
 
     def to_lines(self) -> list[str]:
         """Return the score, a line for each behaviour, and a line for each interval."""
         now = f"{self.score}{format_change(self.change)}" if self.score else "did not drive"
         return [
             f"Driver {self.driver}, {self.window}: {now}",
-            f"Before, {self.window_before}: {self.score_before or 'no score'}",
+            f"Before, {self.window_before}: {describe_score(self.score_before, self.score_before_status)}",
             *(f"- {behaviour}" for behaviour in self.behaviours),
             *(f"- {interval.start_date} to {interval.end_date}: {interval}" for interval in self.intervals),
         ]
@@ -125,7 +129,8 @@ async def explain_score(api: ApiClient, arguments: ExplainScoreArguments) -> Exp
     window = get_window(arguments.start_date, arguments.end_date)
     before = window.find_before()
     now = await fetch_explanation(api, arguments.driver_id, window, arguments.interval)
-    then = await fetch_explanation(api, arguments.driver_id, before, "month") if before.is_within_history else {}
+    is_served = before.is_served()
+    then = await fetch_explanation(api, arguments.driver_id, before, "month") if is_served else {}
     total, total_before = now["total"], then.get("total")
     return Explanation(
         driver=DriverData.of(now["driver_info"]),
@@ -134,6 +139,7 @@ async def explain_score(api: ApiClient, arguments: ExplainScoreArguments) -> Exp
         behaviours=find_behaviours(total, total_before) if total else [],
         window_before=before,
         score_before=Score.of(total_before) if total_before else None,
+        score_before_status=get_score_status(total_before, is_served=is_served),
         change=round(total["fm_score"] - total_before["fm_score"], 1) if total and total_before else None,
         intervals=[
             Interval(

@@ -18,7 +18,8 @@ from pydantic import ValidationError
 
 from schemas.date_params import get_today
 from scripts.mcp_server import coaching, drivers, scores, trips
-from scripts.mcp_server.client import PACKAGE, ApiClient, ToolFailure, connect
+from scripts.mcp_server.client import PACKAGE, ApiClient, connect
+from scripts.mcp_server.failures import InvalidInput, ToolFailure
 from scripts.mcp_server.results import NOTICE, Tool
 
 TOOLS = {tool.name: tool for tool in (*drivers.TOOLS, *scores.TOOLS, *coaching.TOOLS, *trips.TOOLS)}
@@ -89,7 +90,10 @@ async def _call(api: ApiClient, params: CallToolRequestParams) -> CallToolResult
         expected = ", ".join(tool.arguments.model_fields)
         raise ToolFailure(f"Correct the arguments. {' '.join(reasons)} The arguments are {expected}.") from None
     try:
-        result = (await tool.run(api, arguments)).shorten()
+        result = (await tool.run(api.for_call(), arguments)).shorten()
+    except InvalidInput as error:
+        reasons = [arguments.explain(name, reason) for name, reason in error.reasons.items()]
+        raise ToolFailure(f"Correct the arguments. {' '.join(reasons)}" if reasons else str(error)) from None
     except (KeyError, TypeError, ValidationError):
         raise ToolFailure(
             "The response of the service does not have the expected fields. Tell the user that this program and the "

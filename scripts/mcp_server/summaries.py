@@ -1,7 +1,7 @@
 """Driving summaries, as results have them, and the requests for those of several drivers."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
@@ -14,6 +14,14 @@ PATHS = {"day": "daily", "week": "weekly", "month": "monthly"}
 DRIVERS_PER_REQUEST = 20
 SCORE_FIELDS = "fm_score,fm_grade,trip_count,distance_miles"
 SUMMARY_FIELDS = f"{SCORE_FIELDS},duration_seconds,night_driving_seconds,highway_miles,events_summary,focus_area"
+NOT_KNOWN = "older than six months, not known"
+ScoreStatus = Annotated[
+    Literal["known", "did_not_drive", "not_known"],
+    Field(
+        description="known: there is a score. did_not_drive: there is none, because the driver did not drive. "
+        "not_known: it begins more than six months ago, where the service shows nothing; the driver may have driven."
+    ),
+]
 # The names that focus areas have in summaries.
 FOCUS_FLAGS = {
     "is_phone_use": "phone_use",
@@ -40,6 +48,18 @@ class Score(Data):
     def __str__(self) -> str:
         trips = format_count(self.trip_count, "trip")
         return f"score {self.fm_score:g} ({self.fm_grade}), {trips}, {self.distance_miles:g} miles"
+
+
+def get_score_status(values: Any, *, is_served: bool) -> ScoreStatus:
+    """Return the status of a score with these values, which are empty or None if the service has none."""
+    if values:
+        return "known"
+    return "did_not_drive" if is_served else "not_known"
+
+
+def describe_score(score: Score | None, status: ScoreStatus) -> str:
+    """Return the text of a score, or why there is none."""
+    return NOT_KNOWN if status == "not_known" else str(score or "did not drive")
 
 
 class Summary(Score):

@@ -5,8 +5,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
-from scripts.mcp_server.client import ApiClient, Params, UnknownRecord
+from scripts.mcp_server.client import ApiClient, Params
 from scripts.mcp_server.drivers import DriverId
+from scripts.mcp_server.failures import ToolFailure, UnknownRecord
 from scripts.mcp_server.periods import EndDate, StartDate, Window, get_window
 from scripts.mcp_server.results import MAX_ROWS, Arguments, Data, DriverData, Result, Tool
 from scripts.mcp_server.scores import fetch_explanation
@@ -15,6 +16,7 @@ from scripts.mcp_server.text import format_count, format_time, quote_data
 PAGE_SIZE = 100
 # How many trips from start_date on the service is asked for.
 MAX_READ = 2_000
+VISIBLE_AFTER = "four hours after its end, unless the operator has set another time"
 TRIP_FIELDS = "trip_id,driver_id,trip_start_time,duration_seconds,distance_miles,event_summary"
 DETAIL_FIELDS = (
     f"count,trips{{{TRIP_FIELDS},night_driving_seconds,highway_miles,start_latitude,start_longitude,end_latitude,"
@@ -101,16 +103,22 @@ class TripList(Result):
     driver: DriverData
     window: Window
     fm_score: float | None = Field(description="Score of the window. Null if the driver did not drive.")
-    trip_count: int = Field(description="How many trips the window has. The most recent hours are not listed yet.")
+    trip_count: int = Field(description="How many trips the window and its score have, those not listed yet included.")
+    not_listed_yet_count: int = Field(
+        description=f"How many of them the service does not list yet: a trip is visible {VISIBLE_AFTER}."
+    )
     order: str
     trips: list[ListedTrip]
 
     def to_lines(self) -> list[str]:
         """Return a line for each trip."""
         score = "no score" if self.fm_score is None else f"score {self.fm_score:g}"
-        count = format_count(self.trip_count, "trip")
+        count, hidden = format_count(self.trip_count, "trip"), self.not_listed_yet_count
+        is_not = "is not" if hidden == 1 else "are not"
+        yet = f"{format_count(hidden, 'trip')} {is_not} listed yet: a trip is visible {VISIBLE_AFTER}."
         return [
             f"Driver {self.driver}, {self.window}: {count}, {score}. Trips by {self.order}:",
+            *([yet] if hidden else []),
             *(f"- {trip}" for trip in self.trips),
         ]
 
@@ -118,8 +126,9 @@ class TripList(Result):
 async def list_trips(api: ApiClient, arguments: ListTripsArguments) -> TripList:
     """List a driver's trips in a window of dates, those first that cost most points of the score of the window.
 
-    Use it to find the trips that mattered. `points_lost` of all trips together is 100 minus the score. A trip is listed
-    some hours after its end, by default four. For the events of a trip and where they were, use describe_trip.
+    Use it to find the trips that mattered. `points_lost` of all trips together is 100 minus the score. The score has
+    each trip at once, the list some hours after its end, by default four; the result says how many are not listed yet.
+    For the events of a trip and where they were, use describe_trip.
     """
     window = get_window(arguments.start_date, arguments.end_date)
     explanation = await fetch_explanation(api, arguments.driver_id, window, "month")
@@ -130,11 +139,14 @@ async def list_trips(api: ApiClient, arguments: ListTripsArguments) -> TripList:
         rows.sort(key=lambda row: -row.points_lost)
     elif arguments.order == "newest":
         rows.reverse()
+    total = explanation["total"] or {"fm_score": None, "trip_count": 0}
     return TripList(
         driver=DriverData.of(explanation["driver_info"]),
         window=window,
-        fm_score=explanation["total"]["fm_score"] if explanation["total"] else None,
-        trip_count=len(rows),
+        fm_score=total["fm_score"],
+        # A trip may become visible between the two requests.
+        trip_count=max(total["trip_count"], len(rows)),
+        not_listed_yet_count=max(0, total["trip_count"] - len(rows)),
         order=arguments.order,
         trips=rows[: arguments.limit],
         more=max(0, len(rows) - arguments.limit),
@@ -152,7 +164,7 @@ async def _find_trips(api: ApiClient, driver_id: str, window: Window) -> list[di
         trips += found["trips"]
         page = found["next_page"] if not trips or trips[-1]["trip_start_time"] < end_ms else 0
     if page and len(trips) >= MAX_READ:
-        raise UnknownRecord(f"The window has more than {MAX_READ} trips. Ask for fewer days.")
+        raise ToolFailure(f"The window has more than {MAX_READ} trips. Ask for fewer days.")
     return [trip for trip in trips if trip["trip_start_time"] < end_ms]
 
 
@@ -172,6 +184,8 @@ def _get_points(trip: dict[str, Any], shares: dict[str, float]) -> float:
 
 class DescribeTripArguments(Arguments):
     """The arguments of describe_trip."""
+
+    NAMES: ClassVar[dict[str, str]] = {"filter_value": "trip_id"}
 
     trip_id: Annotated[
         str, Field(min_length=1, max_length=128, description="Identifier of the trip, as list_trips returns it.")
@@ -244,7 +258,7 @@ async def describe_trip(api: ApiClient, arguments: DescribeTripArguments) -> Tri
     if not found["trips"]:
         raise UnknownRecord(
             "There is no visible trip with this trip_id. Copy the trip_id exactly from list_trips. A trip becomes "
-            "visible some hours after its end, by default four."
+            f"visible {VISIBLE_AFTER}."
         )
     (trip,) = found["trips"]
     events = sorted(trip["events"], key=lambda event: event["event_start_timestamp"])

@@ -76,9 +76,10 @@ def get_page_maker() -> Callable[[Figures], bytes]:
         # Imported here, because other commands run without these libraries.
         from scripts.reports import charts  # noqa: F401
         from scripts.reports.page import make_page
-    except ModuleNotFoundError as error:
+    except ModuleNotFoundError:
         raise click.ClickException(
-            f"Reports need {error.name}. Install 'driver-analytics-api[reports]', or run 'make setup'."
+            "Reports need the extra reports, which is not installed. Install it from a clone of the project, "
+            "pip install '/path/to/clone[reports]', or run 'make setup' there."
         ) from None
     return make_page
 

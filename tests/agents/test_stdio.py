@@ -86,6 +86,9 @@ def test_the_command_ends_with_its_client_and_without_a_traceback(environment, l
         assert "Traceback" not in process.stderr.read()
 
 
-def test_a_missing_extra_is_named_with_the_way_to_install_it(command, monkeypatch):
-    monkeypatch.setitem(sys.modules, "scripts.mcp_server.server", None)
-    assert "pip install 'driver-analytics-api[mcp]'" in command("mcp").output
+@pytest.mark.parametrize("module", ["anyio", "scripts.mcp_server.server"])
+def test_a_missing_extra_is_named_with_the_way_to_install_it(command, monkeypatch, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    output = command("mcp").output
+    assert "The extra mcp is not installed" in output
+    assert "pip install '/path/to/clone[mcp]'" in output

@@ -30,6 +30,18 @@ def test_a_list_of_drivers_goes_on_where_it_was_cut(call):
     assert ids(call("find_drivers", skip=3)[0]) == ["dee"]
 
 
+def test_a_search_counts_what_the_limit_leaves_out(call):
+    data, _ = call("find_drivers", text="van", limit=1)
+    assert (ids(data), data["more"], data["next_skip"]) == (["bob"], 1, 2)
+    assert ids(call("find_drivers", text="van", skip=data["next_skip"])[0]) == ["cem"]
+
+
+def test_a_search_ignores_accents(call, load):
+    load(drivers=[make_driver("zoe", first_name="Zoë", last_name="Dvořák")])
+    for text in ("zoe dvorak", "ZOË", "Zoe\u0308"):
+        assert ids(call("find_drivers", text=text)[0]) == ["zoe"]
+
+
 def test_a_search_goes_over_several_pages_of_drivers(call, load):
     load(drivers=[make_driver(f"x{number:03}", alias="Van 9" if number == 140 else None) for number in range(150)])
     assert ids(call("find_drivers", text="van 9")[0]) == ["x140"]
@@ -37,8 +49,8 @@ def test_a_search_goes_over_several_pages_of_drivers(call, load):
 
 def test_a_summary_is_of_last_week_by_default_and_compares_it_with_the_week_before(call):
     data, _ = call("driver_summary", driver_id="ann")
-    assert data["period"] == {"start_date": "2026-03-09", "end_date": "2026-03-15"}
-    assert data["previous_period"] == {"start_date": "2026-03-02", "end_date": "2026-03-08"}
+    assert data["period"] == {"start_date": "2026-03-09", "end_date": "2026-03-15", "is_in_progress": False}
+    assert (data["previous_period"]["start_date"], data["previous_period"]["end_date"]) == ("2026-03-02", "2026-03-08")
     assert (data["summary"]["trip_count"], data["previous"]["fm_score"]) == (3, 100.0)
     assert data["change"] == pytest.approx(data["summary"]["fm_score"] - 100)
     assert [(day["date"], day["trip_count"]) for day in data["days"]] == [("2026-03-09", 2), ("2026-03-11", 1)]
@@ -83,9 +95,17 @@ def test_an_explanation_has_the_points_of_each_behaviour_now_and_before(call):
     assert [interval["start_date"] for interval in data["intervals"]] == ["2026-03-09", "2026-03-11"]
 
 
+def test_an_explanation_has_the_newest_fifty_intervals(call, load):
+    load(*(make_trip(f"2026-{month:02}-{day:02}T08:00", "dee") for month in (1, 2) for day in range(1, 29)))
+    data, text = call("explain_score", driver_id="dee", start_date="2026-01-01", end_date="2026-02-28")
+    assert (len(data["intervals"]), data["more"]) == (50, 6)
+    assert (data["intervals"][0]["start_date"], data["intervals"][-1]["start_date"]) == ("2026-01-07", "2026-02-28")
+    assert text.endswith("6 older, not shown.")
+
+
 def test_an_explanation_may_be_of_any_window(call):
     data, _ = call("explain_score", driver_id="ann", start_date="2026-03-10", end_date="2026-03-12")
-    assert data["window_before"] == {"start_date": "2026-03-07", "end_date": "2026-03-09"}
+    assert (data["window_before"]["start_date"], data["window_before"]["end_date"]) == ("2026-03-07", "2026-03-09")
     assert (data["score"]["trip_count"], data["score_before"]["trip_count"]) == (1, 2)
 
 
@@ -104,7 +124,15 @@ def test_only_those_whose_score_fell_got_worse(call):
 
 
 def test_who_drove_less_is_left_out(call):
-    assert ids(call("who_needs_coaching", min_distance_miles=10.5)[0]) == ["ann"]
+    data, text = call("who_needs_coaching", min_distance_miles=10.5)
+    assert (ids(data), data["min_distance_miles"]) == (["ann"], 10.5)
+    assert "1 driver drove at least 10.5 miles." in text
+
+
+def test_a_week_that_is_not_over_is_in_progress(call):
+    data, text = call("driver_summary", driver_id="ann", date="2026-03-17")
+    assert (data["period"]["is_in_progress"], data["previous_period"]["is_in_progress"]) == (True, False)
+    assert "2026-03-22 (still in progress)" in text
 
 
 def test_drivers_beyond_the_limit_are_counted(call):
@@ -132,6 +160,13 @@ def test_trips_after_the_window_are_left_out(call):
         3,
         {"2026-03-02", "2026-03-09"},
     )
+
+
+def test_trips_that_the_score_has_and_the_list_not_yet_are_counted(call, load):
+    load(make_trip("2026-03-18T07:00", "dee"), make_trip("2026-03-18T11:00", "dee"))
+    data, text = call("list_trips", driver_id="dee", start_date="2026-03-18")
+    assert (data["trip_count"], data["not_listed_yet_count"], len(data["trips"])) == (2, 1, 1)
+    assert "1 trip is not listed yet: a trip is visible four hours after its end" in text
 
 
 def test_trips_are_listed_over_several_pages(call, load):
@@ -178,8 +213,56 @@ def test_who_got_worse_and_which_two_trips_mattered_takes_four_calls(call):
     assert [trip["phone_use_seconds"] for trip in described] == [0, 180]
 
 
-def test_a_month_at_the_edge_of_the_history_has_no_month_before(call, load):
-    load(make_trip("2025-09-20T08:00", "dee", event_summary=make_event_summary(hard_brake_count=1)))
-    data, text = call("who_needs_coaching", period="month", date="2025-09-20")
-    assert (ids(data), data["drivers"][0]["before"]) == (["dee"], None)
-    assert "no score before" in text
+@pytest.fixture
+def autumn(load) -> None:
+    """Dee drove in each of the first two months, whose first is served as a whole alone."""
+    load(
+        make_trip("2025-09-02T08:00", "dee", event_summary=make_event_summary(hard_brake_count=1)),
+        make_trip("2025-10-02T08:00", "dee", event_summary=make_event_summary(hard_brake_count=2)),
+    )
+
+
+def test_the_month_that_contains_the_first_date_is_compared_whole(call, autumn):
+    data, _ = call("who_needs_coaching", period="month", date="2025-10-02", order="got_worse")
+    (driver,) = data["drivers"]
+    assert (driver["before"]["trip_count"], driver["before_status"], driver["change"] < 0) == (1, "known", True)
+    data, _ = call("driver_summary", driver_id="dee", period="month", date="2025-10-02")
+    assert (data["previous"]["trip_count"], data["previous_status"]) == (1, "known")
+
+
+def test_what_costs_points_in_a_month_that_is_not_explained_is_not_known(call, autumn):
+    data, text = call("who_needs_coaching", period="month", date="2025-09-18")
+    (driver,) = data["drivers"]
+    assert (driver["behaviours"], driver["totals"]["hard_brake_count"], driver["before_status"]) == (
+        None,
+        1,
+        "not_known",
+    )
+    assert "before: older than six months, not known" in text
+    assert "Why: points older than six months, not known; phone use 0 %" in text
+
+
+def test_who_got_worse_since_a_period_that_is_not_served_is_not_known(call, autumn):
+    data, text = call("who_needs_coaching", period="month", date="2025-09-18", order="got_worse")
+    assert (data["previous_period_is_known"], data["compared_driver_count"]) == (False, 0)
+    assert "Nobody" not in text
+    assert "not known" in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "status"),
+    [
+        ("driver_summary", {"date": "2025-09-22"}, "previous_status"),
+        ("explain_score", {"start_date": "2025-09-19", "end_date": "2025-09-20"}, "score_before_status"),
+    ],
+)
+def test_what_is_older_than_six_months_is_not_known(call, tool, arguments, status):
+    data, text = call(tool, driver_id="dee", **arguments)
+    assert data[status] == "not_known"
+    assert "older than six months, not known" in text
+
+
+def test_a_driver_who_did_not_drive_before_is_told_from_one_who_is_not_known(call):
+    data, text = call("explain_score", driver_id="cem")
+    assert data["score_before_status"] == "did_not_drive"
+    assert "2026-03-08: did not drive" in text

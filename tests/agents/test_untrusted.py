@@ -59,6 +59,13 @@ def test_names_are_one_line_and_short():
     assert (clean_name(HIDDEN), clean_name(" \n\u200b"), clean_name(None)) == ("A nn", None, None)
 
 
+def test_fillers_and_variation_selectors_are_invisible_too():
+    hidden = "\u3164\ufe0f\U000e0101\u2800\u115f\u034f"
+    assert (clean_name(f"A{hidden}nn"), clean_name(hidden)) == ("Ann", None)
+    assert quote_data(hidden).isascii()
+    assert json.loads(quote_data(hidden)) == hidden
+
+
 def test_quoted_text_is_json_of_visible_characters():
     for text in (ORDER, HIDDEN, "Jürgen Åse", "\ud800"):
         assert json.loads(quote_data(text)) == text
@@ -106,6 +113,17 @@ def test_no_result_is_longer_than_its_limit(call, large):
         data, text = call(tool, **arguments)
         assert max(len(text), len(json.dumps(data))) < MAX_CHARACTERS, tool
         assert tool not in LIMITED or data["more"] > 0, tool
+
+
+@pytest.mark.parametrize("text", ["", "\U0001f600"])
+def test_a_list_of_drivers_that_was_cut_goes_on_after_the_last_one_shown(call, large, text):
+    skip, found = 0, []
+    while skip is not None:
+        data, _ = call("find_drivers", text=text, limit=50, skip=skip)
+        assert len(found) + len(data["drivers"]) + data["more"] == 60
+        found += [driver["driver_id"][:3] for driver in data["drivers"]]
+        skip = data["next_skip"]
+    assert found == [f"{number:03}" for number in range(60)]
 
 
 LIMITED = {"find_drivers": ("limit",), "who_needs_coaching": ("limit",), "list_trips": ("limit",), "describe_trip": ()}
