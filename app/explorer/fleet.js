@@ -45,15 +45,16 @@ function link(choices, changed) {
 
 /** Returns the scores of drivers in the period before, by id, as far as there are some. */
 async function fetchScoresBefore(period, start, ids) {
-  if (!ids.length) return new Map();
-  const query = { start_date: format.shift(period, start, -1), driver_id: ids };
+  const previous = format.shift(period, start, -1);
+  if (!ids.length || previous < format.oldestStart(period)) return new Map();
+  const query = { start_date: previous, driver_id: ids };
   const mask = "{data{driver_info{driver_id},driving_summary{fm_score}}}";
   try {
     const { data } = await fetchJson(["driver-aggregate", AGGREGATES[period]], query, { mask });
     return new Map(data.map((element) => [element.driver_info.driver_id, element.driving_summary?.fm_score]));
   } catch (error) {
-    // The period before is older than the API serves, or a driver has been erased meanwhile.
-    if (error.status === 400 || error.status === 404) return new Map();
+    // A driver has been erased meanwhile.
+    if (error.status === 404) return new Map();
     throw error;
   }
 }
@@ -66,10 +67,10 @@ function describe(count, { period, start, miles }) {
 
 function controls(choices) {
   const { period, start, order, miles } = choices;
-  const now = format.startOf(period, format.addDays(format.today(), -1));
+  const now = format.startOf(period, format.yesterday());
   const step = (text, count) => {
     const other = format.shift(period, start, count);
-    const isServed = other <= now && other >= format.addMonths(format.today(), -6);
+    const isServed = other <= now && other >= format.oldestStart(period);
     return el("a", { class: "button", id: `step${count}`, href: isServed ? link(choices, { start: other }) : undefined,
       "aria-disabled": isServed ? undefined : "true", role: "link" },
     el("span", { "aria-hidden": "true" }, text), unseen(count < 0 ? `The ${period} before` : `The ${period} after`));
@@ -111,8 +112,8 @@ function noDrivers(choices) {
   if (choices.page > 1) return empty("This page is past the end. ", el("a", { href: link(choices, {}) }, "Go to the first page"));
   if (choices.miles) return empty("Nobody drove so far. ", el("a", { href: link(choices, { miles: 0 }) }, "Show all who drove"));
   const other = format.shift(choices.period, choices.start, -1);
-  return empty("Nobody drove in this time. ",
-    el("a", { href: link(choices, { start: other }) }, `Look at the ${choices.period} before`));
+  return empty("Nobody drove in this time. ", other >= format.oldestStart(choices.period)
+    && el("a", { href: link(choices, { start: other }) }, `Look at the ${choices.period} before`));
 }
 
 function pages(choices, { count, next_page: next }) {

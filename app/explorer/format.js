@@ -46,6 +46,7 @@ export function driverName(driver) {
 // Dates are texts such as 2026-03-18, as in the API. A period is a day, week or month.
 export const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
 export const today = () => dateOf(Date.now());
+export const yesterday = () => addDays(today(), -1);
 export const addDays = (date, days) => dateOf(Date.parse(date) + days * MS_PER_DAY);
 export const addMonths = (date, months) => {
   const [year, month] = date.split("-").map(Number);
@@ -61,6 +62,18 @@ export function startOf(period, date) {
 /** Returns the first date of the period so many periods later. */
 export function shift(period, start, count) {
   return period === "month" ? addMonths(start, count) : addDays(start, count * (period === "week" ? 7 : 1));
+}
+
+/** Returns the earliest date that the API serves: six months ago, or the last day of that month if it is shorter. */
+export function oldestDate() {
+  const month = addMonths(today(), -6), sameDay = addDays(month, Number(today().slice(8)) - 1);
+  return startOf("month", sameDay) === month ? sameDay : addDays(addMonths(month, 1), -1);
+}
+
+/** Returns the first date of the earliest period that the API serves: a month whole, a week only if it is whole. */
+export function oldestStart(period) {
+  const oldest = oldestDate(), start = startOf(period, oldest);
+  return period === "month" || start === oldest ? start : shift(period, start, 1);
 }
 
 export const lastFullPeriod = (period) => shift(period, startOf(period, today()), -1);

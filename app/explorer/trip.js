@@ -16,13 +16,18 @@ export async function show({ id, parameters, render }) {
   const trail = measure(trip.trail_path);
   const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
   const title = `Trip on ${format.day(trip.trip_start_time)}`;
-  const week = format.startOf("week", format.dateOf(trip.trip_start_time));
   const view = trail.times.length > 1 ? new TripView(trail, events) : null;
-  const driverLink = el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, name(driver));
+  const driverLink = el("a", { href: format.address("driver", trip.driver_id, { at: findWeek(trip) }) }, name(driver));
   render(title, el("p", { class: "up" }, "Driver ", driverLink),
     heading(title, `, ${format.time(trip.trip_start_time)} – ${format.time(trip.trip_end_time)} UTC`), summary(trip, trail),
     view ? view.node : empty("This trip has no trail."), downloads(id));
   if (view) await view.start(readEvent(parameters, events));
+}
+
+/** Returns the week of a trip, if a driver's view can show it. A trip may be of any year. */
+function findWeek({ trip_start_time: start }) {
+  if (start < Date.parse(format.oldestStart("week")) || start > Date.now()) return undefined;
+  return format.startOf("week", format.dateOf(start));
 }
 
 const notFound = (id) => [heading("No such trip"), el("p", {}, "There is no trip with the id ", el("bdi", {}, id),
@@ -37,7 +42,7 @@ function readEvent({ event, about }, events) {
 /** Returns the Driver; the trip has only the id. */
 async function fetchDriver(id) {
   if (!knownDrivers.has(id)) {
-    const query = { start_date: format.addDays(format.today(), -1), driver_id: id };
+    const query = { start_date: format.yesterday(), driver_id: id };
     const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
     remember(data[0].driver_info);
   }

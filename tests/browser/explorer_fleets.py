@@ -5,7 +5,7 @@ import datetime
 from app.store import Store
 from scripts.admin.keys import issue_key
 from scripts.demo.load import load_demo
-from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.store_contents import load
 
 # Each would run, or break the page, if it were read as HTML, a URL, a style or a pattern.
@@ -40,7 +40,8 @@ def load_fleets(db):
     load(db, *(make_trip(last_week(), f"d{number:05}") for number in range(45)), drivers=many, fleet="many")
     idle = make_driver("idle", first_name="Ida", last_name="Idle")
     load(db, make_long_trip(), *_odd_trips(), drivers=[idle], fleet="odd")
-    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd")}
+    load(db, *_dated_trips(), drivers=[make_driver("today"), make_driver("steady")], fleet="dated")
+    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated")}
     return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
 
 
@@ -78,3 +79,15 @@ def _odd_trips():
     begin = epoch_ms(last_week(4))
     crossing = [make_point(begin + 60_000 * n, longitude=(179.9 + n / 50 + 180) % 360 - 180) for n in range(11)]
     yield make_trip(last_week(4), "long", trip_id="crossing", trail_path=crossing)
+
+
+def _dated_trips():
+    """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst."""
+    yield make_trip(days_ago(0, "00:00"), "today")
+    yield from (make_trip(days_ago(days), "steady") for days in range(1, 191))
+    yield make_trip("0001-01-01T08:00", "steady", trip_id="year 1")
+    begin = epoch_ms(last_week(6, "00:00"))
+    for number in range(130):
+        times = {"trip_start_time": begin + 60_000 * number, "trip_end_time": begin + 60_000 * number + 1000}
+        summary = make_event_summary(hard_brake_count=number)
+        yield make_trip(last_week(), "busy", trip_id=f"busy {number}", event_summary=summary, trail_path=[], **times)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.explorer_fleets import DRIVERS, HOSTILE, load_fleets, make_long_trip
+from tests.browser.explorer_fleets import DRIVERS, HOSTILE, last_week, load_fleets, make_long_trip
 from tests.service_process import run_service
 from tests.store_contents import issue_key, load
 
@@ -242,6 +242,48 @@ def test_a_driver_without_trips_is_shown_as_such(visit):
     odd = visit("odd")
     assert odd.open("#/driver/idle") == "Ida Idle"
     assert "This driver has no trips yet." in odd.text()
+
+
+def test_a_driver_who_drove_only_today_is_shown(visit):
+    dated = visit("dated")
+    dated.open("#/driver/today")
+    assert dated.text(".period .tiles").count("1 trip") == 1
+    assert dated.page.locator(".columns a").count() == 1
+
+
+def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visit):
+    dated = visit("dated")
+    for start in (last_week(-7 * 10, "")[:10], last_week(-7 * 15, "")[:10]):
+        dated.open(f"#/driver/steady?at={start}")
+        assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
+        assert "Against the week before\nno change" in dated.text(".period .tiles")
+
+
+def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
+    dated = visit("dated")
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    assert "129 times" in dated.text(".where li")
+    assert dated.page.locator(".trips tbody tr").count() == 100
+    dated.page.get_by_role("button", name="Show more trips").click()
+    assert dated.page.locator(".trips tbody tr").count() == 130
+
+
+@pytest.mark.parametrize("period", ["week", "month"])
+def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, period):
+    dated = visit("dated")
+    oldest = dated.page.evaluate(f"import('./explorer/format.js').then(f => f.oldestStart('{period}'))")
+    dated.open(f"#/fleet?period={period}&start={oldest}")
+    assert dated.page.locator("#step-1[href]").count() == 0
+    dated.page.get_by_role("link", name="steady").click()
+    dated.wait("steady")
+    assert dated.page.locator(".period .grade").count() == 1
+    assert dated.messages == []
+
+
+def test_a_trip_of_year_1_leads_to_its_driver(visit):
+    dated = visit("dated")
+    assert dated.open("#/trip/year%201").startswith("Trip on Mon 1 Jan")
+    assert dated.page.locator(".up a").get_attribute("href") == "#/driver/steady"
 
 
 @pytest.mark.parametrize(
