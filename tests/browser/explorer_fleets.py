@@ -79,6 +79,8 @@ def _odd_trips():
     begin = epoch_ms(last_week(4))
     crossing = [make_point(begin + 60_000 * n, longitude=(179.9 + n / 50 + 180) % 360 - 180) for n in range(11)]
     yield make_trip(last_week(4), "long", trip_id="crossing", trail_path=crossing)
+    for number in range(7):
+        yield make_trip(last_week(5), "long", trip_id=f"shared {number}", tracking_id="shared", trail_path=crossing[:1])
 
 
 def _dated_trips():

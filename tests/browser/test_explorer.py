@@ -186,6 +186,32 @@ def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     assert many.text(".found") == f"Driver N{DRIVERS - 1}\nd0{DRIVERS - 1}"
 
 
+def test_search_lists_exact_matches_first_and_says_how_many_it_shows(visit):
+    many = visit("many")
+    many.open("#/search/n99")
+    many.page.get_by_text("111 found of 10,000 drivers. These are 50 of 111").wait_for()
+    assert many.text(".found li").startswith("Driver N99\n")
+    assert many.page.locator(".found li").count() == 50
+
+
+def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, live):
+    opened = visit("odd")
+    opened.open("#/search/i")
+    opened.page.goto(f"{live[0]}#key={live[1]['dated']}")
+    opened.wait()
+    opened.open("#/search/i")
+    opened.page.get_by_text("found").or_(opened.page.get_by_text("None of")).first.wait_for()
+    assert "Ida" not in opened.text()
+    opened.open("#/search/today")
+    assert len([url for url in opened.urls if "/drivers?" in url]) == 3
+
+
+def test_all_trips_of_a_tracking_id_are_found(visit):
+    odd = visit("odd")
+    odd.open("#/search/shared")
+    assert odd.page.locator(".found li", has_text="shared ").count() == 7
+
+
 def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):
     page = (odd := visit("odd")).page
     odd.open("#/trip/long")
@@ -295,6 +321,15 @@ def test_without_a_connection_the_page_says_so_and_goes_on_when_it_is_back(visit
     assert demo.open(view) == "No connection to the service"
     demo.context.set_offline(False)
     assert demo.wait(title)
+
+
+def test_while_the_service_restarts_the_page_tries_again_by_itself(visit):
+    demo = visit("demo")
+    demo.page.route("**/api/v1/ranking?*", lambda route: route.abort())
+    assert demo.open("#/fleet?period=month") == "No connection to the service"
+    assert "The page tries again in" in demo.text()
+    demo.page.unroute("**/api/v1/ranking?*")
+    assert demo.wait("coaching")
 
 
 def test_over_the_rate_limit_the_page_waits_and_tries_again(visit, busy):
