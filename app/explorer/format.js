@@ -30,6 +30,10 @@ export const miles = (value) => `${number(value, value < 100 ? 1 : 0)} mi`;
 export const share = (part, whole) => (whole > 0 ? `${number((100 * part) / whole)} %` : "–");
 export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 
+/** Returns a position, [latitude, longitude]; on a line that crosses the antimeridian, longitudes go on past 180. */
+export const position = ([latitude, longitude]) =>
+  `${latitude.toFixed(5)}, ${(longitude - 360 * Math.round(longitude / 360)).toFixed(5)}`;
+
 export function duration(seconds) {
   const whole = Math.round(seconds);
   if (whole < 60) return `${whole} s`;

@@ -74,8 +74,12 @@ def make_long_trip():
 
 
 def _odd_trips():
-    """Yield a trip without a trail, and one across the antimeridian."""
+    """Yield trips with no trail and with one point, across the antimeridian, and with a common tracking_id."""
     yield make_trip(last_week(3), "long", trip_id="no trail", trail_path=[])
+    begin = epoch_ms(last_week(3))
+    for name, trail in (("no trail, event", []), ("one point", [make_point(begin)])):
+        events = [make_event(begin + 60_000, event_start_latitude=41.3)]
+        yield make_trip(last_week(3), "long", trip_id=name, trail_path=trail, events=events)
     begin = epoch_ms(last_week(4))
     crossing = [make_point(begin + 60_000 * n, longitude=(179.9 + n / 50 + 180) % 360 - 180) for n in range(11)]
     yield make_trip(last_week(4), "long", trip_id="crossing", trail_path=crossing)

@@ -28,6 +28,7 @@ VIEWS = {
     "#/driver/idle": "odd",
     "#/trip/long?event=2": "odd",
     "#/trip/no%20trail": "odd",
+    "#/trip/one%20point": "odd",
     "#/trip/nothing": "odd",
     **{f"#/{view}/{quote(name, safe='')}": "hostile" for view in ("driver", "trip", "search") for name in HOSTILE[:1]},
     "#/fleet?page=1": "hostile",
@@ -209,7 +210,7 @@ def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, li
 def test_all_trips_of_a_tracking_id_are_found(visit):
     odd = visit("odd")
     odd.open("#/search/shared")
-    assert odd.page.locator(".found li", has_text="shared ").count() == 7
+    expect(odd.page.locator(".found li", has_text="shared ")).to_have_count(7)
 
 
 def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):
@@ -224,6 +225,26 @@ def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_event
     page.locator(".marker.overspeeding").last.click()
     assert "16 mph over the limit of 55 mph" in odd.text(".events [aria-pressed=true]")
     assert page.url.endswith("#/trip/long?event=3")
+
+
+@pytest.mark.parametrize(
+    ("trip", "text"), [("no trail, event", "This trip has no trail."), ("one point", "has only one point.")]
+)
+def test_a_trip_with_hardly_a_trail_shows_its_events_and_where_they_were(visit, trip, text):
+    odd = visit("odd")
+    odd.open(f"#/trip/{quote(trip)}?event=0")
+    assert text in odd.text()
+    assert "Hard brake\nFor 1 s, at 41.30000, -96.50000" in odd.text(".events [aria-pressed=true]")
+    assert odd.text("output") == "08:01:00 UTC · 41.30000, -96.50000"
+    expect(odd.page.locator(".map .hard_brake")).to_have_count(1)
+
+
+def test_a_trip_shows_its_id_and_the_position_of_the_moment(visit):
+    odd = visit("odd")
+    odd.open("#/trip/crossing")
+    odd.page.get_by_label("Point of the trail").press("End")
+    assert odd.text(".lead") == "Trip crossing"
+    assert odd.text("output").endswith(" · 41.25000, -179.90000")
 
 
 def test_hovering_over_the_trail_selects_its_point(visit):
