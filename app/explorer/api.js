@@ -1,5 +1,7 @@
 // Requests to the API, with the key of this tab. Nothing else of the page makes requests.
 
+import * as format from "./format.js";
+
 const STORAGE_NAME = "driver-analytics-key";
 const LIMIT = 100;
 let controller = new AbortController();
@@ -57,7 +59,10 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
   const headers = { ...(mask && { "X-Fields": mask }), ...(accept && { Accept: accept }) };
   requests.push({ url: String(url), headers });
   dispatchEvent(new Event("requests"));
-  const response = await send(url, headers, controller.signal);
+  const response = await send(url, headers, controller.signal), today = format.today();
+  format.setClock(response.headers.get("Date"));
+  // What the view requested and shows depends on the date.
+  if (format.today() !== today) dispatchEvent(new Event("hashchange"));
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
   throw new ApiError(response.status, body, Number(response.headers.get("Retry-After")) || 5);

@@ -29,6 +29,9 @@ export async function show({ id, parameters, render }) {
   render(format.driverName(driver), heading(name(driver)), el("p", { class: "lead" }, aliases(driver)),
     el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"), intervalChoice(id, interval)),
       legend(), chart(id, interval, starts, byStart, at)), detail);
+  const columns = document.querySelector(".columns"), middle = at ? starts.indexOf(at) / starts.length : 1;
+  // The chart may be wider than the screen.
+  if (columns) columns.scrollLeft = middle * columns.scrollWidth - columns.clientWidth / 2;
 }
 
 const intervalChoice = (id, interval) => choice("Interval", Object.entries(INTERVALS).map(([other, [, label]]) =>
@@ -165,7 +168,7 @@ function tripTable({ list, since, isWhole }, total) {
   const rest = list.length < total && el("p", { class: "quiet" }, `${format.count(total - list.length, "trip")} more: `,
     !isWhole ? `the list ends after ${format.number(MAX_TRIPS)}.`
       : since ? `the API serves no trips before ${format.day(Date.parse(since))}.`
-        : `trips appear here ${format.count(format.settings.processing_delay_hours, "hour")} after their end.`);
+        : `trips appear here ${format.delay() || "soon"} after their end.`);
   const more = rows.length > 0 && el("button", { id: "more-trips", onclick: showMore }, "Show more trips");
   function showMore() {
     body.append(...rows.splice(0, TRIPS_PER_PAGE));

@@ -82,7 +82,7 @@ function showError(error) {
 
 function showSignIn(message) {
   shown.path = "";
-  const input = el("input", { id: "key", autocomplete: "off", spellcheck: "false", autocapitalize: "none", required: true,
+  const input = el("input", { id: "key", type: "password", autocomplete: "off", spellcheck: "false", autocapitalize: "none", required: true,
     placeholder: "da_…", "aria-describedby": message ? "key-message" : undefined, "aria-invalid": message && "true" });
   const form = el("form", { class: "sign-in", onsubmit: signIn },
     message && el("p", { id: "key-message", class: "message", role: "alert" }, message),

@@ -27,12 +27,12 @@ export async function show({ id, parameters, render }) {
 
 /** Returns the week of a trip, if a driver's view can show it. A trip may be of any year. */
 function findWeek({ trip_start_time: start }) {
-  if (start < Date.parse(format.oldestStart("week")) || start > Date.now()) return undefined;
+  if (start < Date.parse(format.oldestStart("week")) || start > Date.parse(format.today()) + 86_400_000) return undefined;
   return format.startOf("week", format.dateOf(start));
 }
 
 const notFound = (id) => [heading("No such trip"), el("p", {}, "There is no trip with the id ", el("bdi", {}, id),
-  ` in this fleet, or it ended less than ${format.count(format.settings.processing_delay_hours, "hour")} ago.`)];
+  ` in this fleet${format.delay() ? `, or it ended less than ${format.delay()} ago` : ""}.`)];
 
 /** Returns the index of the event that the address names, or of the first one of the behaviour that it names. */
 function readEvent({ event, about }, events) {

@@ -73,7 +73,7 @@ export const legend = () => el("ul", { class: "legend" }, format.BEHAVIOURS.map(
   el("li", {}, el("i", { class: behaviour.name }), behaviour.label)));
 
 export const tiles = (...pairs) => el("dl", { class: "tiles" }, pairs.filter(Boolean).map(([term, ...values]) =>
-  el("div", {}, el("dt", {}, term), el("dd", {}, ...values))));
+  el("div", {}, el("dt", {}, term), el("dd", {}, values.map((value, number) => [number ? " " : "", value])))));
 
 /** Returns a message that takes the place of content. */
 export const notice = (title, ...content) => el("section", { class: "notice" }, heading(title), ...content);

@@ -41,7 +41,10 @@ def load_fleets(db):
     idle = make_driver("idle", first_name="Ida", last_name="Idle")
     load(db, make_long_trip(), *_odd_trips(), drivers=[idle], fleet="odd")
     load(db, *_dated_trips(), drivers=[make_driver("today"), make_driver("steady")], fleet="dated")
-    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated")}
+    load(db, make_trip(days_ago(60)), drivers=[make_driver("d1", last_travel_date=days_ago(60)[:10])], fleet="late")
+    keys = {
+        fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated", "late", "idle")
+    }
     return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
 
 

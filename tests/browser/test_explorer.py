@@ -36,6 +36,8 @@ VIEWS = {
 TILES = {"MAP_TILES_URL": "http://tiles.invalid/{z}/{x}/{y}.png", "MAP_TILES_ATTRIBUTION": "© <b>Tiles"}
 # Nobody reads the log, and the service waits while the pipe of its log is full.
 QUIET = {"LOG_LEVEL": "WARNING"}
+RUN_AXE = """axe.run({rules: {'target-size': {enabled: true}}})
+    .then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))"""
 # Chromium logs every response of an error by itself.
 ERROR_STATUS = "the server responded with a status of 4"
 
@@ -158,7 +160,7 @@ def test_a_view_is_accessible_and_fits_and_logs_nothing(visit, axe, view, fleet,
     opened = visit(fleet, width=width, color_scheme=scheme)
     opened.open(view)
     opened.page.evaluate(axe)
-    violations = opened.page.evaluate("axe.run().then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))")
+    violations = opened.page.evaluate(RUN_AXE)
     assert violations == []
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     assert [message for message in opened.messages if ERROR_STATUS not in message] == []
@@ -262,6 +264,36 @@ def test_replay_moves_along_the_trail_and_pauses(visit):
     expect(page.get_by_label("Point of the trail")).to_have_value(re.compile(r"\d{3,}"))
     page.get_by_role("button", name="Pause").click()
     assert page.get_by_role("button", name="Replay").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("view", "address"),
+    [
+        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d$"),
+        ("#/fleet?miles=1e99", r"#/fleet\?miles=999999$"),
+    ],
+)
+def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too(visit, view, address):
+    dated = visit("dated")
+    dated.open(view)
+    assert re.search(address, dated.page.url)
+    assert dated.messages == []
+
+
+@pytest.mark.parametrize("days", [-40, 40])
+def test_a_wrong_clock_of_the_browser_does_not_change_the_first_view(visit, live, days):
+    right, wrong = visit("demo"), visit()
+    wrong.page.add_init_script(f"const now = Date.now; Date.now = () => now() + {days} * 86_400_000")
+    wrong.sign_in(live[1]["demo"])
+    expect(wrong.page.locator(".lead")).to_have_text(right.text(".lead"))
+
+
+def test_a_fleet_that_did_not_drive_says_when_it_last_did(visit):
+    opened = visit("nothing stored")
+    assert "No drivers and trips are stored yet." in opened.text()
+    late = visit("late")
+    late.page.get_by_role("link", name="Look at").click()
+    late.page.locator(".ranking").wait_for()
 
 
 def test_back_and_reload_show_the_same_view(visit):
