@@ -2,7 +2,7 @@
 
 import { fetchJson, remember } from "./api.js";
 import * as format from "./format.js";
-import { aliases, change, choice, el, empty, extent, grade, heading, legend, name, sized, tiles, unseen } from "./ui.js";
+import { aliases, change, choice, el, empty, extent, grade, heading, legend, name, sized, step, tiles, unseen } from "./ui.js";
 
 // How many intervals the chart shows, and what they are called.
 const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
@@ -27,7 +27,8 @@ export async function show({ id, parameters, render }) {
   const at = starts.includes(parameters.at) ? parameters.at : [...byStart.keys()].at(-1);
   const detail = at === undefined ? noTrips(driver, interval) : await periodDetail(driver, interval, at, byStart.get(at));
   render(format.driverName(driver), heading(name(driver)), el("p", { class: "lead" }, aliases(driver)),
-    el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"), intervalChoice(id, interval)),
+    el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"),
+      stepper(id, interval, starts), intervalChoice(id, interval)),
       legend(), chart(id, interval, starts, byStart, at)), detail);
   const columns = document.querySelector(".columns"), middle = at ? starts.indexOf(at) / starts.length : 1;
   // The chart may be wider than the screen.
@@ -36,6 +37,16 @@ export async function show({ id, parameters, render }) {
 
 const intervalChoice = (id, interval) => choice("Interval", Object.entries(INTERVALS).map(([other, [, label]]) =>
   [label, format.address("driver", id, { interval: other }), other === interval]));
+
+/** Returns links to what is before and after the chart. */
+function stepper(id, interval, starts) {
+  const [count, label] = INTERVALS[interval], oldest = format.oldestStart(interval);
+  const earlier = format.shift(interval, starts[0], -count), later = format.shift(interval, starts[0], count);
+  const stepTo = (name, sign, at, isOffered) => step(name, sign, `${label} ${name}`,
+    isOffered ? format.address("driver", id, { interval, at: at < oldest ? oldest : at }) : undefined);
+  return el("div", { class: "stepper" }, stepTo("before", "‹", earlier, starts[0] > oldest),
+    stepTo("after", "›", later, later <= format.today()));
+}
 
 /** Returns the first dates of the intervals to show: the newest ones, or those from a date on that is older. */
 function listStarts(interval, at) {

@@ -2,7 +2,7 @@
 
 import { fetchDriverPage, fetchJson, remember } from "./api.js";
 import * as format from "./format.js";
-import { aliases, change, choice, el, empty, grade, heading, legend, lossBar, extent, name, unseen } from "./ui.js";
+import { aliases, change, choice, el, empty, grade, heading, legend, lossBar, extent, name, step } from "./ui.js";
 
 // As many drivers as an aggregate takes.
 const LIMIT = 20;
@@ -72,12 +72,9 @@ function describe(count, { period, start, miles }) {
 function controls(choices) {
   const { period, start, order, miles } = choices;
   const now = format.startOf(period, format.yesterday());
-  const step = (text, count) => {
-    const other = format.shift(period, start, count);
-    const isServed = other <= now && other >= format.oldestStart(period);
-    return el("a", { class: "button", id: `step${count}`, href: isServed ? link(choices, { start: other }) : undefined,
-      "aria-disabled": isServed ? undefined : "true", role: "link" },
-    el("span", { "aria-hidden": "true" }, text), unseen(count < 0 ? `The ${period} before` : `The ${period} after`));
+  const stepTo = (sign, count, label) => {
+    const other = format.shift(period, start, count), isServed = other <= now && other >= format.oldestStart(period);
+    return step(`step${count}`, sign, label, isServed ? link(choices, { start: other }) : undefined);
   };
   const input = el("input", { id: "miles", type: "number", min: 0, max: MAX_MILES, step: 1, value: miles, onchange: setMiles });
   function setMiles() {
@@ -86,7 +83,8 @@ function controls(choices) {
   return el("div", { class: "controls" },
     choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>
       [label, link(choices, { period: other, start: format.lastFullPeriod(other) }), other === period])),
-    el("div", { class: "stepper" }, step("‹", -1), el("b", {}, format.period(period, start)), step("›", 1)),
+    el("div", { class: "stepper" }, stepTo("‹", -1, `The ${period} before`),
+      el("b", {}, format.period(period, start)), stepTo("›", 1, `The ${period} after`)),
     choice("Order", [["Worst first", link(choices, { order: "worst" }), order === "worst"],
       ["Best first", link(choices, { order: "best" }), order === "best"]]),
     el("label", { class: "inline" }, "At least ", input, " miles"));

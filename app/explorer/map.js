@@ -31,7 +31,7 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: 19, minZoom: 1, dragging: !L.Browser.mobile });
   L.control.scale({ position: "bottomright" }).addTo(map);
   addBackground(L, map);
-  const positions = trail.positions.length ? trail.positions : events.map(positionOf);
+  const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
   map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17 });
   addLine(L, map, trail);
   events.forEach((event, number) => addEvent(L, map, trail, event, () => onEvent(number)));

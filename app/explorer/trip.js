@@ -102,7 +102,7 @@ class TripView {
       return [this.box, attribution(), speedLegend(), this.chart.node,
         el("div", { class: "player" }, this.playButton, this.slider, this.readout)];
     }
-    const text = empty(points ? "The trail of this trip has only one point." : "This trip has no trail.");
+    const text = el("p", {}, points ? "The trail of this trip has only one point." : "This trip has no trail.");
     return points || this.events.length ? [text, this.box, attribution(), this.readout] : text;
   }
 

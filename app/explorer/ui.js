@@ -69,6 +69,10 @@ export const choice = (label, options) =>
   el("nav", { class: "choice", "aria-label": label }, options.map(([text, href, isCurrent]) =>
     el("a", { href, id: `${label}-${text}`.replace(/\W/g, "-"), "aria-current": isCurrent && "true" }, text)));
 
+/** Returns a link with a sign, such as ‹, that goes nowhere without `href`. */
+export const step = (id, sign, label, href) => el("a", { class: "button", id, href, role: "link",
+  "aria-disabled": href === undefined && "true" }, el("span", { "aria-hidden": "true" }, sign), unseen(label));
+
 export const legend = () => el("ul", { class: "legend" }, format.BEHAVIOURS.map((behaviour) =>
   el("li", {}, el("i", { class: behaviour.name }), behaviour.label)));
 

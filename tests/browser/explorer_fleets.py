@@ -43,7 +43,7 @@ def load_fleets(db):
     load(db, *_dated_trips(), drivers=[make_driver("today"), make_driver("steady")], fleet="dated")
     load(db, make_trip(days_ago(60)), drivers=[make_driver("d1", last_travel_date=days_ago(60)[:10])], fleet="late")
     keys = {
-        fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated", "late", "idle")
+        fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated", "late", "empty")
     }
     return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
 

@@ -289,7 +289,7 @@ def test_a_wrong_clock_of_the_browser_does_not_change_the_first_view(visit, live
 
 
 def test_a_fleet_that_did_not_drive_says_when_it_last_did(visit):
-    opened = visit("nothing stored")
+    opened = visit("empty")
     assert "No drivers and trips are stored yet." in opened.text()
     late = visit("late")
     late.page.get_by_role("link", name="Look at").click()
@@ -336,6 +336,17 @@ def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visi
         dated.open(f"#/driver/steady?at={start}")
         assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
         assert "Against the week before\nno change" in dated.text(".period .tiles")
+
+
+def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(visit):
+    page = (dated := visit("dated")).page
+    dated.open("#/driver/steady?interval=day")
+    earlier, later = (page.get_by_role("link", name=f"Days {name}") for name in ("before", "after"))
+    expect(later).to_be_disabled()
+    earlier.click()
+    later.click()
+    expect(later).to_be_disabled()
+    assert dated.messages == []
 
 
 def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
