@@ -116,20 +116,22 @@ class ConditionalResponder:
         representation.
         """
         if self._is_conditional:
-            current_etag = self._get_etag(read(Selection(fields, include_content=False)).version)
-            if matching_etag := get_matching_etag(current_etag):
-                return not_modified(self._headers(matching_etag))
+            version, _, page_count = read(Selection(fields, include_content=False))
+            if matching_etag := get_matching_etag(self._get_etag(version)):
+                return not_modified(self._headers(matching_etag, page_count))
         version, content, page_count = read(Selection(fields))
         body = orjson.dumps(content)
         if convert is not None:
             body = orjson.dumps(convert(orjson.loads(body)))
-        headers = self._headers(self._get_etag(version))
-        if self._page is not None:
-            headers["Link"] = format_page_links(self._page, page_count)
+        headers = self._headers(self._get_etag(version), page_count)
         return Response(body, headers=headers, mimetype=self._media_type)
 
-    def _headers(self, etag: str) -> dict[str, str]:
-        return {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": self._vary}
+    def _headers(self, etag: str, page_count: int) -> dict[str, str]:
+        headers = {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": self._vary}
+        if self._page is not None:
+            # A 304 has them too: a cache replaces the headers of the stored response with those of the 304.
+            headers["Link"] = format_page_links(self._page, page_count)
+        return headers
 
     def _get_etag(self, version: str) -> str:
         return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()

@@ -15,6 +15,11 @@ PERIODS = ("week", "month")
 ORDERS = ("worst", "best")
 
 
+# More than the 309 digits of the largest double. Without a limit, a page's links, which repeat the query, could be
+# larger than the headers that a proxy accepts.
+MAX_NUMBER_LENGTH = 400
+
+
 class DistanceParam(fields.Float):
     """A distance from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
 
@@ -25,7 +30,7 @@ class DistanceParam(fields.Float):
         super().__init__(metadata=field_metadata(description, 0), load_default=0)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
-        match = self.pattern.fullmatch(value)
+        match = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
         if not match or not math.isfinite(float(value)):
             raise ValidationError("Must be a number from 0, in digits without sign or leading zero, such as 12.5.")
         # A double cannot represent every integer of 64 bits, and a distance may be one.

@@ -18,12 +18,17 @@ from schemas.header import (
 # Responses of this endpoint have links that need no key, so no cache may store them or an error of this endpoint.
 REPORT_LINKS_ENDPOINT = "report.get_report_links"
 DOCUMENT_PATH = f"{API}/openapi.json"
-# The headers that a script in a browser may send, and those that it may read.
+# The headers that a script in a browser may send, and those that it may read. No response has those of a deprecation
+# now, but docs/clients.md asks clients to look for them.
 CORS_REQUEST_HEADERS = ", ".join(
     ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
 )
+DEPRECATION_HEADERS = ("Deprecation", "Sunset")
 CORS_RESPONSE_HEADERS = ", ".join(
-    header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
+    (
+        *header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders()),
+        *DEPRECATION_HEADERS,
+    )
 )
 
 

@@ -78,7 +78,7 @@ def find_page(
         count, rows, profiles = ranking.read(page_request, min_distance_miles, selection)
     version = " ".join([str(count), *(document["version"] for document in (*rows, *profiles.values()))])
     if not selection.include_content:
-        return Result(version, {})
+        return page_request.build_result(version, {}, count, {})
     render = _make_driver_renderer(selection.fields.get("drivers") or {}, profiles)
     content = {
         "period": period,

@@ -3,7 +3,7 @@
 import click
 
 from app.store import Store
-from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.rebuild import delete_orphans, rebuild_fleet
 from scripts.materialize.verify import verify_fleet
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import DATE, ID
@@ -34,7 +34,10 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     again.
     """
     with open_store() as store:
-        for name in find_fleets(store, fleet):
+        fleets = find_fleets(store, fleet)
+        for name in fleets:
+            delete_orphans(store, name)
+        for name in fleets:
             click.echo(f"{name}: {rebuild_with_progress(store, name, since or '')} days rebuilt")
 
 

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import bson
@@ -12,7 +13,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
 from app.store import Document, Documents, Store
-from scripts.materialize.sources import Keys, apply_sources
+from scripts.materialize.sources import NO_KEYS, Keys, apply_sources
 
 if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics
@@ -42,6 +43,14 @@ class _Found(NamedTuple):
     size: int
 
 
+class Group(NamedTuple):
+    """Keys of a fleet for a transaction, which deletes their read models if it is `without_sources`."""
+
+    fleet: str
+    keys: Keys
+    without_sources: bool
+
+
 class Applier:
     """Applies keys of a fleet, and leaves out and reports what cannot be applied."""
 
@@ -60,22 +69,26 @@ class Applier:
         keys: Keys,
         *,
         whole: bool = False,
+        without_sources: bool = False,
         finish: Callable[[ClientSession], None] | None = None,
     ) -> int:
         """Apply keys in a transaction, and return how many had read models that differed.
 
-        If that fails because of a document, the keys are divided until the document is found, which is left out.
-        `finish` is called in the last transaction, if that writes anything.
+        `without_sources` deletes their read models, as if there were no source documents. If that fails because of a
+        document, the keys are divided until the document is found, which is left out. `finish` is called in the last
+        transaction, if that writes anything.
         """
         try:
-            applied = apply_sources(self._store, fleet, keys, whole=whole, finish=finish)
+            left_out = keys if without_sources else NO_KEYS
+            applied = apply_sources(self._store, fleet, keys, left_out=left_out, whole=whole, finish=finish)
         except DOCUMENT_ERRORS as error:
             if not _is_of_document(error):
                 raise
             if len(list(keys)) == 1:
                 return self._leave_out(fleet, keys, error)
             first, second = _halves(keys)
-            return self.apply(fleet, first, whole=whole) + self.apply(fleet, second, whole=whole, finish=finish)
+            apply = partial(self.apply, fleet, whole=whole, without_sources=without_sources)
+            return apply(first) + apply(second, finish=finish)
         for collection, identifier in applied.invalid:
             self.report(collection, fleet, identifier, INVALID)
         return applied.changed
@@ -92,11 +105,12 @@ class Applier:
             return 0
 
 
-def find_groups(store: Store, ids: dict[str, list[Any]], report: Report) -> list[tuple[str, Keys]]:
+def find_groups(store: Store, ids: dict[str, list[Any]], report: Report) -> list[Group]:
     """Return the keys of the documents with these `_id`, by fleet, each group for a transaction.
 
     A changed document has two keys: that of its read model, which may be of another driver, trip or fleet, and that of
-    its source. A fleet that a trip has left comes first, because read models have the `_id` of their source.
+    its source. The read models of trips that have left their fleet are deleted first, because those in the other fleet
+    have the same `_id`.
     """
     trips = list(_find_sources(store.trips, ids["trips"]))
     drivers = list(_find_sources(store.drivers, ids["drivers"]))
@@ -108,7 +122,10 @@ def find_groups(store: Store, ids: dict[str, list[Any]], report: Report) -> list
         "trips": [*_usable("trips", trips, report), *details],
         "drivers": [*_usable("drivers", drivers, report), *profiles],
     }
-    return [*_divide({"trips": left, "drivers": []}), *_divide(found)]
+    return [
+        *(Group(fleet, keys, without_sources=True) for fleet, keys in _divide({"trips": left, "drivers": []})),
+        *(Group(fleet, keys, without_sources=False) for fleet, keys in _divide(found)),
+    ]
 
 
 def _find_sources(collection: Documents, ids: list[Any]) -> Iterator[_Found]:

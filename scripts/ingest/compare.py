@@ -1,6 +1,6 @@
 """Comparing all documents: what `follow` does where it has no position in the change stream to go on from."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from app.store import Store
@@ -20,16 +20,22 @@ def compare_everything(store: Store, applier: Applier) -> int:
     Other programs may write meanwhile. Returns how many trips differed, and 1 for each fleet whose summaries did.
     """
     fleets = find_fleets(store, None)
-    return sum(sum(with_progress(fleet, _compare(store, fleet, applier))) for fleet in fleets)
+    # In all fleets first: the details of a trip that has moved to another fleet have the same _id there.
+    orphans = sum(sum(_compare_trips(applier, fleet, find_orphans(store, fleet))) for fleet in fleets)
+    return orphans + sum(sum(with_progress(fleet, _compare(store, fleet, applier))) for fleet in fleets)
 
 
-def _compare(store: Store, fleet: str, applier: Applier) -> Iterator[int]:
-    """Yield after each step how much it repaired."""
-    trip_ids = chain(find_orphans(store, fleet), find_deleted(store, fleet), find_trip_ids(store, fleet))
+def _compare_trips(applier: Applier, fleet: str, trip_ids: Iterable[str]) -> Iterator[int]:
+    """Yield after each transaction how many trips it repaired."""
     # A trip_id of another type is that of an invalid document.
     texts = (trip_id for trip_id in trip_ids if isinstance(trip_id, str))
     for batch in batches(texts, TRIPS_PER_TRANSACTION):
         yield applier.apply(fleet, Keys(trips=frozenset(batch)), whole=True)
+
+
+def _compare(store: Store, fleet: str, applier: Applier) -> Iterator[int]:
+    """Yield after each step how much it repaired."""
+    yield from _compare_trips(applier, fleet, chain(find_deleted(store, fleet), find_trip_ids(store, fleet)))
     invalid = find_invalid_drivers(store, fleet)
     for driver_id in invalid:
         applier.report("drivers", fleet, driver_id, INVALID)

@@ -124,9 +124,10 @@ class Follower:
     def _apply(self, batch: Batch) -> None:
         groups = find_groups(self._store, batch.ids, self._applier.report)
         save = partial(save_position, self._store, batch.position)
-        for number, (fleet, keys) in enumerate(groups, 1):
+        for number, (fleet, keys, without_sources) in enumerate(groups, 1):
             # It is the position after the whole batch, so it belongs into the last transaction.
-            self._applier.apply(fleet, keys, finish=save if number == len(groups) else None)
+            finish = save if number == len(groups) else None
+            self._applier.apply(fleet, keys, without_sources=without_sources, finish=finish)
         if time.monotonic() - self._saved > SAVE_SECONDS:
             save()
             self._saved = time.monotonic()

@@ -4,9 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import click
 from bson import ObjectId
 from pymongo import DeleteOne, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
+from pymongo.errors import BulkWriteError
 
 from app.store import Document, Documents, Store
 from scripts.materialize.dates import Day
@@ -14,6 +16,7 @@ from scripts.materialize.documents import make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, forget_in_feed, update_feed
 from scripts.materialize.update import run_transaction, update_read_models
 
+DUPLICATE_KEY = 11_000
 IDENTITY = {"trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
@@ -40,9 +43,10 @@ def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mappin
     sources = {source["trip_id"]: source for source in store.trips.find(match, session=session)}
     details = {detail["trip_id"]: detail for detail in store.trip_details.find(match, IDENTITY, session=session)}
     new_sources, new_details = dict[str, Document](), dict[str, Document]()
+    kept_ids = _find_kept_ids(store, session, sources, details)
     for trip_id, trip in trips.items():
         # A trip has the same _id in both collections.
-        _id = (sources.get(trip_id) or details.get(trip_id) or {"_id": ObjectId()})["_id"]
+        _id = kept_ids.get(trip_id) or ObjectId()
         # Another program may have changed the source.
         if sources.get(trip_id) != (source := {"_id": _id, **trip.source}):
             new_sources[trip_id] = source
@@ -55,6 +59,23 @@ def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mappin
     update_read_models(store, session, fleet, _days([*replaced, *new_details.values()]))
 
 
+def _find_kept_ids(
+    store: Store, session: ClientSession, sources: Mapping[str, Document], details: Mapping[str, Document]
+) -> dict[str, Any]:
+    """Return the `_id` of the sources by trip_id, but for those that the details of another trip have.
+
+    Another program has given such a source another fleet or trip_id, and `follow` has not applied that yet. It finds
+    the details by their `_id`, so they keep it.
+    """
+    ids = {trip_id: source["_id"] for trip_id, source in sources.items()}
+    unknown = {trip_id: _id for trip_id, _id in ids.items() if details.get(trip_id, {}).get("_id") != _id}
+    if unknown:
+        match = {"_id": {"$in": list(unknown.values())}}
+        taken = [detail["_id"] for detail in store.trip_details.find(match, {"_id": 1}, session=session)]
+        ids = {trip_id: _id for trip_id, _id in ids.items() if trip_id not in unknown or _id not in taken}
+    return ids
+
+
 def write_documents(
     collection: Documents,
     session: ClientSession,
@@ -64,7 +85,7 @@ def write_documents(
 ) -> None:
     """Write documents of `trips` or `trip_details` by trip_id, or delete those that are None.
 
-    `stored` has the stored ones of these, with `_id`.
+    `stored` has the stored ones of these, with `_id`. Raises click.ClickException if another document has an `_id`.
     """
     deletions, writes = list[DeleteOne](), list[InsertOne[Document] | ReplaceOne[Document]]()
     for trip_id, document in documents.items():
@@ -77,7 +98,15 @@ def write_documents(
             writes += [InsertOne(document)] if document else []
     # Deletions come first: an _id may have moved from one trip to another.
     if operations := [*deletions, *writes]:
-        collection.bulk_write(operations, session=session)
+        try:
+            collection.bulk_write(operations, session=session)
+        except BulkWriteError as error:
+            if any(failure["code"] != DUPLICATE_KEY for failure in error.details["writeErrors"]):
+                raise
+            raise click.ClickException(
+                f"Another program moved trips of other fleets to the fleet {fleet}, and the read models do not show it "
+                "yet. Start 'driver-analytics follow', or run 'driver-analytics rollups rebuild' for all fleets."
+            ) from error
 
 
 def delete_trips(

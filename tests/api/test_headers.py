@@ -160,7 +160,7 @@ def test_scripts_may_read_every_response_header(make_service):
     exposed = headers["Access-Control-Expose-Headers"].split(", ")
     assert {"X-Request-ID", "Link", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
     names = header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
-    assert exposed == list(names)
+    assert exposed == [*names, "Deprecation", "Sunset"]
     assert not set(exposed) & set(header_names(ChallengeHeaders()))
 
 

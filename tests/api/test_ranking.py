@@ -192,13 +192,16 @@ def test_a_month_that_begins_today_is_refused(service, clock):
 
 @pytest.mark.parametrize(
     "text",
-    ["-1", "+1", "01", "1.", ".5", "1e", "e3", "1e400", "", " 1", "٣", "NaN", "inf", "9" * 400, "0x1", "1,5", "1\n"],
+    ["-1", "+1", "01", "1.", ".5", "1e", "e3", "1e400", "", " 1", "٣", "NaN", "inf", "9" * 309, "0x1", "1,5", "1\n"]
+    + [f"5.{'0' * 399}"],
 )
 def test_a_minimum_that_is_no_number_from_0_is_refused(service, text):
     assert list(service.errors("/ranking", **WEEK, min_distance_miles=text)) == ["min_distance_miles"]
 
 
-@pytest.mark.parametrize(("text", "count"), [("5", 1), ("5.0", 1), ("0.5e1", 1), ("5E-1", 1), ("5.1", 0), ("1e307", 0)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("5", 1), (f"5.{'0' * 398}", 1), ("0.5e1", 1), ("5E-1", 1), ("5.1", 0), ("1e307", 0)]
+)
 def test_a_minimum_is_written_like_a_number_in_json(service, load, text, count):
     load(trip_of("d1", miles=5))
     assert service.get("/ranking", **WEEK, min_distance_miles=text).json["count"] == count

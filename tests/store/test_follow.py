@@ -83,6 +83,63 @@ def test_a_trip_may_move_to_another_fleet_and_back(mongod, following):
         assert (details(mongod), profiles(mongod)) == ([(fleet, "t1")], [(fleet, "d1")])
 
 
+def test_two_trips_of_two_fleets_may_swap_their_ids(mongod, following):
+    trips = [make_source(make_trip(trip_id=name), fleet) for name, fleet in (("a", "f1"), ("b", "f2"))]
+    mongod.trips.insert_many([{"_id": number, **trip} for number, trip in enumerate(trips)])
+    following.catch_up()
+    mongod.trips.delete_many({})
+    mongod.trips.insert_many([{"_id": 1 - number, **trip} for number, trip in enumerate(trips)])
+    following.catch_up()
+    assert details(mongod, "_id") == [("f1", "a", 1), ("f2", "b", 0)]
+    assert (differences(mongod), following.value("invalid_documents_total")) == ([], 0)
+
+
+@pytest.mark.parametrize("fleet", ["f0", "f2"])
+def test_a_trip_that_moved_to_another_fleet_before_the_first_start_is_served_there(mongod, fleet):
+    load(mongod, make_trip(trip_id="t1"))
+    mongod.trips.update_one({}, {"$set": {"fleet": fleet}})
+    following = Following(mongod)
+    following.catch_up()
+    assert (details(mongod), differences(mongod)) == ([(fleet, "t1")], [])
+    assert following.value("invalid_documents_total") == 0
+
+
+@pytest.mark.parametrize("change", [{"fleet": "f0"}, {"fleet": "f2"}, {"trip_id": "t2"}], ids=str)
+def test_an_import_may_write_what_another_program_has_moved_before_it_is_applied(mongod, following, change):
+    load(mongod, make_trip(trip_id="t1"))
+    following.catch_up()
+    mongod.trips.update_one({}, {"$set": change})
+    moved = {"fleet": "f1", "trip_id": "t1", **change}
+    load(mongod, make_trip(trip_id="t1", distance_miles=7))
+    load(mongod, make_trip(trip_id=moved["trip_id"], distance_miles=8), fleet=moved["fleet"])
+    following.catch_up()
+    assert details(mongod) == sorted([("f1", "t1"), (moved["fleet"], moved["trip_id"])])
+    assert (differences(mongod), following.value("invalid_documents_total")) == ([], 0)
+
+
+@pytest.mark.parametrize("fleet", ["f0", "f2"])
+def test_a_rebuild_of_all_fleets_serves_a_trip_that_moved_to_another_fleet(mongod, command, fleet):
+    load(mongod, make_trip(trip_id="t1"))
+    mongod.trips.update_one({}, {"$set": {"fleet": fleet}})
+    refused = command("rollups", "rebuild", "--fleet", fleet)
+    assert refused.exit_code == 1
+    assert "run 'driver-analytics rollups rebuild' for all fleets." in refused.stderr
+    assert command("rollups", "rebuild").exit_code == 0
+    assert (details(mongod), differences(mongod)) == ([(fleet, "t1")], [])
+
+
+def test_integers_of_any_size_have_the_same_sum(mongod, following):
+    miles = [0.9327299858461501, 0.08254685723487265, 4, 19.581196, 20]
+    trips = [make_trip(f"2026-03-10T{8 + n:02}:00", trip_id=f"t{n}", highway_miles=m) for n, m in enumerate(miles)]
+    mongod.trips.insert_many(
+        make_source(t, highway_miles=bson.Int64(20) if t["trip_id"] == "t4" else t["highway_miles"]) for t in trips
+    )
+    load(mongod, *trips, fleet="imported")
+    following.catch_up()
+    days = mongod.driver_periods.find({"period": "day"}, {"_id": 0, "json": 1})
+    assert len({day["json"] for day in days}) == 1
+
+
 def test_two_trips_may_swap_their_identifiers(mongod, following):
     mongod.trips.insert_many([make_source(make_trip(trip_id=name), _id=name) for name in ("a", "b")])
     following.catch_up()
