@@ -22,9 +22,8 @@ READ_PREFERENCES = ("primary", "primaryPreferred", "secondary", "secondaryPrefer
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.-]+(:[0-9]+)?|https?://\[[0-9a-f:]+\](:[0-9]+)?")
 BASE_URL = re.compile(rf"({ORIGIN.pattern})(/[A-Za-z0-9._~-]+)*")
 # Leaflet replaces the names in braces.
-TILES_URL = re.compile(
-    rf"({ORIGIN.pattern})/(?=.*\{{z\}})(?=.*\{{x\}})(?=.*\{{y\}})([A-Za-z0-9._~/?&=%@:-]|\{{[zxyr]\}})+"
-)
+PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+TILES_URL = re.compile(rf"({ORIGIN.pattern})/([A-Za-z0-9._~/?&=%@:-]|{PLACEHOLDER.pattern})+")
 # The name of a database in MongoDB has at most 63 bytes.
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
@@ -110,7 +109,11 @@ def _parse_base_url(text: str) -> str:
 
 
 def _parse_tiles_url(text: str) -> str:
-    if text and not TILES_URL.fullmatch(text):
+    names = PLACEHOLDER.findall(text)
+    unknown = [f"{{{name}}}" for name in names if name not in ("z", "x", "y", "r")]
+    if unknown:
+        raise ValueError(f"a URL without {unknown[0]}; its placeholders may be {{z}}, {{x}}, {{y}} and {{r}}")
+    if text and not ({"z", "x", "y"} <= set(names) and TILES_URL.fullmatch(text)):
         raise ValueError("a URL such as 'https://tiles.example.com/{z}/{x}/{y}.png'")
     return text
 

@@ -52,13 +52,19 @@ def test_every_route_only_reads(service):
     assert {frozenset(rule.methods) for rule in rules(service)} == {frozenset({"GET", "HEAD"})}
 
 
-def test_every_route_refuses_unknown_parameters_with_the_one_error_body(service):
+def test_every_route_of_the_api_refuses_unknown_parameters_with_the_one_error_body(service):
     for endpoint, path in paths(service).items():
-        if endpoint == REPORT_FILE_ENDPOINT:
+        if endpoint == REPORT_FILE_ENDPOINT or not path.startswith("/api/v1/"):
             continue
         response = service.open(f"{path}?no-such-parameter=1")
         assert (response.status_code, list(response.json)) == (400, list(ErrorBody().fields)), path
         assert response.json["errors"]["no-such-parameter"] == ["Unknown parameter."]
+
+
+def test_every_route_outside_the_api_ignores_unknown_parameters(service):
+    for path in paths(service).values():
+        if not path.startswith("/api/v1/"):
+            assert service.open(f"{path}?utm_source=x&v=1&v=2").status_code == 200, path
 
 
 def test_every_route_ignores_unknown_parameters_if_the_setting_says_so(make_service):

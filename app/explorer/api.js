@@ -1,9 +1,10 @@
 // Requests to the API, with the key of this tab. Nothing else of the page makes requests.
 
+import * as format from "./format.js";
+
 const STORAGE_NAME = "driver-analytics-key";
 const LIMIT = 100;
 let controller = new AbortController();
-let driverPages = [];
 // The drivers that responses have named, by id: other views need not ask for them again.
 export const knownDrivers = new Map();
 // What the current view requested: path and headers.
@@ -20,17 +21,23 @@ export class NoConnection extends Error {}
 
 /** Returns a module. A browser may not try again to load one that failed, unless the page is loaded again. */
 export const loadModule = (load) => load().catch(() => {
-  throw Object.assign(new NoConnection(), { retry: () => location.reload() });
+  throw Object.assign(new NoConnection(), { retry: reload });
 });
 
+/** Loads the page again if the service responds, and otherwise calls `show`. */
+const reload = (show) => fetch("", { method: "HEAD" }).then(() => location.reload(), show);
+
 export const hasKey = () => sessionStorage.getItem(STORAGE_NAME) !== null;
-export const setKey = (key) => sessionStorage.setItem(STORAGE_NAME, key.trim());
+
+export function setKey(key) {
+  forgetKey();
+  sessionStorage.setItem(STORAGE_NAME, key.trim());
+}
 
 export function forgetKey() {
   sessionStorage.removeItem(STORAGE_NAME);
-  knownDrivers.clear();
-  driverPages = [];
   startView();
+  knownDrivers.clear();
 }
 
 /** Aborts the requests of the view before. */
@@ -52,7 +59,10 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
   const headers = { ...(mask && { "X-Fields": mask }), ...(accept && { Accept: accept }) };
   requests.push({ url: String(url), headers });
   dispatchEvent(new Event("requests"));
-  const response = await send(url, headers, controller.signal);
+  const response = await send(url, headers, controller.signal), today = format.today();
+  format.setClock(response.headers.get("Date"));
+  // What the view requested and shows depends on the date.
+  if (format.today() !== today) dispatchEvent(new Event("hashchange"));
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
   throw new ApiError(response.status, body, Number(response.headers.get("Retry-After")) || 5);
@@ -73,12 +83,12 @@ export async function fetchJson(...request) {
   return (await fetchResponse(...request)).json();
 }
 
-/** Returns a page of all drivers: {count, drivers}. A page is requested once. */
+/** Returns a page of all drivers: {count, drivers, pages}. The browser stores it and asks whether it has changed. */
 export async function fetchDriverPage(page) {
-  const mask = "{count,drivers{driver_id,first_name,last_name,alias}}";
-  driverPages[page] ??= await fetchJson(["drivers"], { limit: LIMIT, page }, { mask });
-  remember(...driverPages[page].drivers);
-  return { ...driverPages[page], pages: Math.ceil(driverPages[page].count / LIMIT) };
+  const mask = "{count,drivers{driver_id,first_name,last_name,alias,last_travel_date}}";
+  const answer = await fetchJson(["drivers"], { limit: LIMIT, page }, { mask });
+  remember(...answer.drivers);
+  return { ...answer, pages: Math.ceil(answer.count / LIMIT) };
 }
 
 /** Keeps drivers for other views. */

@@ -2,55 +2,74 @@
 
 import { fetchJson, remember } from "./api.js";
 import * as format from "./format.js";
-import { aliases, change, choice, el, empty, extent, grade, heading, legend, name, sized, tiles, unseen } from "./ui.js";
+import { aliases, change, choice, el, empty, extent, grade, heading, legend, name, sized, step, tiles, unseen } from "./ui.js";
 
 // How many intervals the chart shows, and what they are called.
 const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
-const TRIPS = 100;
+const TRIPS_PER_PAGE = 100;
+const MAX_TRIPS = 1000;
 const TRIP_FIELDS = "trip_id,trip_start_time,duration_seconds,distance_miles,event_summary";
 const TRIPS_MASK = `{next_page,trips{${TRIP_FIELDS}}}`;
-const TOTALS_MASK = "{data{driving_summary{night_driving_seconds,highway_miles}}}";
+const SHARES = "night_driving_seconds,highway_miles";
+const TOTALS = `fm_score,fm_grade,trip_count,distance_miles,duration_seconds,${SHARES},events_summary`;
+const TOTALS_MASK = `{data{driving_summary{${TOTALS}}}}`;
 const TALK_TRIPS = 3;
 
 export async function show({ id, parameters, render }) {
   const interval = Object.hasOwn(INTERVALS, parameters.interval) ? parameters.interval : "week";
   const starts = listStarts(interval, parameters.at);
-  const query = { start_date: starts[0], end_date: lastDate(interval, starts), interval };
-  const score = await fetchJson(["driver", id, "score"], query);
+  const score = await fetchJson(["driver", id, "score"], { ...findWindow(interval, starts), interval });
   const driver = score.driver_info;
   remember(driver);
-  const byStart = new Map(score.series.map((element) => [element.start_date, element.explanation]));
-  const at = starts.includes(parameters.at) ? parameters.at : score.series.at(-1)?.start_date;
-  const detail = at === undefined ? noTrips(driver) : await periodDetail(driver, interval, at, byStart);
+  // The first interval of the response begins with the window.
+  const byStart = new Map(score.series.map((element) =>
+    [format.startOf(interval, element.start_date), element.explanation]));
+  const at = starts.includes(parameters.at) ? parameters.at : [...byStart.keys()].at(-1);
+  const detail = at === undefined ? noTrips(driver, interval) : await periodDetail(driver, interval, at, byStart.get(at));
   render(format.driverName(driver), heading(name(driver)), el("p", { class: "lead" }, aliases(driver)),
-    el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"), intervalChoice(id, interval)),
+    el("section", {}, el("div", { class: "controls" }, el("h2", {}, "Score over time"),
+      stepper(id, interval, starts), intervalChoice(id, interval)),
       legend(), chart(id, interval, starts, byStart, at)), detail);
+  const columns = document.querySelector(".columns"), middle = at ? starts.indexOf(at) / starts.length : 1;
+  // The chart may be wider than the screen.
+  if (columns) columns.scrollLeft = middle * columns.scrollWidth - columns.clientWidth / 2;
 }
 
 const intervalChoice = (id, interval) => choice("Interval", Object.entries(INTERVALS).map(([other, [, label]]) =>
   [label, format.address("driver", id, { interval: other }), other === interval]));
 
-/** Returns the first dates of the intervals to show: the newest ones, or those around a date that is older. */
+/** Returns links to what is before and after the chart. */
+function stepper(id, interval, starts) {
+  const [count, label] = INTERVALS[interval], oldest = format.oldestStart(interval);
+  const earlier = format.shift(interval, starts[0], -count), later = format.shift(interval, starts[0], count);
+  const stepTo = (name, sign, at, isOffered) => step(name, sign, `${label} ${name}`,
+    isOffered ? format.address("driver", id, { interval, at: at < oldest ? oldest : at }) : undefined);
+  return el("div", { class: "stepper" }, stepTo("before", "‹", earlier, starts[0] > oldest),
+    stepTo("after", "›", later, later <= format.today()));
+}
+
+/** Returns the first dates of the intervals to show: the newest ones, or those from a date on that is older. */
 function listStarts(interval, at) {
   const [count] = INTERVALS[interval];
-  const newest = format.startOf(interval, format.addDays(format.today(), -1));
-  let first = format.shift(interval, newest, 1 - count);
+  let first = format.shift(interval, format.startOf(interval, format.today()), 1 - count);
   if (format.isPeriodStart(interval, at) && at < first) first = at;
-  const oldest = format.addMonths(format.today(), -6);
-  return Array.from({ length: count }, (_, i) => format.shift(interval, first, i)).filter((start) => start >= oldest);
+  const oldest = format.oldestStart(interval);
+  if (first < oldest) first = oldest;
+  return Array.from({ length: count }, (_, i) => format.shift(interval, first, i)).filter((start) => start <= format.today());
 }
 
-/** Returns the last date of the chart: not later than yesterday, because aggregates of today change. */
-function lastDate(interval, starts) {
-  const yesterday = format.addDays(format.today(), -1);
-  const end = format.addDays(format.shift(interval, starts.at(-1), 1), -1);
-  return end < yesterday ? end : yesterday;
+/** Returns the dates of the chart, as far as the API serves them. */
+function findWindow(interval, starts) {
+  const [oldest, today] = [format.oldestDate(), format.today()];
+  const last = format.addDays(format.shift(interval, starts.at(-1), 1), -1);
+  return { start_date: starts[0] > oldest ? starts[0] : oldest, end_date: last < today ? last : today };
 }
 
-function noTrips(driver) {
-  const last = driver.last_travel_date;
-  return empty(last ? `No trips in this time. The last one was on ${format.day(Date.parse(last))}.`
-    : "This driver has no trips yet.");
+function noTrips({ driver_id: id, last_travel_date: last }, interval) {
+  if (!last) return empty("This driver has no trips yet.");
+  const at = format.startOf(interval, last), text = format.day(Date.parse(last));
+  return empty("No trips in this time. The last one was on ",
+    at >= format.oldestStart(interval) ? el("a", { href: format.address("driver", id, { interval, at }) }, text) : text, ".");
 }
 
 /** Returns a chart with a column for each interval: the score, and above it the points that each behaviour cost. */
@@ -85,31 +104,46 @@ function column(id, interval, start, explanation, isCurrent, longest) {
     title: text, "aria-current": isCurrent && "true" }, unseen(text), bars, label, miles));
 }
 
-async function periodDetail(driver, interval, start, byStart) {
-  const explanation = byStart.get(start), before = byStart.get(format.shift(interval, start, -1))?.fm_score;
-  const title = el("h2", {}, format.period(interval, start));
-  if (!explanation) return el("section", {}, title, empty("No trips in this time."));
-  const query = { start_date: start, driver_id: driver.driver_id };
-  const [{ data: [{ driving_summary: totals }] }, trips] = await Promise.all([
-    fetchJson(["driver-aggregate", INTERVALS[interval][2]], query, { mask: TOTALS_MASK }),
-    fetchTrips(driver.driver_id, interval, start)]);
-  const facts = tiles(["Score", grade(explanation)], [`Against the ${interval} before`, change(explanation.fm_score, before)],
-    ["Distance", format.miles(explanation.distance_miles)],
-    ["Driving", format.duration(explanation.duration_seconds), el("small", {}, format.count(explanation.trip_count, "trip"))],
-    totals && ["Highway", format.share(totals.highway_miles, explanation.distance_miles), el("small", {}, "of the miles")],
-    totals && ["At night", format.share(totals.night_driving_seconds, explanation.duration_seconds),
+/** Returns a period in detail. `explanation` is what the chart shows of it. */
+async function periodDetail(driver, interval, start, explanation) {
+  const id = driver.driver_id;
+  const [totals, before, trips] = await Promise.all([fetchTotals(id, interval, start),
+    fetchTotals(id, interval, format.shift(interval, start, -1)), fetchTrips(id, interval, start)]);
+  const summary = totals ?? explanation, title = el("h2", {}, format.period(interval, start));
+  if (!summary) return el("section", {}, title, empty("No trips in this time."));
+  const facts = tiles(["Score", grade(summary)], [`Against the ${interval} before`, change(summary.fm_score, before?.fm_score)],
+    ["Distance", format.miles(summary.distance_miles)],
+    ["Driving", format.duration(summary.duration_seconds), el("small", {}, format.count(summary.trip_count, "trip"))],
+    totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles), el("small", {}, "of the miles")],
+    totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds),
       el("small", {}, "of the time")]);
   return el("section", { class: "period" }, title, facts,
-    el("div", { class: "halves" }, el("section", {}, el("h3", {}, "What to talk about"), reasons(explanation, trips.list)),
-      el("section", {}, el("h3", {}, "Trips"), tripTable(driver, interval, start, trips, explanation.trip_count))));
+    el("div", { class: "halves" }, el("section", {}, el("h3", {}, "What to talk about"), reasons(summary, trips)),
+      el("section", {}, el("h3", {}, "Trips"), tripTable(trips, summary.trip_count))));
 }
 
-/** Returns {list, next}: the trips of the period on a page, oldest first, and the next page if they go on there. */
-async function fetchTrips(id, interval, start, page = 1) {
-  const end = Date.parse(format.shift(interval, start, 1)), query = { start_date: start, limit: TRIPS, page };
-  const { trips, next_page: next } = await fetchJson(["driver", id, "trips"], query, { mask: TRIPS_MASK });
-  const list = trips.filter((trip) => trip.trip_start_time < end);
-  return { list, next: list.length === trips.length && next };
+/** Returns the summary of a period with what its behaviours cost. There is none of one that begins today. */
+async function fetchTotals(id, interval, start) {
+  if (start < format.oldestStart(interval) || start >= format.today()) return undefined;
+  const query = { start_date: start, driver_id: id };
+  const { data } = await fetchJson(["driver-aggregate", INTERVALS[interval][2]], query, { mask: TOTALS_MASK });
+  const summary = data[0].driving_summary;
+  return summary && { ...summary, behaviours: format.explain(summary) };
+}
+
+/** Returns {list, since, isWhole}: the trips of the period, oldest first, from the earliest date that the API serves. */
+async function fetchTrips(id, interval, start) {
+  const end = Date.parse(format.shift(interval, start, 1)), oldest = format.oldestDate(), list = [];
+  const since = start < oldest ? oldest : undefined;
+  const query = { start_date: since ?? start, limit: TRIPS_PER_PAGE };
+  let page = 1;
+  while (page && list.length < MAX_TRIPS) {
+    const answer = await fetchJson(["driver", id, "trips"], { ...query, page }, { mask: TRIPS_MASK });
+    const trips = answer.trips.filter((trip) => trip.trip_start_time < end);
+    list.push(...trips);
+    page = trips.length === answer.trips.length && answer.next_page;
+  }
+  return { list, since, isWhole: !page };
 }
 
 /** Returns what each behaviour cost, the costliest first, with the trips where it happened most. */
@@ -120,7 +154,8 @@ function reasons(explanation, trips) {
     el("p", {}, el("i", { class: reason.behaviour }), el("b", {}, format.labelOf(reason.behaviour)), " cost ",
       el("b", {}, format.score(reason.points_lost)), ` of ${reason.weight} points: ${extent(reason)}${rate(reason)}`),
     sized(el("span", { class: `meter ${reason.behaviour}` }), { width: (100 * reason.points_lost) / reason.weight }),
-    worstTrips(reason, trips))));
+    worstTrips(reason, trips.list))),
+  !trips.isWhole && el("li", { class: "quiet" }, `Found in the first ${format.count(MAX_TRIPS, "trip")} of this time.`));
 }
 
 const rate = ({ seconds, rate: value }) => (seconds === null ? `, ${format.number(value, 1)} per 100 miles`
@@ -138,25 +173,20 @@ function worstTrips({ behaviour, seconds }, trips) {
 
 const formatStart = (trip) => `${format.shortDay(trip.trip_start_time)}, ${format.time(trip.trip_start_time)}`;
 
-function tripTable(driver, interval, start, { list, next }, total) {
+function tripTable({ list, since, isWhole }, total) {
   const columns = ["Start (UTC)", "Length", "Events"].map((text) => el("th", { scope: "col" }, text));
-  const body = el("tbody", {}, list.map(tripRow));
-  const hours = format.settings.processing_delay_hours;
-  const late = list.length < total && !next && el("p", { class: "quiet" },
-    `${format.count(total - list.length, "trip")} more: trips appear here ${format.count(hours, "hour")} after their end.`);
-  const more = next && el("button", { id: "more-trips", onclick: showMore }, "Show more trips");
-  let page = next;
-  async function showMore() {
-    more.disabled = true;
-    const answer = await fetchTrips(driver.driver_id, interval, start, page).catch(() => ({ list: [], next: page }));
-    more.disabled = false;
-    more.textContent = answer.list.length ? "Show more trips" : "No response. Try again";
-    body.append(...answer.list.map(tripRow));
-    page = answer.next;
-    if (!page) more.remove();
+  const rows = list.map(tripRow), body = el("tbody", {}, rows.splice(0, TRIPS_PER_PAGE));
+  const rest = list.length < total && el("p", { class: "quiet" }, `${format.count(total - list.length, "trip")} more: `,
+    !isWhole ? `the list ends after ${format.number(MAX_TRIPS)}.`
+      : since ? `the API serves no trips before ${format.day(Date.parse(since))}.`
+        : `trips appear here ${format.delay() || "soon"} after their end.`);
+  const more = rows.length > 0 && el("button", { id: "more-trips", onclick: showMore }, "Show more trips");
+  function showMore() {
+    body.append(...rows.splice(0, TRIPS_PER_PAGE));
+    if (!rows.length) more.remove();
   }
-  if (!list.length) return late || empty("No trips.");
-  return el("div", {}, el("table", { class: "trips" }, el("thead", {}, el("tr", {}, columns)), body), late, more);
+  if (!list.length) return rest || empty("No trips.");
+  return el("div", {}, el("table", { class: "trips" }, el("thead", {}, el("tr", {}, columns)), body), rest, more);
 }
 
 function tripRow(trip) {

@@ -57,13 +57,13 @@ async function show() {
 
 /** Replaces the content. The focus goes to the heading; within a view, it and the scroll position stay. */
 function replace(title, isSameView, ...content) {
-  const focused = isSameView && document.activeElement.id;
+  const active = document.activeElement, focused = isSameView && active.id, isLost = !isSameView || main.contains(active);
   document.title = `${title} · Driver Analytics`;
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
   find("status").textContent = `${title} is loaded`;
   if (!isSameView) scrollTo(0, 0);
-  const target = (focused && find(focused)) || (!isSameView && main.querySelector("h1"));
+  const target = (focused && find(focused)) || (isLost && main.querySelector("h1"));
   if (target) target.focus({ preventScroll: true });
 }
 
@@ -74,12 +74,15 @@ function showError(error) {
     return showSignIn("The service refused this key. It may be mistyped, expired or revoked.");
   }
   if (!error.status && !(error instanceof api.NoConnection)) console.error(error);
-  replace("Error", false, errorNotice(error, error.retry || show));
+  const notice = errorNotice(error, () => (error.retry ? error.retry(show) : show()));
+  const title = `${notice.querySelector("h1").textContent} (${shown.path.split("/")[0] || "fleet"})`;
+  // A retry that fails leaves the focus where it is.
+  replace(title, main.querySelector("#retry") !== null, notice);
 }
 
 function showSignIn(message) {
   shown.path = "";
-  const input = el("input", { id: "key", autocomplete: "off", spellcheck: "false", autocapitalize: "none", required: true,
+  const input = el("input", { id: "key", type: "password", autocomplete: "off", spellcheck: "false", autocapitalize: "none", required: true,
     placeholder: "da_…", "aria-describedby": message ? "key-message" : undefined, "aria-invalid": message && "true" });
   const form = el("form", { class: "sign-in", onsubmit: signIn },
     message && el("p", { id: "key-message", class: "message", role: "alert" }, message),

@@ -2,7 +2,7 @@
 
 import { loadModule } from "./api.js";
 import { settings } from "./format.js";
-import { EVENTS, describe, indexNear } from "./trail.js";
+import { EVENTS, describe, indexNear, positionOf } from "./trail.js";
 import { el } from "./ui.js";
 
 // The lowest speed of each colour, in mph.
@@ -20,18 +20,25 @@ async function loadLeaflet() {
   return globalThis.L;
 }
 
-/** Draws a map into `box`. `onSelect` is called with an index of the trail, `onEvent` with an index of the events. */
+/**
+ * Draws a map into `box`, of a trail that may be empty and of events. `onSelect` is called with an index of the trail,
+ * `onEvent` with an index of the events.
+ */
 export async function drawMap(box, trail, events, onSelect, onEvent) {
   const L = await loadLeaflet();
-  const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: 19, minZoom: 1 });
+  // One finger and the wheel scroll the page.
+  box.addEventListener("wheel", (wheel) => !wheel.ctrlKey && wheel.stopImmediatePropagation(), { capture: true });
+  const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: 19, minZoom: 1, dragging: !L.Browser.mobile });
   L.control.scale({ position: "bottomright" }).addTo(map);
   addBackground(L, map);
-  map.fitBounds(L.latLngBounds(trail.positions).pad(0.08), { animate: false, maxZoom: 17 });
+  const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
+  map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17 });
   addLine(L, map, trail);
   events.forEach((event, number) => addEvent(L, map, trail, event, () => onEvent(number)));
-  addEnds(L, map, trail.positions);
-  const dot = L.marker(trail.positions[0], markerOptions(L, "dot", "", 16)).addTo(map);
+  if (trail.positions.length) addEnds(L, map, trail.positions);
+  const dot = L.marker(positions[0], markerOptions(L, "dot", "", 16)).addTo(map);
   map.on("mousemove", ({ latlng }) => {
+    if (!trail.positions.length) return;
     const index = indexNear(trail, [latlng.lat, latlng.lng]);
     const distance = map.latLngToContainerPoint(trail.positions[index]).distanceTo(map.latLngToContainerPoint(latlng));
     if (distance < HOVER_PIXELS) onSelect(index);
@@ -39,8 +46,8 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   const observer = new ResizeObserver(() => (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove())));
   observer.observe(box);
   return {
-    select: (index) => dot.setLatLng(trail.positions[index]),
-    showPoint: (index) => map.panInside(trail.positions[index], { padding: [60, 60] }),
+    select: (position) => dot.setLatLng(position),
+    show: (position) => map.panInside(position, { padding: [60, 60] }),
   };
 }
 
@@ -76,15 +83,15 @@ const markerOptions = (L, className, text, size) => ({
 /** Adds a marker of an event. The list of events leads there with the keyboard. */
 function addEvent(L, map, trail, event, onClick) {
   const { behaviour, label, letter } = EVENTS[event.event_type];
-  const marker = L.marker([event.event_start_latitude, nearestTurn(trail, event.event_start_longitude)],
-    markerOptions(L, behaviour, letter, 22));
+  const [latitude, longitude] = positionOf(event);
+  const marker = L.marker([latitude, nearestTurn(trail, longitude)], markerOptions(L, behaviour, letter, 22));
   marker.bindTooltip(el("span", {}, el("b", {}, label), el("br"), describe(event, trail)), { direction: "top", offset: [0, -8] });
   marker.on("click", onClick).addTo(map);
 }
 
 /** Returns a longitude on the turn of the globe on which the trail is. */
 function nearestTurn({ positions }, longitude) {
-  return longitude + 360 * Math.round((positions[0][1] - longitude) / 360);
+  return positions.length ? longitude + 360 * Math.round((positions[0][1] - longitude) / 360) : longitude;
 }
 
 function addEnds(L, map, positions) {

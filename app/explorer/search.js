@@ -6,7 +6,7 @@ import { aliases, el, empty, heading, name } from "./ui.js";
 
 const MAX_FOUND = 50;
 const PAGES_AT_ONCE = 4;
-const TRIP_MASK = "{count,trips{trip_id,driver_id,trip_start_time,distance_miles}}";
+const TRIP_MASK = "{count,next_page,trips{trip_id,driver_id,trip_start_time,distance_miles}}";
 
 export async function show({ id: text, render }) {
   document.getElementById("search-text").value = text;
@@ -25,12 +25,21 @@ const isIdentifier = (text) => {
 };
 
 async function showTrips(text, box) {
-  const fetchTrips = (parameter) => fetchJson(["trip", parameter, text], {}, { mask: TRIP_MASK });
-  const [byId, byTracking] = await Promise.all([fetchTrips("trip_id"), fetchTrips("tracking_id")]);
-  const trips = [...byId.trips, ...byTracking.trips];
-  const more = byTracking.count - byTracking.trips.length;
+  const [byId, byTracking] = await Promise.all([fetchTrips("trip_id", text), fetchTrips("tracking_id", text)]);
+  const trips = [...byId.trips, ...byTracking.trips.filter(({ trip_id: id }) => id !== text)];
+  const [shown, all] = [byTracking.trips.length, byTracking.count];
   box.replaceChildren(trips.length ? el("ul", { class: "found" }, trips.map(tripItem)) : empty("None."),
-    more > 0 ? `And ${format.count(more, "more trip")} with this tracking id.` : "");
+    shown < all ? `${shown} of ${format.count(all, "trip")} with this tracking id.` : "");
+}
+
+/** Returns {count, trips}: the number of trips with this id, and the first of them. */
+async function fetchTrips(parameter, id) {
+  const trips = [];
+  for (let page = 1; ; page++) {
+    const answer = await fetchJson(["trip", parameter, id], page > 1 ? { page } : {}, { mask: TRIP_MASK });
+    trips.push(...answer.trips);
+    if (!answer.next_page || trips.length >= MAX_FOUND) return { count: answer.count, trips };
+  }
 }
 
 function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }) {
@@ -38,22 +47,24 @@ function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }
     el("small", {}, `${format.day(start)}, ${format.time(start)} UTC · ${format.miles(miles)}`));
 }
 
-/** Reads the drivers page by page, because the API has no search, and shows those that match as they come. */
+/** Reads all drivers page by page, because the API has no search, and shows the best matches as they come. */
 async function showDrivers(text, list, progress) {
-  const matches = makeMatcher(text);
-  const { pages, count } = await fetchDriverPage(1);
-  let found = 0, read = 0;
-  for (let page = 1; page <= pages && found < MAX_FOUND; page += PAGES_AT_ONCE) {
+  const rank = makeRanker(text), ranks = [[], [], []];
+  const first = await fetchDriverPage(1), { pages, count } = first;
+  const fetchPage = (page) => (page === 1 ? first : fetchDriverPage(page));
+  let read = 0;
+  for (let page = 1; page <= pages; page += PAGES_AT_ONCE) {
     const numbers = Array.from({ length: Math.min(PAGES_AT_ONCE, pages - page + 1) }, (_, i) => page + i);
-    const drivers = (await Promise.all(numbers.map(fetchDriverPage))).flatMap((answer) => answer.drivers);
-    const matching = drivers.filter(matches);
+    const drivers = (await Promise.all(numbers.map(fetchPage))).flatMap((answer) => answer.drivers);
+    for (const driver of drivers) ranks[rank(driver)]?.push(driver);
     read += drivers.length;
-    found += matching.length;
-    list.append(...matching.map(driverItem));
+    list.replaceChildren(...ranks.flat().slice(0, MAX_FOUND).map(driverItem));
     progress.textContent = `${format.number(read)} of ${format.count(count, "driver")} searched`;
   }
-  const all = read === count ? `of ${format.count(count, "driver")}` : "or more; type more of the name";
-  progress.textContent = found ? `${format.number(found)} found ${all}.` : `None ${all} has this in the name, alias or id.`;
+  const found = ranks.flat().length, all = `of ${format.count(count, "driver")}`;
+  const shown = found > MAX_FOUND ? ` These are ${MAX_FOUND} of ${format.number(found)}; type more of the name.` : "";
+  progress.textContent = found ? `${format.number(found)} found ${all}.${shown}`
+    : `None ${all} has this in the name, alias or id.`;
 }
 
 const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driver", driver.driver_id) }, name(driver)),
@@ -61,11 +72,16 @@ const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driv
 
 const simplify = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
 
-/** Returns whether every word is in a driver's names or id, whatever the case and accents. */
-function makeMatcher(text) {
-  const words = simplify(text).split(/\s+/).filter(Boolean);
+/**
+ * Returns a function that ranks a driver: 0 if the text is the id, alias or name, 1 if one of them begins with it, 2 if
+ * every word is in them, whatever the case and accents, and otherwise -1.
+ */
+function makeRanker(text) {
+  const wanted = simplify(text), words = wanted.split(/\s+/).filter(Boolean);
   return ({ first_name: first, last_name: last, alias, driver_id: id }) => {
-    const names = simplify([first, last, alias, id].filter(Boolean).join(" "));
-    return words.every((word) => names.includes(word));
+    const names = [id, alias, first, last, `${first} ${last}`].filter(Boolean).map(simplify), all = names.join(" ");
+    if (names.includes(wanted)) return 0;
+    if (names.some((name) => name.startsWith(wanted))) return 1;
+    return words.every((word) => all.includes(word)) ? 2 : -1;
   };
 }

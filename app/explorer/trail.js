@@ -66,14 +66,18 @@ export function indexNear({ positions }, [latitude, longitude]) {
   return nearest;
 }
 
-/** Returns an event in words: what happened, how fast and for how long. */
-export function describe(event, trail) {
+export const positionOf = (event) => [event.event_start_latitude, event.event_start_longitude];
+
+/** Returns an event in words: what happened, how fast, for how long and where. */
+export const describe = (event, trail) => `${describeDriving(event, trail)}, at ${format.position(positionOf(event))}`;
+
+function describeDriving(event, trail) {
   const seconds = (event.event_end_timestamp - event.event_start_timestamp) / 1000;
   const data = event.event_data, mph = (value) => `${format.number(value)} mph`;
   if (data.speed_limit_mph !== undefined) {
-    const over = mph(data.user_speed_mph - data.speed_limit_mph);
+    const over = data.user_speed_mph - data.speed_limit_mph;
     const limit = mph(data.speed_limit_mph), most = mph(data.max_user_speed_mph);
-    return `${over} over the limit of ${limit} for ${format.duration(seconds)}, up to ${most}`;
+    return `${over > 0 ? `${mph(over)} over the` : "About the"} limit of ${limit} for ${format.duration(seconds)}, up to ${most}`;
   }
   if (trail.times.length < 2) return `For ${format.duration(seconds)}`;
   const first = indexAt(trail, event.event_start_timestamp), last = indexAt(trail, event.event_end_timestamp);

@@ -3,6 +3,7 @@
 import { NoConnection } from "./api.js";
 import * as format from "./format.js";
 
+const RETRY_SECONDS = 5;
 const SVG = "http://www.w3.org/2000/svg";
 
 /** Returns an element. `attributes` may have listeners (onclick); children are elements, texts, or lists of them. */
@@ -68,11 +69,15 @@ export const choice = (label, options) =>
   el("nav", { class: "choice", "aria-label": label }, options.map(([text, href, isCurrent]) =>
     el("a", { href, id: `${label}-${text}`.replace(/\W/g, "-"), "aria-current": isCurrent && "true" }, text)));
 
+/** Returns a link with a sign, such as ‹, that goes nowhere without `href`. */
+export const step = (id, sign, label, href) => el("a", { class: "button", id, href, role: "link",
+  "aria-disabled": href === undefined && "true" }, el("span", { "aria-hidden": "true" }, sign), unseen(label));
+
 export const legend = () => el("ul", { class: "legend" }, format.BEHAVIOURS.map((behaviour) =>
   el("li", {}, el("i", { class: behaviour.name }), behaviour.label)));
 
 export const tiles = (...pairs) => el("dl", { class: "tiles" }, pairs.filter(Boolean).map(([term, ...values]) =>
-  el("div", {}, el("dt", {}, term), el("dd", {}, ...values))));
+  el("div", {}, el("dt", {}, term), el("dd", {}, values.map((value, number) => [number ? " " : "", value])))));
 
 /** Returns a message that takes the place of content. */
 export const notice = (title, ...content) => el("section", { class: "notice" }, heading(title), ...content);
@@ -89,7 +94,7 @@ export function copyButton(label, getText) {
   return button;
 }
 
-const retryButton = (retry) => el("button", { class: "main", onclick: retry }, "Try again now");
+const retryButton = (retry) => el("button", { class: "main", id: "retry", onclick: retry }, "Try again now");
 
 /** Returns a notice that counts the seconds and then calls `retry`, unless the notice is gone. */
 function waitNotice(title, text, seconds, retry) {
@@ -105,19 +110,14 @@ function waitNotice(title, text, seconds, retry) {
   return node;
 }
 
-function offlineNotice(retry) {
-  const text = "The page tries again as soon as the browser is online, or when you press the button.";
-  const node = notice("No connection to the service", el("p", {}, text), retryButton(retry));
-  addEventListener("online", () => node.isConnected && retry(), { once: true });
-  return node;
-}
-
 /** Returns the notice of an error: what happened, and what to do. */
 export function errorNotice(error, retry) {
-  if (error instanceof NoConnection) return offlineNotice(retry);
-  const wait = error.retryAfterSeconds;
-  if (error.status === 429) return waitNotice("Too many requests", "The request limit is used up.", wait, retry);
-  if (error.status === 503) return waitNotice("The data is not available", "The database does not respond.", wait, retry);
+  const wait = (title, text, seconds = error.retryAfterSeconds) => waitNotice(title, text, seconds, retry);
+  const noResponse = "The service does not respond.";
+  if (error instanceof NoConnection) return wait("No connection to the service", noResponse, RETRY_SECONDS);
+  if (error.status === 429) return wait("Too many requests", "The request limit is used up.");
+  if (error.status === 503) return wait("The data is not available", "The database does not respond.");
+  if ([502, 504].includes(error.status)) return wait("The data is not available", noResponse);
   const reasons = Object.entries(error.reasons || {}).map(([name, texts]) => el("li", {}, `${name}: ${texts.join(" ")}`));
   const title = { 400: "This address does not work", 404: "Not found" }[error.status] || "Something went wrong";
   return notice(title, el("p", {}, error.message), reasons.length > 0 && el("ul", {}, reasons),

@@ -6,6 +6,7 @@ from importlib.resources.abc import Traversable
 from flask import Response, current_app, request
 from werkzeug.http import generate_etag
 
+from app.config import API
 from app.content_encoding import get_matching_etag
 from schemas.params import NoParams
 
@@ -30,9 +31,11 @@ def build_policy(sources: Mapping[str, str]) -> str:
 def static_response(mimetype: str, content: bytes, policy: str = "") -> Response:
     """Return content that is the same for everyone, with an ETag; 304 if the client has it. Raises ValidationError.
 
-    The request has no parameters. `policy` is the Content-Security-Policy of a page.
+    Below the API the request has no parameters. Elsewhere they have no effect: a link to a page may carry the name of
+    a campaign, and a file a version. `policy` is the Content-Security-Policy of a page.
     """
-    NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
+    if request.path.startswith(f"{API}/"):
+        NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
     response = Response(content, mimetype=mimetype)
     etag = generate_etag(content)
     response.set_etag(get_matching_etag(etag) or etag)

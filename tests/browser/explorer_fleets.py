@@ -5,7 +5,7 @@ import datetime
 from app.store import Store
 from scripts.admin.keys import issue_key
 from scripts.demo.load import load_demo
-from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.store_contents import load
 
 # Each would run, or break the page, if it were read as HTML, a URL, a style or a pattern.
@@ -40,7 +40,11 @@ def load_fleets(db):
     load(db, *(make_trip(last_week(), f"d{number:05}") for number in range(45)), drivers=many, fleet="many")
     idle = make_driver("idle", first_name="Ida", last_name="Idle")
     load(db, make_long_trip(), *_odd_trips(), drivers=[idle], fleet="odd")
-    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd")}
+    load(db, *_dated_trips(), drivers=[make_driver("today"), make_driver("steady")], fleet="dated")
+    load(db, make_trip(days_ago(60)), drivers=[make_driver("d1", last_travel_date=days_ago(60)[:10])], fleet="late")
+    keys = {
+        fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated", "late", "empty")
+    }
     return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
 
 
@@ -73,8 +77,26 @@ def make_long_trip():
 
 
 def _odd_trips():
-    """Yield a trip without a trail, and one across the antimeridian."""
+    """Yield trips with no trail and with one point, across the antimeridian, and with a common tracking_id."""
     yield make_trip(last_week(3), "long", trip_id="no trail", trail_path=[])
+    begin = epoch_ms(last_week(3))
+    for name, trail in (("no trail, event", []), ("one point", [make_point(begin)])):
+        events = [make_event(begin + 60_000, event_start_latitude=41.3)]
+        yield make_trip(last_week(3), "long", trip_id=name, trail_path=trail, events=events)
     begin = epoch_ms(last_week(4))
     crossing = [make_point(begin + 60_000 * n, longitude=(179.9 + n / 50 + 180) % 360 - 180) for n in range(11)]
     yield make_trip(last_week(4), "long", trip_id="crossing", trail_path=crossing)
+    for number in range(7):
+        yield make_trip(last_week(5), "long", trip_id=f"shared {number}", tracking_id="shared", trail_path=crossing[:1])
+
+
+def _dated_trips():
+    """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst."""
+    yield make_trip(days_ago(0, "00:00"), "today")
+    yield from (make_trip(days_ago(days), "steady") for days in range(1, 191))
+    yield make_trip("0001-01-01T08:00", "steady", trip_id="year 1")
+    begin = epoch_ms(last_week(6, "00:00"))
+    for number in range(130):
+        times = {"trip_start_time": begin + 60_000 * number, "trip_end_time": begin + 60_000 * number + 1000}
+        summary = make_event_summary(hard_brake_count=number)
+        yield make_trip(last_week(), "busy", trip_id=f"busy {number}", event_summary=summary, trail_path=[], **times)

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.explorer_fleets import DRIVERS, HOSTILE, load_fleets, make_long_trip
+from tests.browser.explorer_fleets import DRIVERS, HOSTILE, last_week, load_fleets, make_long_trip
 from tests.service_process import run_service
 from tests.store_contents import issue_key, load
 
@@ -28,6 +28,7 @@ VIEWS = {
     "#/driver/idle": "odd",
     "#/trip/long?event=2": "odd",
     "#/trip/no%20trail": "odd",
+    "#/trip/one%20point": "odd",
     "#/trip/nothing": "odd",
     **{f"#/{view}/{quote(name, safe='')}": "hostile" for view in ("driver", "trip", "search") for name in HOSTILE[:1]},
     "#/fleet?page=1": "hostile",
@@ -35,6 +36,8 @@ VIEWS = {
 TILES = {"MAP_TILES_URL": "http://tiles.invalid/{z}/{x}/{y}.png", "MAP_TILES_ATTRIBUTION": "© <b>Tiles"}
 # Nobody reads the log, and the service waits while the pipe of its log is full.
 QUIET = {"LOG_LEVEL": "WARNING"}
+RUN_AXE = """axe.run({rules: {'target-size': {enabled: true}}})
+    .then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))"""
 # Chromium logs every response of an error by itself.
 ERROR_STATUS = "the server responded with a status of 4"
 
@@ -157,7 +160,7 @@ def test_a_view_is_accessible_and_fits_and_logs_nothing(visit, axe, view, fleet,
     opened = visit(fleet, width=width, color_scheme=scheme)
     opened.open(view)
     opened.page.evaluate(axe)
-    violations = opened.page.evaluate("axe.run().then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))")
+    violations = opened.page.evaluate(RUN_AXE)
     assert violations == []
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     assert [message for message in opened.messages if ERROR_STATUS not in message] == []
@@ -186,6 +189,32 @@ def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     assert many.text(".found") == f"Driver N{DRIVERS - 1}\nd0{DRIVERS - 1}"
 
 
+def test_search_lists_exact_matches_first_and_says_how_many_it_shows(visit):
+    many = visit("many")
+    many.open("#/search/n99")
+    many.page.get_by_text("111 found of 10,000 drivers. These are 50 of 111").wait_for()
+    assert many.text(".found li").startswith("Driver N99\n")
+    assert many.page.locator(".found li").count() == 50
+
+
+def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, live):
+    opened = visit("odd")
+    opened.open("#/search/i")
+    opened.page.goto(f"{live[0]}#key={live[1]['dated']}")
+    opened.wait()
+    opened.open("#/search/i")
+    opened.page.get_by_text("found").or_(opened.page.get_by_text("None of")).first.wait_for()
+    assert "Ida" not in opened.text()
+    opened.open("#/search/today")
+    assert len([url for url in opened.urls if "/drivers?" in url]) == 3
+
+
+def test_all_trips_of_a_tracking_id_are_found(visit):
+    odd = visit("odd")
+    odd.open("#/search/shared")
+    expect(odd.page.locator(".found li", has_text="shared ")).to_have_count(7)
+
+
 def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):
     page = (odd := visit("odd")).page
     odd.open("#/trip/long")
@@ -198,6 +227,26 @@ def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_event
     page.locator(".marker.overspeeding").last.click()
     assert "16 mph over the limit of 55 mph" in odd.text(".events [aria-pressed=true]")
     assert page.url.endswith("#/trip/long?event=3")
+
+
+@pytest.mark.parametrize(
+    ("trip", "text"), [("no trail, event", "This trip has no trail."), ("one point", "has only one point.")]
+)
+def test_a_trip_with_hardly_a_trail_shows_its_events_and_where_they_were(visit, trip, text):
+    odd = visit("odd")
+    odd.open(f"#/trip/{quote(trip)}?event=0")
+    assert text in odd.text()
+    assert "Hard brake\nFor 1 s, at 41.30000, -96.50000" in odd.text(".events [aria-pressed=true]")
+    assert odd.text("output") == "08:01:00 UTC · 41.30000, -96.50000"
+    expect(odd.page.locator(".map .hard_brake")).to_have_count(1)
+
+
+def test_a_trip_shows_its_id_and_the_position_of_the_moment(visit):
+    odd = visit("odd")
+    odd.open("#/trip/crossing")
+    odd.page.get_by_label("Point of the trail").press("End")
+    assert odd.text(".lead") == "Trip crossing"
+    assert odd.text("output").endswith(" · 41.25000, -179.90000")
 
 
 def test_hovering_over_the_trail_selects_its_point(visit):
@@ -215,6 +264,36 @@ def test_replay_moves_along_the_trail_and_pauses(visit):
     expect(page.get_by_label("Point of the trail")).to_have_value(re.compile(r"\d{3,}"))
     page.get_by_role("button", name="Pause").click()
     assert page.get_by_role("button", name="Replay").is_visible()
+
+
+@pytest.mark.parametrize(
+    ("view", "address"),
+    [
+        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d$"),
+        ("#/fleet?miles=1e99", r"#/fleet\?miles=999999$"),
+    ],
+)
+def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too(visit, view, address):
+    dated = visit("dated")
+    dated.open(view)
+    assert re.search(address, dated.page.url)
+    assert dated.messages == []
+
+
+@pytest.mark.parametrize("days", [-40, 40])
+def test_a_wrong_clock_of_the_browser_does_not_change_the_first_view(visit, live, days):
+    right, wrong = visit("demo"), visit()
+    wrong.page.add_init_script(f"const now = Date.now; Date.now = () => now() + {days} * 86_400_000")
+    wrong.sign_in(live[1]["demo"])
+    expect(wrong.page.locator(".lead")).to_have_text(right.text(".lead"))
+
+
+def test_a_fleet_that_did_not_drive_says_when_it_last_did(visit):
+    opened = visit("empty")
+    assert "No drivers and trips are stored yet." in opened.text()
+    late = visit("late")
+    late.page.get_by_role("link", name="Look at").click()
+    late.page.locator(".ranking").wait_for()
 
 
 def test_back_and_reload_show_the_same_view(visit):
@@ -244,6 +323,59 @@ def test_a_driver_without_trips_is_shown_as_such(visit):
     assert "This driver has no trips yet." in odd.text()
 
 
+def test_a_driver_who_drove_only_today_is_shown(visit):
+    dated = visit("dated")
+    dated.open("#/driver/today")
+    assert dated.text(".period .tiles").count("1 trip") == 1
+    assert dated.page.locator(".columns a").count() == 1
+
+
+def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visit):
+    dated = visit("dated")
+    for start in (last_week(-7 * 10, "")[:10], last_week(-7 * 15, "")[:10]):
+        dated.open(f"#/driver/steady?at={start}")
+        assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
+        assert "Against the week before\nno change" in dated.text(".period .tiles")
+
+
+def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(visit):
+    page = (dated := visit("dated")).page
+    dated.open("#/driver/steady?interval=day")
+    earlier, later = (page.get_by_role("link", name=f"Days {name}") for name in ("before", "after"))
+    expect(later).to_be_disabled()
+    earlier.click()
+    later.click()
+    expect(later).to_be_disabled()
+    assert dated.messages == []
+
+
+def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
+    dated = visit("dated")
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    assert "129 times" in dated.text(".where li")
+    assert dated.page.locator(".trips tbody tr").count() == 100
+    dated.page.get_by_role("button", name="Show more trips").click()
+    assert dated.page.locator(".trips tbody tr").count() == 130
+
+
+@pytest.mark.parametrize("period", ["week", "month"])
+def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, period):
+    dated = visit("dated")
+    oldest = dated.page.evaluate(f"import('./explorer/format.js').then(f => f.oldestStart('{period}'))")
+    dated.open(f"#/fleet?period={period}&start={oldest}")
+    assert dated.page.locator("#step-1[href]").count() == 0
+    dated.page.get_by_role("link", name="steady").click()
+    dated.wait("steady")
+    assert dated.page.locator(".period .grade").count() == 1
+    assert dated.messages == []
+
+
+def test_a_trip_of_year_1_leads_to_its_driver(visit):
+    dated = visit("dated")
+    assert dated.open("#/trip/year%201").startswith("Trip on Mon 1 Jan")
+    assert dated.page.locator(".up a").get_attribute("href") == "#/driver/steady"
+
+
 @pytest.mark.parametrize(
     ("view", "title"), [("#/fleet?period=month", "coaching"), ("#/driver/demo-12", "Liam O'Connor")]
 )
@@ -253,6 +385,15 @@ def test_without_a_connection_the_page_says_so_and_goes_on_when_it_is_back(visit
     assert demo.open(view) == "No connection to the service"
     demo.context.set_offline(False)
     assert demo.wait(title)
+
+
+def test_while_the_service_restarts_the_page_tries_again_by_itself(visit):
+    demo = visit("demo")
+    demo.page.route("**/api/v1/ranking?*", lambda route: route.abort())
+    assert demo.open("#/fleet?period=month") == "No connection to the service"
+    assert "The page tries again in" in demo.text()
+    demo.page.unroute("**/api/v1/ranking?*")
+    assert demo.wait("coaching")
 
 
 def test_over_the_rate_limit_the_page_waits_and_tries_again(visit, busy):

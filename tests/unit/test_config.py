@@ -102,6 +102,11 @@ def test_a_setting_that_cannot_be_used_is_named(name, text):
         READ({name: text})
 
 
+def test_an_unknown_placeholder_of_the_tiles_is_named():
+    with pytest.raises(ConfigError, match=r"without \{s\}; its placeholders may be \{z\}, \{x\}, \{y\} and \{r\}"):
+        READ({"MAP_TILES_URL": "https://{s}.example.com/{z}/{x}/{y}.png"})
+
+
 @pytest.mark.parametrize("uri", ["mongodb://", "mongodb://a:b:c", "mongodb://u:p@:1@h"])
 def test_a_uri_that_names_no_server_is_named(uri):
     with pytest.raises(ConfigError, match=r"^MONGODB_URI\b"):
