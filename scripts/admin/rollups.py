@@ -35,8 +35,9 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     """
     with open_store() as store:
         fleets = find_fleets(store, fleet)
-        for name in fleets:
-            delete_orphans(store, name)
+        for name in fleets if len(fleets) > 1 else ():
+            with naming_invalid_documents(store, name):
+                sum(with_progress(name, delete_orphans(store, name)))
         for name in fleets:
             click.echo(f"{name}: {rebuild_with_progress(store, name, since or '')} days rebuilt")
 

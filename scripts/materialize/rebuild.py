@@ -28,14 +28,15 @@ DAYS_PER_TRANSACTION = 500
 BATCH_SIZE = 1_000
 
 
-def delete_orphans(store: Store, fleet: str) -> None:
-    """Delete the details of trips that have no source document in the fleet.
+def delete_orphans(store: Store, fleet: str) -> Iterator[int]:
+    """Delete the details of trips that have no source document in the fleet. Yields 0 after each transaction.
 
     Do that in all fleets before one of them is rebuilt: a trip that another program moved to another fleet has details
     with the same `_id` there.
     """
     for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(_delete_orphans, store, fleet=fleet, trip_ids=trip_ids))
+        yield 0
 
 
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
@@ -43,7 +44,7 @@ def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
 
     Each step is a transaction. Yields after each step the number of days with trips that it wrote.
     """
-    delete_orphans(store, fleet)
+    yield from delete_orphans(store, fleet)
     for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
         run_transaction(store, fleet, partial(delete_from_feed, store, fleet=fleet, trip_ids=trip_ids))
         yield 0

@@ -40,8 +40,8 @@ def quote_data(text: str) -> str:
 def clean_name(text: str | None) -> str | None:
     """Return a name on one line, without invisible characters, and cut if it is long. None if nothing is left."""
     # A variation selector follows the character that it changes, so no space takes its place.
-    seen = "".join(character for character in text or "" if character not in INVISIBLE)
-    name = " ".join("".join(character if character.isprintable() else " " for character in seen).split())
+    visible = "".join(character for character in text or "" if character not in INVISIBLE)
+    name = " ".join("".join(character if character.isprintable() else " " for character in visible).split())
     return (name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…") or None
 
 
