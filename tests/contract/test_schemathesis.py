@@ -61,11 +61,7 @@ def live(tmp_path_factory, mongod_uri):
         yield process, {"CONTRACT_KEY": key, "CONTRACT_LINK": link.rpartition("/")[2], "CONTRACT_CURSOR": cursor}
 
 
-@pytest.fixture(
-    scope="module",
-    # Both take minutes, side by side if there are several processes.
-    params=[pytest.param(masks, id=name, marks=pytest.mark.xdist_group(name)) for masks, name in KINDS.items()],
-)
+@pytest.fixture(scope="module", params=KINDS, ids=KINDS.values())
 def runs(request, live, tmp_path_factory):
     """The finished runs of Schemathesis, and their responses: (operation, phase, mode, status) and how many."""
     process, known = live
