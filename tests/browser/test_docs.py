@@ -57,7 +57,10 @@ class Visit:
         shown = block.locator(".live-responses-table tbody tr").first
         body = shown.locator(".highlight-code code").first
         body.wait_for()
-        return shown.locator(".response-col_status").inner_text().strip(), body.inner_text()
+        status, text = shown.locator(".response-col_status").inner_text().strip(), body.inner_text()
+        # The page draws every open operation again with each key that is typed.
+        block.locator(".opblock-summary-control").click()
+        return status, text
 
 
 @pytest.fixture
