@@ -56,12 +56,9 @@ test: setup lint ## run the linters, the type checker and the tests
 	@$(BIN)/pytest -n 3 --dist worksteal -m "not large and not clients and not resilience" \
 		$(addprefix --ignore tests/,browser clients contract resilience)
 
-# The longest files, so that the processes end at about the same time. A file has its services in one process. Those of
-# clients wait most of the time, for what Retry-After says.
-CLIENTS_FIRST := tests/clients/test_clients_page.py tests/clients/test_copy.py tests/browser
-
+# Three processes on two processors: the tests of clients wait most of the time, for what Retry-After says.
 test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
-	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m clients $(CLIENTS_FIRST) tests
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m clients
 
 $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@command -v npm >/dev/null || { echo "There is no npm: apt-get install nodejs npm"; exit 1; }
@@ -69,11 +66,9 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@npm ci --prefix tests/clients --no-audit --no-fund --ignore-scripts --loglevel=error >/dev/null
 	@touch $@
 
-# Likewise. pytest-xdist 3.8 ignores its groups with pytest 9.2 (issue 1386 of pytest-xdist).
-LARGE_FIRST := tests/contract tests/commands/test_large.py tests/resilience
-
+# By file: pytest-xdist 3.8 ignores its groups with pytest 9.2 (issue 1386 of pytest-xdist).
 test-large: setup ## run the tests that take minutes: Schemathesis, 100,000 trips, 60,000 generated requests
-	@$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m large $(LARGE_FIRST) tests
+	@$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m large
 
 test-resilience: resilience-tools setup ## break MongoDB, the service and the network under load, in 10 minutes
 	@$(BIN)/pytest -m resilience $(ARGS)
