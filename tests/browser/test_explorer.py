@@ -12,7 +12,7 @@ from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.clients
 
-PHONE, SCREEN = 390, 1280
+PHONE, SCREEN = 320, 1280
 MAX_REQUESTS, MAX_BYTES = 10, 300_000
 TIMEOUT_MS = 10_000
 # The views, each with its fleet.
@@ -180,7 +180,7 @@ def test_a_hostile_name_is_text_in_every_view(visit, name):
 def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     many = visit("many")
     assert "45 drivers drove" in many.text(".lead")
-    many.page.get_by_role("link", name="Next").click()
+    many.page.get_by_role("link", name="Next page").click()
     many.wait()
     assert many.text(".ranking .rank") == "21"
     many.page.get_by_label("Search").fill(f"n{DRIVERS - 1}")
@@ -308,6 +308,23 @@ def test_back_and_reload_show_the_same_view(visit):
     assert demo.page.locator("[aria-current=true]", has_text="Months").count() == 1
 
 
+def test_going_back_to_a_list_restores_the_scroll_position(visit):
+    demo = visit("demo")
+    demo.page.evaluate("scrollTo(0, 300)")
+    demo.page.wait_for_function("history.state?.scroll === 300")
+    demo.page.locator(".ranking a").first.evaluate("link => link.click()")
+    demo.page.locator(".score-chart").wait_for()
+    assert demo.page.evaluate("scrollY") == 0
+    demo.page.go_back()
+    assert demo.wait("coaching")
+    assert demo.page.evaluate("scrollY") == 300
+
+
+def test_what_each_behaviour_cost_is_read_out(visit):
+    bar = visit("demo").page.locator(".ranking").get_by_role("img").first
+    assert re.fullmatch(r"(.+ minus [\d.]+(, )?){2,4}", bar.get_attribute("aria-label"))
+
+
 def test_the_focus_goes_to_the_heading_of_a_view_and_stays_within_it(visit):
     demo = visit("demo")
     demo.open("#/driver/demo-12")
@@ -332,7 +349,7 @@ def test_a_driver_who_drove_only_today_is_shown(visit):
 
 def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visit):
     dated = visit("dated")
-    for start in (last_week(-7 * 10, "")[:10], last_week(-7 * 15, "")[:10]):
+    for start in (last_week(-7 * 10, "")[:10], last_week(-7 * 22, "")[:10]):
         dated.open(f"#/driver/steady?at={start}")
         assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
         assert "Against the week before\nno change" in dated.text(".period .tiles")
@@ -341,7 +358,7 @@ def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visi
 def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(visit):
     page = (dated := visit("dated")).page
     dated.open("#/driver/steady?interval=day")
-    earlier, later = (page.get_by_role("link", name=f"Days {name}") for name in ("before", "after"))
+    earlier, later = (page.get_by_role("link", name=f"{name} days") for name in ("Previous", "Next"))
     expect(later).to_be_disabled()
     earlier.click()
     later.click()
@@ -353,8 +370,6 @@ def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
     dated = visit("dated")
     dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
     assert "129 times" in dated.text(".where li")
-    assert dated.page.locator(".trips tbody tr").count() == 100
-    dated.page.get_by_role("button", name="Show more trips").click()
     assert dated.page.locator(".trips tbody tr").count() == 130
 
 
@@ -363,7 +378,7 @@ def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, peri
     dated = visit("dated")
     oldest = dated.page.evaluate(f"import('./explorer/format.js').then(f => f.oldestStart('{period}'))")
     dated.open(f"#/fleet?period={period}&start={oldest}")
-    assert dated.page.locator("#step-1[href]").count() == 0
+    assert dated.page.get_by_role("link", name=f"Previous {period}").get_attribute("href") is None
     dated.page.get_by_role("link", name="steady").click()
     dated.wait("steady")
     assert dated.page.locator(".period .grade").count() == 1
@@ -373,7 +388,8 @@ def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, peri
 def test_a_trip_of_year_1_leads_to_its_driver(visit):
     dated = visit("dated")
     assert dated.open("#/trip/year%201").startswith("Trip on Mon 1 Jan")
-    assert dated.page.locator(".up a").get_attribute("href") == "#/driver/steady"
+    dated.page.locator(".up a").click()
+    assert dated.wait("steady") == "steady"
 
 
 @pytest.mark.parametrize(
@@ -432,6 +448,17 @@ def test_a_trip_can_be_downloaded(visit, label, start):
     with odd.page.expect_download() as download:
         odd.page.get_by_role("button", name=f"Download as {label}", exact=True).click()
     assert download.value.path().read_text().startswith(start)
+
+
+def test_each_request_is_listed_once_with_its_media_type(visit):
+    odd = visit("odd")
+    odd.open("#/trip/long")
+    for label in ("JSON", "GeoJSON"):
+        with odd.page.expect_download():
+            odd.page.get_by_role("button", name=f"Download as {label}", exact=True).click()
+    lines = odd.page.locator("#requests code").all_text_contents()
+    trip = "/api/v1/trip/trip_id/long"
+    assert [line for line in lines if "aggregate" not in line] == [trip, f"{trip} (application/geo+json)"]
 
 
 def test_a_request_of_the_view_is_copied_as_curl_without_the_key(visit, live):
