@@ -63,18 +63,24 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
 
 def prepare(store: Store) -> None:
     """Create missing collections and indexes, and update the validators."""
+    validators = {entry["name"]: entry["options"].get("validator") for entry in store.db.list_collections()}
     for name in COLLECTIONS:
-        validator = VALIDATORS[name]
-        try:
-            store.db.create_collection(name, validator=validator, check_exists=False)
-        except OperationFailure as error:
-            if error.code != NAMESPACE_EXISTS:
-                raise
+        if name not in validators:
+            _create(store, name)
         # A change of the validator locks the collection, so skip it if there is no difference.
-        if store.db[name].options().get("validator") != validator:
-            store.db.command("collMod", name, validator=validator)
+        elif validators[name] != VALIDATORS[name]:
+            store.db.command("collMod", name, validator=VALIDATORS[name])
         if INDEXES[name]:
             store.db[name].create_indexes(INDEXES[name])
+
+
+def _create(store: Store, name: str) -> None:
+    """Create a collection, unless another command does that at the same time."""
+    try:
+        store.db.create_collection(name, validator=VALIDATORS[name], check_exists=False)
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise
 
 
 def find_fleets(store: Store, fleet: str | None) -> list[str]:

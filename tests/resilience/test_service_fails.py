@@ -21,10 +21,10 @@ TIMES = 10
 KILLS = 6
 # Responses between one fault and the next.
 MORE = 30
-REQUESTS = 200_000
+REQUESTS = 60_000
 WARM = 20_000
-# How much the memory of a warm worker may grow, in kB: the peaks of a few large responses at a time.
-SPARE_KB = 8_192
+# How much the memory of a warm worker may grow, in kB: 50 bytes a request.
+SPARE_KB = 2_048
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def write_requests(path, store):
     return path
 
 
-def test_memory_does_not_grow_over_200000_requests(make_service, settings, store, tmp_path, report):
+def test_memory_does_not_grow_over_60000_requests(make_service, settings, store, tmp_path, report):
     requests, answered, failed = write_requests(tmp_path / "requests", store), 0, 0
     warm = highest = 0
     with make_service(**settings) as service:
