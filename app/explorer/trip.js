@@ -13,8 +13,8 @@ const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only on
 
 export async function show({ id, parameters, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
-  const later = `in this fleet. A trip appears ${format.DELAY} after its end.`;
-  if (!trip) return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${later}`));
+  const rest = `in this fleet. A trip appears ${format.DELAY} after its end.`;
+  if (!trip) return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`));
   const query = { start_date: format.yesterday(), driver_id: trip.driver_id };
   const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
   const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
