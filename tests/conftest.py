@@ -33,6 +33,17 @@ from tests.resilience.processes import Redis
 NOW = "2026-03-18T12:00:00Z"
 
 
+def pytest_collection_modifyitems(config, items) -> None:
+    """Leave out the tests marked `one_store` on MongoDB."""
+    left_out = {item for item in items if item.get_closest_marker("one_store") and _is_on_mongod(item)}
+    config.hook.pytest_deselected(items=list(left_out))
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _is_on_mongod(item) -> bool:
+    return hasattr(item, "callspec") and "mongod" in map(item.callspec.params.get, ("db", "shared_db"))
+
+
 def pytest_terminal_summary(terminalreporter) -> None:
     for result in itertools.chain(*terminalreporter.stats.values()):
         if getattr(result, "when", None) == "call":

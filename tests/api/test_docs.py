@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+pytestmark = pytest.mark.one_store
+
 
 @pytest.fixture
 def page(service):

@@ -11,6 +11,8 @@ from app.logs import JsonHandler, make_logger
 from app.report_links import ReportLinkSigner
 from app.store.api_keys import make_key
 
+pytestmark = pytest.mark.one_store
+
 LINK = "WyJmMSIsIjIwMjYtMDMtMTYiXQ.x-Y_z"
 
 

@@ -31,7 +31,7 @@ PATHS = {
     ],
     "report.get_report_links": [f"/report?report_time={DATE}T00:00:00"],
 }
-KINDS = ["*/*", "application/geo+json"]
+GEO_JSON_ENDPOINT = "trips.list_trips"
 
 
 def tainted(value):
@@ -91,8 +91,9 @@ def masks(fields, before="", after=""):
 def test_no_response_contains_an_undeclared_field(tainted_service):
     views = tainted_service.app.view_functions
     for endpoint, paths in PATHS.items():
+        kinds = ["*/*", "application/geo+json"] if endpoint == GEO_JSON_ENDPOINT else ["*/*"]
         for mask in ["", "*", *masks(fields_of(type(views[endpoint].endpoint.response)))]:
-            for path, kind in ((path, kind) for path in paths for kind in KINDS):
+            for path, kind in ((path, kind) for path in paths for kind in kinds):
                 response = tainted_service.get(path, headers={"X-Fields": mask, "Accept": kind})
                 assert response.status_code == 200 or (mask and response.status_code == 400), (
                     path,

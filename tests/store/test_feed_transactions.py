@@ -15,15 +15,15 @@ from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips
 from tests.fleet_states import Batch, write_batches
 
-WRITERS, READERS, BATCHES = 3, 3, 12
+WRITERS, READERS = 3, 3
 # A visible trip, one that becomes visible when the clock moves, and one that does not.
 STARTS = ("2026-03-18T07:00", "2026-03-18T08:00", "2026-03-18T11:00")
 
 
-def make_batches(seed):
+def make_batches(seed, count):
     """Return batches in which trips come, are corrected, moved, hidden and deleted."""
     rng, batches = random.Random(seed), []
-    for _ in range(BATCHES):
+    for _ in range(count):
         ids = [f"t{n}" for n in rng.sample(range(30), rng.randint(1, 10))]
         if rng.random() < 0.2:
             batches.append(Batch("deleted", ids))
@@ -42,10 +42,10 @@ def service(mongod, clock, long_timeout):
     return Service(mongod, rate_limit=parse("1000000000 per minute"), log_level="ERROR")
 
 
-def write(mongod_uri, name, seed):
+def write(mongod_uri, name, batches):
     """Write batches with a client of its own."""
     with MongoClient(mongod_uri) as client:
-        write_batches(Store.of(client[name]), make_batches(seed))
+        write_batches(Store.of(client[name]), batches)
 
 
 def follow(client, seed, done):
@@ -58,12 +58,14 @@ def follow(client, seed, done):
     return client
 
 
-def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock):
+@pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.large)])
+def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock, count):
     done = threading.Event()
     clients = [Client(service, limit) for limit in (1, 3, 1000)]
     with ThreadPoolExecutor(WRITERS + READERS) as pool:
         readers = [pool.submit(follow, client, seed, done) for seed, client in enumerate(clients)]
-        writers = [pool.submit(write, mongod_uri, service.db.name, seed) for seed in range(WRITERS)]
+        batches = [make_batches(seed, count) for seed in range(WRITERS)]
+        writers = [pool.submit(write, mongod_uri, service.db.name, own) for own in batches]
         try:
             for number, writer in enumerate(writers):
                 writer.result()

@@ -20,7 +20,7 @@ from tests.conftest import NOW, Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, write_batches
 
-STATES, READERS = 20, 3
+STATES, READERS = 12, 3
 # Responses that are read before the next batch is written, so that readers and writer take turns.
 RESPONSES = 25
 MASKED = "count,next_page,drivers{driver_id,last_travel_date},trips{trip_id,distance_miles}"
@@ -71,7 +71,7 @@ def make_batches():
 
     The drivers d0 and d1 are always there; d2 and d3 are while they have trips. Trips of March 18 are not visible yet.
     """
-    rng = random.Random(16)
+    rng = random.Random(18)
 
     def some(kind):
         trip_ids = rng.sample([f"t{n}" for n in range(16)], 5)
@@ -253,7 +253,7 @@ def interrupted(mongod, mongod_uri, clock, long_timeout):
         yield interrupter, service_of(client[mongod.name])
 
 
-@pytest.mark.parametrize(("command", "least"), [(1, 15), (2, 5)])
+@pytest.mark.parametrize(("command", "least"), [(1, 9), (2, 3)])
 def test_what_is_committed_between_the_commands_of_a_request_does_not_show(
     expected, mongod, interrupted, command, least
 ):
