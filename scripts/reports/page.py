@@ -1,12 +1,13 @@
 """The page of a weekly report: one HTML file without scripts and without requests for other files."""
 
 import datetime as dt
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
 from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
@@ -39,8 +40,8 @@ class Picture(NamedTuple):
     description: str
 
 
-def make_page(figures: Figures) -> bytes:
-    """Return the page in UTF-8. The same figures always give the same bytes."""
+@functools.cache
+def _load_template() -> Template:
     environment = Environment(
         autoescape=True,
         loader=FileSystemLoader(Path(__file__).parent),
@@ -57,7 +58,12 @@ def make_page(figures: Figures) -> bytes:
         "focus_areas": list_focus_areas,
         "points_lost": compute_points_lost,
     }
-    page = environment.get_template("page.html").render(
+    return environment.get_template("page.html")
+
+
+def make_page(figures: Figures) -> bytes:
+    """Return the page in UTF-8. The same figures always give the same bytes."""
+    page = _load_template().render(
         figures=figures,
         dates=list(zip(figures.dates, figures.days, strict=True)),
         focus_counts=[
