@@ -6,7 +6,6 @@ import pytest
 from pymongo.errors import BulkWriteError
 
 from app.store import Store
-from schemas.trip import ImportedTrip
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import prepare_trip, write_trips
 from tests.factories import make_driver, make_trip
@@ -32,6 +31,7 @@ from tests.import_processes import (
     write_file,
 )
 from tests.stop_before_command import Stop, open_store_until
+from tests.store_contents import TRIP
 
 TRIPS = make_trips(4 * BATCH_LINES)
 DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]
@@ -125,7 +125,7 @@ def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, k
 
 def test_a_batch_with_a_document_that_the_store_refuses_leaves_nothing(mongod):
     write_batches(Store.of(mongod), [Batch("trips", FEW)])
-    before, trips = state_of(mongod), [prepare_trip(FLEET, ImportedTrip().load(trip)) for trip in move(FEW)]
+    before, trips = state_of(mongod), [prepare_trip(FLEET, TRIP.load(trip)) for trip in move(FEW)]
     trips[-1].detail["version"] = 1
     with pytest.raises(BulkWriteError, match="Document failed validation"):
         write_trips(Store.of(mongod), FLEET, trips)

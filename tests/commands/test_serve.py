@@ -14,9 +14,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scripts.cli import cli
 from tests.factories import make_driver
-from tests.service_process import COMMAND, GUNICORN, ServiceProcess, run_service, wait_until
+from tests.service_process import GUNICORN, ServiceProcess, run_service, wait_until
 from tests.store_contents import issue_key, load
 
 
@@ -90,6 +92,14 @@ def test_no_log_line_contains_the_key_or_a_link(first_run):
     assert process.errors.count('"status":200') == 10
 
 
+def run_keys(process, verb):
+    """Run `keys` with the settings of a service, and return what it printed."""
+    settings = {**process.environment, "MONGODB_URI": None, "MONGOD": None}
+    result = CliRunner().invoke(cli, ["keys", verb, "--fleet", "f"], env=settings)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
 @pytest.fixture(scope="module")
 def second_run(first_run, data_dir):
     """A second run with the same data, ended by SIGTERM, and the response to a key that a command issued meanwhile.
@@ -98,11 +108,9 @@ def second_run(first_run, data_dir):
     """
     with ServiceProcess(data_dir, "--demo") as process:
         process.read(LINES)
-        words = [COMMAND, "keys", "issue", "--fleet", "f"]
-        issued = subprocess.run(words, env=process.environment, capture_output=True, text=True, check=True)
-        response = process.get("/drivers", issued.stdout.strip())
+        response = process.get("/drivers", run_keys(process, "issue").strip())
         os.kill(json.loads((data_dir / "mongod.json").read_text())["pid"], signal.SIGKILL)
-        subprocess.run([COMMAND, "keys", "list", "--fleet", "f"], env=process.environment, check=True)
+        run_keys(process, "list")
         wait_until(lambda: process.get("/healthz")[0] == 200)
         process.process.terminate()
     return process, response
