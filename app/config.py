@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, parse_many
 
 from app.client_ip import Network
-from schemas.params import UnknownParameters
+from schemas.query import UnknownParameters
 
 API = "/api/v1"
 MAX_PORT = 65_535

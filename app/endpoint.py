@@ -13,7 +13,7 @@ from app.database import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalResponder, json_response, prefers
 from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner, select_fields
-from schemas.params import Params, UnknownParameters
+from schemas.query import Params, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
 # The name of the header in the WSGI environment.

@@ -20,7 +20,8 @@ from app.responses import JSON, get_base_url, json_response, prefers
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
-from schemas.params import FILTER_PARAMS, repeat_hint
+from schemas.params import FILTER_PARAMS
+from schemas.query import repeat_hint
 
 PROBLEM_JSON = "application/problem+json"
 # The page with one section for each error, whose anchor is the name of the error.

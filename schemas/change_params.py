@@ -1,7 +1,8 @@
 """The parameters of the change feed."""
 
 from schemas.fields import Text
-from schemas.params import IntegerParam, Params
+from schemas.params import IntegerParam
+from schemas.query import Params
 
 MAX_CHANGES = 1_000
 DEFAULT_CHANGES = 100

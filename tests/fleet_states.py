@@ -12,13 +12,11 @@ from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
 from app.store.drivers import BY_POSITION, COUNT_POSITION
-from schemas.driver import Driver
-from schemas.trip import ImportedTrip
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.fleet_drivers import lock_fleet
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
 from scripts.materialize.verify import verify_fleet
-from tests.store_contents import HISTORY, PRESENT
+from tests.store_contents import DRIVER, HISTORY, PRESENT, TRIP
 
 FLEET = "f1"
 State = dict[str, list[Any]]
@@ -35,9 +33,9 @@ def write_batches(store: Store, batches: Iterable[Batch]) -> None:
     """Write batches one after the other."""
     for kind, content in batches:
         if kind == "drivers":
-            write_drivers(store, FLEET, [{"fleet": FLEET, **Driver().load(line)} for line in content])
+            write_drivers(store, FLEET, [{"fleet": FLEET, **DRIVER.load(line)} for line in content])
         elif kind == "trips":
-            write_trips(store, FLEET, [prepare_trip(FLEET, ImportedTrip().load(line)) for line in content])
+            write_trips(store, FLEET, [prepare_trip(FLEET, TRIP.load(line)) for line in content])
         else:
             delete_trips(store, FLEET, content)
 

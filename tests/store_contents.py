@@ -16,6 +16,8 @@ from scripts.mongodb.memory_store import memory_client
 # The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.
 HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "erasures", "change", "replaced", "source_id"), 0)
 PRESENT = {"deleted_at": {"$exists": False}}
+# Making the schema of a trip takes as long as loading one.
+DRIVER, TRIP = Driver(), ImportedTrip()
 DATA = (*SOURCES, *READ_MODELS)
 
 
@@ -23,9 +25,9 @@ def load(db: Database, *trips: dict[str, Any], drivers: Any = (), fleet: str = "
     """Load documents in import format: the drivers in one transaction, then the trips in another one."""
     store = Store.of(db)
     if drivers:
-        write_drivers(store, fleet, [{"fleet": fleet, **Driver().load(driver)} for driver in drivers])
+        write_drivers(store, fleet, [{"fleet": fleet, **DRIVER.load(driver)} for driver in drivers])
     if trips:
-        write_trips(store, fleet, [prepare_trip(fleet, ImportedTrip().load(trip)) for trip in trips])
+        write_trips(store, fleet, [prepare_trip(fleet, TRIP.load(trip)) for trip in trips])
 
 
 def issue_key(db: Database, fleet: str = "f1") -> str:

@@ -1,7 +1,7 @@
 // The page: signs in, and shows the view that the address names.
 
 import * as api from "./api.js";
-import { copyButton, el, errorNotice, heading } from "./ui.js";
+import { actionButton, el, errorNotice, heading } from "./ui.js";
 
 const VIEWS = {
   fleet: () => import("./fleet.js"),
@@ -12,7 +12,8 @@ const VIEWS = {
 const KEY_FRAGMENT = "#key=";
 const find = (id) => document.getElementById(id);
 const main = find("main");
-let shown = { number: 0, path: "" };
+// The view that is shown or loading: its path, whether it only changes, and where its page was scrolled to before.
+let shown = {};
 
 /** Takes a key out of the address at once: it must not stay in the address bar or in a bookmark. */
 function takeKey() {
@@ -22,91 +23,76 @@ function takeKey() {
   api.setKey(key);
 }
 
-/** Returns the view, id and parameters of the address #/view/id?parameters. */
-function readAddress() {
-  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split(/\?(.*)/s);
-  const [view, ...rest] = (path || "fleet").split("/");
-  const parameters = Object.fromEntries(new URLSearchParams(query));
-  try {
-    return { path, view, id: decodeURIComponent(rest.join("/")), parameters };
-  } catch {
-    return { path, view: "", id: "", parameters };
-  }
-}
-
-/** Shows the view of the address. */
+/** Shows the view of the address #/view/id?parameters. */
 async function show() {
   takeKey();
   api.startView();
-  const { path, view, id, parameters } = readAddress(), number = shown.number + 1;
-  const isSameView = path === shown.path;
-  shown = { number, path };
-  for (const part of ["search", "forget"]) find(part).hidden = !api.hasKey();
   if (!api.hasKey()) return showSignIn();
-  const render = (title, ...content) => number === shown.number && replace(title, isSameView, ...content);
+  const [path, query] = (location.hash.slice(2) || "fleet").split(/\?(.*)/s), [view, id = ""] = path.split(/\/(.*)/s);
+  const current = { path, isSameView: path === shown.path, scroll: history.state?.scroll ?? 0 };
+  shown = current;
+  const render = (...content) => current === shown && replace(...content);
   main.setAttribute("aria-busy", "true");
   find("status").textContent = "Loading";
   try {
-    if (!Object.hasOwn(VIEWS, view)) throw Object.assign(new Error("There is no such view."), { status: 404 });
-    const module = await api.loadModule(VIEWS[view]);
-    if (number === shown.number) await module.show({ id, parameters, render });
+    if (!Object.hasOwn(VIEWS, view)) throw new api.ApiError(404, { message: "There is no such view." });
+    const module = await api.loadModule(VIEWS[view]), parameters = Object.fromEntries(new URLSearchParams(query));
+    if (current === shown) await module.show({ id: decodeURIComponent(id), parameters, render });
   } catch (error) {
-    if (number === shown.number && error.name !== "AbortError") showError(error);
+    if (current === shown) showError(error);
   }
 }
 
 /** Replaces the content. The focus goes to the heading; within a view, it and the scroll position stay. */
-function replace(title, isSameView, ...content) {
-  const active = document.activeElement, focused = isSameView && active.id, isLost = !isSameView || main.contains(active);
-  document.title = `${title} · Driver Analytics`;
+function replace(...content) {
+  const { isSameView, scroll } = shown, active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
-  find("status").textContent = `${title} is loaded`;
-  if (!isSameView) scrollTo(0, 0);
-  const target = (focused && find(focused)) || (isLost && main.querySelector("h1"));
+  for (const part of ["search", "forget"]) find(part).hidden = !api.hasKey();
+  const title = main.querySelector("h1");
+  document.title = `${title.textContent} · Driver Analytics`;
+  find("status").textContent = `${title.textContent} is loaded`;
+  if (!isSameView) scrollTo(0, scroll);
+  const target = (isSameView && find(active.id)) || (isLost && title);
   if (target) target.focus({ preventScroll: true });
 }
 
 function showError(error) {
   if (error.status === 401) {
     api.forgetKey();
-    for (const part of ["search", "forget"]) find(part).hidden = true;
     return showSignIn("The service refused this key. It may be mistyped, expired or revoked.");
   }
-  if (!error.status && !(error instanceof api.NoConnection)) console.error(error);
-  const notice = errorNotice(error, () => (error.retry ? error.retry(show) : show()));
-  const title = `${notice.querySelector("h1").textContent} (${shown.path.split("/")[0] || "fleet"})`;
+  if (!(error instanceof api.ApiError)) console.error(error);
   // A retry that fails leaves the focus where it is.
-  replace(title, main.querySelector("#retry") !== null, notice);
+  shown.isSameView = find("retry") !== null;
+  replace(errorNotice(error, () => (error.status === 0 ? api.reload(show) : show())));
 }
 
 function showSignIn(message) {
-  shown.path = "";
-  const input = el("input", { id: "key", type: "password", autocomplete: "off", spellcheck: "false", autocapitalize: "none", required: true,
-    placeholder: "da_…", "aria-describedby": message ? "key-message" : undefined, "aria-invalid": message && "true" });
+  shown = { scroll: 0 };
+  const input = el("input", { id: "key", type: "password", autocomplete: "off", required: true, placeholder: "da_…",
+    "aria-describedby": message && "key-message", "aria-invalid": message && "true" });
   const form = el("form", { class: "sign-in", onsubmit: signIn },
     message && el("p", { id: "key-message", class: "message", role: "alert" }, message),
-    el("label", { for: "key" }, "API key"), 
+    el("label", { for: "key" }, "API key"),
     el("div", { class: "row" }, input, el("button", { class: "main" }, "Open the fleet")));
   function signIn(event) {
     event.preventDefault();
     api.setKey(input.value);
     show();
   }
-  replace("Sign in", false, heading("Look at your fleet"),
-    el("p", { class: "lead" }, "Who needs coaching, about what, and where did it happen? Paste the key of your fleet."), form,
-    el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. ",
+  replace(heading("Look at your fleet"),
+    el("p", { class: "lead" }, "Who needs coaching, about what, and where did it happen? Paste the key of your fleet."),
+    form, el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. ",
       "Whoever runs this service issues keys. For the demonstration fleet, ", el("code", {}, "make run"),
       " prints a link that opens this page with the key."));
 }
 
 function showRequests() {
-  const box = find("requests");
-  box.hidden = api.requests.length === 0;
-  box.querySelector("summary").textContent = `API requests of this view (${api.requests.length})`;
-  box.querySelector("ol").replaceChildren(...api.requests.map((request) => el("li", {},
-    el("code", {}, decodeURI(request.url.replace(location.origin, ""))),
-    copyButton("Copy as curl", () => api.writeCurl(request)))));
+  find("requests").querySelector("summary").textContent = `API requests of this view (${api.requests.size})`;
+  find("requests").querySelector("ol").replaceChildren(...[...api.requests].map(([curl, path]) => el("li", {},
+    el("code", {}, decodeURI(path)),
+    actionButton("Copy as curl", "Copied", async () => navigator.clipboard.writeText(curl)))));
 }
 
 find("forget").addEventListener("click", () => {
@@ -118,6 +104,9 @@ find("search").addEventListener("submit", (event) => {
   event.preventDefault();
   location.hash = `#/search/${encodeURIComponent(find("search-text").value.trim())}`;
 });
+// The content is not there yet when a browser would restore the scroll position.
+history.scrollRestoration = "manual";
+addEventListener("scrollend", () => history.replaceState({ scroll: scrollY }, ""));
 addEventListener("requests", showRequests);
 addEventListener("hashchange", show);
 show();

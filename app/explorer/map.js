@@ -9,15 +9,15 @@ import { el } from "./ui.js";
 export const SPEED_STEPS = [0, 15, 30, 45, 60];
 const GRID_PIXELS = 64;
 const HOVER_PIXELS = 40;
+const MAX_ZOOM = 19;
 
 /** Loads Leaflet once. It is not a module: it sets the global name L. */
 async function loadLeaflet() {
-  if (globalThis.L) return globalThis.L;
+  if (globalThis.L) return;
   const styles = new Promise((done) => {
     document.head.prepend(el("link", { rel: "stylesheet", href: "explorer/leaflet.css", onload: done, onerror: done }));
   });
   await Promise.all([loadModule(() => import("./leaflet.js")), styles]);
-  return globalThis.L;
 }
 
 /**
@@ -25,25 +25,26 @@ async function loadLeaflet() {
  * `onEvent` with an index of the events.
  */
 export async function drawMap(box, trail, events, onSelect, onEvent) {
-  const L = await loadLeaflet();
+  await loadLeaflet();
   // One finger and the wheel scroll the page.
-  box.addEventListener("wheel", (wheel) => !wheel.ctrlKey && wheel.stopImmediatePropagation(), { capture: true });
-  const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: 19, minZoom: 1, dragging: !L.Browser.mobile });
+  box.addEventListener("wheel", (wheel) => wheel.ctrlKey || wheel.stopImmediatePropagation(), { capture: true });
+  const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: MAX_ZOOM, dragging: !L.Browser.mobile });
   L.control.scale({ position: "bottomright" }).addTo(map);
-  addBackground(L, map);
+  makeBackground().addTo(map);
   const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
   map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17 });
-  addLine(L, map, trail);
-  events.forEach((event, number) => addEvent(L, map, trail, event, () => onEvent(number)));
-  if (trail.positions.length) addEnds(L, map, trail.positions);
-  const dot = L.marker(positions[0], markerOptions(L, "dot", "", 16)).addTo(map);
-  map.on("mousemove", ({ latlng }) => {
-    if (!trail.positions.length) return;
-    const index = indexNear(trail, [latlng.lat, latlng.lng]);
-    const distance = map.latLngToContainerPoint(trail.positions[index]).distanceTo(map.latLngToContainerPoint(latlng));
-    if (distance < HOVER_PIXELS) onSelect(index);
+  addLine(map, trail);
+  events.forEach((event, number) => addEvent(map, trail, event, () => onEvent(number)));
+  for (const [name, position] of [["start", trail.positions[0]], ["end", trail.positions.at(-1)]]) {
+    if (position) addMarker(map, position, name, "", name);
+  }
+  const dot = addMarker(map, positions[0], "dot", "", "", { interactive: false, zIndexOffset: 1000 });
+  map.on("mousemove", ({ latlng, containerPoint }) => {
+    const index = indexNear(trail, [latlng.lat, latlng.lng]), nearest = trail.positions[index];
+    if (nearest && map.latLngToContainerPoint(nearest).distanceTo(containerPoint) < HOVER_PIXELS) onSelect(index);
   });
-  const observer = new ResizeObserver(() => (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove())));
+  const observer = new ResizeObserver(() =>
+    (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove())));
   observer.observe(box);
   return {
     select: (position) => dot.setLatLng(position),
@@ -51,18 +52,15 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   };
 }
 
-/** Adds the tiles of the operator's choice, or a quiet grid. */
-function addBackground(L, map) {
-  if (settings.map_tiles_url) {
-    L.tileLayer(settings.map_tiles_url, { maxZoom: 19 }).addTo(map);
-    return;
-  }
+/** Returns the tiles of the operator's choice, or a quiet grid. */
+function makeBackground() {
+  if (settings.map_tiles_url) return L.tileLayer(settings.map_tiles_url, { maxZoom: MAX_ZOOM });
   const Grid = L.GridLayer.extend({ createTile: () => el("div", { class: "grid-tile" }) });
-  new Grid({ tileSize: GRID_PIXELS }).addTo(map);
+  return new Grid({ tileSize: GRID_PIXELS });
 }
 
 /** Adds the trail as one line for each colour, however many points it has. */
-function addLine(L, map, { positions, mph }) {
+function addLine(map, { positions, mph }) {
   const lines = SPEED_STEPS.map(() => []);
   let current;
   for (let i = 1; i < positions.length; i++) {
@@ -75,28 +73,17 @@ function addLine(L, map, { positions, mph }) {
   lines.forEach((parts, colour) => L.polyline(parts, { className: `speed-${colour}`, interactive: false }).addTo(map));
 }
 
-const markerOptions = (L, className, text, size) => ({
-  icon: L.divIcon({ className: `marker ${className}`, html: el("span", { "aria-hidden": "true" }, text), iconSize: [size, size] }),
-  keyboard: false, interactive: className !== "dot", zIndexOffset: className === "dot" ? 1000 : 0,
-});
-
-/** Adds a marker of an event. The list of events leads there with the keyboard. */
-function addEvent(L, map, trail, event, onClick) {
-  const { behaviour, label, letter } = EVENTS[event.event_type];
-  const [latitude, longitude] = positionOf(event);
-  const marker = L.marker([latitude, nearestTurn(trail, longitude)], markerOptions(L, behaviour, letter, 22));
-  marker.bindTooltip(el("span", {}, el("b", {}, label), el("br"), describe(event, trail)), { direction: "top", offset: [0, -8] });
-  marker.on("click", onClick).addTo(map);
+function addMarker(map, position, className, letter, tooltip, options) {
+  const size = letter ? 22 : 16, html = el("span", { "aria-hidden": "true" }, letter);
+  const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [size, size] });
+  const marker = L.marker(position, { icon, keyboard: false, ...options }).addTo(map);
+  return tooltip ? marker.bindTooltip(tooltip, { direction: "top", offset: [0, -8] }) : marker;
 }
 
-/** Returns a longitude on the turn of the globe on which the trail is. */
-function nearestTurn({ positions }, longitude) {
-  return positions.length ? longitude + 360 * Math.round((positions[0][1] - longitude) / 360) : longitude;
-}
-
-function addEnds(L, map, positions) {
-  const ends = [[positions[0], "start", "Start"], [positions.at(-1), "end", "End"]];
-  for (const [position, className, text] of ends) {
-    L.marker(position, markerOptions(L, className, "", 14)).bindTooltip(text, { direction: "top" }).addTo(map);
-  }
+/** Adds a marker of an event, on the turn of the globe on which the trail is. The keyboard goes to the list instead. */
+function addEvent(map, trail, event, onClick) {
+  const { behaviour, label, letter } = EVENTS[event.event_type], [latitude, longitude] = positionOf(event);
+  const turns = trail.positions.length ? Math.round((trail.positions[0][1] - longitude) / 360) : 0;
+  const tooltip = el("span", {}, el("b", {}, label), el("br", {}), describe(event, trail));
+  addMarker(map, [latitude, longitude + 360 * turns], behaviour, letter, tooltip).on("click", onClick);
 }

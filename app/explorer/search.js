@@ -1,6 +1,6 @@
 // Search: drivers by name, alias or id, and what trips an id belongs to.
 
-import { fetchDriverPage, fetchJson } from "./api.js";
+import { DRIVERS_PER_PAGE, fetchDriverPage, fetchJson } from "./api.js";
 import * as format from "./format.js";
 import { aliases, el, empty, heading, name } from "./ui.js";
 
@@ -10,26 +10,18 @@ const TRIP_MASK = "{count,next_page,trips{trip_id,driver_id,trip_start_time,dist
 
 export async function show({ id: text, render }) {
   document.getElementById("search-text").value = text;
-  const drivers = el("ul", { class: "found" }), progress = el("p", { class: "quiet", role: "status" });
-  const trips = el("div", {}), title = `Search for “${text}”`;
-  if (!isIdentifier(text)) return render(title, heading("Search"), empty("Type a name, alias or id of up to 128 bytes."));
-  render(title, heading("Search for “", el("bdi", {}, text), "”"),
-    el("section", {}, el("h2", {}, "Drivers"), drivers, progress),
-    el("section", {}, el("h2", {}, "Trips with this id or tracking id"), trips));
-  await Promise.all([showTrips(text, trips), showDrivers(text, drivers, progress)]);
-}
-
-const isIdentifier = (text) => {
-  const bytes = new TextEncoder().encode(text).length;
-  return bytes > 0 && bytes <= 128 && text !== "." && text !== ".." && !/\p{Cc}/u.test(text);
-};
-
-async function showTrips(text, box) {
-  const [byId, byTracking] = await Promise.all([fetchTrips("trip_id", text), fetchTrips("tracking_id", text)]);
-  const trips = [...byId.trips, ...byTracking.trips.filter(({ trip_id: id }) => id !== text)];
+  const [byId, byTracking, first] = await Promise.all(
+    [fetchTrips("trip_id", text), fetchTrips("tracking_id", text), fetchDriverPage(1)]);
+  const list = el("ul", { class: "found" }), progress = el("p", { class: "quiet", role: "status" });
+  const trips = [...byId.trips, ...byTracking.trips.filter((trip) => trip.trip_id !== text)];
   const [shown, all] = [byTracking.trips.length, byTracking.count];
-  box.replaceChildren(trips.length ? el("ul", { class: "found" }, trips.map(tripItem)) : empty("None."),
-    shown < all ? `${shown} of ${format.count(all, "trip")} with this tracking id.` : "");
+  const searched = searchDrivers(text, first, list, progress);
+  render(heading("Search for “", el("bdi", {}, text), "”"),
+    el("section", {}, el("h2", {}, "Drivers"), list, progress),
+    el("section", {}, el("h2", {}, "Trips with this id or tracking id"),
+      trips.length ? el("ul", { class: "found" }, trips.map(tripItem)) : empty("None."),
+      shown < all && `${shown} of ${format.count(all, "trip")} with this tracking id.`));
+  await searched;
 }
 
 /** Returns {count, trips}: the number of trips with this id, and the first of them. */
@@ -48,23 +40,19 @@ function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }
 }
 
 /** Reads all drivers page by page, because the API has no search, and shows the best matches as they come. */
-async function showDrivers(text, list, progress) {
-  const rank = makeRanker(text), ranks = [[], [], []];
-  const first = await fetchDriverPage(1), { pages, count } = first;
-  const fetchPage = (page) => (page === 1 ? first : fetchDriverPage(page));
-  let read = 0;
-  for (let page = 1; page <= pages; page += PAGES_AT_ONCE) {
-    const numbers = Array.from({ length: Math.min(PAGES_AT_ONCE, pages - page + 1) }, (_, i) => page + i);
-    const drivers = (await Promise.all(numbers.map(fetchPage))).flatMap((answer) => answer.drivers);
-    for (const driver of drivers) ranks[rank(driver)]?.push(driver);
-    read += drivers.length;
+async function searchDrivers(text, first, list, progress) {
+  const rank = makeRanker(text), ranks = [[], [], []], pages = Math.ceil(first.count / DRIVERS_PER_PAGE);
+  let answers = [first];
+  for (let page = 2; answers.length; page += PAGES_AT_ONCE) {
+    for (const driver of answers.flatMap(({ drivers }) => drivers)) ranks[rank(driver)]?.push(driver);
     list.replaceChildren(...ranks.flat().slice(0, MAX_FOUND).map(driverItem));
-    progress.textContent = `${format.number(read)} of ${format.count(count, "driver")} searched`;
+    progress.textContent = `Page ${format.number(page - 1)} of ${format.number(pages)} searched`;
+    const numbers = Array.from({ length: PAGES_AT_ONCE }, (_, i) => page + i).filter((number) => number <= pages);
+    answers = await Promise.all(numbers.map(fetchDriverPage));
   }
-  const found = ranks.flat().length, all = `of ${format.count(count, "driver")}`;
-  const shown = found > MAX_FOUND ? ` These are ${MAX_FOUND} of ${format.number(found)}; type more of the name.` : "";
-  progress.textContent = found ? `${format.number(found)} found ${all}.${shown}`
-    : `None ${all} has this in the name, alias or id.`;
+  const found = ranks.flat().length, count = format.number(found);
+  progress.textContent = `${found ? count : "None"} found of ${format.count(first.count, "driver")}.`
+    + (found > MAX_FOUND ? ` These are ${MAX_FOUND} of ${count}; type more of the name.` : "");
 }
 
 const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driver", driver.driver_id) }, name(driver)),

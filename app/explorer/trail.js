@@ -21,7 +21,7 @@ function milesBetween([lat1, lng1], [lat2, lng2]) {
   return 2 * EARTH_RADIUS_MILES * Math.asin(Math.min(1, Math.sqrt(square)));
 }
 
-/** Returns the positions, a line may cross the antimeridian: a longitude goes on past 180. */
+/** Returns the positions. A line may cross the antimeridian: longitudes go on past 180. */
 function unwrap(points) {
   let turn = 0;
   return points.map(({ latitude, longitude }, i) => {
@@ -72,20 +72,17 @@ export const positionOf = (event) => [event.event_start_latitude, event.event_st
 export const describe = (event, trail) => `${describeDriving(event, trail)}, at ${format.position(positionOf(event))}`;
 
 function describeDriving(event, trail) {
-  const seconds = (event.event_end_timestamp - event.event_start_timestamp) / 1000;
-  const data = event.event_data, mph = (value) => `${format.number(value)} mph`;
+  const mph = (value) => `${format.number(value)} mph`, { event_type: type, event_data: data } = event;
+  const duration = format.duration((event.event_end_timestamp - event.event_start_timestamp) / 1000);
   if (data.speed_limit_mph !== undefined) {
-    const over = data.user_speed_mph - data.speed_limit_mph;
-    const limit = mph(data.speed_limit_mph), most = mph(data.max_user_speed_mph);
-    return `${over > 0 ? `${mph(over)} over the` : "About the"} limit of ${limit} for ${format.duration(seconds)}, up to ${most}`;
+    const { user_speed_mph: speed, speed_limit_mph: limit, max_user_speed_mph: most } = data;
+    return `${mph(Math.max(0, speed - limit))} over the limit of ${mph(limit)} for ${duration}, up to ${mph(most)}`;
   }
-  if (trail.times.length < 2) return `For ${format.duration(seconds)}`;
+  if (trail.times.length < 2) return `For ${duration}`;
   const first = indexAt(trail, event.event_start_timestamp), last = indexAt(trail, event.event_end_timestamp);
-  if (event.event_type === 7) {
-    const miles = format.miles(trail.miles[last] - trail.miles[first]);
-    return `For ${format.duration(seconds)} and ${miles}, up to ${mph(highest(trail.mph.slice(first + 1, last + 1)))}`;
-  }
-  const speeds = trail.mph.slice(first, last + 2), high = highest(speeds), low = speeds.reduce((a, b) => Math.min(a, b));
-  const [from, to] = event.event_type === 2 ? [high, low] : [low, high];
-  return `From ${format.number(from)} to ${mph(to)} in ${format.duration(seconds)}`;
+  const speeds = trail.mph.slice(first, last + 2).sort((a, b) => a - b), low = speeds[0], high = speeds.at(-1);
+  const miles = format.miles(trail.miles[last] - trail.miles[first]);
+  if (type === 7) return `For ${duration} and ${miles}, up to ${mph(high)}`;
+  const [from, to] = type === 2 ? [high, low] : [low, high];
+  return `From ${format.number(from)} to ${mph(to)} in ${duration}`;
 }

@@ -1,54 +1,37 @@
 // A trip: the trail on a map, the speed over time, and what happened where.
 
-import { fetchJson, fetchResponse, knownDrivers, remember } from "./api.js";
+import { fetchJson, fetchResponse } from "./api.js";
 import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { SPEED_STEPS, drawMap } from "./map.js";
 import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
-import { el, empty, heading, name, tiles } from "./ui.js";
+import { actionButton, el, empty, heading, legend, name, tiles } from "./ui.js";
 
-const REPLAY_SECONDS = 30;
+const REPLAY_STEPS = 600;
+const STEP_MS = 50;
+const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only one point."];
 
 export async function show({ id, parameters, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
-  if (!trip) return render("No such trip", ...notFound(id));
-  const driver = await fetchDriver(trip.driver_id);
-  const trail = measure(trip.trail_path);
+  const rest = `in this fleet. A trip appears ${format.DELAY} after its end.`;
+  if (!trip) return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`));
+  const query = { start_date: format.yesterday(), driver_id: trip.driver_id };
+  const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
+  const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
   const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
-  const title = `Trip on ${format.day(trip.trip_start_time)}`;
-  const view = new TripView(trail, events);
-  const driverLink = el("a", { href: format.address("driver", trip.driver_id, { at: findWeek(trip) }) }, name(driver));
-  render(title, el("p", { class: "up" }, "Driver ", driverLink),
-    heading(title, `, ${format.time(trip.trip_start_time)} – ${format.time(trip.trip_end_time)} UTC`),
-    el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail),
-    view.node, downloads(id));
+  const view = new TripView(trail, events), week = format.startOf("week", format.dateOf(start));
+  const driver = format.address("driver", trip.driver_id, { at: week });
+  render(el("p", { class: "up" }, "Driver ", el("a", { href: driver }, name(data[0].driver_info))),
+    heading(`Trip on ${format.day(start)}, ${format.time(start)} – ${format.time(end)} UTC`),
+    el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
+    el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
+      downloadButton(id, "GeoJSON", "application/geo+json")));
   await view.start(readEvent(parameters, events));
 }
 
-/** Returns the week of a trip, if a driver's view can show it. A trip may be of any year. */
-function findWeek({ trip_start_time: start }) {
-  if (start < Date.parse(format.oldestStart("week")) || start > Date.parse(format.today()) + 86_400_000) return undefined;
-  return format.startOf("week", format.dateOf(start));
-}
-
-const notFound = (id) => [heading("No such trip"), el("p", {}, "There is no trip with the id ", el("bdi", {}, id),
-  ` in this fleet${format.delay() ? `, or it ended less than ${format.delay()} ago` : ""}.`)];
-
 /** Returns the index of the event that the address names, or of the first one of the behaviour that it names. */
-function readEvent({ event, about }, events) {
-  const first = events.findIndex(({ event_type }) => EVENTS[event_type].behaviour === about);
-  return /^\d{1,5}$/.test(event) && events[event] ? Number(event) : first;
-}
-
-/** Returns the Driver; the trip has only the id. */
-async function fetchDriver(id) {
-  if (!knownDrivers.has(id)) {
-    const query = { start_date: format.yesterday(), driver_id: id };
-    const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
-    remember(data[0].driver_info);
-  }
-  return knownDrivers.get(id);
-}
+const readEvent = ({ event, about }, events) => (/^\d{1,5}$/.test(event) && events[event] ? Number(event)
+  : events.findIndex(({ event_type: type }) => EVENTS[type].behaviour === about));
 
 function summary(trip, trail) {
   const hours = trip.duration_seconds / 3600;
@@ -60,60 +43,38 @@ function summary(trip, trail) {
     trip.insurance_period !== null && ["Insurance period", String(trip.insurance_period)]);
 }
 
-function downloads(id) {
-  const make = (label, accept, ending) => {
-    const status = el("span", { role: "status" });
-    async function download() {
-      const response = await fetchResponse(["trip", "trip_id", id], {}, { accept }).catch(() => null);
-      const blob = await response?.blob();
-      status.textContent = blob ? "" : " The download failed. Try again.";
-      if (!blob) return;
-      const url = URL.createObjectURL(blob);
-      el("a", { href: url, download: `trip-${encodeURIComponent(id)}.${ending}` }).click();
-      URL.revokeObjectURL(url);
-    }
-    return [el("button", { class: "small", onclick: download }, label), status];
-  };
-  return el("p", { class: "downloads" }, make("Download as JSON", "application/json", "json"), " ",
-    make("Download as GeoJSON", "application/geo+json", "geojson"));
-}
+const downloadButton = (id, label, accept) => actionButton(`Download as ${label}`, "Downloaded", async () => {
+  const response = await fetchResponse(["trip", "trip_id", id], {}, { accept });
+  const href = URL.createObjectURL(await response.blob());
+  el("a", { href, download: `trip-${encodeURIComponent(id)}.${label.toLowerCase()}` }).click();
+  URL.revokeObjectURL(href);
+});
 
 /** The map, the chart, the slider and the list of events, which show the same point of the trail, if it has some. */
 class TripView {
   constructor(trail, events) {
-    Object.assign(this, { trail, events, index: 0, frame: 0 });
+    Object.assign(this, { trail, events, index: 0 });
+    this.hover = (index) => this.timer || this.select(index);
     this.box = el("div", { class: "map", role: "region", "aria-label": "Map of the trail" });
-    this.chart = trail.times.length > 1 && makeChart(trail, events, (index) => !this.frame && this.select(index));
+    this.chart = trail.times.length > 1 && makeChart(trail, events, this.hover);
     this.readout = el("output", { for: "slider" });
-    this.slider = el("input", { id: "slider", type: "range", min: 0, max: trail.times.length - 1, step: 1, value: 0,
+    this.slider = el("input", { id: "slider", type: "range", min: 0, max: trail.times.length - 1, value: 0,
       "aria-label": "Point of the trail", oninput: () => this.select(Number(this.slider.value)) });
-    this.playButton = el("button", { onclick: () => (this.frame ? this.pause() : this.play()) }, "Replay");
+    this.playButton = el("button", { onclick: () => (this.timer ? this.pause() : this.play()) }, "Replay");
     this.buttons = events.map((event, number) => this.makeEventButton(event, number));
-    const list = events.length ? el("ol", { class: "events" }, this.buttons.map((button) => el("li", {}, button)))
-      : empty("No risky behaviour on this trip.");
     this.node = el("div", { class: "trip" }, el("div", { class: "trip-map" }, this.trailNodes()),
-      el("section", { class: "trip-events" }, el("h2", {}, format.count(events.length, "event")), list));
+      el("section", { class: "trip-events" }, el("h2", {}, format.count(events.length, "event")),
+        events.length ? el("ol", { class: "events" }, this.buttons.map((button) => el("li", {}, button)))
+          : empty("No risky behaviour on this trip.")));
   }
 
   /** Returns as much as the trail and the events have positions for. */
   trailNodes() {
-    const points = this.trail.times.length;
-    if (this.chart) {
-      return [this.box, attribution(), speedLegend(), this.chart.node,
-        el("div", { class: "player" }, this.playButton, this.slider, this.readout)];
-    }
-    const text = el("p", {}, points ? "The trail of this trip has only one point." : "This trip has no trail.");
-    return points || this.events.length ? [text, this.box, attribution(), this.readout] : text;
-  }
-
-  /** Shows an event, if there is one, and draws the map, which needs its place in the page. */
-  async start(eventNumber) {
-    if (eventNumber >= 0) this.showEvent(eventNumber, false);
-    else if (this.trail.times.length) this.select(0);
-    if (!this.box.isConnected) return;
-    this.map = await drawMap(this.box, this.trail, this.events, (index) => !this.frame && this.select(index),
-      (number) => this.showEvent(number));
-    if (this.position) this.map.select(this.position);
+    const points = this.trail.times.length, attribution = format.settings.map_tiles_attribution;
+    const map = [this.box, attribution && el("p", { class: "attribution quiet" }, attribution)];
+    const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout);
+    if (this.chart) return [map, speedLegend(), this.chart.node, player];
+    return [el("p", {}, NO_TRAIL[points]), (points > 0 || this.events.length > 0) && map, this.readout];
   }
 
   makeEventButton(event, number) {
@@ -124,14 +85,23 @@ class TripView {
         el("small", {}, describe(event, this.trail))));
   }
 
+  /** Shows an event, if there is one, and draws the map, which needs its place in the page. */
+  async start(eventNumber) {
+    if (eventNumber >= 0) this.showEvent(eventNumber, false);
+    else if (this.trail.times.length) this.select(0);
+    if (!this.box.isConnected) return;
+    this.map = await drawMap(this.box, this.trail, this.events, this.hover, (number) => this.showEvent(number));
+    if (this.position) this.map.select(this.position);
+  }
+
   /** Selects a point of the trail. */
   select(index) {
-    this.index = index;
-    if (this.chart) this.chart.select(index);
-    this.slider.value = index;
     const { times, mph, miles, positions } = this.trail;
-    const facts = this.chart ? [`${format.number(mph[index])} mph`, format.miles(miles[index])] : [];
-    this.showPosition(times[index], positions[index], facts);
+    this.index = index;
+    this.slider.value = index;
+    if (this.chart) this.chart.select(index);
+    this.showPosition(times[index], positions[index],
+      this.chart ? [`${format.number(mph[index])} mph`, format.miles(miles[index])] : []);
     this.slider.setAttribute("aria-valuetext", this.readout.textContent);
   }
 
@@ -150,38 +120,27 @@ class TripView {
     this.map?.show(this.position);
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
     this.buttons[number].scrollIntoView({ block: "nearest" });
-    if (isChosen) history.replaceState(null, "", `${location.hash.split("?")[0]}?event=${number}`);
+    if (isChosen) history.replaceState(history.state, "", `${location.hash.split("?")[0]}?event=${number}`);
   }
 
   play() {
-    const { times } = this.trail, duration = times.at(-1) - times[0];
+    const { times } = this.trail, step = (times.at(-1) - times[0]) / REPLAY_STEPS;
     if (this.index === times.length - 1) this.select(0);
-    let before;
     let now = times[this.index];
-    const step = (time) => {
-      if (!this.node.isConnected) return;
-      now += ((time - (before ?? time)) * duration) / (REPLAY_SECONDS * 1000);
-      before = time;
+    this.playButton.textContent = "Pause";
+    this.timer = setInterval(() => {
+      now += step;
       this.select(indexAt(this.trail, now));
       this.map?.show(this.position);
-      this.frame = requestAnimationFrame(step);
-      if (now >= times.at(-1)) this.pause();
-    };
-    this.frame = requestAnimationFrame(step);
-    this.playButton.textContent = "Pause";
+      if (now >= times.at(-1) || !this.node.isConnected) this.pause();
+    }, STEP_MS);
   }
 
   pause() {
-    cancelAnimationFrame(this.frame);
-    this.frame = 0;
+    this.timer = clearInterval(this.timer);
     this.playButton.textContent = "Replay";
   }
 }
 
-const attribution = () => format.settings.map_tiles_attribution && format.settings.map_tiles_url
-  && el("p", { class: "attribution" }, format.settings.map_tiles_attribution);
-
-const speedLegend = () => el("ul", { class: "legend" }, SPEED_STEPS.map((low, i) => {
-  const high = SPEED_STEPS[i + 1];
-  return el("li", {}, el("i", { class: `speed-${i}` }), high ? `${low}–${high}` : `${low} and more`, i === 0 && " mph");
-}));
+const speedLegend = () => legend(SPEED_STEPS.map((low, i) =>
+  [`speed-${i}`, i + 1 < SPEED_STEPS.length ? `${low}–${SPEED_STEPS[i + 1]} mph` : `${low} mph and more`]));

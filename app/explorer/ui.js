@@ -1,127 +1,128 @@
 // Elements of the page. All text is written as text nodes, so names of the data are never read as HTML.
 
-import { NoConnection } from "./api.js";
 import * as format from "./format.js";
 
-const RETRY_SECONDS = 5;
 const SVG = "http://www.w3.org/2000/svg";
+const LABEL_MS = 2000;
+const NO_DATA = "The data is not available", NO_RESPONSE = "The service does not respond.";
+// The titles of errors by status, and what to say of those that pass.
+const ERRORS = {
+  0: ["No connection to the service", NO_RESPONSE],
+  400: ["This address does not work"],
+  404: ["Not found"],
+  429: ["Too many requests", "The request limit is used up."],
+  502: [NO_DATA, NO_RESPONSE],
+  503: [NO_DATA, "The database does not respond."],
+  504: [NO_DATA, NO_RESPONSE],
+};
+
+const isGiven = (value) => value !== undefined && value !== null && value !== false;
 
 /** Returns an element. `attributes` may have listeners (onclick); children are elements, texts, or lists of them. */
 export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-export const svg = (tag, attributes, ...children) => fill(document.createElementNS(SVG, tag), attributes, children);
+export const svg = (tag, attributes) => fill(document.createElementNS(SVG, tag), attributes, []);
 
 function fill(element, attributes, children) {
-  for (const [name, value] of Object.entries(attributes || {})) {
+  for (const [name, value] of Object.entries(attributes).filter(([, value]) => isGiven(value))) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
+  element.append(...children.flat(Infinity).filter(isGiven));
   return element;
 }
 
-/** Returns an element with a size in percent: {height: 40}. The policy of the page forbids style attributes. */
-export function sized(element, sizes) {
-  for (const [name, percent] of Object.entries(sizes)) element.style[name] = `${percent}%`;
+/** Returns a bar of a size in percent. The policy of the page forbids style attributes. */
+export function bar(className, percent, ...children) {
+  const element = el("i", { class: className }, children);
+  element.style.setProperty("--percent", `${percent}%`);
   return element;
 }
 
-export const heading = (...content) => el("h1", { tabindex: -1 }, ...content);
+export const heading = (...content) => el("h1", { tabindex: -1 }, content);
 export const unseen = (text) => el("span", { class: "unseen" }, text);
+export const empty = (...content) => el("p", { class: "empty" }, content);
 
 /** Returns a driver's name, isolated from the direction of the text around it. */
 export const name = (driver) => el("bdi", {}, format.driverName(driver));
 
 /** Returns the alias and the id, if the name does not show them. */
-export function aliases(driver) {
-  const shown = format.driverName(driver);
-  const others = [driver.alias && `“${driver.alias}”`, driver.driver_id];
-  return others.filter((text) => text && ![shown, `“${shown}”`].includes(text)).map((text, number) =>
-    [number ? " · " : "", el("bdi", {}, text)]);
-}
+export const aliases = (driver) => [driver.alias, driver.driver_id]
+  .filter((text) => text && text !== format.driverName(driver))
+  .map((text, number) => [number > 0 && " · ", el("bdi", {}, text)]);
 
-export const grade = (summary) =>
-  el("span", { class: `grade ${summary.fm_grade}` }, el("b", {}, format.score(summary.fm_score)), ` ${summary.fm_grade}`);
+export const grade = ({ fm_score: score, fm_grade: grade }) =>
+  el("span", { class: `grade ${grade}` }, el("b", {}, format.score(score)), ` ${grade}`);
 
-/** Returns the change of a score against the period before. */
+/** Returns the change of a score against the one before, which may be undefined. */
 export function change(score, before) {
-  if (before === undefined) return el("span", { class: "change" }, "no score before");
-  const points = Math.round((score - before) * 10) / 10;
-  const [className, sign, word] = points < 0 ? ["worse", "▼", "worse by"] : ["better", "▲", "better by"];
-  if (!points) return el("span", { class: "change" }, "no change");
-  return el("span", { class: `change ${className}` }, el("span", { "aria-hidden": "true" }, `${sign} `), unseen(`${word} `),
-    format.score(Math.abs(points)));
+  const points = Math.round((score - before) * 10) / 10, word = points < 0 ? "worse" : "better";
+  if (!points) return el("span", { class: "change" }, before === undefined ? "no score before" : "no change");
+  return el("span", { class: `change ${word}` }, el("span", { "aria-hidden": "true" }, points < 0 ? "▼ " : "▲ "),
+    unseen(`${word} by `), format.score(Math.abs(points)));
 }
 
-/** Returns a bar of 100 points with what each behaviour cost. */
-export function lossBar(behaviours) {
-  const parts = behaviours.filter(({ points_lost }) => points_lost > 0).map(({ behaviour, points_lost }) =>
-    sized(el("i", { class: behaviour }), { width: points_lost }));
-  return el("span", { class: "loss-bar", "aria-hidden": "true" }, parts);
-}
+/** Returns what each behaviour cost in words, the costliest first. */
+export const describeLosses = (behaviours) => format.findLosses(behaviours).map((loss) =>
+  `${format.LABELS[loss.behaviour]} minus ${format.score(loss.points_lost)}`);
 
 /** Returns how often and how long: "12 times, 9 min". */
-export function extent({ count, seconds }) {
-  return format.count(count, "time") + (seconds ? `, ${format.duration(seconds)}` : "");
-}
+export const extent = ({ count, seconds }) =>
+  format.count(count, "time") + (seconds ? `, ${format.duration(seconds)}` : "");
 
 /** Returns links of which one is the current choice: options are [label, href, isCurrent]. */
 export const choice = (label, options) =>
   el("nav", { class: "choice", "aria-label": label }, options.map(([text, href, isCurrent]) =>
     el("a", { href, id: `${label}-${text}`.replace(/\W/g, "-"), "aria-current": isCurrent && "true" }, text)));
 
-/** Returns a link with a sign, such as ‹, that goes nowhere without `href`. */
-export const step = (id, sign, label, href) => el("a", { class: "button", id, href, role: "link",
-  "aria-disabled": href === undefined && "true" }, el("span", { "aria-hidden": "true" }, sign), unseen(label));
+/** Returns links to the thing before and the one after, if there are some. */
+export function stepper(thing, text, previous, next) {
+  const step = (label, sign, href) => el("a", { class: "button", id: `${label}-${thing}`, href, role: "link",
+    "aria-label": `${label} ${thing}`, "aria-disabled": !href && "true" }, sign);
+  return el("div", { class: "stepper" },
+    step("Previous", "‹", previous), text && el("b", {}, text), step("Next", "›", next));
+}
 
-export const legend = () => el("ul", { class: "legend" }, format.BEHAVIOURS.map((behaviour) =>
-  el("li", {}, el("i", { class: behaviour.name }), behaviour.label)));
+/** Returns what colours mean: items are [class, label]. */
+export const legend = (items) =>
+  el("ul", { class: "legend" }, items.map(([className, label]) => el("li", {}, el("i", { class: className }), label)));
 
-export const tiles = (...pairs) => el("dl", { class: "tiles" }, pairs.filter(Boolean).map(([term, ...values]) =>
-  el("div", {}, el("dt", {}, term), el("dd", {}, values.map((value, number) => [number ? " " : "", value])))));
+export const behaviourLegend = (...more) => legend([...Object.entries(format.LABELS), ...more]);
 
-/** Returns a message that takes the place of content. */
-export const notice = (title, ...content) => el("section", { class: "notice" }, heading(title), ...content);
-export const empty = (...content) => el("p", { class: "empty" }, ...content);
+export const tiles = (...pairs) => el("dl", { class: "tiles" }, pairs.filter(isGiven).map(([term, ...values]) =>
+  el("div", {}, el("dt", {}, term), el("dd", {}, values.map((value, number) => [number > 0 && " ", value])))));
 
-/** Returns a button that writes text to the clipboard. */
-export function copyButton(label, getText) {
-  const button = el("button", { class: "small", onclick: copy }, label);
-  async function copy() {
-    const copied = await navigator.clipboard.writeText(getText()).then(() => true, () => false);
-    button.textContent = copied ? "Copied" : "The browser does not allow it";
-    setTimeout(() => { button.textContent = label; }, 2000);
+export const table = (className, columns, rows) => el("table", { class: className },
+  el("thead", {}, el("tr", {}, columns.map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows));
+
+/** Returns the labels of an axis from top to bottom, at equal distances. */
+export const scale = (labels) =>
+  el("div", { class: "scale", "aria-hidden": "true" }, labels.map((label) => el("span", {}, String(label))));
+
+/** Returns a button that says for a moment whether its action, which is asynchronous, succeeded. */
+export function actionButton(label, done, action) {
+  const button = el("button", { class: "small", onclick: run, "aria-live": "polite" }, label);
+  async function run() {
+    button.textContent = await action().then(() => done, () => "This failed. Try again.");
+    setTimeout(() => { button.textContent = label; }, LABEL_MS);
   }
   return button;
 }
 
-const retryButton = (retry) => el("button", { class: "main", id: "retry", onclick: retry }, "Try again now");
-
-/** Returns a notice that counts the seconds and then calls `retry`, unless the notice is gone. */
-function waitNotice(title, text, seconds, retry) {
-  const left = el("b", {}, format.count(seconds, "second"));
-  const node = notice(title, el("p", {}, `${text} The page tries again in `, left, "."), retryButton(retry));
-  const end = Date.now() + seconds * 1000;
-  const timer = setInterval(() => {
-    const remaining = Math.max(0, Math.ceil((end - Date.now()) / 1000));
-    left.textContent = format.count(remaining, "second");
-    if (!node.isConnected) clearInterval(timer);
-    else if (!remaining) retry(clearInterval(timer));
-  }, 250);
-  return node;
+/** Shows the seconds that are left, and calls `done` after them, unless the output is gone. */
+function countDown(output, seconds, done) {
+  output.textContent = format.count(seconds, "second");
+  if (seconds <= 0) done();
+  else setTimeout(() => output.isConnected && countDown(output, seconds - 1, done), 1000);
 }
 
-/** Returns the notice of an error: what happened, and what to do. */
-export function errorNotice(error, retry) {
-  const wait = (title, text, seconds = error.retryAfterSeconds) => waitNotice(title, text, seconds, retry);
-  const noResponse = "The service does not respond.";
-  if (error instanceof NoConnection) return wait("No connection to the service", noResponse, RETRY_SECONDS);
-  if (error.status === 429) return wait("Too many requests", "The request limit is used up.");
-  if (error.status === 503) return wait("The data is not available", "The database does not respond.");
-  if ([502, 504].includes(error.status)) return wait("The data is not available", noResponse);
-  const reasons = Object.entries(error.reasons || {}).map(([name, texts]) => el("li", {}, `${name}: ${texts.join(" ")}`));
-  const title = { 400: "This address does not work", 404: "Not found" }[error.status] || "Something went wrong";
-  return notice(title, el("p", {}, error.message), reasons.length > 0 && el("ul", {}, reasons),
-    error.requestId && el("p", { class: "quiet" }, "Request id: ", el("code", {}, error.requestId)),
-    el("p", {}, el("a", { href: "#/fleet" }, "Go to the fleet"), " or ",
-      el("button", { class: "small", onclick: retry }, "try again")));
+/** Returns the notice of an error: what happened, and what to do. `retry` is called by a button, and after a wait. */
+export function errorNotice({ status, message, retryAfterSeconds, reasons = {}, requestId }, retry) {
+  const [title, temporary] = ERRORS[status] || ["Something went wrong"], left = el("b", {});
+  if (temporary) countDown(left, retryAfterSeconds, retry);
+  return el("section", { class: "notice" }, heading(title),
+    temporary ? el("p", {}, `${temporary} The page tries again in `, left, ".") : el("p", {}, message),
+    el("ul", {}, Object.entries(reasons).map(([name, texts]) => el("li", {}, `${name}: ${texts.join(" ")}`))),
+    requestId && el("p", { class: "quiet" }, "Request id: ", el("code", {}, requestId)),
+    el("p", {}, el("button", { class: "main", id: "retry", onclick: retry }, "Try again"), " or ",
+      el("a", { href: "#/fleet" }, "go to the fleet")));
 }

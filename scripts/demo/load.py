@@ -23,7 +23,8 @@ MAX_AGE = datetime.timedelta(weeks=4)
 def load_demo(store: Store) -> None:
     """Load the demonstration fleet as of now. It replaces an earlier one."""
     now = datetime.datetime.now(datetime.UTC)
-    trips = [prepare_trip(FLEET, ImportedTrip().load(trip)) for trip in make_trips(now)]
+    schema = ImportedTrip()
+    trips = [prepare_trip(FLEET, schema.load(trip)) for trip in make_trips(now)]
     trip_ids = {trip.source["trip_id"] for trip in trips}
     stored = store.trips.find({"fleet": FLEET}, {"_id": 0, "trip_id": 1})
     if obsolete := [trip["trip_id"] for trip in stored if trip["trip_id"] not in trip_ids]:

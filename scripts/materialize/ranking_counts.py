@@ -67,6 +67,8 @@ def update_counts(
     for index, documents in enumerate((removed, added)):
         for document in documents:
             places[document["start_date"]][index].append(place_of(document))
+    if not places:
+        return
     match = {"fleet": fleet, "period": period, "start_date": {"$in": sorted(places)}}
     stored = {counts["start_date"]: counts for counts in store.ranking_counts.find(match, session=session)}
     writes = list[DeleteOne | ReplaceOne[Document]]()
@@ -74,8 +76,7 @@ def update_counts(
         key = {"fleet": fleet, "period": period, "start_date": start_date}
         counts = _change(store, session, key, stored.get(start_date, NO_COUNTS), sorted(old), sorted(new))
         writes.append(ReplaceOne(key, counts, upsert=True) if counts else DeleteOne(key))
-    if writes:
-        store.ranking_counts.bulk_write(writes, ordered=False, session=session)
+    store.ranking_counts.bulk_write(writes, ordered=False, session=session)
 
 
 def _change(

@@ -23,15 +23,15 @@ class Ended(NamedTuple):
 
 @pytest.fixture
 def run_main(monkeypatch, capfd) -> Callable[..., Ended]:
-    """Run the command line with changes to the environment: `run_main("keys", "list", MONGODB_URI="...")`."""
+    """Run the command line, or another program, with changes to the environment: `run_main("openapi", BIND="...")`."""
 
-    def run(*words: str, **environment: str) -> Ended:
+    def run(*words: str, program: Callable[[], None] = main, **environment: str) -> Ended:
         monkeypatch.setattr("sys.argv", ["driver-analytics", *words])
         saved, handlers = dict(os.environ), [signal.getsignal(number) for number in SIGNALS]
         os.environ.update(environment)
         try:
             with pytest.raises(SystemExit) as ended:
-                main()
+                program()
         finally:
             os.environ.clear()
             os.environ.update(saved)

@@ -11,6 +11,7 @@ from pathlib import Path
 import bson
 import pytest
 from bson import Decimal128, Int64, MinKey, ObjectId, Regex, Timestamp
+from click.testing import CliRunner
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
@@ -18,15 +19,15 @@ from app.store.indexes import INDEXES
 from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_key
+from scripts.cli import cli
 from scripts.mongodb.connection import prepare
+from scripts.reports.build import build_report
 from tests.command_recorder import WRITES
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
 from tests.service_process import COMMAND, wait_until
-from tests.store_contents import HISTORY
-
-pytestmark = pytest.mark.usefixtures("plain_page")
+from tests.store_contents import HISTORY, load
 
 DATE = "2026-03-16"
 PATHS = (
@@ -54,24 +55,36 @@ def make_trips():
     ]
 
 
-@pytest.fixture
-def loaded(command, mongod, write_lines):
-    """A store with two fleets, a report and two keys, one of them revoked; return the valid key of f1."""
-    drivers = write_lines("drivers.ndjson", make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01"))
-    trips = write_lines("trips.ndjson", *make_trips())
-    for fleet in ("f1", "f2"):
-        assert command("import", "--fleet", fleet, "--drivers", str(drivers), "--trips", str(trips)).exit_code == 0
-    assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
-    issue_key(Store.of(mongod), "f1")
-    mongod["keys"].update_one({}, {"$set": {"revoked_at": 1}})
-    return issue_key(Store.of(mongod), "f1")
+@pytest.fixture(scope="module")
+def source(mongod_uri):
+    """A store with two fleets, a report and two keys, one of them revoked. No test changes it."""
+    drivers = [make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01")]
+    with MongoClient(mongod_uri) as client, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
+        store = Store.of(client["backed_up"])
+        prepare(store)
+        for fleet in ("f1", "f2"):
+            load(store.db, *make_trips(), drivers=drivers, fleet=fleet)
+        build_report(store, "f1", DATE)
+        issue_key(store, "f1")
+        store.keys.update_one({}, {"$set": {"revoked_at": 1}})
+        yield store.db
+        client.drop_database("backed_up")
 
 
-@pytest.fixture
-def saved(command, loaded, tmp_path):
+@pytest.fixture(scope="module")
+def key(source):
+    """The valid key of f1."""
+    return issue_key(Store.of(source), "f1")
+
+
+@pytest.fixture(scope="module")
+def saved(mongod_uri, source, key, tmp_path_factory):
     """A backup of it."""
-    folder = tmp_path / "saved"
-    assert command("backup", str(folder)).stdout == f"{folder}: 4 drivers, 120 trips, 1 reports, 2 keys\n"
+    folder = tmp_path_factory.mktemp("backup") / "saved"
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": source.name}
+    result = CliRunner().invoke(cli, ["backup", str(folder)], env=settings)
+    assert result.stdout == f"{folder}: 4 drivers, 120 trips, 1 reports, 2 keys\n"
     return folder
 
 
@@ -91,48 +104,49 @@ def documents(db, name, **projection):
 
 def get_responses(db, key):
     service = Service(db, secret_key="s")
-    result = [service.get(path, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
+    result = [service.get(path, fleet=None, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
     file = service.app.test_client().get(result[-2].json["report_link"].partition("localhost")[2], buffered=True)
     return [(response.status_code, response.headers.get("ETag"), response.data) for response in (*result[:-1], file)]
 
 
-def test_a_restored_store_gives_the_same_responses(command, mongod, loaded, saved, empty, clock):
-    before = get_responses(mongod, loaded)
+def test_a_restored_store_gives_the_same_responses(command, source, key, saved, empty, clock):
+    before = get_responses(source, key)
     assert {status for status, _, _ in before} == {200}
     assert command("restore", str(saved)).exit_code == 0
-    assert get_responses(empty, loaded) == before
+    assert get_responses(empty, key) == before
 
 
-def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, mongod, saved, empty):
+def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, source, saved, empty):
     assert command("restore", str(saved)).exit_code == 0
     for name in COLLECTIONS:
-        assert documents(empty, name) == documents(mongod, name)
+        assert documents(empty, name) == documents(source, name)
     for name in READ_MODELS:
-        assert documents(empty, name, _id=0, **HISTORY) == documents(mongod, name, _id=0, **HISTORY)
+        assert documents(empty, name, _id=0, **HISTORY) == documents(source, name, _id=0, **HISTORY)
     verified = command("rollups", "verify")
     assert (verified.exit_code, verified.stdout.count("no differences")) == (0, 2)
 
 
-def test_the_change_feed_of_a_restored_store_begins_from_scratch(command, mongod, saved, empty, clock):
-    before, service = Client(Service(mongod), 1000), Service(empty)
+def test_the_change_feed_of_a_restored_store_begins_from_scratch(command, source, key, saved, empty, clock):
+    services = Service(source), Service(empty)
+    services[0].keys["f1"] = key
+    before, after = Client(services[0], 1000), Client(services[1])
     before.sync()
     assert command("restore", str(saved)).exit_code == 0
-    assert list(service.errors("/changes", cursor=before.cursor)) == ["cursor"]
-    after = Client(service)
+    assert list(services[1].errors("/changes", cursor=before.cursor)) == ["cursor"]
     after.sync()
     assert after.copy == before.copy
 
 
-def test_what_is_restored_has_its_indexes(command, mongod, saved, empty):
+def test_what_is_restored_has_its_indexes(command, source, saved, empty):
     assert command("restore", str(saved)).exit_code == 0
     for name in (*INDEXES, *FILE_INDEXES):
-        assert empty[name].index_information() == mongod[name].index_information()
+        assert empty[name].index_information() == source[name].index_information()
 
 
-def test_a_file_contains_the_documents_one_after_the_other(saved, mongod):
+def test_a_file_contains_the_documents_one_after_the_other(saved, source):
     for name in COLLECTIONS:
         held = bson.decode_all(gzip.decompress((saved / f"{name}.bson.gz").read_bytes()))
-        assert sorted(map(bson.encode, held)) == documents(mongod, name)
+        assert sorted(map(bson.encode, held)) == documents(source, name)
 
 
 def test_every_kind_of_value_comes_back_as_it_was(command, empty, tmp_path):
@@ -210,10 +224,10 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
 
 
 @pytest.fixture
-def saved_invalid(command, loaded, mongod, tmp_path):
+def saved_invalid(command, mongod, tmp_path):
     """The end of a backup of a store with an invalid trip, and its folder."""
-    change = {"$set": {"distance_miles": "far"}}
-    mongod.trips.update_one({"fleet": "f1", "trip_id": "t7"}, change, bypass_document_validation=True)
+    load(mongod, make_trip(driver_id="d7", trip_id="t7"))
+    mongod.trips.update_one({}, {"$set": {"distance_miles": "far"}}, bypass_document_validation=True)
     return command("backup", str(tmp_path / "saved")), tmp_path / "saved"
 
 
@@ -240,6 +254,7 @@ def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
 
 
 def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
+    load(mongod, drivers=[make_driver()])
     refused = command("restore", str(saved))
     assert (refused.exit_code, refused.stderr) == (
         1,
@@ -250,7 +265,8 @@ def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
 @pytest.mark.parametrize(
     "name", ["trips.bson.gz", *(pytest.param(name, marks=pytest.mark.large) for name in ("", "manifest.json"))]
 )
-def test_a_killed_backup_is_never_restored(command, loaded, tmp_path, name):
+def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_path, name):
+    monkeypatch.setenv("MONGODB_DATABASE", source.name)
     folder, part = tmp_path / "saved", tmp_path / "saved.part"
     process = subprocess.Popen([COMMAND, "backup", str(folder)], stdout=subprocess.DEVNULL)
     wait_until(lambda: (part / name).exists() or process.poll() is not None)

@@ -51,9 +51,9 @@ def test_one_file_as_drivers_and_trips_is_an_error(run_main, tmp_path):
     assert (result.status, "--drivers and --trips name the same file." in result.stderr) == (2, True)
 
 
-def test_the_installed_program_prints_its_help_without_arguments():
-    result = subprocess.run([COMMAND], capture_output=True, text=True, check=False)
-    assert result.returncode == 2
+def test_it_prints_its_help_without_arguments(run_main):
+    result = run_main()
+    assert result.status == 2
     assert "Usage: driver-analytics" in result.stderr
 
 

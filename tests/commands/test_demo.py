@@ -33,6 +33,8 @@ def loaded(mongod_uri):
         client.drop_database("demo")
 
 
+# Loading it takes seconds. tests/unit/test_demo_fleet.py says the same of the trips, and test_serve.py loads it.
+@pytest.mark.large
 def test_the_demo_fleet_has_every_case_of_the_contract(loaded):
     drivers = list(loaded.drivers.find())
     assert len(drivers) == 20
@@ -43,7 +45,7 @@ def test_the_demo_fleet_has_every_case_of_the_contract(loaded):
     assert set(loaded.driver_periods.distinct("summary.fm_grade")) == {"excellent", "good", "fair", "poor"}
 
 
-# Loading it takes seconds, and tests/commands/test_import.py says the same of any trips.
+# tests/commands/test_import.py says the same of any trips.
 @pytest.mark.large
 def test_loading_it_again_changes_nothing(loaded):
     before = everything(loaded)

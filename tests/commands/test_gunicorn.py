@@ -1,28 +1,56 @@
-"""`gunicorn wsgi:app`, as a process of its own, with settings that it cannot use."""
+"""`gunicorn wsgi:app`, with settings that it cannot use."""
 
+import logging
 import os
 import re
 import socket
 import subprocess
 
 import pytest
+from gunicorn.app.wsgiapp import run
 
+from scripts.server import checks
 from tests.service_process import GUNICORN, ROOT, free_port
 
 NO_STORE = "mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100"
-UNSET = ("PROMETHEUS_MULTIPROC_DIR", "SECRET_KEY")
 
 
-def error_of(**settings):
+@pytest.fixture
+def error_of(run_main, monkeypatch):
     """Run gunicorn with settings, one of which it cannot use; return the one line with which it ends."""
-    plain = {name: value for name, value in os.environ.items() if name not in UNSET}
-    environment = {**plain, "MONGODB_URI": NO_STORE, "BIND": f"127.0.0.1:{free_port()}", **settings}
+
+    def check_application(config):
+        checks_application(config)
+        # The service would run on in the process of the tests.
+        pytest.fail("it serves")
+
+    checks_application = checks.check_application
+    monkeypatch.setattr(checks, "check_application", check_application)
+    # It would change the log of the tests.
+    monkeypatch.setattr("app.logs.configure", lambda: None)
+    monkeypatch.chdir(ROOT)
+    for name in ("PROMETHEUS_MULTIPROC_DIR", "SECRET_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    def error_of(**settings):
+        plain = {"MONGODB_URI": NO_STORE, "BIND": f"127.0.0.1:{free_port()}"}
+        ended = run_main("wsgi:app", program=run, **{**plain, **settings})
+        for handler in logging.getLogger("gunicorn.error").handlers:
+            handler.close()
+        assert (ended.status, ended.stdout) == (1, "")
+        (line,) = ended.stderr.splitlines()
+        return line
+
+    return error_of
+
+
+def test_the_program_ends_with_one_line():
+    environment = {**os.environ, "MONGODB_URI": "mongodb://h:99999", "BIND": f"127.0.0.1:{free_port()}"}
     ended = subprocess.run(
         [GUNICORN, "wsgi:app"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60, check=False
     )
-    assert (ended.returncode, ended.stdout) == (1, "")
-    (line,) = ended.stderr.splitlines()
-    return line
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert ended.stderr.startswith("Error: MONGODB_URI cannot be used")
 
 
 @pytest.mark.parametrize(
@@ -34,18 +62,18 @@ def error_of(**settings):
         ({"BIND": f"unix:{__file__}"}, f"Cannot serve on unix:{__file__}: {__file__} is not a socket"),
     ],
 )
-def test_a_setting_that_cannot_be_used_is_named_in_one_line(settings, message):
+def test_a_setting_that_cannot_be_used_is_named_in_one_line(error_of, settings, message):
     assert error_of(**settings).startswith(f"Error: {message}")
 
 
 @pytest.mark.parametrize("folder", ["", "/nowhere"])
-def test_metrics_without_a_folder_are_an_error_in_one_line(folder):
+def test_metrics_without_a_folder_are_an_error_in_one_line(error_of, folder):
     line = error_of(METRICS_BIND=f"127.0.0.1:{free_port()}", PROMETHEUS_MULTIPROC_DIR=folder)
     assert line.startswith(f"Error: PROMETHEUS_MULTIPROC_DIR={folder} cannot be used: METRICS_BIND needs")
 
 
 @pytest.mark.parametrize("setting", ["BIND", "METRICS_BIND"])
-def test_a_port_that_another_gunicorn_shares_is_an_error_in_one_line(setting):
+def test_a_port_that_another_gunicorn_shares_is_an_error_in_one_line(error_of, setting):
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         other.bind(("127.0.0.1", 0))

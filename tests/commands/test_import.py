@@ -1,7 +1,5 @@
 """driver-analytics import."""
 
-import copy
-import functools
 import gzip
 import itertools
 import json
@@ -11,10 +9,10 @@ import bson
 import pytest
 
 from scripts.ingest import importer
-from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
-from tests.store_contents import DATA, contents, everything
+from tests.factories import epoch_ms, make_driver, make_event_summary, make_point, make_trip
+from tests.store_contents import DATA, contents, everything, load
+from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
 
-MAX_INT, MIN_INT = 2**63 - 1, -(2**63)
 TRIP_FIELDS = [
     "trip_id",
     "driver_id",
@@ -35,58 +33,6 @@ TRIP_FIELDS = [
     "trail_path",
     "events",
 ]
-SPEEDS = {"user_speed_mph": 71.5, "speed_limit_mph": 60, "max_user_speed_mph": 80.25}
-FOCUS = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), False)
-EVENTS = [(1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", SPEEDS)]
-SNOWMAN = "☃"
-
-
-def make_whole_trip(**fields):
-    """Return a trip with every part that a trip can have, events of all types included."""
-    begin = epoch_ms("2026-03-10T08:00")
-    events = [make_event(begin, event_type=kind, event_name=name, event_data=data) for kind, name, data in EVENTS]
-    given = {"trip_id": "bad", "tracking_id": "k1", "insurance_period": 2, "focus_area": FOCUS, "events": events}
-    return make_trip(**{**given, **fields})
-
-
-WHOLE = make_whole_trip()
-
-
-def steps_of(path):
-    return [int(step) if step.isdigit() else step for step in path.split(".")]
-
-
-def spelled(path):
-    """Return a path the way a reason names it: `events.0.event_type` is `events[0].event_type`."""
-    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps_of(path))[1:]
-
-
-def altered(path, text, document=WHOLE):
-    """Return the line of a document in which the value at `path` is this JSON text; None leaves the field out."""
-    document = copy.deepcopy(document)
-    *way, last = steps_of(path)
-    inside = functools.reduce(lambda result, step: result[step], way, document)
-    if text is None:
-        del inside[last]
-        return json.dumps(document)
-    inside[last] = SNOWMAN
-    return json.dumps(document, ensure_ascii=False).replace(json.dumps(SNOWMAN, ensure_ascii=False), text)
-
-
-def plain_values(value, path=""):
-    """Yield (path, value) of every plain value."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if inner is None:
-        yield path[1:], value
-    else:
-        for key, result in inner:
-            yield from plain_values(result, f"{path}.{key}")
-
-
-LEAVES = [
-    (path, value) for path, value in plain_values(WHOLE) if not path.startswith(("events.0", "events.1", "events.2"))
-]
-OBJECTS = ["event_summary", "focus_area", "trail_path.1", "events.3", "events.3.event_data"]
 
 
 @pytest.fixture
@@ -165,17 +111,12 @@ def travel_dates(db, driver_id="d1"):
 # What a file may look like.
 
 
+# tests/unit/test_lines.py has all kinds of files.
 @pytest.mark.parametrize(
     "content",
     [
-        pytest.param(lambda a, b: a + b"\n" + b + b"\n", id="plain"),
-        pytest.param(lambda a, b: a + b"\n" + b, id="no final newline"),
-        pytest.param(lambda a, b: a + b"\r\n" + b + b"\r\n", id="CRLF"),
-        pytest.param(lambda a, b: b"\n\r\n  \t\n" + a + b"\n\n\n" + b + b"\n \n", id="empty lines"),
-        pytest.param(lambda a, b: gzip.compress(a + b"\n" + b + b"\n"), id="gzip"),
-        pytest.param(lambda a, b: gzip.compress(a + b"\n") + gzip.compress(b + b"\n"), id="gzip in two members"),
+        pytest.param(lambda a, b: b"\n\r\n  \t\n" + a + b"\r\n\n\n" + b + b"\n \n", id="plain with empty lines"),
         pytest.param(lambda a, b: gzip.compress(a[:9]) + gzip.compress(a[9:] + b"\n" + b), id="member inside a line"),
-        pytest.param(lambda a, b: gzip.compress(a + b"\n" + b) + bytes(512), id="gzip padded with zeros"),
     ],
 )
 def test_every_line_is_loaded(load_file, mongod, tmp_path, content):
@@ -185,19 +126,9 @@ def test_every_line_is_loaded(load_file, mongod, tmp_path, content):
     assert trip_ids(mongod) == ["a", "b"]
 
 
-def test_gzip_is_recognised_by_content_not_by_name(load_file, mongod, tmp_path):
-    plain, packed = tmp_path / "plain.gz", tmp_path / "packed.ndjson"
-    plain.write_text(json.dumps(make_trip(trip_id="a")))
-    packed.write_bytes(gzip.compress(json.dumps(make_trip(trip_id="b")).encode()))
-    load_file(plain)
-    load_file(packed)
-    assert trip_ids(mongod) == ["a", "b"]
-
-
-@pytest.mark.parametrize("content", [b"", b"\n\n", gzip.compress(b"", mtime=0)])
-def test_a_file_without_lines_loads_nothing(load_file, mongod, tmp_path, content):
+def test_a_file_without_lines_loads_nothing(load_file, mongod, tmp_path):
     path = tmp_path / "none.ndjson"
-    path.write_bytes(content)
+    path.touch()
     assert load_file(path).stdout == "none.ndjson: 0 loaded, 0 rejected\n"
     assert trip_ids(mongod) == []
 
@@ -322,13 +253,16 @@ def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mon
         assert {name: repr(value) for name, value in result.items()} == {n: repr(v) for n, v in trip.items()}
 
 
-@pytest.mark.parametrize("date", ["2024-02-29", "0001-01-01", "9999-12-31"])
-def test_a_date_that_exists_is_loaded(load_file, write_lines, mongod, date):
-    load_file(write_lines("drivers.ndjson", make_driver("d1", first_travel_date=date)), "drivers")
-    assert travel_dates(mongod) == (date, None)
+def test_dates_that_exist_are_loaded(load_file, write_lines, mongod):
+    dates = {"d1": "2024-02-29", "d2": "0001-01-01", "d3": "9999-12-31"}
+    drivers = (make_driver(driver_id, first_travel_date=date) for driver_id, date in dates.items())
+    load_file(write_lines("drivers.ndjson", *drivers), "drivers")
+    assert {driver_id: travel_dates(mongod, driver_id) for driver_id in dates} == {
+        driver_id: (date, None) for driver_id, date in dates.items()
+    }
 
 
-# What is out of shape: not an object in JSON.
+# Lines that are rejected: tests/unit/test_rejected_lines.py has all the reasons.
 
 
 NO_JSON = ["x", "{", '{"trip_id": }', "{} {}", '{"trip_id": "a",}', "{'a': 1}", '"\\x"', "{\u00a0}", "\x00", "\x0b"]
@@ -342,261 +276,30 @@ def test_a_line_that_is_not_json_is_rejected(rejects):
     assert [row["reason"] for row in result.values() if not row["reason"].startswith("Not JSON")] == []
 
 
-@pytest.mark.parametrize("depth", [5_000, 100_000])
-def test_a_line_nested_too_deeply_is_rejected(reason, depth):
-    # How deep Python's json goes depends on the version of Python; further in, the field is unknown.
-    message = reason('{"a": ' + "[" * depth + "]" * depth + "}")
-    assert "nested" in message or "a: Unknown field." in message
+@pytest.mark.parametrize("kind", ["drivers", "trips"])
+def test_a_line_that_violates_the_schema_is_rejected(reason, kind):
+    document = {"drivers": make_driver(), "trips": WHOLE}[kind]
+    assert reason(json.dumps({**document, "status": "active"}), kind) == "status: Unknown field."
 
 
-def test_a_line_that_is_no_object_is_rejected(rejects):
-    result = rejects("[]", "[{}]", "null", "1", '"text"', "true", "1.5")
-    assert [row["reason"] for row in result.values()] == ["Not a JSON object."] * 7
+# Size.
 
 
-@pytest.mark.parametrize("path", ["distance_miles", "trail_path.1.course"])
-def test_a_constant_that_is_not_in_json_is_rejected(rejects, path):
-    result = rejects(*(altered(path, name) for name in ("NaN", "Infinity", "-Infinity", "nan", "inf")))
-    assert [row["reason"].startswith("Not JSON") for row in result.values()] == [True] * 5
+def make_line(size):
+    """Return the line of a driver with so many bytes, most of them in characters of two bytes."""
+    line = json.dumps(make_driver(f"d{size}", alias=""))
+    left = size - len(line)
+    return line.replace('""', f'"{"x" * (left % 2)}{"é" * (left // 2)}"')
 
 
-@pytest.mark.parametrize("path", ["trip_id", *(f"{inside}.again" for inside in OBJECTS)])
-def test_a_key_given_twice_is_rejected_at_any_depth(reason, path):
-    key = path.rpartition(".")[2]
-    assert f'"{key}"' in reason(altered(path, f'"x", "{key}": "x"'))
-
-
-def test_a_key_given_twice_in_two_spellings_is_rejected(reason):
-    assert '"trip_id"' in reason(altered("trip_id", '"a", "trip\\u005fid": "a"'))
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        json.dumps(make_driver("d\ud800")),
-        json.dumps(make_driver("d1", alias="\udc00")),
-        json.dumps(make_driver("d1", first_name="a\ude00\ud83d")),
-        json.dumps({**make_driver("d1"), "\ud800": 1}),
-        json.dumps({**make_driver("d1"), "x": {"\udfff": 1}}),
-    ],
-)
-def test_a_lone_surrogate_is_rejected_in_value_and_key(reason, line):
-    assert "surrogate" in reason(line, "drivers")
-
-
-# What is out of shape: fields.
-
-
-def assert_each_rejected(result, paths):
-    """Check that the lines from 2 on were rejected, each with a reason that names its path."""
-    assert list(result) == list(range(2, 2 + len(paths)))
-    blamed = {path: result[number]["reason"] for number, path in enumerate(paths, 2)}
-    assert {path: why for path, why in blamed.items() if not why.startswith(f"{spelled(path)}: ")} == {}
-
-
-def test_a_missing_field_is_rejected_at_any_depth(rejects):
-    paths = [path for path, _ in LEAVES if not path.startswith("events.3.event_data.")]
-    paths += ["event_summary", "trail_path", "events", "events.3.event_data"]
-    assert_each_rejected(rejects(*(altered(path, None) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("name", ["zzz", "Trip_id", "$where", "fleet", "day", "_id", "a.b", "__proto__"])
-def test_an_unknown_field_is_rejected_at_any_depth(rejects, name):
-    lines = [json.dumps({**WHOLE, name: None})]
-    lines += [altered(path, json.dumps({**dict(leaves_at(path)), name: None})) for path in OBJECTS]
-    assert [row["reason"].endswith(f"{name}: Unknown field.") for row in rejects(*lines).values()] == [True] * 6
-
-
-def leaves_at(path):
-    return functools.reduce(lambda result, step: result[step], steps_of(path), WHOLE).items()
-
-
-@pytest.mark.parametrize("text", ["[]", "{}", '[{"a": 1}]', "1e400", "-1e400", f"{2**63}", f"{-(2**63) - 1}", "1e999"])
-def test_what_no_field_takes_is_rejected_everywhere(rejects, text):
-    paths = [path for path, _ in LEAVES]
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-def test_null_is_rejected_where_the_contract_does_not_allow_it(rejects):
-    paths = [path for path, _ in LEAVES if path not in ("insurance_period", "tracking_id")]
-    paths += ["event_summary", "focus_area", "trail_path", "trail_path.1", "events", "events.3", "events.3.event_data"]
-    assert_each_rejected(rejects(*(altered(path, "null") for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ['"1"', '""', "true", "false", '"1.5"'])
-def test_a_number_is_neither_string_nor_boolean(rejects, text):
-    paths = [path for path, value in LEAVES if type(value) in (int, float)]
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ["1.0", "2.0", "1e0", "0.5", "-0.0", "1E3"])
-def test_an_integer_has_no_fraction(rejects, text):
-    paths = [path for path, _ in LEAVES if path.endswith(("_count", "time", "stamp", "insurance_period", "event_type"))]
-    paths = [path for path in paths if not path.endswith("time_seconds")]
-    assert len(paths) == 12
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ["0", "1", '"true"'])
-def test_a_boolean_is_neither_number_nor_string(rejects, text):
-    paths = [path for path, value in LEAVES if type(value) is bool]
-    assert len(paths) == 4
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ["1", "1.5", "true"])
-def test_a_string_is_neither_number_nor_boolean(rejects, text):
-    paths = [path for path, value in LEAVES if isinstance(value, str)]
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("path", ["trail_path", "events"])
-def test_a_list_accepts_only_objects_of_its_schema(rejects, path):
-    assert_each_rejected(rejects(*(altered(path, text) for text in ("{}", '"x"', "1", "true"))), [path] * 4)
-    items = rejects(*(altered(path, text) for text in ("[1]", "[[]]", "[null]", '["x"]')))
-    assert_each_rejected(items, [f"{path}.0"] * 4)
-
-
-@pytest.mark.parametrize("text", ["90.0001", "-91", "1e9", f"{MAX_INT}"])
-def test_a_latitude_outside_90_is_rejected(rejects, text):
-    paths = [path for path, _ in LEAVES if path.endswith("latitude")]
-    assert len(paths) == 6
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ["180.0001", "-181", "1e9", f"{MIN_INT}"])
-def test_a_longitude_outside_180_is_rejected(rejects, text):
-    paths = [path for path, _ in LEAVES if path.endswith("longitude")]
-    assert len(paths) == 6
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ["-1", f"{MIN_INT}"])
-def test_a_negative_count_duration_or_distance_is_rejected(rejects, text):
-    paths = [path for path, _ in LEAVES if path.endswith(("_count", "_seconds", "_miles"))]
-    assert len(paths) == 11
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-@pytest.mark.parametrize("text", ["-0.001", "-5e-324"])
-def test_a_duration_or_distance_just_below_zero_is_rejected(rejects, text):
-    paths = [path for path, _ in LEAVES if path.endswith(("_seconds", "_miles"))]
-    assert len(paths) == 7
-    assert_each_rejected(rejects(*(altered(path, text) for path in paths)), paths)
-
-
-IDS_OUT_OF_BOUNDS = [
-    "",
-    ".",
-    "..",
-    "x" * 129,
-    "é" * 64 + "x",
-    "𝄞" * 33,
-    *(f"a{char}b" for char in "\x00\x01\t\n\r\x1f\x7f\x80\x85\x9f"),
-]
-
-
-@pytest.mark.parametrize("path", ["trip_id", "driver_id", "tracking_id"])
-def test_an_identifier_out_of_bounds_is_rejected(rejects, path):
-    lines = [altered(path, json.dumps(value)) for value in IDS_OUT_OF_BOUNDS]
-    assert_each_rejected(rejects(*lines), [path] * len(lines))
-
-
-def test_an_insurance_period_other_than_1_2_3_or_null_is_rejected(rejects):
-    lines = [altered("insurance_period", text) for text in ("0", "4", "-1", '"1"', "true", "1.0", f"{MAX_INT}")]
-    assert_each_rejected(rejects(*lines), ["insurance_period"] * 7)
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("trip_end_time", str(WHOLE["trip_start_time"] - 1)),
-        ("trip_start_time", str(WHOLE["trip_end_time"] + 1)),
-        ("events.3.event_end_timestamp", str(WHOLE["trip_start_time"] - 1)),
-        ("events.0.event_start_timestamp", str(WHOLE["trip_end_time"])),
-    ],
-)
-def test_an_end_before_its_start_is_rejected(reason, path, text):
-    assert reason(altered(path, text)).startswith(spelled(path).replace("_start_", "_end_"))
-
-
-def test_an_unknown_event_type_is_rejected(rejects):
-    lines = [altered("events.1.event_type", str(kind)) for kind in (0, 3, 4, 5, 6, 8, 10, -1, MAX_INT)]
-    assert_each_rejected(rejects(*lines), ["events.1.event_type"] * 9)
-
-
-@pytest.mark.parametrize("index", range(4))
-def test_an_event_name_that_is_not_its_types_is_rejected(rejects, index):
-    own = EVENTS[index][1]
-    names = [name for _, name, _ in EVENTS if name != own] + [own.lower(), f"{own} ", ""]
-    path = f"events.{index}.event_name"
-    assert_each_rejected(rejects(*(altered(path, json.dumps(name)) for name in names)), [path] * 6)
-
-
-@pytest.mark.parametrize("data", [SPEEDS, {"user_speed_mph": 1}])
-def test_event_data_where_there_is_none_is_rejected(rejects, data):
-    paths = [f"events.{index}.event_data" for index in range(3)]
-    assert_each_rejected(rejects(*(altered(path, json.dumps(data)) for path in paths)), paths)
-
-
-def test_overspeeding_without_its_speeds_is_rejected(rejects):
-    lines = [altered(f"events.3.event_data.{name}", None) for name in SPEEDS] + [altered("events.3.event_data", "{}")]
-    assert_each_rejected(rejects(*lines), ["events.3.event_data"] * 4)
-
-
-DATES = ["2026-02-30", "2026-02-29", "20260101", "2026-1-1", "2026-W01-1", "2026-001", "26-01-01", "2026-01-01 "]
-DATES += ["2026-01-01T00:00:00", "", "0000-01-01", "2026-13-01", "2026-00-10", "２０２６-01-01", "10000-01-01", "today"]
-
-
-@pytest.mark.parametrize("name", ["first_travel_date", "last_travel_date"])
-def test_a_date_that_is_none_is_rejected(rejects, name):
-    lines = [json.dumps(make_driver("d1", **{name: date})) for date in DATES]
-    assert_each_rejected(rejects(*lines, kind="drivers"), [name] * len(DATES))
-
-
-@pytest.mark.parametrize("value", [1, 1.5, True, [], {}, 20260101])
-def test_the_fields_of_a_driver_are_strings(rejects, value):
-    paths = list(make_driver())
-    lines = [json.dumps(make_driver(**{"driver_id": "d1", path: value})) for path in paths]
-    assert_each_rejected(rejects(*lines, kind="drivers"), paths)
-
-
-def test_a_driver_without_id_is_rejected(rejects):
-    lines = ['{"alias": "x"}', "{}", '{"driver_id": null}', '{"driver_id": ""}']
-    assert_each_rejected(rejects(*lines, kind="drivers"), ["driver_id"] * 4)
-
-
-def test_an_unknown_field_of_a_driver_is_rejected(reason):
-    assert reason(json.dumps(make_driver("d1", status="active")), "drivers") == "status: Unknown field."
-
-
-def test_a_reason_names_every_fault_up_to_five(reason):
-    why = reason('{"trip_id": 1, "driver_id": 2}')
-    assert why.startswith("trip_id: Must be a string. driver_id: Must be a string. trip_start_time: ")
-    assert why.endswith(" and 13 more.")
-
-
-# What is out of shape: size.
-
-
-def test_a_line_over_15_mb_is_rejected_and_those_after_it_are_loaded(load_file, write_lines, mongod):
-    large = json.dumps(make_driver("large", alias="é" * 7_500_000), ensure_ascii=False)
-    path = write_lines("drivers.ndjson", make_driver("d1"), large, make_driver("d3"), "bad", make_driver("d5"))
+def test_15_mb_is_the_longest_line(load_file, write_lines, mongod):
+    large = make_line(15_000_001)
+    path = write_lines("drivers.ndjson", make_line(15_000_000), large, "bad", make_driver("d4"))
     load_file(path, "drivers", status=1)
     first, second = read_rejects(path)
     assert first == {"line": 2, "reason": "Longer than 15000000 bytes.", "input": large[:1000]}
-    assert (second["line"], second["input"]) == (4, "bad")
-    assert [driver["driver_id"] for driver in mongod.drivers.find()] == ["d1", "d3", "d5"]
-
-
-@pytest.mark.parametrize("end", ["\n", ""])
-@pytest.mark.parametrize(("size", "loaded"), [(15_000_000, 1), (15_000_001, 0)])
-def test_15_mb_is_the_longest_line(load_file, tmp_path, mongod, size, loaded, end):
-    path = tmp_path / "drivers.ndjson"
-    line = json.dumps(make_driver("d1", alias=""))
-    path.write_text(line.replace('""', '"' + "x" * (size - len(line)) + '"') + end)
-    load_file(path, "drivers", status=1 - loaded)
-    assert mongod.drivers.count_documents({}) == loaded
+    assert (second["line"], second["input"]) == (3, "bad")
+    assert mongod.drivers.distinct("driver_id") == ["d15000000", "d4"]
 
 
 def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_file, write_lines, mongod):
@@ -763,18 +466,21 @@ MOVES = {
 }
 
 
-@pytest.mark.parametrize(
-    "load_lines", ["a batch a line", pytest.param("one batch", marks=pytest.mark.large)], indirect=True
-)
+@pytest.mark.parametrize("batches", [2, pytest.param(1, marks=pytest.mark.large)])
 @pytest.mark.parametrize("moved", MOVES.values(), ids=MOVES)
-def test_after_a_move_the_store_has_what_the_last_lines_alone_would_give(load_lines, mongod, moved):
+def test_after_a_move_the_store_has_what_the_last_lines_alone_would_give(mongod, moved, batches):
     others = [make_trip(f"2026-03-{day}T09:00", f"d{n}") for day in (10, 11, 17) for n in (1, 2)]
-    last = make_trip(**{"start": "2026-03-10T08:00", "trip_id": "moves", "tracking_id": "k1", **moved})
-    load_lines(make_trip("2026-03-10T08:00", trip_id="moves", tracking_id="k1"), *others, last)
+    trips = [
+        make_trip(**{"start": "2026-03-10T08:00", "trip_id": "moves", "tracking_id": "k1", **fields})
+        for fields in ({}, moved)
+    ]
+    earlier, last = [trips[0], *others], trips[1]
+    for batch in ([*earlier, last],) if batches == 1 else (earlier, [last]):
+        load(mongod, *batch)
     result = contents(mongod)
     for name in DATA:
         mongod[name].delete_many({})
-    load_lines(*others, last)
+    load(mongod, *others, last)
     assert contents(mongod) == result
 
 
@@ -785,26 +491,28 @@ def test_travel_dates_shrink_when_a_trip_moves_away(load_lines, mongod):
     assert travel_dates(mongod, "d1") == ("2026-03-15", "2026-03-20")
 
 
+# The dates in the file of drivers, and those that are served.
+TRAVEL_DATES = [
+    ((None, None), ("2026-03-10", "2026-03-12")),
+    (("2026-01-01", "2026-12-31"), ("2026-01-01", "2026-12-31")),
+    (("2026-03-11", "2026-03-11"), ("2026-03-10", "2026-03-12")),
+    (("2026-04-01", None), ("2026-03-10", "2026-03-12")),
+    ((None, "2026-04-01"), ("2026-03-10", "2026-04-01")),
+]
+
+
 @pytest.mark.parametrize("kinds", [("drivers", "trips"), ("trips", "drivers"), ("trips", "drivers", "trips")])
-@pytest.mark.parametrize(
-    ("first", "last", "expected"),
-    [
-        (None, None, ("2026-03-10", "2026-03-12")),
-        ("2026-01-01", "2026-12-31", ("2026-01-01", "2026-12-31")),
-        ("2026-03-11", "2026-03-11", ("2026-03-10", "2026-03-12")),
-        ("2026-04-01", None, ("2026-03-10", "2026-03-12")),
-        (None, "2026-04-01", ("2026-03-10", "2026-04-01")),
-    ],
-)
-def test_travel_dates_are_the_widest_of_file_and_trips(load_file, write_lines, mongod, first, last, expected, kinds):
-    driver = make_driver("d1", first_travel_date=first, last_travel_date=last)
-    paths = {
-        "drivers": write_lines("drivers.ndjson", driver),
-        "trips": write_lines("trips.ndjson", make_trip("2026-03-12T23:00"), make_trip("2026-03-10T00:00")),
-    }
+def test_travel_dates_are_the_widest_of_file_and_trips(load_file, write_lines, mongod, kinds):
+    ids = [f"d{number}" for number in range(len(TRAVEL_DATES))]
+    drivers = [
+        make_driver(driver_id, first_travel_date=first, last_travel_date=last)
+        for driver_id, ((first, last), _) in zip(ids, TRAVEL_DATES, strict=True)
+    ]
+    trips = [make_trip(start, driver_id) for driver_id in ids for start in ("2026-03-12T23:00", "2026-03-10T00:00")]
+    paths = {"drivers": write_lines("drivers", *drivers), "trips": write_lines("trips", *trips)}
     for kind in kinds:
         load_file(paths[kind], kind)
-    assert travel_dates(mongod) == expected
+    assert [travel_dates(mongod, driver_id) for driver_id in ids] == [served for _, served in TRAVEL_DATES]
 
 
 def test_travel_dates_of_an_earlier_driver_file_do_not_linger(load_file, write_lines, mongod):
@@ -922,7 +630,7 @@ def test_what_is_no_file_is_a_usage_error(command, tmp_path, option, name):
     assert option in result.stderr
 
 
-@pytest.mark.parametrize("fleet", [name for name in IDS_OUT_OF_BOUNDS if "\0" not in name])
+@pytest.mark.parametrize("fleet", ["", "x" * 129, "a\nb"])
 def test_a_fleet_id_out_of_bounds_is_a_usage_error(command, write_lines, mongod, fleet):
     result = command("import", "--fleet", fleet, "--trips", str(write_lines("trips.ndjson", make_trip())))
     assert result.exit_code == 2
@@ -944,6 +652,8 @@ def test_an_integer_past_64_bits_is_rejected_among_valid_ones(command, mongod, w
     assert [trip["trip_id"] for trip in mongod.trips.find()] == ["after"]
 
 
+# It takes seconds to read its 240,000 points.
+@pytest.mark.large
 def test_a_trip_that_would_fit_but_for_what_is_stored_beside_it_is_rejected(command, mongod, write_lines):
     point = {"timestamp": 1, "latitude": 1, "longitude": 1, "course": 1}
     many = 240_000
@@ -953,19 +663,6 @@ def test_a_trip_that_would_fit_but_for_what_is_stored_beside_it_is_rejected(comm
     path = write_lines("trips.ndjson", json.dumps(trip, separators=(",", ":")), make_trip(trip_id="after"))
     assert command("import", "--fleet", "f1", "--trips", str(path)).exit_code == 1
     assert [trip["trip_id"] for trip in mongod.trips.find()] == ["after"]
-
-
-def test_an_oversized_line_that_begins_blank_is_rejected(command, mongod, tmp_path):
-    (tmp_path / "trips.ndjson").write_bytes(b" " * 15_000_001 + json.dumps(make_trip()).encode())
-    assert command("import", "--fleet", "f1", "--trips", str(tmp_path / "trips.ndjson")).exit_code == 1
-
-
-@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_the_end_of_a_line_does_not_count_to_its_length(command, mongod, tmp_path, end):
-    line = json.dumps(make_driver("d1", alias=""))
-    path = tmp_path / "drivers.ndjson"
-    path.write_text(line.replace('""', f'"{"x" * (15_000_000 - len(line))}"') + end, newline="")
-    assert command("import", "--fleet", "f1", "--drivers", str(path)).exit_code == 0
 
 
 def test_a_rejects_file_never_takes_the_place_of_an_input(command, write_lines):

@@ -6,7 +6,6 @@ import pytest
 from pymongo.errors import BulkWriteError
 
 from app.store import Store
-from schemas.trip import ImportedTrip
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.materialize.trips import prepare_trip, write_trips
 from tests.factories import make_driver, make_trip
@@ -32,6 +31,7 @@ from tests.import_processes import (
     write_file,
 )
 from tests.stop_before_command import Stop, open_store_until
+from tests.store_contents import TRIP
 
 TRIPS = make_trips(4 * BATCH_LINES)
 DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]
@@ -61,21 +61,21 @@ def states(mongod):
         yield states
 
 
-# `make test` stops a batch before every command, below, and kills few processes, which take seconds.
+# `make test` stops a batch before many commands, below, and kills few processes, which take seconds.
 KILLS = [
     (0, "commitTransaction"),
     *(pytest.param(*kill, marks=pytest.mark.large) for kill in ((1, "update"), (2, "delete"), (3, "aggregate"))),
 ]
 
 
-@pytest.mark.parametrize(("batches", "command"), KILLS)
+@pytest.mark.parametrize(("batches", "before"), KILLS)
 def test_a_killed_import_leaves_whole_batches_and_the_next_run_finishes_it(
-    mongod_uri, mongod, words, states, batches, command
+    mongod_uri, mongod, words, states, batches, before, command
 ):
-    wait_killed(start_import(mongod_uri, mongod.name, *words, kill_before=f"{batches} {command}"))
+    wait_killed(start_import(mongod_uri, mongod.name, *words, kill_before=f"{batches} {before}"))
     assert state_of(mongod) == states[batches]
     assert differences(mongod) == []
-    finish(start_import(mongod_uri, mongod.name, *words))
+    assert command("import", "--fleet", FLEET, *map(str, words)).exit_code == 0
     assert state_of(mongod) == states[-1]
 
 
@@ -107,22 +107,17 @@ KINDS = {
 }
 
 
-OF_EACH_RUN = ("deleted trips",)
+# `make test` stops one kind before every third command.
+STOPS = [("deleted trips", 3), *(pytest.param(kind, 1, marks=pytest.mark.large) for kind in KINDS)]
 
 
-@pytest.mark.parametrize(
-    "batch",
-    [
-        pytest.param(batch, id=kind, marks=() if kind in OF_EACH_RUN else pytest.mark.large)
-        for kind, batch in KINDS.items()
-    ],
-)
-def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, batch):
+@pytest.mark.parametrize(("kind", "step"), STOPS)
+def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, kind, step):
     write_batches(Store.of(mongod), [Batch("trips", FEW)])
     before, commands = state_of(mongod), 0
-    while stopped(lambda store: write_batches(store, [batch]), commands):
+    while stopped(lambda store: write_batches(store, [KINDS[kind]]), commands):
         assert state_of(mongod) == before, commands
-        commands += 1
+        commands += step
     assert commands > 5
     assert state_of(mongod) != before
     assert differences(mongod) == []
@@ -130,7 +125,7 @@ def test_a_batch_that_stops_before_any_command_leaves_nothing(mongod, stopped, b
 
 def test_a_batch_with_a_document_that_the_store_refuses_leaves_nothing(mongod):
     write_batches(Store.of(mongod), [Batch("trips", FEW)])
-    before, trips = state_of(mongod), [prepare_trip(FLEET, ImportedTrip().load(trip)) for trip in move(FEW)]
+    before, trips = state_of(mongod), [prepare_trip(FLEET, TRIP.load(trip)) for trip in move(FEW)]
     trips[-1].detail["version"] = 1
     with pytest.raises(BulkWriteError, match="Document failed validation"):
         write_trips(Store.of(mongod), FLEET, trips)

@@ -17,18 +17,18 @@ ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
 
 
 @contextlib.contextmanager
-def measured(mongod_uri, redis_server, folder):
-    """Run the service with two workers; yield it, its database and where its metrics are."""
+def measured(mongod_uri, folder, name, **settings):
+    """Run the service; yield it, its database and where its metrics are."""
     bind = f"127.0.0.1:{free_port()}"
-    settings = {"METRICS_BIND": bind, "RATELIMIT_STORAGE_URI": redis_server.uri, "LOG_LEVEL": "WARNING"}
-    settings["TMPDIR"] = str(folder)
-    with run_service(mongod_uri, folder / "data", "measured", **settings) as (process, db):
+    settings |= {"METRICS_BIND": bind, "LOG_LEVEL": "WARNING", "TMPDIR": str(folder)}
+    with run_service(mongod_uri, folder / "data", name, **settings) as (process, db):
         yield process, db, bind
 
 
 @pytest.fixture(scope="module")
 def live(tmp_path_factory, mongod_uri, redis_server):
-    with measured(mongod_uri, redis_server, tmp_path_factory.mktemp("measured")) as values:
+    folder = tmp_path_factory.mktemp("measured")
+    with measured(mongod_uri, folder, "measured", RATELIMIT_STORAGE_URI=redis_server.uri) as values:
         yield values
 
 
@@ -87,8 +87,8 @@ def test_counts_survive_the_end_of_a_worker(live):
     assert scrape(bind, "http_requests_total", **ROUTE) == before + 20
 
 
-def test_the_files_of_the_workers_go_with_the_service(mongod_uri, redis_server, tmp_path):
-    with measured(mongod_uri, redis_server, tmp_path) as (process, _, _):
+def test_the_files_of_the_workers_go_with_the_service(mongod_uri, tmp_path):
+    with measured(mongod_uri, tmp_path, "measured_alone") as (process, _, _):
         send_requests(process, 1)
         (folder,) = tmp_path.glob("driver-analytics-metrics-*")
         assert list(folder.iterdir())

@@ -10,8 +10,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from pymongo import MongoClient
 
 from schemas.trip import TripDetail, TripSummary
+from scripts.cli import cli
 from tests.conftest import Service
 
 REALDATA = Path(__file__).parents[3] / "shared" / "realdata"
@@ -36,16 +39,17 @@ def files(tmp_path_factory):
     return folder, rows
 
 
-@pytest.fixture
-def real(command, mongod, files):
+@pytest.fixture(scope="module")
+def real(mongod_uri, files):
     """The service over the imported files."""
     folder, _ = files
-    result = command(
-        *("import", "--fleet", "f1", "--drivers", str(folder / "drivers.ndjson.gz")),
-        *("--trips", str(folder / "trips.ndjson.gz")),
-    )
+    words = ["import", "--fleet", "f1"]
+    words += ["--drivers", f"{folder}/drivers.ndjson.gz", "--trips", f"{folder}/trips.ndjson.gz"]
+    result = CliRunner().invoke(cli, words, env={"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": "real"})
     assert result.stdout == "drivers.ndjson.gz: 18 loaded, 0 rejected\ntrips.ndjson.gz: 94 loaded, 0 rejected\n"
-    return Service(mongod)
+    with MongoClient(mongod_uri) as client:
+        yield Service(client["real"])
+        client.drop_database("real")
 
 
 def pages(service, path, records, **query):

@@ -18,6 +18,7 @@ from schemas.report import HEADER
 from scripts.reports import build, commands
 from scripts.reports import figures as report_figures
 from scripts.reports.figures import FigureCollector
+from tests import store_contents
 from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.score_reference import make_trips
@@ -69,15 +70,9 @@ def busy_fleet():
 
 
 @pytest.fixture
-def load(command, write_lines):
-    """Import trips and drivers."""
-
-    def load(*trips, drivers=(), fleet="f1"):
-        words = ["--trips", str(write_lines("trips.ndjson", *trips))] if trips else []
-        words += ["--drivers", str(write_lines("drivers.ndjson", *drivers))] if drivers else []
-        assert command("import", "--fleet", fleet, *words).exit_code == 0
-
-    return load
+def load(mongod):
+    """Load trips and drivers."""
+    return functools.partial(store_contents.load, mongod)
 
 
 def content(db):

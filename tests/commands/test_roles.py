@@ -104,11 +104,13 @@ def loaded(run, tmp_path_factory):
     return run("keys", "issue", "--fleet", "f1").strip()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def connect(server, loaded):
     """Open the data as a user: `connect("service")`."""
     with contextlib.ExitStack() as stack:
-        yield lambda user: stack.enter_context(MongoClient(server.uri_of(f"{NAME}_{user}")))[NAME]
+        # Each connection costs the server thousands of rounds of hashing.
+        clients = {user: stack.enter_context(MongoClient(server.uri_of(f"{NAME}_{user}"))) for user in USERS}
+        yield lambda user: clients[user][NAME]
 
 
 def writes(collection):

@@ -14,9 +14,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from scripts.cli import cli
 from tests.factories import make_driver
-from tests.service_process import COMMAND, GUNICORN, ServiceProcess, run_service, wait_until
+from tests.service_process import GUNICORN, ServiceProcess, run_service, wait_until
 from tests.store_contents import issue_key, load
 
 
@@ -31,6 +33,7 @@ def processes_in(folder):
 
 # `serve --demo` prints: where it serves, a key, what to try first, seven requests and two links.
 LINES = 13
+NO_STORE = "mongodb://127.0.0.1:1/?directConnection=true"
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +92,26 @@ def test_no_log_line_contains_the_key_or_a_link(first_run):
     assert process.errors.count('"status":200') == 10
 
 
+def run_keys(process, verb):
+    """Run `keys` with the settings of a service, and return what it printed."""
+    settings = {**process.environment, "MONGODB_URI": None, "MONGOD": None}
+    result = CliRunner().invoke(cli, ["keys", verb, "--fleet", "f"], env=settings)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
 @pytest.fixture(scope="module")
 def second_run(first_run, data_dir):
-    """A second run with the same data, ended by SIGTERM, and the response to a key that a command issued meanwhile."""
+    """A second run with the same data, ended by SIGTERM, and the response to a key that a command issued meanwhile.
+
+    Then the store goes down, and another command restarts it.
+    """
     with ServiceProcess(data_dir, "--demo") as process:
         process.read(LINES)
-        words = [COMMAND, "keys", "issue", "--fleet", "f"]
-        issued = subprocess.run(words, env=process.environment, capture_output=True, text=True, check=True)
-        response = process.get("/drivers", issued.stdout.strip())
+        response = process.get("/drivers", run_keys(process, "issue").strip())
+        os.kill(json.loads((data_dir / "mongod.json").read_text())["pid"], signal.SIGKILL)
+        run_keys(process, "list")
+        wait_until(lambda: process.get("/healthz")[0] == 200)
         process.process.terminate()
     return process, response
 
@@ -112,7 +127,7 @@ def test_a_command_joins_the_embedded_store_and_leaves_it_running(second_run):
     assert response == (200, {"count": 0, "limit": 50, "current_page": 1, "next_page": None, "drivers": []})
 
 
-def test_sigterm_stops_everything_too(data_dir, second_run):
+def test_the_next_command_restarts_a_store_that_went_down_and_sigterm_stops_everything(data_dir, second_run):
     process, _ = second_run
     assert process.process.returncode == 0
     assert processes_in(data_dir) == []
@@ -140,22 +155,12 @@ def test_after_an_interrupt_it_starts_again_and_a_second_interrupt_does_not_keep
     assert "Traceback" not in process.errors
 
 
-def test_the_next_command_restarts_a_store_that_went_down(tmp_path):
-    with ServiceProcess(tmp_path) as process:
-        process.read(1)
-        os.kill(json.loads((tmp_path / "mongod.json").read_text())["pid"], signal.SIGKILL)
-        subprocess.run([COMMAND, "keys", "list", "--fleet", "f"], env=process.environment, check=True)
-        wait_until(lambda: process.get("/healthz")[0] == 200)
-    assert processes_in(tmp_path) == []
-
-
 def test_a_terminal_that_closes_ends_it(tmp_path):
-    with ServiceProcess(tmp_path, terminal=True) as process:
+    with ServiceProcess(tmp_path, terminal=True, MONGODB_URI=NO_STORE) as process:
         process.read(1)
         os.close(process.terminal)
         process.process.send_signal(signal.SIGHUP)
-        process.process.wait(60)
-    assert processes_in(tmp_path) == []
+        assert process.process.wait(60) == 0
 
 
 def test_a_socket_in_use_is_not_taken_over(serve_error, tmp_path):
@@ -168,7 +173,7 @@ def test_a_socket_in_use_is_not_taken_over(serve_error, tmp_path):
 
 
 def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
-    with ServiceProcess(tmp_path, MONGODB_URI="mongodb://127.0.0.1:1/?directConnection=true") as process:
+    with ServiceProcess(tmp_path, MONGODB_URI=NO_STORE) as process:
         process.read(1)
         status, body = process.get("/healthz")
         assert (status, body["status"]) == (503, "unavailable")

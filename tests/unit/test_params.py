@@ -1,4 +1,4 @@
-"""schemas/params.py: the parameters that a client may send."""
+"""schemas/params.py and query.py: the parameters that a client may send."""
 
 import datetime
 import json
@@ -16,11 +16,11 @@ from schemas.params import (
     DriverTripsParams,
     MonthlyParams,
     NoParams,
-    Params,
     ScoreParams,
     TripParams,
     WeeklyParams,
 )
+from schemas.query import Params
 from schemas.ranking_params import RankingParams
 
 QUERIES = {

@@ -1,0 +1,100 @@
+"""Reading the parameters of a request from its path and its query string."""
+
+import difflib
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from marshmallow import Schema, ValidationError, fields
+
+# From which ratio of difflib on a parameter counts as misspelt: `limt` has 0.89 to `limit`.
+MIN_SIMILARITY = 0.8
+# What to do with a query parameter that the endpoint does not have.
+UnknownParameters = Literal["reject", "ignore"]
+
+
+class Params(Schema):
+    """The parameters of an endpoint. Only a RepeatedParam may be given more than once."""
+
+    def parse(
+        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", /, **path: str
+    ) -> dict[str, Any]:
+        """Return the validated values of a raw query string and of the identifiers in the path.
+
+        A query parameter with the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with
+        the reasons for each parameter. A reason never repeats what the client sent.
+        """
+        values_by_name: dict[str, list[str]] = {}
+        for name, value in _pairs(query_string):
+            values_by_name.setdefault(name, []).append(value)
+        similar = {_normalize(name): name for name in self.fields if name not in path}
+        # For each unknown parameter the declared one with a similar name, or None.
+        unknown = {name: _find_similar(name, similar) for name in values_by_name if name not in similar.values()}
+        declared = {name: values for name, values in values_by_name.items() if name not in unknown}
+        params, errors = self._load_declared(declared, path)
+        if unknown_parameters == "reject":
+            errors |= {name: [self._get_unknown_reason(suggestion)] for name, suggestion in unknown.items()}
+        else:
+            for name in errors.keys() & set(unknown.values()) - declared.keys():
+                errors[name] = [f"Must be given; a parameter with a similar name was ignored.{self._get_usage(name)}"]
+        if errors:
+            raise ValidationError({name: _flatten(reasons) for name, reasons in errors.items()})
+        return params
+
+    def _load_declared(
+        self, declared: dict[str, list[str]], path: dict[str, str]
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the validated values, and the reasons for each invalid parameter."""
+        repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
+        errors: dict[str, Any] = {
+            name: [f"Must be given once; it is given {len(values)} times."]
+            for name, values in declared.items()
+            if len(values) > 1 and name not in repeatable
+        }
+        raw = {
+            name: values if name in repeatable else values[0] for name, values in declared.items() if name not in errors
+        }
+        try:
+            return self.load({**path, **raw}), errors
+        except ValidationError as error:
+            return {}, {**dict(error.messages_dict), **errors}
+
+    def _get_unknown_reason(self, suggestion: str | None) -> str:
+        if suggestion is None:
+            return "Unknown parameter."
+        return f"Unknown parameter; did you mean {suggestion}?{self._get_usage(suggestion)}"
+
+    def _get_usage(self, name: str) -> str:
+        return f" {repeat_hint(name)}" if isinstance(self.fields[name], fields.List) else ""
+
+
+def repeat_hint(name: str) -> str:
+    """Return a sentence that says how to give a parameter several values."""
+    return f"Repeat {name} for several values: {name}=a&{name}=b."
+
+
+def _normalize(name: str) -> str:
+    """Return the same text for `driver_id`, `driver_ids`, `driver_id[]` and `driverId`."""
+    return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
+
+
+def _find_similar(name: str, similar: dict[str, str]) -> str | None:
+    """Return the declared parameter with a similar name, or None. `similar` has the names by normalized name."""
+    normalized = _normalize(name)
+    (closest,) = difflib.get_close_matches(normalized, similar, 1, MIN_SIMILARITY) or [normalized]
+    return similar.get(closest)
+
+
+def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
+    if isinstance(reasons, dict):
+        return [f"Value {index + 1}: {reason}" for index, of_value in reasons.items() for reason in of_value]
+    return reasons
+
+
+def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
+    # Bytes that are not UTF-8 become lone surrogates, which no field accepts.
+    text = query_string.decode("utf-8", "surrogateescape")
+    for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
+        # An error message names the parameter, and JSON cannot contain a surrogate.
+        yield name.encode(errors="replace").decode(), value

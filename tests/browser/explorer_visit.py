@@ -1,0 +1,38 @@
+"""A visit to the explorer."""
+
+import re
+
+SCREEN = 1280
+TIMEOUT_MS = 10_000
+
+
+class Visit:
+    """The page in a window of its own, and what it logged and requested."""
+
+    def __init__(self, context, address):
+        self.context, self.address, self.page = context, address, context.new_page()
+        self.messages, self.urls = [], []
+        self.page.on("console", lambda message: self.messages.append(message.text))
+        self.page.on("pageerror", lambda error: self.messages.append(str(error)))
+        self.page.on("request", lambda request: self.urls.append(request.url))
+
+    def sign_in(self, key):
+        """Open the link that `make run` prints."""
+        self.page.goto(f"{self.address}#key={key}")
+        return self.wait()
+
+    def open(self, view):
+        """Go to a view and wait for it."""
+        self.page.evaluate("view => { location.hash = view }", view)
+        return self.wait()
+
+    def wait(self, title=".+"):
+        """Wait until a view with this heading is there; return its heading."""
+        self.page.wait_for_load_state("networkidle")
+        heading = self.page.locator("main:not([aria-busy]) h1", has_text=re.compile(title))
+        heading.wait_for()
+        return heading.inner_text()
+
+    def text(self, selector="main"):
+        """Return the text of the element."""
+        return self.page.locator(selector).first.inner_text()

@@ -1,0 +1,206 @@
+"""The views of the explorer, in a browser: the fleet, a driver, a trip, the search."""
+
+import re
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.explorer_fleets import DRIVERS, last_week
+
+pytestmark = pytest.mark.clients
+
+
+def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
+    many = visit("many")
+    assert "45 drivers drove" in many.text(".lead")
+    many.page.get_by_role("link", name="Next page").click()
+    many.wait()
+    assert many.text(".ranking .rank") == "21"
+    many.page.get_by_label("Search").fill(f"n{DRIVERS - 1}")
+    many.page.keyboard.press("Enter")
+    many.page.get_by_text(f"1 found of {DRIVERS:,} drivers.").wait_for()
+    assert many.text(".found") == f"Driver N{DRIVERS - 1}\nd0{DRIVERS - 1}"
+
+
+@pytest.mark.parametrize(
+    ("view", "address"),
+    [
+        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d$"),
+        ("#/fleet?miles=1e99", r"#/fleet\?miles=999999$"),
+    ],
+)
+def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too(visit, view, address):
+    dated = visit("dated")
+    dated.open(view)
+    assert re.search(address, dated.page.url)
+    assert dated.messages == []
+
+
+def test_a_fleet_that_did_not_drive_says_when_it_last_did(visit):
+    opened = visit("empty")
+    assert "No drivers and trips are stored yet." in opened.text()
+    late = visit("late")
+    late.page.get_by_role("link", name="Look at").click()
+    late.page.locator(".ranking").wait_for()
+
+
+def test_what_each_behaviour_cost_is_read_out(visit):
+    bar = visit("demo").page.locator(".ranking").get_by_role("img").first
+    assert re.fullmatch(r"(.+ minus [\d.]+(, )?){2,4}", bar.get_attribute("aria-label"))
+
+
+@pytest.mark.parametrize("period", ["week", "month"])
+def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, period):
+    dated = visit("dated")
+    oldest = dated.page.evaluate(f"import('./explorer/format.js').then(f => f.oldestStart('{period}'))")
+    dated.open(f"#/fleet?period={period}&start={oldest}")
+    assert dated.page.get_by_role("link", name=f"Previous {period}").get_attribute("href") is None
+    dated.page.get_by_role("link", name="steady").click()
+    dated.wait("steady")
+    assert dated.page.locator(".period .grade").count() == 1
+    assert dated.messages == []
+
+
+def test_a_driver_without_trips_is_shown_as_such(visit):
+    odd = visit("odd")
+    assert odd.open("#/driver/idle") == "Ida Idle"
+    assert "This driver has no trips yet." in odd.text()
+
+
+def test_a_driver_who_drove_only_today_is_shown(visit):
+    dated = visit("dated")
+    dated.open("#/driver/today")
+    assert dated.text(".period .tiles").count("1 trip") == 1
+    assert dated.page.locator(".columns a").count() == 1
+
+
+def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visit):
+    dated = visit("dated")
+    for start in (last_week(-7 * 10, "")[:10], last_week(-7 * 22, "")[:10]):
+        dated.open(f"#/driver/steady?at={start}")
+        assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
+        assert "Against the week before\nno change" in dated.text(".period .tiles")
+
+
+def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(visit):
+    page = (dated := visit("dated")).page
+    dated.open("#/driver/steady?interval=day")
+    earlier, later = (page.get_by_role("link", name=f"{name} days") for name in ("Previous", "Next"))
+    expect(later).to_be_disabled()
+    earlier.click()
+    later.click()
+    expect(later).to_be_disabled()
+    assert dated.messages == []
+
+
+def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
+    dated = visit("dated")
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    assert "129 times" in dated.text(".where li")
+    assert dated.page.locator(".trips tbody tr").count() == 130
+
+
+def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/long")
+    page.get_by_label("Point of the trail").press("End")
+    assert odd.text("output").startswith("10:46:39 UTC")
+    plot, dot = page.locator(".plot").bounding_box(), page.locator(".marker.dot")
+    before = dot.bounding_box()
+    page.mouse.move(plot["x"] + plot["width"] / 4, plot["y"] + 20)
+    assert dot.bounding_box() != before
+    page.locator(".marker.overspeeding").last.click()
+    assert "16 mph over the limit of 55 mph" in odd.text(".events [aria-pressed=true]")
+    assert page.url.endswith("#/trip/long?event=3")
+
+
+@pytest.mark.parametrize(
+    ("trip", "text"), [("no trail, event", "This trip has no trail."), ("one point", "has only one point.")]
+)
+def test_a_trip_with_hardly_a_trail_shows_its_events_and_where_they_were(visit, trip, text):
+    odd = visit("odd")
+    odd.open(f"#/trip/{quote(trip)}?event=0")
+    assert text in odd.text()
+    assert "Hard brake\nFor 1 s, at 41.30000, -96.50000" in odd.text(".events [aria-pressed=true]")
+    assert odd.text("output") == "08:01:00 UTC · 41.30000, -96.50000"
+    expect(odd.page.locator(".map .hard_brake")).to_have_count(1)
+
+
+def test_a_trip_shows_its_id_and_the_position_of_the_moment(visit):
+    odd = visit("odd")
+    odd.open("#/trip/crossing")
+    odd.page.get_by_label("Point of the trail").press("End")
+    assert odd.text(".lead") == "Trip crossing"
+    assert odd.text("output").endswith(" · 41.25000, -179.90000")
+
+
+def test_hovering_over_the_trail_selects_its_point(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/crossing")
+    end = page.locator(".marker.end").bounding_box()
+    page.mouse.move(end["x"] + 5, end["y"] + 5)
+    assert odd.page.get_by_label("Point of the trail").input_value() == "10"
+
+
+def test_replay_moves_along_the_trail_and_pauses(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/long")
+    page.get_by_role("button", name="Replay").click()
+    expect(page.get_by_label("Point of the trail")).to_have_value(re.compile(r"\d{3,}"))
+    page.get_by_role("button", name="Pause").click()
+    assert page.get_by_role("button", name="Replay").is_visible()
+
+
+def test_a_trip_of_year_1_leads_to_its_driver(visit):
+    dated = visit("dated")
+    assert dated.open("#/trip/year%201").startswith("Trip on Mon 1 Jan")
+    dated.page.locator(".up a").click()
+    assert dated.wait("steady") == "steady"
+
+
+def test_map_tiles_of_the_operator_are_the_only_requests_to_another_host(visit, busy):
+    opened, tiles = visit(address=busy[0], key=busy[1]), []
+    tile = {"content_type": "image/svg+xml", "body": "<svg xmlns='http://www.w3.org/2000/svg'/>"}
+    opened.page.route("http://tiles.invalid/**", lambda route: tiles.append(route.fulfill(**tile)))
+    opened.wait("coaching")
+    opened.open("#/trip/long")
+    opened.page.locator(".map .leaflet-marker-icon").first.wait_for()
+    assert opened.text(".attribution") == "© <b>Tiles"
+    assert tiles
+    assert [url for url in opened.urls if not url.startswith((opened.address, "http://tiles.invalid/", "data:"))] == []
+
+
+@pytest.mark.parametrize(("label", "start"), [("JSON", '{"count":1,'), ("GeoJSON", '{"type":"FeatureCollection"')])
+def test_a_trip_can_be_downloaded(visit, label, start):
+    odd = visit("odd")
+    odd.open("#/trip/long")
+    with odd.page.expect_download() as download:
+        odd.page.get_by_role("button", name=f"Download as {label}", exact=True).click()
+    assert download.value.path().read_text().startswith(start)
+
+
+def test_search_lists_exact_matches_first_and_says_how_many_it_shows(visit):
+    many = visit("many")
+    many.open("#/search/n99")
+    many.page.get_by_text("111 found of 10,000 drivers. These are 50 of 111").wait_for()
+    assert many.text(".found li").startswith("Driver N99\n")
+    assert many.page.locator(".found li").count() == 50
+
+
+def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, live):
+    opened = visit("odd")
+    opened.open("#/search/i")
+    opened.page.goto(f"{live[0]}#key={live[1]['dated']}")
+    opened.wait()
+    opened.open("#/search/i")
+    opened.page.get_by_text("found").or_(opened.page.get_by_text("None of")).first.wait_for()
+    assert "Ida" not in opened.text()
+    opened.open("#/search/today")
+    assert len([url for url in opened.urls if "/drivers?" in url]) == 3
+
+
+def test_all_trips_of_a_tracking_id_are_found(visit):
+    odd = visit("odd")
+    odd.open("#/search/shared")
+    expect(odd.page.locator(".found li", has_text="shared ")).to_have_count(7)
