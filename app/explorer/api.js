@@ -42,6 +42,9 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
   for (const [name, values] of Object.entries(parameters)) {
     for (const value of [values].flat()) query.append(name, value);
   }
+  // A browser reads these as folders, even if they are encoded.
+  const unusable = segments.find((segment) => ["", ".", ".."].includes(segment));
+  if (unusable !== undefined) throw new ApiError(404, { message: `Nothing has the id “${unusable}”.` });
   const path = `api/v1/${segments.map(encodeURIComponent).join("/")}${query.size ? `?${query}` : ""}`;
   const url = new URL(path, document.baseURI).href;
   const headers = { ...(mask && { "X-Fields": mask }), ...(accept && { Accept: accept }) };

@@ -9,6 +9,8 @@ const WIDTH = 1000, HEIGHT = 150;
 const GRID_STEP = 20;
 const MAX_LINES = 5;
 const TIMES = [0, 0.25, 0.5, 0.75, 1];
+// A trip so short has its times with seconds.
+const SHORT_MS = 600_000;
 
 /** Returns the chart and a function that marks a point of it. `onSelect` is called with an index of the trail. */
 export function makeChart(trail, events, onSelect) {
@@ -31,7 +33,8 @@ export function makeChart(trail, events, onSelect) {
   function select(index) {
     for (const name of ["x1", "x2"]) cursor.setAttribute(name, x(times[index]));
   }
-  const labels = TIMES.map((share) => el("span", {}, format.time(start + share * duration)));
+  const write = duration < SHORT_MS ? format.clock : format.time;
+  const labels = TIMES.map((share) => el("span", {}, write(start + share * duration)));
   const node = el("div", { class: "chart", "aria-hidden": "true" }, scale(speeds), plot,
     el("div", { class: "time-labels" }, labels));
   return { node, select };

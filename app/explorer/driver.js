@@ -21,18 +21,25 @@ export async function show({ id, parameters, render }) {
   // The first interval of the response begins with the window.
   const byStart = new Map(series.map((element) => [format.startOf(interval, element.start_date), element.explanation]));
   const starts = listStarts(interval), newest = starts.findLast((start) => byStart.has(start)) ?? starts.at(-1);
-  const at = starts.includes(parameters.at) ? parameters.at : newest;
-  const before = series.find(({ start_date: start }) => start === format.shift(interval, at, -1));
+  const chosen = starts.includes(parameters.at) ? parameters.at : undefined, at = chosen ?? newest;
+  if (starts[0] < query.start_date) await replaceByWhole(byStart, id, interval, starts[0]);
+  const previous = format.shift(interval, at, -1), before = starts.includes(previous) && byStart.get(previous);
   const link = (changed) => format.address("driver", id, { interval, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0]);
-  const detail = await periodDetail(driver, interval, at, byStart.get(at), before?.explanation);
+  const detail = await periodDetail(driver, interval, at, byStart.get(at), before);
   render(ui.heading(ui.name(driver)), el("p", { class: "lead" }, ui.aliases(driver)),
-    el("section", {}, controls(interval, page, link), ui.behaviourLegend(["distance", "Miles"]),
+    el("section", {}, controls(interval, page, link, chosen), ui.behaviourLegend(["distance", "Miles"]),
       chart(interval, page.starts, byStart, at, link)),
     el("section", { class: "period" }, el("h2", {}, format.period(interval, at)), detail));
   const columns = document.querySelector(".columns"), middle = page.starts.indexOf(at) / page.starts.length;
   // The chart may be wider than the screen.
   if (columns) columns.scrollLeft = middle * columns.scrollWidth - columns.clientWidth / 2;
+}
+
+/** Replaces the explanation of the oldest month, whose first days are before the window, by that of the whole month. */
+async function replaceByWhole(byStart, id, interval, start) {
+  const summary = await fetchTotals(id, interval, start);
+  if (summary) byStart.set(start, summary);
 }
 
 /** Returns the first dates of all intervals that the API serves, oldest first. */
@@ -51,9 +58,9 @@ function findPage(starts, at, count) {
   return { starts: starts.slice(first, end), previous: starts[first - 1], next: starts[end + count - 1] };
 }
 
-function controls(current, { previous, next }, link) {
+function controls(current, { previous, next }, link, chosen) {
   const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
-    [label, link({ interval }), interval === current]);
+    [label, link({ interval, at: chosen && format.startOf(interval, chosen) }), interval === current]);
   return el("div", { class: "controls" }, el("h2", {}, "Score over time"),
     ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
     ui.choice("Interval", intervals));
@@ -128,7 +135,7 @@ async function fetchTrips(id, interval, start) {
 /** Returns what each behaviour cost, the costliest first, with the trips where it happened most. */
 function reasons({ behaviours }, trips) {
   const losses = format.findLosses(behaviours);
-  if (!losses.length) return ui.empty("No behaviour cost points. Well driven.");
+  if (!losses.length) return ui.empty("No behaviour cost points.");
   return el("ol", { class: "reasons" }, losses.map((loss) => el("li", {},
     el("p", {}, el("i", { class: loss.behaviour }), el("b", {}, format.LABELS[loss.behaviour]), " cost ",
       el("b", {}, format.score(loss.points_lost)), ` of ${loss.weight} points: ${ui.extent(loss)}, ${rate(loss)}`),
@@ -153,8 +160,8 @@ const tripLink = ({ trip_id: id, trip_start_time: start }, parameters) =>
 const tripTable = (trips, total) => [
   trips.length > 0 && ui.table("trips", ["Start (UTC)", "Length", "Events"], trips.map(tripRow)),
   trips.length < total && el("p", { class: "quiet" },
-    `${format.count(total - trips.length, "trip")} more: trips appear ${format.DELAY} after their end, `,
-    `and the list has up to ${format.number(MAX_TRIPS)} of the last six months.`),
+    `${format.count(total - trips.length, "trip")} more: the list has up to ${format.number(MAX_TRIPS)} trips of the `,
+    `last six months, and a trip appears ${format.DELAY} after its end.`),
 ];
 
 function tripRow(trip) {

@@ -40,7 +40,7 @@ function readChoices(parameters) {
 }
 
 function describe(count, { period, start, miles }) {
-  const far = miles ? ` at least ${format.number(miles)} miles` : "";
+  const far = miles ? ` at least ${format.count(miles, "mile")}` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
   return `${format.count(count, "driver")} drove${far} in ${format.period(period, start)}${soFar}.`;
 }
@@ -63,7 +63,8 @@ function controls({ period, start, order, miles }, link) {
   };
   const input = el("input", { id: "miles", type: "number", min: 0, max: MAX_MILES, value: miles, onchange: setMiles });
   function setMiles() {
-    location.hash = link({ miles: nearestMiles(input.value) });
+    input.value = nearestMiles(input.value);
+    location.hash = link({ miles: Number(input.value) });
   }
   return el("div", { class: "controls" },
     ui.choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>

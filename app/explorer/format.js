@@ -46,6 +46,7 @@ const WEEKDAY = dateFormat({ weekday: "short", ...DAY });
 export const day = (ms) => PERIODS.day.long.format(ms).replace(",", "");
 export const shortDay = (ms) => WEEKDAY.format(ms).replace(",", "");
 export const time = (ms) => clock(ms).slice(0, 5);
+export const moment = (ms) => `${day(ms)}, ${time(ms)}`;
 export const clock = (ms) => new Date(ms).toISOString().slice(-13, -5);
 
 // Dates are texts such as 2026-03-18, as in the API. A period is a day, week or month.

@@ -23,6 +23,14 @@ function takeKey() {
   api.setKey(key);
 }
 
+function decode(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new api.ApiError(400, { message: "A % in an address is written as %25." });
+  }
+}
+
 /** Shows the view of the address #/view/id?parameters. */
 async function show() {
   takeKey();
@@ -37,7 +45,7 @@ async function show() {
   try {
     if (!Object.hasOwn(VIEWS, view)) throw new api.ApiError(404, { message: "There is no such view." });
     const module = await api.loadModule(VIEWS[view]), parameters = Object.fromEntries(new URLSearchParams(query));
-    if (current === shown) await module.show({ id: decodeURIComponent(id), parameters, render });
+    if (current === shown) await module.show({ id: decode(id), parameters, render });
   } catch (error) {
     if (current === shown) showError(error);
   }

@@ -36,7 +36,7 @@ async function fetchTrips(parameter, id) {
 
 function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }) {
   return el("li", {}, el("a", { href: format.address("trip", id) }, el("bdi", {}, id)),
-    el("small", {}, `${format.day(start)}, ${format.time(start)} UTC · ${format.miles(miles)}`));
+    el("small", {}, `${format.moment(start)} UTC · ${format.miles(miles)}`));
 }
 
 /** Reads all drivers page by page, because the API has no search, and shows the best matches as they come. */
@@ -67,7 +67,8 @@ const simplify = (text) => text.normalize("NFKD").replace(/\p{M}/gu, "").toLower
 function makeRanker(text) {
   const wanted = simplify(text), words = wanted.split(/\s+/).filter(Boolean);
   return ({ first_name: first, last_name: last, alias, driver_id: id }) => {
-    const names = [id, alias, first, last, `${first} ${last}`].filter(Boolean).map(simplify), all = names.join(" ");
+    const names = [id, alias, first, last, [first, last].filter(Boolean).join(" ")].filter(Boolean).map(simplify);
+    const all = names.join(" ");
     if (names.includes(wanted)) return 0;
     if (names.some((name) => name.startsWith(wanted))) return 1;
     return words.every((word) => all.includes(word)) ? 2 : -1;

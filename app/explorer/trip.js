@@ -21,8 +21,9 @@ export async function show({ id, parameters, render }) {
   const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
   const view = new TripView(trail, events), week = format.startOf("week", format.dateOf(start));
   const driver = format.address("driver", trip.driver_id, { at: week });
+  const isOneDay = format.day(start) === format.day(end);
   render(el("p", { class: "up" }, "Driver ", el("a", { href: driver }, name(data[0].driver_info))),
-    heading(`Trip on ${format.day(start)}, ${format.time(start)} – ${format.time(end)} UTC`),
+    heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} UTC`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
     el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
       downloadButton(id, "GeoJSON", "application/geo+json")));
@@ -59,7 +60,7 @@ class TripView {
     this.chart = trail.times.length > 1 && makeChart(trail, events, this.hover);
     this.readout = el("output", { for: "slider" });
     this.slider = el("input", { id: "slider", type: "range", min: 0, max: trail.times.length - 1, value: 0,
-      "aria-label": "Point of the trail", oninput: () => this.select(Number(this.slider.value)) });
+      "aria-label": "Point of the trail", oninput: () => this.goTo(Number(this.slider.value)) });
     this.playButton = el("button", { onclick: () => (this.timer ? this.pause() : this.play()) }, "Replay");
     this.buttons = events.map((event, number) => this.makeEventButton(event, number));
     this.node = el("div", { class: "trip" }, el("div", { class: "trip-map" }, this.trailNodes()),
@@ -111,6 +112,11 @@ class TripView {
     this.readout.textContent = [`${format.clock(ms)} UTC`, ...facts, format.position(position)].join(" · ");
   }
 
+  goTo(index) {
+    this.pause();
+    this.select(index);
+  }
+
   /** Goes to an event. The address then leads to it. */
   showEvent(number, isChosen = true) {
     this.pause();
@@ -129,10 +135,11 @@ class TripView {
     let now = times[this.index];
     this.playButton.textContent = "Pause";
     this.timer = setInterval(() => {
+      if (!this.node.isConnected) return this.pause();
       now += step;
       this.select(indexAt(this.trail, now));
       this.map?.show(this.position);
-      if (now >= times.at(-1) || !this.node.isConnected) this.pause();
+      if (now >= times.at(-1)) this.pause();
     }, STEP_MS);
   }
 

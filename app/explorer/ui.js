@@ -77,7 +77,7 @@ export const choice = (label, options) =>
 /** Returns links to the thing before and the one after, if there are some. */
 export function stepper(thing, text, previous, next) {
   const step = (label, sign, href) => el("a", { class: "button", id: `${label}-${thing}`, href, role: "link",
-    "aria-label": `${label} ${thing}`, "aria-disabled": !href && "true" }, sign);
+    "aria-label": `${label} ${thing}`, "aria-disabled": !href && "true", tabindex: !href && 0 }, sign);
   return el("div", { class: "stepper" },
     step("Previous", "‹", previous), text && el("b", {}, text), step("Next", "›", next));
 }

@@ -22,7 +22,7 @@ VIEWS = {
     "#/driver/demo-12?interval=day": "demo",
     "#/driver/demo-12?interval=month": "demo",
     "#/search/ami": "demo",
-    "#/driver/nobody": "demo",
+    f"#/driver/{'y' * 120}": "demo",
     "#/driver/idle": "odd",
     "#/trip/long?event=2": "odd",
     "#/trip/no%20trail": "odd",

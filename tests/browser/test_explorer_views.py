@@ -37,6 +37,15 @@ def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too
     assert dated.messages == []
 
 
+def test_the_focus_stays_on_a_step_that_leads_nowhere(visit):
+    page = (dated := visit("dated")).page
+    second = page.evaluate("import('./explorer/format.js').then(f => f.shift('week', f.oldestStart('week'), 1))")
+    dated.open(f"#/fleet?start={second}")
+    page.get_by_role("link", name="Previous week").press("Enter")
+    expect(page.get_by_role("link", name="Previous week")).to_be_disabled()
+    expect(page.get_by_role("link", name="Previous week")).to_be_focused()
+
+
 def test_a_fleet_that_did_not_drive_says_when_it_last_did(visit):
     opened = visit("empty")
     assert "No drivers and trips are stored yet." in opened.text()
@@ -81,6 +90,26 @@ def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visi
         dated.open(f"#/driver/steady?at={start}")
         assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
         assert "Against the week before\nno change" in dated.text(".period .tiles")
+
+
+def test_the_oldest_month_is_shown_as_a_whole(visit):
+    page = (dated := visit("dated")).page
+    oldest, second = page.evaluate(
+        "import('./explorer/format.js').then(f => [0, 1].map(n => f.shift('month', f.oldestStart('month'), n)))"
+    )
+    dated.open(f"#/driver/steady?interval=month&at={oldest}")
+    miles = page.locator(".tiles div", has_text="Distance").locator("dd").inner_text()
+    assert f", {miles}" in page.locator(".columns [aria-current=true]").get_attribute("title")
+    dated.open(f"#/driver/steady?interval=month&at={second}")
+    expect(page.locator(".tiles div", has_text="Against the month before")).to_contain_text("no change")
+
+
+def test_another_interval_begins_at_the_chosen_one(visit):
+    page = (dated := visit("dated")).page
+    start = last_week(0, "")[:10]
+    dated.open(f"#/driver/steady?interval=week&at={start}")
+    page.get_by_role("link", name="Days").click()
+    expect(page.locator(f"#at-{start}")).to_have_attribute("aria-current", "true")
 
 
 def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(visit):
@@ -152,6 +181,24 @@ def test_replay_moves_along_the_trail_and_pauses(visit):
     assert page.get_by_role("button", name="Replay").is_visible()
 
 
+def test_the_slider_pauses_the_replay_where_it_goes(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/long")
+    page.get_by_role("button", name="Replay").click()
+    page.get_by_label("Point of the trail").press("End")
+    assert page.get_by_role("button", name="Replay").is_visible()
+    assert odd.text("output").startswith("10:46:39 UTC")
+
+
+def test_a_replay_ends_with_its_view(visit):
+    odd = visit("odd")
+    odd.open("#/trip/long")
+    odd.page.get_by_role("button", name="Replay").click()
+    odd.open("#/fleet")
+    odd.page.evaluate("new Promise((done) => { let n = 0; setInterval(() => ++n === 5 && done(), 50); })")
+    assert odd.messages == []
+
+
 def test_a_trip_of_year_1_leads_to_its_driver(visit):
     dated = visit("dated")
     assert dated.open("#/trip/year%201").startswith("Trip on Mon 1 Jan")
@@ -198,6 +245,13 @@ def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, li
     assert "Ida" not in opened.text()
     opened.open("#/search/today")
     assert len([url for url in opened.urls if "/drivers?" in url]) == 3
+
+
+@pytest.mark.parametrize(("text", "message"), [("null", "None found of"), ("..", "Nothing has the id “..”.")])
+def test_a_text_that_is_in_no_name_is_not_found(visit, text, message):
+    opened = visit("dated")
+    opened.open(f"#/search/{text}")
+    expect(opened.page.locator("main")).to_contain_text(message)
 
 
 def test_all_trips_of_a_tracking_id_are_found(visit):
