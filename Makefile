@@ -58,7 +58,7 @@ test: setup lint ## run the linters, the type checker and the tests
 
 # Three processes on two processors: the tests of clients wait most of the time, for what Retry-After says.
 test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
-	@$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m clients
+	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m clients
 
 $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@command -v npm >/dev/null || { echo "There is no npm: apt-get install nodejs npm"; exit 1; }
@@ -67,7 +67,7 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@touch $@
 
 # By file: pytest-xdist 3.8 ignores its groups with pytest 9.2 (issue 1386 of pytest-xdist).
-test-large: setup ## run the tests that take minutes: Schemathesis, 100,000 trips, 40,000 generated requests
+test-large: setup ## run the tests that take minutes: Schemathesis, 100,000 trips, 60,000 generated requests
 	@$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m large
 
 test-resilience: resilience-tools setup ## break MongoDB, the service and the network under load, in 10 minutes

@@ -41,6 +41,8 @@ LINK = "GET /api/v1/report/{link}"
 # Operations whose parameters Schemathesis takes from responses.
 FOLLOWED = {name for name in OPERATIONS if "/driver" in name}
 LEAST_FOLLOWED = 100
+# CONTRACT_MASKS of each run.
+KINDS = {"no": "without masks", "yes": "with masks"}
 LEAST_SHARE_ACCEPTED = 0.6
 
 
@@ -59,12 +61,13 @@ def live(tmp_path_factory, mongod_uri):
         yield process, {"CONTRACT_KEY": key, "CONTRACT_LINK": link.rpartition("/")[2], "CONTRACT_CURSOR": cursor}
 
 
-@pytest.fixture(scope="module")
-def runs(live, tmp_path_factory):
+@pytest.fixture(scope="module", params=KINDS, ids=KINDS.values())
+def runs(request, live, tmp_path_factory):
     """The finished runs of Schemathesis, and their responses: (operation, phase, mode, status) and how many."""
     process, known = live
     folder = tmp_path_factory.mktemp("schemathesis")
-    environment = {**known, "CONTRACT_RESPONSES": str(folder / "responses.json")}
+    environment = {**known, "CONTRACT_MASKS": request.param}
+    environment["CONTRACT_RESPONSES"] = str(folder / "responses.json")
     document = f"http://{process.bind}/api/v1/openapi.json"
     finished, responses = [], []
     for phases in PHASES:

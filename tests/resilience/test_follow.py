@@ -188,7 +188,7 @@ def test_two_followers_of_which_one_is_killed(primary, make_service, tmp_path, r
         first, second = (stack.enter_context(Follow(tmp_path, primary.uri, name)) for name in ("first", "second"))
         probe(db, "first")
         writer = stack.enter_context(Writer(primary.uri, RATE, seed))
-        both = [lag for _, lag in probes(db, time.monotonic(), 6)]
+        both = [lag for _, lag in probes(db, time.monotonic(), 10)]
         first.kill()
         # The other one may wait until MongoDB ends a transaction that the killed one had begun, and then catches up.
         waiting = probe(db, "killed")
