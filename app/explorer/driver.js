@@ -80,12 +80,14 @@ function chart(interval, starts, byStart, at, link) {
 function column(interval, start, explanation, longest, attributes) {
   const period = format.period(interval, start);
   const label = el("small", { "aria-hidden": "true" }, format.shortPeriod(interval, start));
-  if (!explanation) return el("span", {}, el("span", { class: "bars" }), label, ui.unseen(`${period}: no trips`));
+  if (!explanation) {
+    return el("span", {}, el("span", { class: "bars" }), label, ui.visuallyHidden(`${period}: no trips`));
+  }
   const { behaviours, fm_score: score, distance_miles: miles } = explanation;
   const facts = [`score ${format.score(score)}`, format.miles(miles), ...ui.describeLosses(behaviours)];
   const text = `${period}: ${facts.join(", ")}`;
   const losses = behaviours.map(({ behaviour, points_lost }) => bar(behaviour, points_lost)).reverse();
-  return el("a", { class: "column", title: text, ...attributes }, ui.unseen(text),
+  return el("a", { class: "column", title: text, ...attributes }, ui.visuallyHidden(text),
     el("span", { class: "bars", "aria-hidden": "true" }, losses,
       bar("score", score, el("b", {}, format.number(score)))),
     label, el("span", { class: "miles" }, bar("distance", (100 * miles) / longest)));
@@ -124,10 +126,10 @@ async function fetchTrips(id, interval, start) {
   const query = { start_date: format.later(start, format.oldestDate()), limit: TRIPS_PER_PAGE };
   let page = 1;
   while (page && list.length < MAX_TRIPS) {
-    const answer = await fetchJson(["driver", id, "trips"], { ...query, page }, { mask: TRIPS_MASK });
-    const trips = answer.trips.filter((trip) => trip.trip_start_time < end);
+    const result = await fetchJson(["driver", id, "trips"], { ...query, page }, { mask: TRIPS_MASK });
+    const trips = result.trips.filter((trip) => trip.trip_start_time < end);
     list.push(...trips);
-    page = trips.length === answer.trips.length && answer.next_page;
+    page = trips.length === result.trips.length && result.next_page;
   }
   return list;
 }
@@ -167,7 +169,7 @@ const tripTable = (trips, total) => [
 function tripRow(trip) {
   const count = (behaviour) => trip.event_summary[`${behaviour}_count`];
   const events = Object.entries(format.LABELS).filter(([behaviour]) => count(behaviour)).map(([behaviour, label]) =>
-    el("li", {}, el("i", { class: behaviour }), String(count(behaviour)), ui.unseen(` ${label}`)));
+    el("li", {}, el("i", { class: behaviour }), String(count(behaviour)), ui.visuallyHidden(` ${label}`)));
   return el("tr", {}, el("th", { scope: "row" }, tripLink(trip)),
     el("td", {}, el("span", {}, format.miles(trip.distance_miles)), " ",
       el("small", {}, format.duration(trip.duration_seconds))),

@@ -28,9 +28,9 @@ export async function show({ id: text, render }) {
 async function fetchTrips(parameter, id) {
   const trips = [];
   for (let page = 1; ; page++) {
-    const answer = await fetchJson(["trip", parameter, id], page > 1 ? { page } : {}, { mask: TRIP_MASK });
-    trips.push(...answer.trips);
-    if (!answer.next_page || trips.length >= MAX_FOUND) return { count: answer.count, trips };
+    const result = await fetchJson(["trip", parameter, id], page > 1 ? { page } : {}, { mask: TRIP_MASK });
+    trips.push(...result.trips);
+    if (!result.next_page || trips.length >= MAX_FOUND) return { count: result.count, trips };
   }
 }
 
@@ -42,13 +42,13 @@ function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }
 /** Reads all drivers page by page, because the API has no search, and shows the best matches as they come. */
 async function searchDrivers(text, first, list, progress) {
   const rank = makeRanker(text), ranks = [[], [], []], pages = Math.ceil(first.count / DRIVERS_PER_PAGE);
-  let answers = [first];
-  for (let page = 2; answers.length; page += PAGES_AT_ONCE) {
-    for (const driver of answers.flatMap(({ drivers }) => drivers)) ranks[rank(driver)]?.push(driver);
+  let results = [first];
+  for (let page = 2; results.length; page += PAGES_AT_ONCE) {
+    for (const driver of results.flatMap(({ drivers }) => drivers)) ranks[rank(driver)]?.push(driver);
     list.replaceChildren(...ranks.flat().slice(0, MAX_FOUND).map(driverItem));
     progress.textContent = `Page ${format.number(page - 1)} of ${format.number(pages)} searched`;
     const numbers = Array.from({ length: PAGES_AT_ONCE }, (_, i) => page + i).filter((number) => number <= pages);
-    answers = await Promise.all(numbers.map(fetchDriverPage));
+    results = await Promise.all(numbers.map(fetchDriverPage));
   }
   const found = ranks.flat().length, count = format.number(found);
   progress.textContent = `${found ? count : "None"} found of ${format.count(first.count, "driver")}.`

@@ -39,7 +39,7 @@ export function bar(className, percent, ...children) {
 }
 
 export const heading = (...content) => el("h1", { tabindex: -1 }, content);
-export const unseen = (text) => el("span", { class: "unseen" }, text);
+export const visuallyHidden = (text) => el("span", { class: "visually-hidden" }, text);
 export const empty = (...content) => el("p", { class: "empty" }, content);
 
 /** Returns a driver's name, isolated from the direction of the text around it. */
@@ -58,7 +58,7 @@ export function change(score, before) {
   const points = Math.round((score - before) * 10) / 10, word = points < 0 ? "worse" : "better";
   if (!points) return el("span", { class: "change" }, before === undefined ? "no score before" : "no change");
   return el("span", { class: `change ${word}` }, el("span", { "aria-hidden": "true" }, points < 0 ? "▼ " : "▲ "),
-    unseen(`${word} by `), format.score(Math.abs(points)));
+    visuallyHidden(`${word} by `), format.score(Math.abs(points)));
 }
 
 /** Returns what each behaviour cost in words, the costliest first. */
