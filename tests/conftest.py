@@ -34,14 +34,20 @@ NOW = "2026-03-18T12:00:00Z"
 
 
 def pytest_collection_modifyitems(config, items) -> None:
-    """Leave out the tests marked `one_store` on MongoDB."""
-    left_out = {item for item in items if item.get_closest_marker("one_store") and _is_on_mongod(item)}
+    """Run tests marked `one_store` on mongomock alone, and of other tests those on mongomock with the large ones."""
+    left_out = set()
+    for item in items:
+        is_of_one = bool(item.get_closest_marker("one_store"))
+        if is_of_one and _is_on(item, "mongod"):
+            left_out.add(item)
+        elif not is_of_one and _is_on(item, "mongomock"):
+            item.add_marker(pytest.mark.large)
     config.hook.pytest_deselected(items=list(left_out))
     items[:] = [item for item in items if item not in left_out]
 
 
-def _is_on_mongod(item) -> bool:
-    return hasattr(item, "callspec") and "mongod" in map(item.callspec.params.get, ("db", "shared_db"))
+def _is_on(item, kind) -> bool:
+    return hasattr(item, "callspec") and kind in map(item.callspec.params.get, ("db", "shared_db"))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -240,6 +246,12 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
 def long_timeout(monkeypatch) -> None:
     """Remove the time limit of requests."""
     monkeypatch.setattr("app.middleware.deadline.TIMEOUT_SECONDS", 1000)
+
+
+@pytest.fixture
+def short_batches(monkeypatch) -> None:
+    """Wait less for more changes before a batch of a change stream ends."""
+    monkeypatch.setattr("scripts.ingest.change_stream.BATCH_SECONDS", 0.03)
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from scripts.mongodb.memory_store import memory_client
 from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
 
+# A server that is stopped ends after so many seconds.
+POLL_SECONDS = 0.01
 LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
 
 
@@ -35,7 +37,7 @@ class Servers:
     def start(self, service: Service, port: int = 0) -> str:
         """Serve the application of a Service; return its URL."""
         server = make_server("127.0.0.1", port, service.app, threaded=True)
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": POLL_SECONDS})
         thread.start()
         self.running.append((server, thread))
         return f"http://127.0.0.1:{server.port}"

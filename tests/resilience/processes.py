@@ -22,7 +22,9 @@ from tests.service_process import COMMAND, wait_until
 ROOT = Path(__file__).parent.parent.parent
 HOST = "127.0.0.1"
 # Below those that Linux gives to outgoing connections, which could take the port of a server that is down for a while.
-PORTS = range(21_000, 26_000)
+# Each process of pytest-xdist has its own, so that none takes the port of another one's server.
+WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+PORTS = range(21_000 + 1_000 * WORKER, 22_000 + 1_000 * WORKER)
 STOP_SECONDS = 60
 DATABASE = "driver_analytics"
 # A replica set elects within a second or two, so that tests need not wait for the usual ten.

@@ -152,6 +152,7 @@ def killer(follow, times):
         follow.start()
 
 
+@pytest.mark.alone
 def test_nothing_is_missed_while_it_is_killed(primary, make_service, tmp_path, report):
     seed = random.randrange(1_000_000)
     rng = random.Random(seed)
@@ -181,6 +182,7 @@ def test_nothing_is_missed_while_it_is_killed(primary, make_service, tmp_path, r
     assert "Traceback" not in follow.log_text()
 
 
+@pytest.mark.alone
 def test_two_followers_of_which_one_is_killed(primary, make_service, tmp_path, report):
     seed = random.randrange(1_000_000)
     with contextlib.ExitStack() as stack:

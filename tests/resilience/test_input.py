@@ -22,7 +22,7 @@ from tests.store_contents import load
 # The assertion names what failed.
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 
-IN_PROCESS, SERVED = 20_000, 5_000
+IN_PROCESS, SERVED = 10_000, 5_000
 AT_A_TIME, WORKERS = 20, 2
 # CPU time of the thread that responds: the machine may be busy with other things. The longest took a tenth.
 CPU_SECONDS = 1.0

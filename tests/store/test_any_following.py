@@ -13,6 +13,8 @@ from tests.fleet_states import FLEET, Batch, differences, state_of, write_batche
 from tests.following import Following, make_source
 from tests.stop_before_command import Stop, open_store_until
 
+pytestmark = pytest.mark.usefixtures("short_batches")
+
 STEPS = 60
 FLEETS = (FLEET, FLEET, FLEET, "f2")
 

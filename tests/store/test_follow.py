@@ -14,6 +14,8 @@ from tests.fleet_states import FLEET, Batch, differences, write_batches
 from tests.following import Following, make_source
 from tests.store_contents import everything, load
 
+pytestmark = pytest.mark.usefixtures("short_batches")
+
 BYPASS = {"bypass_document_validation": True}
 
 
