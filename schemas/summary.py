@@ -9,6 +9,14 @@ from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
 GRADES = {"excellent": 85, "good": 70, "fair": 50, "poor": 0}
+GRADE_LIMITS = ", ".join(f"{name} from {lowest}" for name, lowest in GRADES.items())
+# The name of each behaviour in the focus area of a summary.
+FOCUS_FLAGS = {
+    "phone_use": "is_phone_use",
+    "overspeeding": "is_overspeeding",
+    "hard_brake": "is_hard_brake",
+    "rapid_acceleration": "is_acceleration",
+}
 
 
 class SummaryFocusArea(Schema):
@@ -27,7 +35,7 @@ class DrivingSummary(Schema):
         "Safety score from 0 to 100, the best, with one decimal.", low=0, high=100, example=92.5, required=True
     )
     fm_grade = Text(
-        f"Grade of the score: {', '.join(f'{name} from {lowest}' for name, lowest in GRADES.items())}.",
+        f"Grade of the score: {GRADE_LIMITS}.",
         example="excellent",
         required=True,
         validate=OneOf(list(GRADES)),

@@ -13,8 +13,9 @@ from pymongo.client_session import ClientSession
 from pymongo.read_concern import ReadConcern
 
 from app.store import Document, Store, StoreLags
+from app.store.dates import MS_PER_HOUR
 from app.store.drivers import COUNT_POSITION
-from app.store.trips import MS_PER_HOUR, get_max_visible_end_ms
+from app.store.trips import get_max_visible_end_ms
 from schemas.cursor import INVALID, FeedPosition, decode_cursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 

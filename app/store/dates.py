@@ -1,10 +1,17 @@
-"""UTC dates, and the weeks and months that contain them. A date is a string such as "2026-03-16"."""
+"""UTC dates, the weeks and months that contain them, and the time. A date is a string such as "2026-03-16"."""
 
 import calendar
 import datetime
+import time
 
+MS_PER_HOUR, MS_PER_DAY = 3_600_000, 86_400_000
 DAYS_A_WEEK = 7
 MONTHS_A_YEAR = 12
+
+
+def now_ms() -> int:
+    """Return the time in epoch milliseconds."""
+    return int(time.time() * 1000)
 
 
 def dates_from(first: str, count: int) -> list[str]:

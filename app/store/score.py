@@ -13,7 +13,7 @@ from typing import Any
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
 from schemas.score import ScoreExplanation
-from schemas.summary import GRADES, DrivingSummary
+from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
 
 Expression = dict[str, Any]
@@ -24,16 +24,20 @@ class Behaviour:
     """A behaviour that lowers the score.
 
     Its rate is `factor` × `numerator` ÷ `denominator`, two fields of a summary. It costs `weight` × rate ÷ `cap`
-    points, and at most `weight`. `flag` is its name in the focus area of a summary.
+    points, and at most `weight`.
     """
 
     name: str
-    flag: str
     numerator: str
     denominator: str
     factor: float
     cap: float
     weight: int
+
+    @functools.cached_property
+    def flag(self) -> str:
+        """The name in the focus area of a summary."""
+        return FOCUS_FLAGS[self.name]
 
     @property
     def trip_flag(self) -> str:
@@ -80,22 +84,11 @@ class Behaviour:
 
 # The losses are added in this order, so that every computation gives the same bits.
 BEHAVIOURS = (
-    Behaviour(
-        "phone_use", "is_phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35
-    ),
-    Behaviour(
-        "overspeeding",
-        "is_overspeeding",
-        "overspeeding_time_seconds",
-        "duration_seconds",
-        factor=1.0,
-        cap=0.20,
-        weight=30,
-    ),
-    Behaviour("hard_brake", "is_hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20),
+    Behaviour("phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35),
+    Behaviour("overspeeding", "overspeeding_time_seconds", "duration_seconds", factor=1.0, cap=0.20, weight=30),
+    Behaviour("hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20),
     Behaviour(
         "rapid_acceleration",
-        "is_acceleration",
         "rapid_acceleration_count",
         "distance_miles",
         factor=100.0,

@@ -13,7 +13,7 @@ from schemas.summary import DrivingSummary
 PROFILE, ANY_DATE = "all", ""
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
 SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
-SUMMARY = fields_of(DrivingSummary)
+DRIVING_SUMMARY = fields_of(DrivingSummary)
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
 
@@ -74,7 +74,7 @@ def _get_fragments(period: Period, name: str, element: Fields) -> list[str]:
     if name == "driver_info" or period is DAY:
         return ["json"]
     fields = element[name] or {}
-    needed = {BREAKDOWN_FRAGMENT if field not in SUMMARY else SUMMARY_FRAGMENT for field in fields}
+    needed = {BREAKDOWN_FRAGMENT if field not in DRIVING_SUMMARY else SUMMARY_FRAGMENT for field in fields}
     return [fragment for fragment in (SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT) if fragment in needed]
 
 

@@ -1,7 +1,6 @@
 """The trips of a fleet."""
 
 import itertools
-import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,16 +10,16 @@ from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
+from app.store.dates import MS_PER_HOUR, now_ms
 from app.store.driver_periods import DriverPeriods
 from app.store.pagination import PageRequest, Selection, get_first, make_renderer, render_list
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
 
-MS_PER_HOUR = 3_600_000
-SUMMARY, DETAIL = fields_of(TripSummary), fields_of(TripDetail)
+TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are not in the summary form. Each is stored as a fragment.
-DETAIL_FRAGMENTS = tuple(name for name in DETAIL if name not in SUMMARY)
+DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL if name not in TRIP_SUMMARY)
 # The detail form as JSON: the summary without its closing brace, then each fragment.
 DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
 # Only one trip has a trip_id, and the index of trip_id has no times to sort by.
@@ -32,7 +31,7 @@ ORDER = {
 
 def get_max_visible_end_ms(processing_delay_hours: float) -> int:
     """Return the latest end (epoch ms) that a visible trip can have now."""
-    return int(time.time() * 1000) - int(processing_delay_hours * MS_PER_HOUR)
+    return now_ms() - int(processing_delay_hours * MS_PER_HOUR)
 
 
 def find_driver_trips(
@@ -70,7 +69,7 @@ def find_driver_trips(
             days = {"$gte": calendar.dates[first_day], "$lte": calendar.dates[last_day]}
             visible_trips = periods.find_visible_trips(days, trip_ends, max_end_ms)
             rows = visible_trips[page_request.skip - counts_before[first_day] :][:limit]
-    records = render_list(selection.fields.get("trips"), SUMMARY, rows)
+    records = render_list(selection.fields.get("trips"), TRIP_SUMMARY, rows)
     version = "".join([str(count), *calendar.versions])
     return page_request.build_result(version, selection.fields, count, {"trips": records})
 
@@ -112,17 +111,17 @@ def find_trips(
 def _get_fragments(fields: Fields) -> Sequence[str]:
     """Return the names of the fragments that contain these fields of the detail form."""
     fragments = [name for name in DETAIL_FRAGMENTS if name in fields]
-    return fragments if SUMMARY.keys().isdisjoint(fields) else ["summary", *fragments]
+    return fragments if TRIP_SUMMARY.keys().isdisjoint(fields) else ["summary", *fragments]
 
 
 def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
-    if fields is DETAIL:
+    if fields is TRIP_DETAIL:
         # One format call copies the text once. A trail has tens of kilobytes.
         return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))
-    summary_fields = {name: below for name, below in fields.items() if name in SUMMARY}
-    render_summary = make_renderer(summary_fields, SUMMARY)
-    renderers = {name: make_renderer(fields[name], DETAIL[name]) for name in DETAIL_FRAGMENTS if name in fields}
+    summary_fields = {name: below for name, below in fields.items() if name in TRIP_SUMMARY}
+    render_summary = make_renderer(summary_fields, TRIP_SUMMARY)
+    renderers = {name: make_renderer(fields[name], TRIP_DETAIL[name]) for name in DETAIL_FRAGMENTS if name in fields}
 
     def render(trip: Document) -> Document:
         values = render_summary(trip["summary"]) if summary_fields else {}

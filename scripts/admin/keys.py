@@ -3,16 +3,15 @@
 import datetime
 import secrets
 import string
-import time
 
 import click
 
 from app.store import SOURCES, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
+from app.store.dates import MS_PER_DAY, now_ms
 from scripts.mongodb.connection import open_store
 from scripts.options import ID
 
-MS_PER_DAY = 86_400_000
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500
 
@@ -43,7 +42,7 @@ def issue(fleet: str, expires_in_days: int | None) -> None:
 
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> str:
     """Store the digest of a new key for the fleet. Returns the key."""
-    key, now = make_key(), int(time.time() * 1000)
+    key, now = make_key(), now_ms()
     store.keys.insert_one(
         {
             "key_id": _make_key_id(),
@@ -70,10 +69,10 @@ def list_(fleet: str) -> None:
     Columns, separated by tabs: KEY_ID, state, time of issue, time of expiry. Times are in UTC.
     """
     with open_store(writes=False) as store:
-        found = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
-        if not found:
+        stored_keys = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
+        if not stored_keys:
             click.echo(f"The fleet {fleet} has no keys.", err=True)
-        for key in found:
+        for key in stored_keys:
             expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
             click.echo("\t".join((key["key_id"], get_state(key), _format_time(key["created_at"]), expires)))
 
@@ -88,8 +87,7 @@ def revoke(key_id: str) -> None:
     """
     match = {"digest": digest(key_id)} if is_well_formed(key_id) else {"key_id": key_id}
     with open_store() as store:
-        now = int(time.time() * 1000)
-        store.keys.update_one({**match, "revoked_at": None}, {"$set": {"revoked_at": now}})
+        store.keys.update_one({**match, "revoked_at": None}, {"$set": {"revoked_at": now_ms()}})
         key = store.keys.find_one(match)
         if key is None:
             # The argument may be a key, perhaps misspelt, and standard error may go to a log.

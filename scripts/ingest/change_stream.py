@@ -15,6 +15,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import SOURCES, Document, Store
+from app.store.dates import now_ms
 
 # A batch ends at whichever limit comes first.
 BATCH_CHANGES = 2_000
@@ -76,11 +77,6 @@ def save_position(store: Store, position: Position, session: ClientSession | Non
     store.stream_positions.replace_one({"_id": POSITION_ID}, content, upsert=True, session=session)
 
 
-def now_ms() -> int:
-    """Return the time in epoch milliseconds."""
-    return int(time.time() * 1000)
-
-
 class ChangeStream:
     """An open change stream, from a position or from now on. Raises PositionLost."""
 
@@ -120,10 +116,10 @@ class ChangeStream:
             until_ms = _epoch_ms(change["wallTime"])
             if count >= BATCH_CHANGES or time.monotonic() > deadline:
                 break
-            asked_ms = now_ms()
+            requested_ms = now_ms()
             change = self._next()
-            until_ms = until_ms if change else asked_ms
-        return Batch({name: [*found.values()] for name, found in ids.items()}, count, self.position(until_ms))
+            until_ms = until_ms if change else requested_ms
+        return Batch({name: [*by_id.values()] for name, by_id in ids.items()}, count, self.position(until_ms))
 
     def position(self, until_ms: int | None = None) -> Position:
         """Return the position after the last change that was read; for a new stream, where it begins."""

@@ -14,13 +14,13 @@ from pymongo.errors import OperationFailure, PyMongoError
 from app.config import Config
 from app.logs import make_logger
 from app.store import Store
+from app.store.dates import now_ms
 from scripts.ingest.change_stream import (
     Batch,
     ChangeStream,
     Position,
     PositionLost,
     get_position,
-    now_ms,
     save_position,
 )
 from scripts.ingest.changed_sources import Applier, find_groups

@@ -5,6 +5,8 @@ import time
 import click
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
+from app.store.dates import now_ms
+
 PREFIX = "driver_analytics_follow"
 
 
@@ -13,7 +15,7 @@ class FollowMetrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.until_ms = int(time.time() * 1000)
+        self.until_ms = now_ms()
         lag = Gauge(f"{PREFIX}_lag_seconds", "Age of the oldest change that may not be applied.", registry=registry)
         lag.set_function(lambda: max(0.0, time.time() - self.until_ms / 1000))
         self.changes = Counter(

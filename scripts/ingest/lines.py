@@ -19,11 +19,12 @@ import click
 import orjson
 from marshmallow import Schema, ValidationError, fields
 
+from app.store import MAX_DOCUMENT_BYTES
+
 STDIN = Path("-")
 MAX_LINE_BYTES = 15_000_000
 # Few, because each may have MAX_LINE_BYTES.
 MAX_QUEUED_LINES = 16
-MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 # The fields that the store adds to a document: fleet and _id.
 ADDED_BYTES = 1024
 # The part of an oversized line in the file of rejected lines.

@@ -5,7 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-MS_PER_DAY = 86_400_000
+from app.store import Document
+from app.store.dates import MS_PER_DAY
+
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
@@ -24,6 +26,11 @@ def utc_date(epoch_ms: int) -> str:
 def midnight(date: str) -> int:
     """Return the time (epoch ms) at which a UTC date starts."""
     return (datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL) * MS_PER_DAY
+
+
+def days_of(details: Iterable[Document]) -> set[Day]:
+    """Return the days of trips, of which the details (schema StoredTripDetail) have at least `driver_id` and `date`."""
+    return {Day(detail["driver_id"], detail["date"]) for detail in details}
 
 
 def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]:

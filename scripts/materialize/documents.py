@@ -13,21 +13,21 @@ from app.store import Document, Store, summaries
 from app.store.dates import first_of_month, monday_of, month_dates, week_dates
 from app.store.score import compute_focus_area
 from app.store.summaries import ANY_DATE, PROFILE
+from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
 from schemas.driver import Driver
 from schemas.stored import TripTotals
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
-from schemas.trip import TripDetail, TripSummary
+from schemas.trip import TripDetail
 from scripts.materialize import pipelines
 from scripts.materialize.dates import Day, group_by_dates, utc_date
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
-DRIVER, SUMMARY, DAILY, DETAIL = Driver(), DrivingSummary(), DailySummary(), TripDetail()
+DRIVER, DRIVING_SUMMARY, DAILY_SUMMARY, TRIP_DETAIL = Driver(), DrivingSummary(), DailySummary(), TripDetail()
 NO_NAMES = dict.fromkeys(DRIVER.fields)
 BREAKDOWN = "daily_summary_breakdown"
 # The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
 DATES = ("start_date", "end_date")
-SUMMARY_FIELDS, TOTALS_FIELDS = tuple(TripSummary().fields), tuple(TripTotals().fields)
-DETAIL_FRAGMENTS = tuple(name for name in DETAIL.fields if name not in SUMMARY_FIELDS)
+TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
 # The fields that, together with the fleet, identify a document of each collection.
 KEY_FIELDS = {
     "driver_periods": ("driver_id", "period", "start_date"),
@@ -67,8 +67,8 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
 
     If the trip has no focus area, it is computed from its event summary.
     """
-    detail = DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)})
-    summary = {name: detail[name] for name in SUMMARY_FIELDS}
+    detail = TRIP_DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)})
+    summary = {name: detail[name] for name in TRIP_SUMMARY}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([trip["tracking_id"], "focus_area" in trip])
@@ -82,7 +82,7 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
         "trip_end_time": trip["trip_end_time"],
         # As plain numbers of JSON: MongoDB adds up a 64-bit integer with other rounding errors than a 32-bit one, and a
         # trip that is exported and imported again has lost the difference.
-        "totals": orjson.loads(orjson.dumps({name: detail[name] for name in TOTALS_FIELDS})),
+        "totals": orjson.loads(orjson.dumps({name: detail[name] for name in TRIP_TOTALS_FIELDS})),
         **{name: text.decode() for name, text in fragments.items()},
         "version": version_of_texts([source, *fragments.values()]),
     }
@@ -102,7 +102,7 @@ def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[D
                     f"The driver {day['driver_id']} has {day['trip_count']} trips on {day['start_date']}; the "
                     f"maximum is {MAX_TRIPS_A_DAY}. Check driver_id and the times of the trips in the file."
                 )
-            text = to_json(DAILY, day["summary"])
+            text = to_json(DAILY_SUMMARY, day["summary"])
             version = version_of(text, day["trips"], day["trip_ends"])
             documents[day_key(Day(day["driver_id"], day["start_date"]))] = {
                 "fleet": fleet,
@@ -140,7 +140,7 @@ def _make_period(fleet: str, period_type: PeriodType, key: DocumentKey, period: 
     key_fields, summary = dict(zip(KEY_FIELDS["driver_periods"], key, strict=True)), period["summary"]
     dates = to_json(period_type.schema, {"start_date": key_fields["start_date"], "end_date": end_date})
     fragments = {
-        "driving_summary": to_json(SUMMARY, summary),
+        "driving_summary": to_json(DRIVING_SUMMARY, summary),
         "breakdown": f'{dates[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}',
     }
     return {

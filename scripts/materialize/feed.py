@@ -1,13 +1,13 @@
 """The change feed, `trip_changes`: an entry for each trip, and for 30 days a tombstone for each deleted trip."""
 
 import secrets
-import time
 from collections.abc import Mapping
 
 from pymongo import DESCENDING, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from app.store.dates import now_ms
 from app.store.drivers import COUNT_POSITION
 
 # The fields of an entry that follow from its trip.
@@ -86,7 +86,7 @@ def _find_replaced(before: Document, change: int) -> list[Document]:
         return replaced
     end = before["trip_end_time"]
     replaced = [version for version in replaced if version["trip_end_time"] < end]
-    replaced.append({"trip_end_time": end, "change": change, "replaced_at": int(time.time() * 1000)})
+    replaced.append({"trip_end_time": end, "change": change, "replaced_at": now_ms()})
     if len(replaced) > MAX_REPLACED:
         first, second, *others = replaced
         # A version that stands for both. The feed may report one deletion too many for it, but none too few.

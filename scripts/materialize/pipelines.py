@@ -10,8 +10,8 @@ from schemas.summary import DailySummary, DrivingSummary
 Pipeline = list[dict[str, Any]]
 
 DAILY = fields_of(DailySummary)
-SUMMARY = fields_of(DrivingSummary)
-TOTALS = {name: subfields for name, subfields in SUMMARY.items() if name not in SCORE_FIELDS}
+DRIVING_SUMMARY = fields_of(DrivingSummary)
+TOTALS = {name: subfields for name, subfields in DRIVING_SUMMARY.items() if name not in SCORE_FIELDS}
 # The arrays of a Calendar, each with the expression for one day.
 CALENDAR = {
     "dates": "$start_date",
@@ -63,7 +63,7 @@ def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pip
     """
     pushed = {"days": {"$push": "$json"}, **{name: {"$push": path} for name, path in CALENDAR.items()}}
     return [
-        *_days(fleet, driver_ids, dates),
+        *_match_days(fleet, driver_ids, dates),
         {"$group": {"_id": "$driver_id", **sum_days(), **pushed}},
         {"$project": {**saturate_totals(), **dict.fromkeys(pushed, 1)}},
         *score_stages(),
@@ -71,7 +71,7 @@ def period_summaries(fleet: str, driver_ids: list[str], dates: list[str]) -> Pip
             "$project": {
                 "_id": 0,
                 "driver_id": "$_id",
-                "summary": _in_order(SUMMARY),
+                "summary": _in_order(DRIVING_SUMMARY),
                 "days": "$days",
                 "calendar": {name: f"${name}" for name in CALENDAR},
             }
@@ -86,7 +86,7 @@ def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipelin
     start_date).
     """
     return [
-        *_days(fleet, driver_ids, dates),
+        *_match_days(fleet, driver_ids, dates),
         {"$group": {"_id": "$start_date", **sum_days()}},
         {"$project": saturate_totals()},
         {"$project": {"_id": 0, "date": "$_id", "totals": _in_order(TOTALS)}},
@@ -106,7 +106,7 @@ def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
     ]
 
 
-def _days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+def _match_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
     return [
         {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
         {"$sort": {"driver_id": 1, "start_date": 1}},

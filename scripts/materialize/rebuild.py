@@ -12,7 +12,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Documents, Store
 from app.store.summaries import ANY_DATE, DAY, PROFILE
 from schemas.fields import MIN_EPOCH_MS
-from scripts.materialize.dates import Day, midnight
+from scripts.materialize.dates import Day, days_of, midnight
 from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
@@ -137,7 +137,7 @@ def _read_days(
 def _delete_orphans(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
     """Delete the details of those trips that still have no source document, and update the days that they were on."""
     match = {"fleet": fleet, "trip_id": {"$in": find_without_source(store, fleet, trip_ids, session)}}
-    days = {Day(detail["driver_id"], detail["date"]) for detail in store.trip_details.find(match, session=session)}
+    days = days_of(store.trip_details.find(match, session=session))
     store.trip_details.delete_many(match, session=session)
     delete_from_feed(store, session, fleet, trip_ids)
     update_read_models(store, session, fleet, days)

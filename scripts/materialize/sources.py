@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Documents, Store
 from app.store.indexes import VALIDATORS
 from app.store.summaries import PROFILE
-from scripts.materialize.dates import Day
+from scripts.materialize.dates import days_of
 from scripts.materialize.documents import make_profiles, make_trip_detail, profile_key
 from scripts.materialize.feed import update_feed
 from scripts.materialize.trips import IDENTITY, write_documents
@@ -75,7 +75,7 @@ def apply_sources(
         invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", keys.trips - details.keys())
         stored = _find_details(store, session, fleet, keys.trips, whole)
         differing = _find_differing(keys.trips, details, stored, whole)
-        days = _days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
+        days = days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
         drivers = keys.drivers.union(day.driver_id for day in days)
         invalid_drivers = _find_invalid(store.drivers, session, fleet, "driver_id", drivers)
         absent = invalid_drivers | left_out.drivers
@@ -141,10 +141,6 @@ def _differs(detail: Document | None, stored: Mapping[str, object] | None, whole
     if detail is None or stored is None:
         return detail is not stored
     return stored != (detail if whole else {name: detail[name] for name in stored})
-
-
-def _days_of(details: Iterable[Document]) -> set[Day]:
-    return {Day(detail["driver_id"], detail["date"]) for detail in details}
 
 
 def _find_differing_drivers(

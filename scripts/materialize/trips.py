@@ -1,6 +1,6 @@
 """Writing trips and the read models that depend on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError
 
 from app.store import Document, Documents, Store
-from scripts.materialize.dates import Day
+from scripts.materialize.dates import days_of
 from scripts.materialize.documents import make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, forget_in_feed, update_feed
 from scripts.materialize.update import run_transaction, update_read_models
@@ -56,7 +56,7 @@ def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mappin
     write_documents(store.trip_details, session, fleet, new_details, details)
     update_feed(store, session, fleet, new_details)
     replaced = [details[trip_id] for trip_id in new_details if trip_id in details]
-    update_read_models(store, session, fleet, _days([*replaced, *new_details.values()]))
+    update_read_models(store, session, fleet, days_of([*replaced, *new_details.values()]))
 
 
 def _find_kept_ids(
@@ -128,7 +128,7 @@ def delete_trips(
         count = store.trips.delete_many({**condition, **match}, session=session).deleted_count
         gone = find_without_source(store, fleet, list(trip_ids), session)
         match_gone = {"fleet": fleet, "trip_id": {"$in": gone}}
-        days = _days(store.trip_details.find(match_gone, IDENTITY, session=session))
+        days = days_of(store.trip_details.find(match_gone, IDENTITY, session=session))
         store.trip_details.delete_many(match_gone, session=session)
         (delete_from_feed if in_feed else forget_in_feed)(store, session, fleet, gone)
         update_read_models(store, session, fleet, days)
@@ -148,7 +148,3 @@ def rewrite_trips(store: Store, fleet: str, trip_ids: Sequence[str]) -> None:
         update_feed(store, session, fleet, {trip_id: trip.detail for trip_id, trip in trips.items()})
 
     run_transaction(store, fleet, rewrite)
-
-
-def _days(details: Iterable[Document]) -> set[Day]:
-    return {Day(detail["driver_id"], detail["date"]) for detail in details}

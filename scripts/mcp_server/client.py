@@ -11,7 +11,7 @@ from urllib.parse import quote
 import anyio
 import httpx2
 
-from app.config import API
+from app.config import API, MAX_PORT
 from scripts.mcp_server.failures import (
     INVALID_RESPONSE,
     INVALID_SETTING,
@@ -31,8 +31,6 @@ CONNECT_TIMEOUT_SECONDS = 3.0
 # For a whole request: the client's own timeouts apply to each part that it receives.
 TOTAL_TIMEOUT_SECONDS = 20.0
 MAX_RESPONSE_BYTES = 10_000_000
-
-MAX_PORT = 65_535
 
 Params = Mapping[str, str | int | float | Sequence[str]]
 

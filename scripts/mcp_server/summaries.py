@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from schemas.summary import FOCUS_FLAGS, GRADE_LIMITS
 from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.periods import Period, Window
 from scripts.mcp_server.results import DRIVER_FIELDS, Data
@@ -22,20 +23,13 @@ ScoreStatus = Annotated[
         "not_known: it begins more than six months ago, where the service shows nothing; the driver may have driven."
     ),
 ]
-# The names that focus areas have in summaries.
-FOCUS_FLAGS = {
-    "is_phone_use": "phone_use",
-    "is_overspeeding": "overspeeding",
-    "is_hard_brake": "hard_brake",
-    "is_acceleration": "rapid_acceleration",
-}
 
 
 class Score(Data):
     """A score, and how much driving it is about."""
 
     fm_score: float = Field(description="Safety score, 0 to 100; 100 is the best.")
-    fm_grade: str = Field(description="excellent from 85, good from 70, fair from 50, else poor.")
+    fm_grade: str = Field(description=f"{GRADE_LIMITS}.")
     trip_count: int
     distance_miles: float
 
@@ -99,7 +93,7 @@ class Summary(Score):
             hard_brakes_per_100_miles=_get_rate(events["hard_brake_count"], miles),
             rapid_acceleration_count=events["rapid_acceleration_count"],
             rapid_accelerations_per_100_miles=_get_rate(events["rapid_acceleration_count"], miles),
-            focus_areas=[name for flag, name in FOCUS_FLAGS.items() if values["focus_area"][flag]],
+            focus_areas=[name for name, flag in FOCUS_FLAGS.items() if values["focus_area"][flag]],
         )
 
     def describe_behaviours(self) -> str:

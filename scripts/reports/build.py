@@ -15,6 +15,7 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from app.store.dates import now_ms
 from app.store.score import compute_points_lost
 from schemas.report import HEADER, row
 from scripts.materialize.fleet_drivers import get_totals
@@ -23,7 +24,6 @@ from scripts.reports.figures import FigureCollector, Figures
 from scripts.reports.files import (
     discard_files,
     mark_replaced,
-    now_ms,
     read_rows,
     remove_files,
     remove_unused_files,

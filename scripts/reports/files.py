@@ -8,7 +8,6 @@ import csv
 import hashlib
 import html
 import io
-import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -17,12 +16,12 @@ from gridfs import GridFSBucket
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store
+from app.store import MAX_DOCUMENT_BYTES, Document, Store
+from app.store.dates import MS_PER_HOUR, now_ms
 from app.store.reports import BUCKET, FILES
 
 # When a report is built again, its earlier files are stored for an hour longer: clients may still be reading them.
-RETENTION_MS = 3_600_000
-MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
+RETENTION_MS = MS_PER_HOUR
 # No identifier contains a tab.
 SEPARATOR = "\t"
 
@@ -95,11 +94,6 @@ def remove_unused_files(store: Store, fleet: str) -> None:
     match = {"_id": {"$in": list(unused)}, "metadata.left_at": {"$gt": now_ms() - RETENTION_MS}}
     replaced_recently = {file["_id"] for file in store.db[f"{BUCKET}.files"].find(match, {"_id": 1})}
     _remove(store, unused - replaced_recently)
-
-
-def now_ms() -> int:
-    """Return the time in epoch milliseconds."""
-    return int(time.time() * 1000)
 
 
 def _age_ms(file_id: str) -> float:
