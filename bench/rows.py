@@ -9,7 +9,7 @@ import orjson
 
 from app.config import API
 from app.store import Document
-from app.store.drivers import BLOCK_SIZE, COUNT_POSITION
+from app.store.drivers import BLOCK_SIZE, FLEET_STATE_POSITION
 from app.store.rankings import ORDERS, match_ranked
 from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from app.store.trips import DETAIL_FRAGMENTS
@@ -80,7 +80,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
         "fleet_drivers",
         {
             "fleet": FLEET,
-            "$or": [{"position": COUNT_POSITION}, {"position": {"$gt": skip - BLOCK_SIZE, "$lt": skip + PAGE}}],
+            "$or": [{"position": FLEET_STATE_POSITION}, {"position": {"$gt": skip - BLOCK_SIZE, "$lt": skip + PAGE}}],
         },
         {"_id": 0, "position": 1, "version": 1, "driver_count": 1, "drivers": 1},
         [("position", 1)],

@@ -82,9 +82,10 @@ class FleetDrivers(Schema):
     """A document of `fleet_drivers`: a block of consecutive drivers of a fleet, in order of driver_id.
 
     `drivers` is the Driver of each as rendered JSON, in the order of `driver_ids`; `position` is the number of drivers
-    in the blocks before. The document at position -1 instead has the `driver_count` of the fleet, and `writes`, the
-    number of transactions that wrote to the fleet. `written_at` is MongoDB's time in the last one. `feed_id` is random,
-    and differs whenever the change feed of the fleet begins from scratch. `erasures` is the number of drivers erased.
+    in the blocks before. The document at position -1 is the fleet state: it has the `driver_count` of the fleet, and
+    `writes`, the number of transactions that wrote to the fleet. `written_at` is MongoDB's time in the last one.
+    `feed_id` is random, and differs whenever the change feed of the fleet begins from scratch. `erasures` is the number
+    of drivers erased.
     """
 
     fleet = Identifier(required=True)

@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
-from app.store.drivers import BY_POSITION, COUNT_POSITION
+from app.store.drivers import BY_POSITION, FLEET_STATE_POSITION
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.fleet_drivers import lock_fleet
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
@@ -50,7 +50,7 @@ def state_of(db: Database) -> State:
     """Return what the store holds: documents without their ids, and the list of drivers however it is divided."""
     names = [name for name in (*SOURCES, *READ_MODELS) if name != "fleet_drivers"]
     state = {name: sorted(map(bson.encode, db[name].find(PRESENT, {**HISTORY, "_id": 0}))) for name in names}
-    blocks = db.fleet_drivers.find({"position": {"$gt": COUNT_POSITION}}, sort=BY_POSITION)
+    blocks = db.fleet_drivers.find({"position": {"$gt": FLEET_STATE_POSITION}}, sort=BY_POSITION)
     return state | {"fleet_drivers": [row for block in blocks for row in block["drivers"]]}
 
 

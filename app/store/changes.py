@@ -14,7 +14,7 @@ from pymongo.read_concern import ReadConcern
 
 from app.store import Document, Store, StoreLags
 from app.store.dates import MS_PER_HOUR
-from app.store.drivers import COUNT_POSITION
+from app.store.drivers import FLEET_STATE_POSITION
 from app.store.trips import get_max_visible_end_ms
 from schemas.cursor import INVALID, FeedPosition, decode_cursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
@@ -26,7 +26,7 @@ BATCH_SIZE, MAX_SCANNED = 100, 1_000
 # The clocks of hosts may differ by so much.
 CLOCK_MARGIN_MS = 90_000
 EMPTY_FEED: Document = {"feed_id": "", "writes": 0}
-HEAD = {"_id": 0, "feed_id": 1, "writes": 1}
+FLEET_STATE_FIELDS = {"_id": 0, "feed_id": 1, "writes": 1}
 # `next_end_time` if that is not known, and if there is no trip that is not visible yet.
 UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
 
@@ -43,17 +43,17 @@ def find_changes(
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
     with store.snapshot() as session:
         feed = _Feed(store, session, fleet)
-        head = feed.get_head()
-        start = sent or _make_first_position(head, max_end_ms)
+        state = feed.get_fleet_state()
+        start = sent or _make_first_position(state, max_end_ms)
         if not start.feed_id:
             # The cursor is from before the first trip of the fleet, which begins the feed.
-            start = start._replace(feed_id=head["feed_id"])
-        if not _has_reached(head, start):
+            start = start._replace(feed_id=state["feed_id"])
+        if not _has_reached(state, start):
             _check_primary(store, fleet, start)
         changes, position = list[Document](), start
-        has_more = start.change <= head["writes"]
+        has_more = start.change <= state["writes"]
         if has_more:
-            changes, position, has_more = feed.read_changed(start, limit, head["writes"], delay_ms)
+            changes, position, has_more = feed.read_changed(start, limit, state["writes"], delay_ms)
         if not has_more and max_end_ms >= position.next_end_time:
             trips, position, has_more = feed.read_ended(position, limit - len(changes), max_end_ms)
             changes += trips
@@ -62,9 +62,9 @@ def find_changes(
     return {"changes": changes, "cursor": encode_cursor(fleet, position), "has_more": has_more}
 
 
-def _make_first_position(head: Document, max_end_ms: int) -> FeedPosition:
+def _make_first_position(state: Document, max_end_ms: int) -> FeedPosition:
     """Return the position before all changes, of which the visible trips are those that end by `max_end_ms`."""
-    return FeedPosition(head["feed_id"], head["writes"] + 1, 0, 0, "", max_end_ms + 1, "", UNKNOWN_END)
+    return FeedPosition(state["feed_id"], state["writes"] + 1, 0, 0, "", max_end_ms + 1, "", UNKNOWN_END)
 
 
 def _pass_time(position: FeedPosition, max_end_ms: int) -> FeedPosition:
@@ -73,9 +73,9 @@ def _pass_time(position: FeedPosition, max_end_ms: int) -> FeedPosition:
     return position._replace(trip_end_time=end[0], end_trip_id=end[1])
 
 
-def _has_reached(head: Document, position: FeedPosition) -> bool:
+def _has_reached(state: Document, position: FeedPosition) -> bool:
     """Return whether a state of the feed is the one of the position or a later one."""
-    return bool(head["feed_id"] == position.feed_id and position.change <= head["writes"] + 1)
+    return bool(state["feed_id"] == position.feed_id and position.change <= state["writes"] + 1)
 
 
 def _check_primary(store: Store, fleet: str, position: FeedPosition) -> None:
@@ -86,8 +86,8 @@ def _check_primary(store: Store, fleet: str, position: FeedPosition) -> None:
     fleet_drivers = store.fleet_drivers.with_options(
         read_concern=ReadConcern("linearizable"), read_preference=ReadPreference.PRIMARY
     )
-    head = fleet_drivers.find_one({"fleet": fleet, "position": COUNT_POSITION}, HEAD)
-    if _has_reached({**EMPTY_FEED, **(head or {})}, position):
+    state = fleet_drivers.find_one({"fleet": fleet, "position": FLEET_STATE_POSITION}, FLEET_STATE_FIELDS)
+    if _has_reached({**EMPTY_FEED, **(state or {})}, position):
         raise StoreLags
     raise ValidationError({"cursor": [INVALID]})
 
@@ -99,10 +99,11 @@ class _Feed(NamedTuple):
     session: ClientSession
     fleet: str
 
-    def get_head(self) -> Document:
-        """Return the feed_id of the feed and the number of its last change."""
-        match = {"fleet": self.fleet, "position": COUNT_POSITION}
-        return {**EMPTY_FEED, **(self.store.fleet_drivers.find_one(match, HEAD, session=self.session) or {})}
+    def get_fleet_state(self) -> Document:
+        """Return two fields of the fleet state: `feed_id`, and `writes`, the number of the feed's last change."""
+        match = {"fleet": self.fleet, "position": FLEET_STATE_POSITION}
+        state = self.store.fleet_drivers.find_one(match, FLEET_STATE_FIELDS, session=self.session)
+        return {**EMPTY_FEED, **(state or {})}
 
     def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:
         """Return the first entries of an order of which one of the alternatives in `after` is true."""
@@ -142,10 +143,10 @@ class _Feed(NamedTuple):
         if shown:
             position = position._replace(trip_end_time=shown[-1]["trip_end_time"], end_trip_id=shown[-1]["trip_id"])
         if len(visible) <= limit:
-            position = position._replace(next_end_time=self.find_next_end(max(start.trip_end_time, max_end_ms + 1)))
+            position = position._replace(next_end_time=self.get_next_end(max(start.trip_end_time, max_end_ms + 1)))
         return list(map(_make_trip, shown)), position, len(visible) > limit
 
-    def find_next_end(self, end_ms: int) -> int:
+    def get_next_end(self, end_ms: int) -> int:
         """Return the first end of a trip at `end_ms` or later, or NO_END."""
         match, projection = {"fleet": self.fleet, "trip_end_time": {"$gte": end_ms}}, {"_id": 0, "trip_end_time": 1}
         entries = self.store.trip_changes.find(match, projection, sort=BY_END, limit=1, session=self.session)

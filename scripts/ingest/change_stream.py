@@ -23,7 +23,7 @@ BATCH_SECONDS = 0.1
 # How long MongoDB waits for a change before it replies that there is none.
 AWAIT_MS = 100
 CHANGES = ("insert", "update", "replace", "delete")
-# Every transaction of the commands changes the count document of its fleet first, whose _id is a string. So the stream
+# Every transaction of the commands changes the state of its fleet first, whose _id is a string. So the stream
 # tells which changes have their read models already.
 PIPELINE: list[Document] = [
     {

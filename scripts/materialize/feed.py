@@ -8,7 +8,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.dates import now_ms
-from app.store.drivers import COUNT_POSITION
+from app.store.drivers import FLEET_STATE_POSITION
 
 # The fields of an entry that follow from its trip.
 CONTENT = ("driver_id", "trip_end_time", "version", "json")
@@ -32,14 +32,14 @@ def update_feed(store: Store, session: ClientSession, fleet: str, details: Mappi
     changed = {trip_id: detail for trip_id, detail in details.items() if _differs(stored.get(trip_id), detail)}
     if not changed:
         return 0
-    head = _begin_change(store, session, fleet)
+    state = _begin_change(store, session, fleet)
     operations = list[InsertOne[Document] | ReplaceOne[Document]]()
     for trip_id, detail in changed.items():
         before = stored.get(trip_id)
-        content = make_entry(detail) if detail else _make_tombstone(before or {}, head)
-        replaced = _find_replaced(before, head["writes"]) if before else []
+        content = make_entry(detail) if detail else _make_tombstone(before or {}, state)
+        replaced = _find_replaced(before, state["writes"]) if before else []
         key = {"fleet": fleet, "trip_id": trip_id}
-        entry = {**key, "change": head["writes"], "replaced": replaced, **content}
+        entry = {**key, "change": state["writes"], "replaced": replaced, **content}
         operations.append(ReplaceOne(key, entry) if before else InsertOne(entry))
     store.trip_changes.bulk_write(operations, ordered=False, session=session)
     return len(operations)
@@ -71,9 +71,9 @@ def _differs(entry: Document | None, detail: Document | None) -> bool:
     return entry is None or {name: entry.get(name) for name in CONTENT} != make_entry(detail)
 
 
-def _make_tombstone(before: Document, head: Document) -> Document:
+def _make_tombstone(before: Document, state: Document) -> Document:
     # MongoDB's own time, because MongoDB deletes it 30 days later by that.
-    return {"driver_id": before["driver_id"], "deleted_at": head["written_at"]}
+    return {"driver_id": before["driver_id"], "deleted_at": state["written_at"]}
 
 
 def _find_replaced(before: Document, change: int) -> list[Document]:
@@ -95,20 +95,20 @@ def _find_replaced(before: Document, change: int) -> list[Document]:
 
 
 def _begin_change(store: Store, session: ClientSession, fleet: str) -> Document:
-    """Return the fleet's count document, whose `writes` is the number of this change. Begin the feed if it is new.
+    """Return the fleet state, whose `writes` is the number of this change. Begin the feed if it is new.
 
-    If the count document was lost, the new feed goes on after the numbers of the entries that are left.
+    If the fleet state was lost, the new feed goes on after the numbers of the entries that are left.
     """
-    match = {"fleet": fleet, "position": COUNT_POSITION}
-    head: Document = store.fleet_drivers.find_one(match, session=session) or {}
-    if "feed_id" not in head:
+    match = {"fleet": fleet, "position": FLEET_STATE_POSITION}
+    state: Document = store.fleet_drivers.find_one(match, session=session) or {}
+    if "feed_id" not in state:
         newest = store.trip_changes.find_one(
             {"fleet": fleet}, {"change": 1}, sort=[("change", DESCENDING), ("trip_id", DESCENDING)], session=session
         )
         begun = {
             "feed_id": secrets.token_urlsafe(FEED_ID_BYTES),
-            "writes": max(head["writes"], newest["change"] + 1 if newest else 0),
+            "writes": max(state["writes"], newest["change"] + 1 if newest else 0),
         }
         store.fleet_drivers.update_one(match, {"$set": begun}, session=session)
-        head |= begun
-    return head
+        state |= begun
+    return state

@@ -14,7 +14,7 @@ from pymongo import ASCENDING, DeleteOne, ReplaceOne, UpdateOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.drivers import BLOCK_SIZE, BY_POSITION, COUNT_POSITION
+from app.store.drivers import BLOCK_SIZE, BY_POSITION, FLEET_STATE_POSITION
 from app.store.summaries import PROFILE
 from scripts.materialize.render import version_of
 
@@ -31,7 +31,7 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     If the document was lost, its number of drivers is counted again.
     """
     # With the fleet as `_id`, only one of two transactions can insert the document.
-    key = {"_id": fleet, "fleet": fleet, "position": COUNT_POSITION}
+    key = {"_id": fleet, "fleet": fleet, "position": FLEET_STATE_POSITION}
     change = {"$inc": {"writes": 1}, "$currentDate": {"written_at": True}, "$setOnInsert": {"driver_count": 0}}
     if store.fleet_drivers.update_one(key, change, upsert=True, session=session).upserted_id is not None:
         count = sum(block["driver_count"] for block in _find_stored_blocks(store, session, fleet))
@@ -43,10 +43,10 @@ def count_erasure(store: Store, session: ClientSession, fleet: str) -> None:
     store.fleet_drivers.update_one({"fleet": fleet, "_id": fleet}, {"$inc": {"erasures": 1}}, session=session)
 
 
-def get_totals(store: Store, session: ClientSession, fleet: str) -> Document:
-    """Return the fleet's `driver_count` and `erasures`."""
-    totals = store.fleet_drivers.find_one({"_id": fleet, "fleet": fleet}, session=session)
-    return {"driver_count": 0, "erasures": 0, **(totals or {})}
+def get_fleet_state(store: Store, session: ClientSession, fleet: str) -> Document:
+    """Return the fleet state, with at least its `driver_count` and `erasures`."""
+    state = store.fleet_drivers.find_one({"_id": fleet, "fleet": fleet}, session=session)
+    return {"driver_count": 0, "erasures": 0, **(state or {})}
 
 
 def _set_count(store: Store, session: ClientSession, fleet: str, count: int) -> None:
@@ -91,7 +91,7 @@ def _find_blocks(store: Store, session: ClientSession, fleet: str) -> list[Docum
 
 
 def _find_stored_blocks(store: Store, session: ClientSession, fleet: str) -> list[Document]:
-    match = {"fleet": fleet, "position": {"$gt": COUNT_POSITION}}
+    match = {"fleet": fleet, "position": {"$gt": FLEET_STATE_POSITION}}
     projection = {"position": 1, "driver_count": 1, "first_driver_id": 1}
     return list(store.fleet_drivers.find(match, projection, sort=BY_POSITION, session=session))
 
@@ -115,16 +115,16 @@ def rebuild_list(store: Store, session: ClientSession, fleet: str) -> None:
 def list_differs(store: Store, session: ClientSession, fleet: str) -> bool:
     """Return whether the list differs from the drivers' profiles."""
     profiles, position = list(_profiles(store, session, fleet)), 0
-    total = {"driver_count": 0}
+    state = {"driver_count": 0}
     for block in store.fleet_drivers.find({"fleet": fleet}, sort=BY_POSITION, session=session):
         if block["_id"] == fleet:
-            total = block
+            state = block
             continue
         drivers = profiles[position : position + block["driver_count"]]
         if not drivers or block != {**_make_block(block["_id"], fleet, drivers), "position": position}:
             return True
         position += len(drivers)
-    return not total["driver_count"] == position == len(profiles)
+    return not state["driver_count"] == position == len(profiles)
 
 
 def _profiles(store: Store, session: ClientSession, fleet: str) -> Iterator[tuple[str, str]]:

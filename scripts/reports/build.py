@@ -18,7 +18,7 @@ from app.store import Document, Store
 from app.store.dates import now_ms
 from app.store.score import compute_points_lost
 from schemas.report import HEADER, row
-from scripts.materialize.fleet_drivers import get_totals
+from scripts.materialize.fleet_drivers import get_fleet_state
 from scripts.materialize.update import run_transaction
 from scripts.reports.figures import FigureCollector, Figures
 from scripts.reports.files import (
@@ -56,16 +56,16 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
     while True:
         with store.snapshot() as session:
             collector = FigureCollector(store, session, fleet, report_date)
-            totals = get_totals(store, session, fleet)
+            state = get_fleet_state(store, session, fleet)
             with click.progressbar(
-                length=totals["driver_count"], label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()
+                length=state["driver_count"], label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()
             ) as bar:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
         figures = collector.figures
         files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}
         key = {"fleet": fleet, "report_date": report_date}
         report = {**key, "built_at": now_ms(), "drivers": figures.drivers, **files}
-        if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=totals["erasures"])):
+        if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=state["erasures"])):
             return report
         discard_files(store, files.values())
 
@@ -86,7 +86,7 @@ def get_page_maker() -> Callable[[Figures], bytes]:
 
 def _publish(store: Store, session: ClientSession, report: Document, erasures: int) -> bool:
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
-    if get_totals(store, session, report["fleet"])["erasures"] != erasures:
+    if get_fleet_state(store, session, report["fleet"])["erasures"] != erasures:
         return False
     key = {name: report[name] for name in ("fleet", "report_date")}
     if replaced := store.reports.find_one(key, session=session):
