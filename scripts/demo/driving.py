@@ -9,6 +9,7 @@ import itertools
 import math
 import random
 
+from scripts.demo.drivers import DemoDriver
 from scripts.demo.geometry import (
     DEGREES_PER_METER_EAST,
     DEGREES_PER_METER_NORTH,
@@ -19,7 +20,6 @@ from scripts.demo.geometry import (
     Fix,
     Point,
 )
-from scripts.demo.profiles import Profile
 from scripts.demo.routes import Mark, Route
 
 SAMPLE_SECONDS = 5
@@ -41,12 +41,12 @@ class Knot:
     departure: float = 0
 
 
-def drive(route: Route, profile: Profile, rng: random.Random) -> list[Knot]:
+def drive(route: Route, driver: DemoDriver, rng: random.Random) -> list[Knot]:
     """Return the speed profile of a drive, which respects turns, stops and comfortable accelerations."""
-    knots = _cruise(route.marks, profile.pace, rng)
+    knots = _cruise(route.marks, driver.pace, rng)
     hundreds_of_miles = knots[-1].meters / METERS_PER_MILE / 100
-    _add_hard_brakes(knots, int(profile.brakes * hundreds_of_miles + rng.random()), rng)
-    _add_rapid_accelerations(knots, int(profile.accelerations * hundreds_of_miles + rng.random()), rng)
+    _add_hard_brakes(knots, int(driver.brakes * hundreds_of_miles + rng.random()), rng)
+    _add_rapid_accelerations(knots, int(driver.accelerations * hundreds_of_miles + rng.random()), rng)
     for here, ahead in reversed(list(itertools.pairwise(knots))):
         here.mps = min(here.mps, math.sqrt(ahead.mps**2 + 2 * here.braking_mps2 * (ahead.meters - here.meters)))
     for here, ahead in itertools.pairwise(knots):

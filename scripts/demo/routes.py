@@ -67,7 +67,7 @@ class Route(NamedTuple):
 @functools.cache
 def get_route(origin: Node, destination: Node) -> Route:
     """Return the fastest route between two places, with rounded corners."""
-    town, nodes = get_town(), _find_fastest_path(origin, destination)
+    town, nodes = get_town(), _get_fastest_path(origin, destination)
     points = [town.nodes[node] for node in nodes]
     limits = [town.roads[a][b][0] for a, b in itertools.pairwise(nodes)]
     route = Route([(0.0, *points[0])], [Mark(0, limits[0])])
@@ -78,7 +78,7 @@ def get_route(origin: Node, destination: Node) -> Route:
     return route
 
 
-def _find_fastest_path(origin: Node, destination: Node) -> list[Node]:
+def _get_fastest_path(origin: Node, destination: Node) -> list[Node]:
     predecessors, nodes = _find_predecessors(origin), [destination]
     while nodes[-1] != origin:
         nodes.append(predecessors[nodes[-1]])

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scripts.demo.profiles import DRIVING_PROBABILITIES, Profile
+from scripts.demo.drivers import DRIVING_PROBABILITIES, DemoDriver
 from scripts.demo.rng import make_rng
 from scripts.demo.town import Node, get_town
 
@@ -38,13 +38,13 @@ class Day(NamedTuple):
     is_weekend: bool
 
 
-def plan_day(number: int, profile: Profile, slot: int) -> list[Leg]:
+def plan_day(number: int, driver: DemoDriver, slot: int) -> list[Leg]:
     """Return the legs of a driver, by number from 1, on the day of a slot, in the order of time."""
-    rng, role, places = make_rng("day", number, slot), profile.role or "", get_town().places
+    rng, role, places = make_rng("day", number, slot), driver.role or "", get_town().places
     is_weekend = (slot + 3) % 7 >= 5  # day 0 of the epoch was a Thursday
     if rng.random() > DRIVING_PROBABILITIES[role][is_weekend]:
         return []
-    home, work = places[profile.home][number - 1], make_rng("work", number).choice(places["office"])
+    home, work = places[driver.home][number - 1], make_rng("work", number).choice(places["office"])
     day = Day(rng, places, home, work, f"{number:02d}-{slot:02d}", role, is_weekend)
     return _PLANS[role](day)
 

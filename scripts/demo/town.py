@@ -11,8 +11,8 @@ import math
 import random
 from typing import NamedTuple
 
+from scripts.demo.drivers import DRIVERS
 from scripts.demo.geometry import MPS_PER_MPH, Point
-from scripts.demo.profiles import PROFILES
 from scripts.demo.rng import make_rng
 
 Node = tuple[str, int, int]  # kind and numbers, such as ("grid", -3, 7)
@@ -104,8 +104,8 @@ def get_town() -> Town:
     town.nodes[AIRPORT] = (-9_300, -2_900)
     town.add_curve(("ring", 195, 0), AIRPORT, 45)
     town.places["airport"] = [AIRPORT]
-    town.add_places("town", len(PROFILES), (0, 0), 4_500, rng)
-    town.add_places("suburb", len(PROFILES), SUBURB_CENTER, 1_000, rng)
+    town.add_places("town", len(DRIVERS), (0, 0), 4_500, rng)
+    town.add_places("suburb", len(DRIVERS), SUBURB_CENTER, 1_000, rng)
     town.add_places("office", 8, (0, 0), 1_800, rng)
     town.add_places("site", 26, (0, 0), 4_500, rng)
     town.add_places("depot", 1, (3_000, -2_500), 500, rng)

@@ -10,10 +10,10 @@ import math
 from typing import Any, NamedTuple
 
 from schemas.trip import EVENT_TYPES
+from scripts.demo.drivers import DemoDriver
 from scripts.demo.driving import drive, sample
 from scripts.demo.events import Event, find_overspeeding, find_sharp_changes, make_phone_use, summarize
 from scripts.demo.geometry import LONGITUDE, METERS_PER_MILE, Fix, bearing, haversine_meters
-from scripts.demo.profiles import Profile
 from scripts.demo.rng import make_rng
 from scripts.demo.routes import get_route
 from scripts.demo.schedule import Leg
@@ -33,14 +33,14 @@ class _Steps(NamedTuple):
     night: list[bool]
 
 
-def make_trip(trip_id: str, driver_id: str, profile: Profile, leg: Leg, start_second: int) -> dict[str, Any]:
+def make_trip(trip_id: str, driver_id: str, driver: DemoDriver, leg: Leg, start_second: int) -> dict[str, Any]:
     """Return the trip (schema ImportedTrip) of a leg that starts at `start_second` (epoch)."""
     rng, route = make_rng(trip_id), get_route(leg.origin, leg.destination)
-    fixes = sample(route, drive(route, profile, rng), (rng.gauss(0, 2.5), rng.gauss(0, 2.5)))
+    fixes = sample(route, drive(route, driver, rng), (rng.gauss(0, 2.5), rng.gauss(0, 2.5)))
     seconds, miles, mph, night = steps = _measure(fixes, start_second)
     trail = _make_trail(fixes, start_second)
     events = find_sharp_changes(seconds, mph) + find_overspeeding(fixes, miles, mph)
-    events += make_phone_use(fixes, profile.phone, rng)
+    events += make_phone_use(fixes, driver.phone, rng)
     events.sort(key=lambda event: (event.first, event.last))
     return {
         "trip_id": trip_id,
