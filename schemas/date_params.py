@@ -12,7 +12,7 @@ from schemas.fields import Date, Messages
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back from today a start_date may be.
 HISTORY = relativedelta(months=6)
-Period = Literal["day", "week", "month"]
+PeriodName = Literal["day", "week", "month"]
 
 
 class StartDate(Date):
@@ -21,7 +21,7 @@ class StartDate(Date):
     It is the first day of a `period`. The month that contains the first of these dates counts as within them, whole.
     """
 
-    def __init__(self, description: str, *, today_allowed: bool, period: Period = "day") -> None:
+    def __init__(self, description: str, *, today_allowed: bool, period: PeriodName = "day") -> None:
         self.today_allowed, self.period = today_allowed, period
         super().__init__(description, required=True, error_messages=REQUIRED)
 
@@ -31,7 +31,7 @@ class StartDate(Date):
         return text
 
 
-def check_start_date(text: str, period: Period, *, today_allowed: bool = False) -> None:
+def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = False) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
     date, today = datetime.date.fromisoformat(text), get_today()
     first = _get_first_date(today).replace(day=1) if period == "month" else _get_first_date(today)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, get_args
 from marshmallow import ValidationError, fields, post_load, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, EndDate, Period, StartDate, get_today, make_end_date_error
+from schemas.date_params import REQUIRED, EndDate, PeriodName, StartDate, get_today, make_end_date_error
 from schemas.fields import Identifier, Text, field_metadata
 from schemas.query import Params, repeat_hint
 
@@ -19,7 +19,7 @@ MAX_DRIVERS = 20
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
-DEFAULT_INTERVAL: Period = "week"
+DEFAULT_INTERVAL: PeriodName = "week"
 
 
 class IntegerParam(fields.Integer):
@@ -152,7 +152,7 @@ class ScoreParams(Params):
     )
     interval = fields.String(
         load_default=DEFAULT_INTERVAL,
-        validate=OneOf(get_args(Period)),
+        validate=OneOf(get_args(PeriodName)),
         metadata=field_metadata(
             "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.", DEFAULT_INTERVAL
         ),

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import LongPeriod, PeriodArguments, Window, get_period, get_previous_period
+from scripts.mcp_server.periods import LongPeriodName, PeriodArguments, Window, get_period, get_previous_period
 from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, DriverData, Result, Tool
 from scripts.mcp_server.scores import Behaviour, fetch_explanation, find_behaviours
 from scripts.mcp_server.summaries import (
@@ -30,7 +30,7 @@ DRIVER_MASK = f"driver_info{{{DRIVER_FIELDS}}},driving_summary{{{SUMMARY_FIELDS}
 class CoachingArguments(PeriodArguments):
     """The arguments of who_needs_coaching."""
 
-    period: LongPeriod = Field(default="week", description="A week from Monday to Sunday, or a calendar month.")
+    period: LongPeriodName = Field(default="week", description="A week from Monday to Sunday, or a calendar month.")
     order: Literal["lowest_score", "got_worse"] = Field(
         default="lowest_score",
         description="lowest_score: who drives worst. got_worse: whose score fell most since the period before.",
@@ -105,10 +105,10 @@ async def who_needs_coaching(api: ApiClient, arguments: CoachingArguments) -> Co
     previous = get_previous_period(arguments.period, window)
     compares_all = arguments.order == "got_worse"
     count, ranked = await _rank(api, window, arguments, MAX_COMPARED if compares_all else arguments.limit)
-    is_served = previous.is_served(arguments.period)
-    before = await _find_before(api, ranked, previous, arguments.period) if is_served else {}
+    is_available = previous.is_available(arguments.period)
+    before = await _find_summaries_before(api, ranked, previous, arguments.period) if is_available else {}
     comparison = _Comparison(arguments, window, previous, before)
-    total, compared = count, min(count, MAX_COMPARED) if is_served else 0
+    total, compared = count, min(count, MAX_COMPARED) if is_available else 0
     if compares_all:
         ranked = comparison.find_worse(ranked)
         total = len(ranked)
@@ -120,7 +120,7 @@ async def who_needs_coaching(api: ApiClient, arguments: CoachingArguments) -> Co
         min_distance_miles=arguments.min_distance_miles,
         ranked_driver_count=count,
         compared_driver_count=compared if compares_all else None,
-        previous_period_is_known=is_served,
+        previous_period_is_known=is_available,
         drivers=[await comparison.explain(api, element) for element in selected],
         more=total - len(selected),
     )
@@ -148,13 +148,13 @@ class _Comparison(NamedTuple):
     async def explain(self, api: ApiClient, element: dict[str, Any]) -> CoachedDriver:
         """Return a driver with the behaviours of both periods, which one explanation has."""
         values, driver_id = element["driving_summary"], element["driver_info"]["driver_id"]
-        score_before, is_served = self.before.get(driver_id), self.previous.is_served(self.arguments.period)
-        behaviours = await self._find_behaviours(api, driver_id) if self.window.is_served() else None
+        score_before, is_available = self.before.get(driver_id), self.previous.is_available(self.arguments.period)
+        behaviours = await self._find_behaviours(api, driver_id) if self.window.is_available() else None
         return CoachedDriver(
             **Score.of(values).model_dump(),
             driver=DriverData.of(element["driver_info"]),
             before=Score.of(score_before) if score_before else None,
-            before_status=get_score_status(score_before, is_served=is_served),
+            before_status=get_score_status(score_before, is_available=is_available),
             change=self.get_change(element),
             behaviours=behaviours,
             totals=Summary.of(values) if behaviours is None else None,
@@ -162,12 +162,13 @@ class _Comparison(NamedTuple):
 
     async def _find_behaviours(self, api: ApiClient, driver_id: str) -> list[Behaviour]:
         window, previous = self.window, self.previous
-        has_both = driver_id in self.before and previous.is_served()
+        has_both = driver_id in self.before and previous.is_available()
         both = Window.of(previous.start_date if has_both else window.start_date, window.end_date).end_today()
         series = (await fetch_explanation(api, driver_id, both, self.arguments.period))["series"]
         explanations = {item["start_date"]: item["explanation"] for item in series}
-        now, then = explanations.get(str(window.start_date)), explanations.get(str(previous.start_date))
-        behaviours = find_behaviours(now, then) if now else []
+        explanation = explanations.get(str(window.start_date))
+        explanation_before = explanations.get(str(previous.start_date))
+        behaviours = find_behaviours(explanation, explanation_before) if explanation else []
         if self.arguments.order == "got_worse":
             behaviours.sort(key=lambda behaviour: -behaviour.change)
         return behaviours
@@ -194,8 +195,8 @@ async def _rank(
     return count, drivers
 
 
-async def _find_before(
-    api: ApiClient, ranked: list[dict[str, Any]], previous: Window, period: LongPeriod
+async def _find_summaries_before(
+    api: ApiClient, ranked: list[dict[str, Any]], previous: Window, period: LongPeriodName
 ) -> dict[str, dict[str, Any]]:
     ids = [element["driver_info"]["driver_id"] for element in ranked]
     elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS)

@@ -37,8 +37,8 @@ class FindDriversArguments(Arguments):
     skip: int = Field(default=0, ge=0, le=1_000_000_000, description="Where to continue: `next_skip` of a result.")
 
 
-class FoundDriver(DriverData):
-    """A driver who was found."""
+class MatchingDriver(DriverData):
+    """A driver who matches a search."""
 
     last_travel_date: str | None = Field(description="UTC date of the last trip.")
     # How many drivers of the fleet come before. The result does not show it.
@@ -51,12 +51,12 @@ class FoundDriver(DriverData):
         return cls(**values, last_travel_date=driver["last_travel_date"], position=position)
 
 
-class FoundDrivers(Result):
-    """The drivers who were found."""
+class MatchingDrivers(Result):
+    """The drivers who match a search."""
 
     ROWS: ClassVar[str] = "drivers"
 
-    drivers: list[FoundDriver]
+    drivers: list[MatchingDriver]
     fleet_driver_count: int = Field(description="How many drivers the fleet has.")
     next_skip: int | None = Field(description="`skip` of the next call, or null if nothing is left.")
 
@@ -71,29 +71,29 @@ class FoundDrivers(Result):
         return super().leave_out_row().model_copy(update={"next_skip": self.drivers[-1].position})
 
 
-async def find_drivers(api: ApiClient, arguments: FindDriversArguments) -> FoundDrivers:
+async def find_drivers(api: ApiClient, arguments: FindDriversArguments) -> MatchingDrivers:
     """Find drivers of the fleet by a part of their name, alias or driver_id, or list them.
 
     Use it to get the driver_id that other tools need. All words of `text` have to match, in any case and order, with or
     without accents.
     """
     words, position = fold(arguments.text).split(), arguments.skip
-    found: list[FoundDriver] = []
+    matching: list[MatchingDriver] = []
     count, end = position + 1, position + MAX_SEARCHED
     # A list ends with its limit. A search goes on, to count what it finds.
-    while position < min(count, end) and (words or len(found) < arguments.limit):
+    while position < min(count, end) and (words or len(matching) < arguments.limit):
         params = {"limit": PAGE_SIZE, "page": position // PAGE_SIZE + 1}
         page = await api.get("drivers", params=params, fields=f"count,drivers{{{DRIVER_FIELDS},last_travel_date}}")
         count, drivers = page["count"], page["drivers"][position % PAGE_SIZE :]
         # Drivers may have been removed since the last page.
         end = end if drivers else position
         numbered = list(enumerate(drivers, position))
-        found += [FoundDriver.at(number, driver) for number, driver in numbered if _matches(driver, words)]
+        matching += [MatchingDriver.at(number, driver) for number, driver in numbered if _matches(driver, words)]
         position += len(drivers)
-    shown, rest = found[: arguments.limit], found[arguments.limit :]
+    shown, rest = matching[: arguments.limit], matching[arguments.limit :]
     next_skip = rest[0].position if rest else position if position < count else None
     more = len(rest) if words else max(0, count - arguments.skip - len(shown))
-    return FoundDrivers(drivers=shown, fleet_driver_count=count, next_skip=next_skip, more=more)
+    return MatchingDrivers(drivers=shown, fleet_driver_count=count, next_skip=next_skip, more=more)
 
 
 def _matches(driver: dict[str, Any], words: list[str]) -> bool:
@@ -156,8 +156,8 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
     window = get_period(period, arguments.date)
     previous = get_previous_period(period, window)
     (element,) = await find_summaries(api, ids, period, window, SUMMARY_FIELDS, f"date,{SCORE_FIELDS}")
-    is_served = previous.is_served(period)
-    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if is_served else []
+    is_available = previous.is_available(period)
+    elements = await find_summaries(api, ids, period, previous, SCORE_FIELDS) if is_available else []
     values, before = element.get("driving_summary"), elements[0].get("driving_summary") if elements else None
     change = round(values["fm_score"] - before["fm_score"], 1) if values and before else None
     days = (values or {}).get("daily_summary_breakdown", [])
@@ -167,7 +167,7 @@ async def driver_summary(api: ApiClient, arguments: DriverPeriodArguments) -> Dr
         summary=Summary.of(values) if values else None,
         previous_period=previous,
         previous=Score.of(before) if before else None,
-        previous_status=get_score_status(before, is_served=is_served),
+        previous_status=get_score_status(before, is_available=is_available),
         change=change,
         days=[Day(date=day["date"], **Score.of(day).model_dump()) for day in days],
     )
@@ -225,7 +225,7 @@ async def compare_drivers(api: ApiClient, arguments: CompareDriversArguments) ->
 
 
 TOOLS = (
-    Tool(find_drivers, FindDriversArguments, FoundDrivers, "Find drivers"),
+    Tool(find_drivers, FindDriversArguments, MatchingDrivers, "Find drivers"),
     Tool(driver_summary, DriverPeriodArguments, DriverSummary, "Summary of a driver"),
     Tool(compare_drivers, CompareDriversArguments, Comparison, "Compare drivers"),
 )

@@ -116,10 +116,10 @@ def _make_unknown(message: str) -> ToolFailure:
             "The service does not have a path that this tool needs. Tell the user that this program and the service "
             "may have different versions, or that DRIVER_ANALYTICS_URL has a path too many."
         )
-    found = quote_data(REPEAT_HINT.sub("", message).rstrip("."))
+    reason = quote_data(REPEAT_HINT.sub("", message).rstrip("."))
     several = " Give each driver in an element of driver_ids of its own." if REPEAT_HINT.search(message) else ""
     return UnknownRecord(
-        f"The service found nothing: {found}. Use find_drivers to get a valid driver_id, and copy it exactly.{several}"
+        f"The service found nothing: {reason}. Use find_drivers to get a valid driver_id, and copy it exactly.{several}"
     )
 
 

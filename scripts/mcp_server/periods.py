@@ -6,15 +6,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field
 
-from schemas.date_params import HISTORY, get_today
+from schemas.date_params import HISTORY, PeriodName, get_today
 from scripts.mcp_server.failures import ToolFailure
 from scripts.mcp_server.results import Arguments, Data
 
 ONE_DAY = datetime.timedelta(days=1)
 SIX_DAYS = datetime.timedelta(days=6)
 
-Period = Literal["day", "week", "month"]
-LongPeriod = Literal["week", "month"]
+LongPeriodName = Literal["week", "month"]
 ISO_DATE = "an ISO date, YYYY-MM-DD, in UTC"
 PeriodDate = Annotated[
     datetime.date | None,
@@ -57,7 +56,7 @@ class Window(Data):
         dates = str(self.start_date) if self.start_date == self.end_date else f"{self.start_date} to {self.end_date}"
         return f"{dates} (still in progress)" if self.is_in_progress else dates
 
-    def is_served(self, period: Period = "day") -> bool:
+    def is_available(self, period: PeriodName = "day") -> bool:
         """Whether the service has the window: it starts in the last six months.
 
         The summary of a month, which may start in the month that contains the first of these dates, is an exception.
@@ -69,7 +68,7 @@ class Window(Data):
         """Return the window without the dates after today, of which the service explains no scores."""
         return self.of(self.start_date, min(self.end_date, get_today()))
 
-    def find_before(self) -> Self:
+    def get_window_before(self) -> Self:
         """Return the window of the same length that ends on the day before this one."""
         first = _shift(self.start_date, self.start_date - self.end_date - ONE_DAY)
         return self.of(first, _shift(self.start_date, -ONE_DAY))
@@ -78,7 +77,7 @@ class Window(Data):
 class PeriodArguments(Arguments):
     """The arguments of a tool on a period, `date` being one of its dates."""
 
-    period: Period = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
+    period: PeriodName = Field(default="week", description="A day, a week from Monday to Sunday, or a calendar month.")
     date: PeriodDate = None
 
     def explain(self, parameter: str, reason: str) -> str:
@@ -91,7 +90,7 @@ class PeriodArguments(Arguments):
         return f"date: The {self.period} that contains it begins on {first}. This first day: {reason}"
 
 
-def get_period(period: Period, date: datetime.date | None) -> Window:
+def get_period(period: PeriodName, date: datetime.date | None) -> Window:
     """Return the day, week or month that contains a date. By default it is the last complete one."""
     if date is None:
         date = _shift(get_period(period, get_today()).start_date, -ONE_DAY)
@@ -103,7 +102,7 @@ def get_period(period: Period, date: datetime.date | None) -> Window:
     return Window.of(date.replace(day=1), date.replace(day=calendar.monthrange(date.year, date.month)[1]))
 
 
-def get_previous_period(period: Period, window: Window) -> Window:
+def get_previous_period(period: PeriodName, window: Window) -> Window:
     """Return the day, week or month before a window."""
     return get_period(period, _shift(window.start_date, -ONE_DAY))
 

@@ -4,9 +4,10 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
+from schemas.date_params import PeriodName
 from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.drivers import DriverId
-from scripts.mcp_server.periods import EndDate, Period, StartDate, Window, get_window
+from scripts.mcp_server.periods import EndDate, StartDate, Window, get_window
 from scripts.mcp_server.results import DRIVER_FIELDS, Arguments, Data, DriverData, Result, Tool
 from scripts.mcp_server.summaries import SCORE_FIELDS, Score, ScoreStatus, describe_score, get_score_status
 from scripts.mcp_server.text import format_change
@@ -67,7 +68,7 @@ def find_behaviours(explanation: dict[str, Any], before: dict[str, Any] | None) 
     return sorted(behaviours, key=lambda behaviour: -behaviour.points_lost)
 
 
-async def fetch_explanation(api: ApiClient, driver_id: str, window: Window, interval: Period) -> dict[str, Any]:
+async def fetch_explanation(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> dict[str, Any]:
     """Return the explanation of a driver's score in a window, and in each of its intervals. Raises UnknownRecord."""
     params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "interval": interval}
     fields = (
@@ -83,7 +84,7 @@ class ExplainScoreArguments(Arguments):
     driver_id: DriverId
     start_date: StartDate = None
     end_date: EndDate = None
-    interval: Period = Field(default="day", description="Into what to divide the window, to see when it got worse.")
+    interval: PeriodName = Field(default="day", description="Into what to divide the window, to see when it got worse.")
 
 
 class Interval(Score):
@@ -127,25 +128,25 @@ async def explain_score(api: ApiClient, arguments: ExplainScoreArguments) -> Exp
     has the score of each interval, which shows when it changed. For the trips that cost the points, use list_trips.
     """
     window = get_window(arguments.start_date, arguments.end_date)
-    before = window.find_before()
-    now = await fetch_explanation(api, arguments.driver_id, window, arguments.interval)
-    is_served = before.is_served()
-    then = await fetch_explanation(api, arguments.driver_id, before, "month") if is_served else {}
-    total, total_before = now["total"], then.get("total")
+    before = window.get_window_before()
+    explanation = await fetch_explanation(api, arguments.driver_id, window, arguments.interval)
+    is_available = before.is_available()
+    explanation_before = await fetch_explanation(api, arguments.driver_id, before, "month") if is_available else {}
+    total, total_before = explanation["total"], explanation_before.get("total")
     return Explanation(
-        driver=DriverData.of(now["driver_info"]),
+        driver=DriverData.of(explanation["driver_info"]),
         window=window,
         score=Score.of(total) if total else None,
         behaviours=find_behaviours(total, total_before) if total else [],
         window_before=before,
         score_before=Score.of(total_before) if total_before else None,
-        score_before_status=get_score_status(total_before, is_served=is_served),
+        score_before_status=get_score_status(total_before, is_available=is_available),
         change=round(total["fm_score"] - total_before["fm_score"], 1) if total and total_before else None,
         intervals=[
             Interval(
                 start_date=item["start_date"], end_date=item["end_date"], **Score.of(item["explanation"]).model_dump()
             )
-            for item in now["series"]
+            for item in explanation["series"]
         ],
     )
 

@@ -5,9 +5,10 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
+from schemas.date_params import PeriodName
 from schemas.summary import FOCUS_FLAGS, GRADE_LIMITS
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import Period, Window
+from scripts.mcp_server.periods import Window
 from scripts.mcp_server.results import DRIVER_FIELDS, Data
 from scripts.mcp_server.text import format_count
 
@@ -44,11 +45,11 @@ class Score(Data):
         return f"score {self.fm_score:g} ({self.fm_grade}), {trips}, {self.distance_miles:g} miles"
 
 
-def get_score_status(values: Any, *, is_served: bool) -> ScoreStatus:
+def get_score_status(values: Any, *, is_available: bool) -> ScoreStatus:
     """Return the status of a score with these values, which are empty or None if the service has none."""
     if values:
         return "known"
-    return "did_not_drive" if is_served else "not_known"
+    return "did_not_drive" if is_available else "not_known"
 
 
 def describe_score(score: Score | None, status: ScoreStatus) -> str:
@@ -113,7 +114,7 @@ def _get_rate(part: float, whole: float) -> float:
 
 
 async def find_summaries(
-    api: ApiClient, driver_ids: Sequence[str], period: Period, window: Window, fields: str, breakdown: str = ""
+    api: ApiClient, driver_ids: Sequence[str], period: PeriodName, window: Window, fields: str, breakdown: str = ""
 ) -> list[dict[str, Any]]:
     """Return an element for each driver, of `driver_info` and, if the driver drove, `driving_summary`.
 

@@ -133,8 +133,8 @@ async def list_trips(api: ApiClient, arguments: ListTripsArguments) -> TripList:
     window = get_window(arguments.start_date, arguments.end_date)
     explanation = await fetch_explanation(api, arguments.driver_id, window, "month")
     trips = await _find_trips(api, arguments.driver_id, window)
-    shares = _get_shares(explanation["total"])
-    rows = [ListedTrip(**Trip.get_values(trip), points_lost=_get_points(trip, shares)) for trip in trips]
+    points_per_unit = _get_points_per_unit(explanation["total"])
+    rows = [ListedTrip(**Trip.get_values(trip), points_lost=_get_points(trip, points_per_unit)) for trip in trips]
     if arguments.order == "points_lost":
         rows.sort(key=lambda row: -row.points_lost)
     elif arguments.order == "newest":
@@ -160,26 +160,26 @@ async def _find_trips(api: ApiClient, driver_id: str, window: Window) -> list[di
     end_ms, page = int(end.timestamp()) * 1000, 1
     while page and len(trips) < MAX_READ:
         params: Params = {"start_date": str(window.start_date), "limit": PAGE_SIZE, "page": page}
-        found = await api.get("driver", driver_id, "trips", params=params, fields=f"next_page,trips{{{TRIP_FIELDS}}}")
-        trips += found["trips"]
-        page = found["next_page"] if not trips or trips[-1]["trip_start_time"] < end_ms else 0
+        content = await api.get("driver", driver_id, "trips", params=params, fields=f"next_page,trips{{{TRIP_FIELDS}}}")
+        trips += content["trips"]
+        page = content["next_page"] if not trips or trips[-1]["trip_start_time"] < end_ms else 0
     if page and len(trips) >= MAX_READ:
         raise ToolFailure(f"The window has more than {MAX_READ} trips. Ask for fewer days.")
     return [trip for trip in trips if trip["trip_start_time"] < end_ms]
 
 
-def _get_shares(total: dict[str, Any] | None) -> dict[str, float]:
+def _get_points_per_unit(total: dict[str, Any] | None) -> dict[str, float]:
     """Return by field of an event summary how many points one unit of it costs in a window."""
-    shares = {}
+    points_per_unit = {}
     for behaviour in total["behaviours"] if total else []:
         amount = behaviour["count"] if behaviour["seconds"] is None else behaviour["seconds"]
-        shares[SHARED_BY[behaviour["behaviour"]]] = behaviour["points_lost"] / amount if amount else 0.0
-    return shares
+        points_per_unit[SHARED_BY[behaviour["behaviour"]]] = behaviour["points_lost"] / amount if amount else 0.0
+    return points_per_unit
 
 
-def _get_points(trip: dict[str, Any], shares: dict[str, float]) -> float:
+def _get_points(trip: dict[str, Any], points_per_unit: dict[str, float]) -> float:
     events: dict[str, float] = trip["event_summary"]
-    return round(sum(events[name] * points for name, points in shares.items()), 1)
+    return round(sum(events[name] * points for name, points in points_per_unit.items()), 1)
 
 
 class DescribeTripArguments(Arguments):
@@ -256,13 +256,13 @@ async def describe_trip(api: ApiClient, arguments: DescribeTripArguments) -> Tri
     Events are phone use, overspeeding with speed and limit, hard brakes and rapid accelerations. Use list_trips to get
     a trip_id.
     """
-    found = await api.get("trip", "trip_id", arguments.trip_id, params={}, fields=DETAIL_FIELDS)
-    if not found["trips"]:
+    content = await api.get("trip", "trip_id", arguments.trip_id, params={}, fields=DETAIL_FIELDS)
+    if not content["trips"]:
         raise UnknownRecord(
             "There is no visible trip with this trip_id. Copy the trip_id exactly from list_trips. A trip becomes "
             f"visible {VISIBLE_AFTER}."
         )
-    (trip,) = found["trips"]
+    (trip,) = content["trips"]
     events = sorted(trip["events"], key=lambda event: event["event_start_timestamp"])
     return TripDescription(
         driver_id=trip["driver_id"],
