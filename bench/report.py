@@ -14,7 +14,7 @@ from typing import NamedTuple
 from bench.load import Sample
 from bench.rows import TITLES
 from bench.servers import COMMANDS, EVE, PEERS, ROOT
-from scripts.mongodb.embedded_mongod import find_mongod
+from scripts.mongodb.embedded_mongod import get_mongod_path
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BUSIEST_AT_MOST = 0.75
@@ -183,7 +183,7 @@ def versions() -> str:
         "fastapi": _installed(PEERS, ["fastapi", "pydantic", "uvicorn", "uvloop", "pymongo"]),
         "full fastapi": "as fastapi, " + _installed(PEERS, ["limits", "redis", "structlog", "orjson"]),
         "eve": _installed(EVE, ["eve", "flask", "gunicorn", "pymongo"]),
-        "mongod": _get_output(find_mongod(), "--version", pattern=r"v([\d.]+)"),
+        "mongod": _get_output(get_mongod_path(), "--version", pattern=r"v([\d.]+)"),
         "redis-server": _get_output("redis-server", "--version", pattern=r"v=([\d.]+)"),
         "wrk": _get_output("wrk", "-v", pattern=r"wrk (\S+)"),
         "kernel": f"{platform.system()} {platform.release()}",

@@ -17,7 +17,7 @@ import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, find_mongod, make_primary
+from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, get_mongod_path, make_primary
 
 ROOT = Path(__file__).parent.parent
 BENCH = ROOT / "bench"
@@ -181,7 +181,7 @@ def mongod(folder: Path, port: int = MONGOD_PORT, options: Sequence[str] = REPLI
     """Run `mongod` with a data folder: a replica set of one member, or a standalone server with empty `options`."""
     folder.mkdir(parents=True, exist_ok=True)
     command_line = [
-        find_mongod(),
+        get_mongod_path(),
         "--dbpath",
         str(folder),
         "--bind_ip",

@@ -30,7 +30,7 @@ class Params(Schema):
             values_by_name.setdefault(name, []).append(value)
         similar = {_normalize(name): name for name in self.fields if name not in path}
         # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: _find_similar(name, similar) for name in values_by_name if name not in similar.values()}
+        unknown = {name: _get_similar(name, similar) for name in values_by_name if name not in similar.values()}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
         params, errors = self._load_declared(declared, path)
         if unknown_parameters == "reject":
@@ -79,7 +79,7 @@ def _normalize(name: str) -> str:
     return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
 
 
-def _find_similar(name: str, similar: dict[str, str]) -> str | None:
+def _get_similar(name: str, similar: dict[str, str]) -> str | None:
     """Return the declared parameter with a similar name, or None. `similar` has the names by normalized name."""
     normalized = _normalize(name)
     (closest,) = difflib.get_close_matches(normalized, similar, 1, MIN_SIMILARITY) or [normalized]

@@ -53,7 +53,7 @@ class RateLimitStatus(NamedTuple):
     retry_after_seconds: int
 
 
-class Window(NamedTuple):
+class RateLimitWindow(NamedTuple):
     """The window in which a request was counted: its key, its count, and the epoch seconds at which it closes."""
 
     key: str
@@ -78,7 +78,7 @@ class GuardedRedis(RedisStorage):
         """Increment a counter and return its value. Raises CircuitOpen or RedisError."""
         with self._breaker.guard():
             count, remaining_ms = self._count([self.prefixed_key(key)], [expiry, amount])
-        g.rate_limit_window = Window(key, count, time.time() + remaining_ms / 1000)
+        g.rate_limit_window = RateLimitWindow(key, count, time.time() + remaining_ms / 1000)
         return int(count)
 
     def get(self, key: str) -> int:
@@ -89,8 +89,8 @@ class GuardedRedis(RedisStorage):
         """Return the time (epoch seconds) at which the window in which the request was counted closes."""
         return self._get_window(key).closes_at
 
-    def _get_window(self, key: str) -> Window:
-        window: Window = g.rate_limit_window
+    def _get_window(self, key: str) -> RateLimitWindow:
+        window: RateLimitWindow = g.rate_limit_window
         if window.key != key:
             raise KeyError(key)
         return window

@@ -14,7 +14,7 @@ from pymongo.collection import Collection
 from pymongo.database import Database
 
 Document = dict[str, Any]
-Documents = Collection[Document]
+DocumentCollection = Collection[Document]
 T = TypeVar("T")
 
 # MongoDB's limit on a document.
@@ -36,7 +36,7 @@ class UnknownDrivers(LookupError):
 class InvalidDocument(Exception):
     """A stored document violates its schema. The message has the identifiers of the document."""
 
-    def __init__(self, collection: Documents, match: Document) -> None:
+    def __init__(self, collection: DocumentCollection, match: Document) -> None:
         super().__init__(f"{collection.name} {collection.find_one(match, IDENTIFIERS)}")
 
 
@@ -61,19 +61,19 @@ class Store:
 
     db: Database[Document]
     # Source collections: what was imported.
-    drivers: Documents
-    trips: Documents
+    drivers: DocumentCollection
+    trips: DocumentCollection
     # Read models: what the API serves.
-    fleet_drivers: Documents
-    driver_periods: Documents
-    trip_details: Documents
-    ranking_counts: Documents
-    trip_changes: Documents
+    fleet_drivers: DocumentCollection
+    driver_periods: DocumentCollection
+    trip_details: DocumentCollection
+    ranking_counts: DocumentCollection
+    trip_changes: DocumentCollection
     # Written by commands for the service.
-    keys: Documents
-    reports: Documents
+    keys: DocumentCollection
+    reports: DocumentCollection
     # Written by `follow` for itself.
-    stream_positions: Documents
+    stream_positions: DocumentCollection
 
     @classmethod
     def of(cls, db: Database[Document]) -> Self:

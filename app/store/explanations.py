@@ -44,7 +44,7 @@ class Window(NamedTuple):
         return intervals
 
 
-def find_explanation(
+def get_explanation(
     store: Store, fleet: str, driver_id: str, *, start_date: str, end_date: str, interval: str, selection: Selection
 ) -> Result:
     """Return the DriverScore of a window. All stored trips count, visible or not.

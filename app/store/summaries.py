@@ -18,21 +18,21 @@ DRIVING_SUMMARY = fields_of(DrivingSummary)
 MAX_DOCUMENTS = 100
 
 
-class Period(NamedTuple):
+class SummaryType(NamedTuple):
     """A type of summary: the name of its period in `driver_periods`, and the fields of an element of the response."""
 
     name: str
     element: Fields
 
 
-DAY = Period("day", fields_of(DailyAggregates)["data"] or {})
-WEEK = Period("week", fields_of(WeeklyAggregates)["data"] or {})
+DAY = SummaryType("day", fields_of(DailyAggregates)["data"] or {})
+WEEK = SummaryType("week", fields_of(WeeklyAggregates)["data"] or {})
 # Its documents also have a calendar of the driver's days.
-MONTH = Period("month", fields_of(MonthlyAggregates)["data"] or {})
+MONTH = SummaryType("month", fields_of(MonthlyAggregates)["data"] or {})
 
 
 def find_aggregates(
-    store: Store, fleet: str, period: Period, *, driver_ids: list[str], start_date: str, selection: Selection
+    store: Store, fleet: str, summary_type: SummaryType, *, driver_ids: list[str], start_date: str, selection: Selection
 ) -> Result:
     """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
@@ -43,14 +43,14 @@ def find_aggregates(
     # Every driver of the fleet has a profile, so the profiles also show which drivers are unknown.
     start_dates = {PROFILE: ANY_DATE}
     if "driving_summary" in element:
-        start_dates[period.name] = start_date
+        start_dates[summary_type.name] = start_date
     match = {
         "fleet": fleet,
         "period": {"$in": list(start_dates)},
         "driver_id": {"$in": driver_ids},
         "start_date": {"$in": list(start_dates.values())},
     }
-    fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(period, name, element))
+    fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))
     projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | selection.projection(*fragments)
     with store.snapshot() as session:
         documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
@@ -61,27 +61,29 @@ def find_aggregates(
     version = "".join(documents_by_key[key]["version"] if key in documents_by_key else "-" for key in keys)
     if not selection.include_content:
         return Result(version, {})
-    render = _make_element_renderer(period, element)
+    render = _make_element_renderer(summary_type, element)
     data = [
-        render(documents_by_key[PROFILE, driver_id], documents_by_key.get((period.name, driver_id)))
+        render(documents_by_key[PROFILE, driver_id], documents_by_key.get((summary_type.name, driver_id)))
         for driver_id in driver_ids
     ]
     return Result(version, dict.fromkeys(selection.fields, data))
 
 
-def _get_fragments(period: Period, name: str, element: Fields) -> list[str]:
+def _get_fragments(summary_type: SummaryType, name: str, element: Fields) -> list[str]:
     """Return the names of the fragments that contain the fields of a part of an element, the profile or the summary."""
-    if name == "driver_info" or period is DAY:
+    if name == "driver_info" or summary_type is DAY:
         return ["json"]
     fields = element[name] or {}
     needed = {BREAKDOWN_FRAGMENT if field not in DRIVING_SUMMARY else SUMMARY_FRAGMENT for field in fields}
     return [fragment for fragment in (SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT) if fragment in needed]
 
 
-def _make_element_renderer(period: Period, element: Fields) -> Callable[[Document, Document | None], Document]:
+def _make_element_renderer(
+    summary_type: SummaryType, element: Fields
+) -> Callable[[Document, Document | None], Document]:
     """Return a function that makes an element for orjson from a driver's profile and summary, which may be None."""
-    renderers = {name: make_renderer(below, period.element[name]) for name, below in element.items()}
-    fragments = {name: _get_fragments(period, name, element) for name in element}
+    renderers = {name: make_renderer(below, summary_type.element[name]) for name, below in element.items()}
+    fragments = {name: _get_fragments(summary_type, name, element) for name in element}
 
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}

@@ -8,7 +8,7 @@ from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
 from app.store.pagination import Selection
-from app.store.summaries import DAY, MONTH, WEEK, Period, find_aggregates
+from app.store.summaries import DAY, MONTH, WEEK, SummaryType, find_aggregates
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams
 
@@ -52,7 +52,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     return _find_aggregates(MONTH, params, selection)
 
 
-def _find_aggregates(period: Period, params: dict[str, Any], selection: Selection) -> Result:
+def _find_aggregates(period: SummaryType, params: dict[str, Any], selection: Selection) -> Result:
     driver_ids, start_date = params["driver_id"], params["start_date"]
     return find_aggregates(
         get_store(), g.api_key.fleet, period, driver_ids=driver_ids, start_date=start_date, selection=selection

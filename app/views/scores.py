@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
-from app.store.explanations import find_explanation
+from app.store.explanations import get_explanation
 from app.store.pagination import Selection
 from schemas.params import ScoreParams
 from schemas.score import DriverScore
@@ -25,4 +25,4 @@ def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
     stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the response is a
     NotFound.
     """
-    return find_explanation(get_store(), g.api_key.fleet, **params, selection=selection)
+    return get_explanation(get_store(), g.api_key.fleet, **params, selection=selection)

@@ -12,7 +12,7 @@ from bson.errors import BSONError
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
-from app.store import Document, Documents, Store
+from app.store import Document, DocumentCollection, Store
 from scripts.materialize.sources import NO_KEYS, Keys, apply_sources
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ BSON_TOO_LARGE = 10334
 LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="replace")
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
 INVALID = "violates the validator of its collection"
-Report = Callable[[str, str, str, str], None]
+LogLeftOut = Callable[[str, str, str, str], None]
 
 
-class _Found(NamedTuple):
+class _ChangedDocument(NamedTuple):
     """A document with a changed `_id`: its fleet, its identifier, and its size if it is a source."""
 
     source_id: Any
@@ -52,12 +52,12 @@ class Group(NamedTuple):
 
 
 class Applier:
-    """Applies keys of a fleet, and leaves out and reports what cannot be applied."""
+    """Applies keys of a fleet, and leaves out and logs what cannot be applied."""
 
     def __init__(self, store: Store, metrics: "FollowMetrics", log: Any) -> None:
         self._store, self._metrics, self._log = store, metrics, log
 
-    def report(self, collection: str, fleet: str, identifier: str, reason: str) -> None:
+    def log_left_out(self, collection: str, fleet: str, identifier: str, reason: str) -> None:
         """Log and count a document that is left out."""
         self._metrics.invalid.inc()
         names = {"fleet": fleet, IDENTIFIERS[collection]: identifier}
@@ -68,34 +68,41 @@ class Applier:
         fleet: str,
         keys: Keys,
         *,
-        whole: bool = False,
+        compare_all_fields: bool = False,
         without_sources: bool = False,
-        finish: Callable[[ClientSession], None] | None = None,
+        before_commit: Callable[[ClientSession], None] | None = None,
     ) -> int:
         """Apply keys in a transaction, and return how many had read models that differed.
 
         `without_sources` deletes their read models, as if there were no source documents. If that fails because of a
-        document, the keys are divided until the document is found, which is left out. `finish` is called in the last
-        transaction, if that writes anything.
+        document, the keys are divided until the document is found, which is left out. `before_commit` is called in the
+        last transaction, if that writes anything.
         """
         try:
             left_out = keys if without_sources else NO_KEYS
-            applied = apply_sources(self._store, fleet, keys, left_out=left_out, whole=whole, finish=finish)
+            applied = apply_sources(
+                self._store,
+                fleet,
+                keys,
+                left_out=left_out,
+                compare_all_fields=compare_all_fields,
+                before_commit=before_commit,
+            )
         except DOCUMENT_ERRORS as error:
             if not _is_of_document(error):
                 raise
             if len(list(keys)) == 1:
                 return self._leave_out(fleet, keys, error)
             first, second = _halves(keys)
-            apply = partial(self.apply, fleet, whole=whole, without_sources=without_sources)
-            return apply(first) + apply(second, finish=finish)
+            apply = partial(self.apply, fleet, compare_all_fields=compare_all_fields, without_sources=without_sources)
+            return apply(first) + apply(second, before_commit=before_commit)
         for collection, identifier in applied.invalid:
-            self.report(collection, fleet, identifier, INVALID)
+            self.log_left_out(collection, fleet, identifier, INVALID)
         return applied.changed
 
     def _leave_out(self, fleet: str, keys: Keys, error: Exception) -> int:
         for collection, identifier in keys:
-            self.report(collection, fleet, identifier, _shorten(error))
+            self.log_left_out(collection, fleet, identifier, _shorten(error))
         try:
             return apply_sources(self._store, fleet, keys, left_out=keys).changed
         except DOCUMENT_ERRORS as another:
@@ -105,7 +112,7 @@ class Applier:
             return 0
 
 
-def find_groups(store: Store, ids: dict[str, list[Any]], report: Report) -> list[Group]:
+def find_groups(store: Store, ids: dict[str, list[Any]], log_left_out: LogLeftOut) -> list[Group]:
     """Return the keys of the documents with these `_id`, by fleet, each group for a transaction.
 
     A changed document has two keys: that of its read model, which may be of another driver, trip or fleet, and that of
@@ -118,32 +125,32 @@ def find_groups(store: Store, ids: dict[str, list[Any]], report: Report) -> list
     profiles = list(_find(store.driver_periods, "source_id", "driver_id", ids["drivers"]))
     fleets = {_hashable(trip.source_id): trip.fleet for trip in trips}
     left = [detail for detail in details if fleets.get(_hashable(detail.source_id), detail.fleet) != detail.fleet]
-    found = {
-        "trips": [*_usable("trips", trips, report), *details],
-        "drivers": [*_usable("drivers", drivers, report), *profiles],
+    documents = {
+        "trips": [*_usable("trips", trips, log_left_out), *details],
+        "drivers": [*_usable("drivers", drivers, log_left_out), *profiles],
     }
     return [
         *(Group(fleet, keys, without_sources=True) for fleet, keys in _divide({"trips": left, "drivers": []})),
-        *(Group(fleet, keys, without_sources=False) for fleet, keys in _divide(found)),
+        *(Group(fleet, keys, without_sources=False) for fleet, keys in _divide(documents)),
     ]
 
 
-def _find_sources(collection: Documents, ids: list[Any]) -> Iterator[_Found]:
+def _find_sources(collection: DocumentCollection, ids: list[Any]) -> Iterator[_ChangedDocument]:
     name = IDENTIFIERS[collection.name]
     fields = {"fleet": 1, name: 1, "size": {"$bsonSize": "$$ROOT"}}
     pipeline: list[Document] = [{"$match": {"_id": {"$in": ids}}}, {"$project": fields}]
     if ids:
         for source in collection.with_options(LENIENT).aggregate(pipeline):
-            yield _Found(source["_id"], source.get("fleet"), source.get(name), source["size"])
+            yield _ChangedDocument(source["_id"], source.get("fleet"), source.get(name), source["size"])
 
 
-def _find(collection: Documents, id_name: str, name: str, ids: list[Any]) -> Iterator[_Found]:
+def _find(collection: DocumentCollection, id_name: str, name: str, ids: list[Any]) -> Iterator[_ChangedDocument]:
     """Yield the read models of the sources with these `_id`. Index: driver_periods (source_id)."""
     if ids:
         # An _id may be null, and most documents have no source_id.
         match = {id_name: {"$in": ids, "$exists": True}}
         for document in collection.find(match, {"fleet": 1, name: 1, id_name: 1}):
-            yield _Found(document[id_name], document["fleet"], document[name], 0)
+            yield _ChangedDocument(document[id_name], document["fleet"], document[name], 0)
 
 
 def _hashable(_id: Any) -> bytes:
@@ -151,18 +158,20 @@ def _hashable(_id: Any) -> bytes:
     return bson.encode({"_id": _id})
 
 
-def _usable(collection: str, sources: Iterable[_Found], report: Report) -> Iterator[_Found]:
+def _usable(
+    collection: str, sources: Iterable[_ChangedDocument], log_left_out: LogLeftOut
+) -> Iterator[_ChangedDocument]:
     for source in sources:
         if isinstance(source.fleet, str) and isinstance(source.identifier, str):
             yield source
         else:
-            report(collection, str(source.fleet), str(source.identifier), "has no fleet or identifier")
+            log_left_out(collection, str(source.fleet), str(source.identifier), "has no fleet or identifier")
 
 
-def _divide(found: dict[str, list[_Found]]) -> Iterator[tuple[str, Keys]]:
+def _divide(documents_by_collection: dict[str, list[_ChangedDocument]]) -> Iterator[tuple[str, Keys]]:
     """Yield the keys of documents by fleet, and within the limits of a transaction."""
     by_fleet: defaultdict[str, dict[tuple[str, str], int]] = defaultdict(dict)
-    for collection, documents in found.items():
+    for collection, documents in documents_by_collection.items():
         for document in documents:
             sizes, key = by_fleet[document.fleet], (collection, document.identifier)
             sizes[key] = max(sizes.get(key, 0), document.size)

@@ -30,7 +30,7 @@ def _compare_trips(applier: Applier, fleet: str, trip_ids: Iterable[str]) -> Ite
     # A trip_id of another type is that of an invalid document.
     texts = (trip_id for trip_id in trip_ids if isinstance(trip_id, str))
     for batch in batches(texts, TRIPS_PER_TRANSACTION):
-        yield applier.apply(fleet, Keys(trips=frozenset(batch)), whole=True)
+        yield applier.apply(fleet, Keys(trips=frozenset(batch)), compare_all_fields=True)
 
 
 def _compare(store: Store, fleet: str, applier: Applier) -> Iterator[int]:
@@ -38,7 +38,7 @@ def _compare(store: Store, fleet: str, applier: Applier) -> Iterator[int]:
     yield from _compare_trips(applier, fleet, chain(find_deleted(store, fleet), find_trip_ids(store, fleet)))
     invalid = find_invalid_drivers(store, fleet)
     for driver_id in invalid:
-        applier.report("drivers", fleet, driver_id, INVALID)
+        applier.log_left_out("drivers", fleet, driver_id, INVALID)
     differs = False
     for _, differences in verify_summaries(store, fleet, invalid):
         differs |= bool(differences)

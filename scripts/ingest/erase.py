@@ -5,7 +5,7 @@ import sys
 import click
 
 from app.store import Store
-from scripts.materialize.deletions import count_of_driver, erase_driver
+from scripts.materialize.deletions import count_documents_of_driver, erase_driver
 from scripts.mongodb.connection import naming_invalid_documents, open_store
 from scripts.options import ID
 from scripts.reports.build import build_report, find_reports_of, get_page_maker
@@ -27,7 +27,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
     exported and imported files, and files of rejected lines: docs/data.md says what to do about them.
     """
     with open_store() as store, naming_invalid_documents(store, fleet):
-        counts, reports = count_of_driver(store, fleet, driver_id), find_reports_of(store, fleet, driver_id)
+        counts, reports = count_documents_of_driver(store, fleet, driver_id), find_reports_of(store, fleet, driver_id)
         unused = find_unused_files_with(store, fleet, driver_id)
         if not (counts or reports or unused):
             click.echo(f"{fleet}: nothing is stored of the driver {driver_id}")
@@ -50,9 +50,12 @@ def _describe(counts: dict[str, int], reports: list[str], unused: int) -> str:
     return "; ".join(parts)
 
 
-def _confirm(found: str, yes: bool) -> None:
-    """Print what was found, and ask on a terminal. Raises click.ClickException if there is none, click.Abort for no."""
-    click.echo(found)
+def _confirm(description: str, yes: bool) -> None:
+    """Print what is to be removed, and ask on a terminal.
+
+    Raises click.ClickException if there is none, and click.Abort for no.
+    """
+    click.echo(description)
     if yes:
         return
     if not sys.stdin.isatty():

@@ -18,8 +18,8 @@ from scripts.options import ID
 
 GZIP_LEVEL = 1
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
-# What the store adds to a document of an import file.
-OF_STORE = {"_id": 0, "fleet": 0}
+# The projection without what the store adds to a document of an import file.
+WITHOUT_STORE_FIELDS = {"_id": 0, "fleet": 0}
 
 
 class Export(Protocol):
@@ -105,9 +105,9 @@ def _export(store: Store, match: Document, out: Path, file_format: str) -> tuple
     make_export: Any = NdjsonExport if file_format == "ndjson" else _get_parquet_export()
     with _open_files(out, make_export.names) as files, contextlib.closing(cast(Export, make_export(files))) as target:
         by_driver = [("driver_id", ASCENDING)]
-        drivers = target.write_drivers(store.drivers.find(match, OF_STORE, sort=by_driver))
+        drivers = target.write_drivers(store.drivers.find(match, WITHOUT_STORE_FIELDS, sort=by_driver))
         oldest_first = [*by_driver, ("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
-        trips = target.write_trips(store.trips.find(match, OF_STORE, sort=oldest_first))
+        trips = target.write_trips(store.trips.find(match, WITHOUT_STORE_FIELDS, sort=oldest_first))
         return drivers, trips, target.write_days(_find_days(store, match))
 
 

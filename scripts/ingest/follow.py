@@ -122,12 +122,12 @@ class Follower:
         return position
 
     def _apply(self, batch: Batch) -> None:
-        groups = find_groups(self._store, batch.ids, self._applier.report)
+        groups = find_groups(self._store, batch.ids, self._applier.log_left_out)
         save = partial(save_position, self._store, batch.position)
         for number, (fleet, keys, without_sources) in enumerate(groups, 1):
             # It is the position after the whole batch, so it belongs into the last transaction.
-            finish = save if number == len(groups) else None
-            self._applier.apply(fleet, keys, without_sources=without_sources, finish=finish)
+            before_commit = save if number == len(groups) else None
+            self._applier.apply(fleet, keys, without_sources=without_sources, before_commit=before_commit)
         if time.monotonic() - self._saved > SAVE_SECONDS:
             save()
             self._saved = time.monotonic()

@@ -70,7 +70,7 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
     files = [(path, file_type) for path, file_type in ((drivers, DRIVERS), (trips, TRIPS)) if path is not None]
     if not files:
         raise click.UsageError("Give --drivers, --trips or both.")
-    targets = [_find_target(path, rejects) for path, _ in files]
+    targets = [_get_rejects_path(path, rejects) for path, _ in files]
     _check_paths([path for path, _ in files], [target for target in targets if target])
     # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
     gc.set_threshold(GC_THRESHOLD)
@@ -83,7 +83,7 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
         raise SystemExit(1)
 
 
-def _find_target(path: Path, rejects: Path | None) -> Path | None:
+def _get_rejects_path(path: Path, rejects: Path | None) -> Path | None:
     """Return the path of the file of rejected lines, or None for standard error."""
     if path == STDIN:
         return rejects / "stdin.rejected.ndjson" if rejects else None

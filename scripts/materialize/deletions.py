@@ -24,7 +24,7 @@ OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "
 DATED_PERIODS = (DAY.name, *(period_type.name for period_type in PERIOD_TYPES))
 # The collections that may have the identifier of a driver, and the field that has it. A tombstone of the change feed
 # keeps it for 30 days, so that clients learn of the deletion.
-HOLDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "drivers": ("driver_id", {}),
     "trips": ("driver_id", {}),
     "trip_details": ("driver_id", {}),
@@ -35,14 +35,14 @@ HOLDERS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 }
 
 
-def count_of_driver(store: Store, fleet: str, driver_id: str) -> dict[str, int]:
+def count_documents_of_driver(store: Store, fleet: str, driver_id: str) -> dict[str, int]:
     """Return how many documents of each collection have the identifier of a driver. Collections without are left out.
 
     Scans the fleet's entries of the change feed, and its small collections.
     """
     counts = {
         name: store.db[name].count_documents({"fleet": fleet, field: driver_id, **match})
-        for name, (field, match) in HOLDERS.items()
+        for name, (field, match) in DRIVER_ID_FIELDS.items()
     }
     return {name: count for name, count in counts.items() if count}
 
@@ -64,7 +64,7 @@ def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
 
 def _find_trip_ids(store: Store, of_driver: Document) -> Iterator[str]:
     """Yield the trip_id of each trip of a driver, and of each read model of one."""
-    entries = {**of_driver, **HOLDERS["trip_changes"][1]}
+    entries = {**of_driver, **DRIVER_ID_FIELDS["trip_changes"][1]}
     for trip in itertools.chain(
         store.trips.find(of_driver, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE),
         store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE),

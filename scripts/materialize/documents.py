@@ -9,10 +9,10 @@ from marshmallow import Schema
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store, summaries
+from app.store import Document, Store
 from app.store.dates import first_of_month, monday_of, month_dates, week_dates
 from app.store.score import compute_focus_area
-from app.store.summaries import ANY_DATE, PROFILE
+from app.store.summaries import ANY_DATE, MONTH, PROFILE, WEEK
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
 from schemas.driver import Driver
 from schemas.stored import TripTotals
@@ -57,9 +57,10 @@ class PeriodType(NamedTuple):
     has_calendar: bool
 
 
-WEEK = PeriodType(summaries.WEEK.name, WeeklySummary(only=DATES), monday_of, week_dates, has_calendar=False)
-MONTH = PeriodType(summaries.MONTH.name, MonthlySummary(only=DATES), first_of_month, month_dates, has_calendar=True)
-PERIOD_TYPES = (WEEK, MONTH)
+PERIOD_TYPES = (
+    PeriodType(WEEK.name, WeeklySummary(only=DATES), monday_of, week_dates, has_calendar=False),
+    PeriodType(MONTH.name, MonthlySummary(only=DATES), first_of_month, month_dates, has_calendar=True),
+)
 
 
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
@@ -178,8 +179,8 @@ def make_profiles(
             # A driver imported before a field was added to the schema lacks it.
             driver = {**NO_NAMES, **imported.get(driver_id, {})}
             dates = {
-                "first_travel_date": _widest(min, driver["first_travel_date"], first.get(driver_id)),
-                "last_travel_date": _widest(max, driver["last_travel_date"], last.get(driver_id)),
+                "first_travel_date": _choose_date(min, driver["first_travel_date"], first.get(driver_id)),
+                "last_travel_date": _choose_date(max, driver["last_travel_date"], last.get(driver_id)),
             }
             text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
             key = dict(zip(KEY_FIELDS["driver_periods"], profile_key(driver_id), strict=True))
@@ -204,6 +205,7 @@ def profile_key(driver_id: str) -> DocumentKey:
     return driver_id, PROFILE, ANY_DATE
 
 
-def _widest(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:
+def _choose_date(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:
+    """Return what `choose`, min or max, selects of the dates that are not None, or None without any."""
     present = [date for date in dates if date is not None]
     return choose(present) if present else None

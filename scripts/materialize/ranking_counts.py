@@ -99,7 +99,7 @@ def _change(
             moved = _count_before(added, place) - _count_before(removed, place) if has_moved else 0
             positions[place] = max(0, bound["position"] + moved)
     for place in filter(_is_bound, added):
-        positions[place] = _find_position(store, session, key, place, positions)
+        positions[place] = _get_position(store, session, key, place, positions)
     return _make_counts(key, numbers, positions)
 
 
@@ -113,7 +113,7 @@ def _is_bound(place: Place) -> bool:
     return int.from_bytes(digest) % rankings.DRIVERS_PER_BOUND == 0
 
 
-def _find_position(
+def _get_position(
     store: Store, session: ClientSession, key: Document, place: Place, positions: Mapping[Place, int]
 ) -> int:
     """Return how many drivers with the same score come before a driver. Counts from the bound before."""
@@ -124,8 +124,8 @@ def _find_position(
         bound = max(before)
         first = positions[bound]
         match = {"$or": match_from_bound(key, _make_bound(bound, first))}
-    for position, found in enumerate(_find_places(store, session, match), first):
-        if found.driver_id == place.driver_id:
+    for position, other in enumerate(_find_places(store, session, match), first):
+        if other.driver_id == place.driver_id:
             return position
     # Only invalid counts lead here. A rebuild corrects them.
     return first

@@ -9,7 +9,7 @@ from typing import TypeVar
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Documents, Store
+from app.store import Document, DocumentCollection, Store
 from app.store.summaries import ANY_DATE, DAY, PROFILE
 from schemas.fields import MIN_EPOCH_MS
 from scripts.materialize.dates import Day, days_of, midnight
@@ -124,7 +124,7 @@ def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
 
 
 def _read_days(
-    collection: Documents, match: Document, driver_field: str, date_field: str | None = None
+    collection: DocumentCollection, match: Document, driver_field: str, date_field: str | None = None
 ) -> Iterator[Day]:
     """Yield the days of a collection by driver and date, with ANY_DATE if it has no dates."""
     names = [driver_field, *([date_field] if date_field else [])]

@@ -10,7 +10,7 @@ from typing import NamedTuple, Self
 
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Documents, Store
+from app.store import Document, DocumentCollection, Store
 from app.store.indexes import VALIDATORS
 from app.store.summaries import PROFILE
 from scripts.materialize.dates import days_of
@@ -60,21 +60,21 @@ def apply_sources(
     keys: Keys,
     *,
     left_out: Keys = NO_KEYS,
-    whole: bool = False,
-    finish: Callable[[ClientSession], None] | None = None,
+    compare_all_fields: bool = False,
+    before_commit: Callable[[ClientSession], None] | None = None,
 ) -> Applied:
     """Build the read models of sources again, in one transaction, and write those that differ.
 
     What is `left_out` counts as absent, as an invalid document does. By default the stored details of a trip are
-    compared by their version; `whole` compares all of their fields. `finish` is called if something was written, in
-    the same transaction. If nothing differs, the transaction leaves no trace.
+    compared by their version, with `compare_all_fields` by all of their fields. `before_commit` is called if something
+    was written, in the same transaction. If nothing differs, the transaction leaves no trace.
     """
 
     def apply(session: ClientSession) -> Applied:
         details = _make_details(store, session, fleet, keys.trips - left_out.trips)
         invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", keys.trips - details.keys())
-        stored = _find_details(store, session, fleet, keys.trips, whole)
-        differing = _find_differing(keys.trips, details, stored, whole)
+        stored = _find_details(store, session, fleet, keys.trips, compare_all_fields)
+        differing = _find_differing(keys.trips, details, stored, compare_all_fields)
         days = days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
         drivers = keys.drivers.union(day.driver_id for day in days)
         invalid_drivers = _find_invalid(store.drivers, session, fleet, "driver_id", drivers)
@@ -84,8 +84,8 @@ def apply_sources(
         if differing or changed_drivers or entries:
             write_documents(store.trip_details, session, fleet, differing, stored)
             update_read_models(store, session, fleet, days, changed_drivers, absent)
-            if finish:
-                finish(session)
+            if before_commit:
+                before_commit(session)
         else:
             session.abort_transaction()
         return Applied(len(differing) + len(changed_drivers), Keys(invalid_drivers & keys.drivers, invalid_trips))
@@ -100,7 +100,7 @@ def find_invalid_drivers(store: Store, fleet: str) -> frozenset[str]:
 
 
 def _find_invalid(
-    collection: Documents, session: ClientSession, fleet: str, name: str, identifiers: Collection[str]
+    collection: DocumentCollection, session: ClientSession, fleet: str, name: str, identifiers: Collection[str]
 ) -> frozenset[str]:
     if not identifiers:
         return frozenset()
@@ -119,28 +119,28 @@ def _make_details(store: Store, session: ClientSession, fleet: str, trip_ids: It
 
 
 def _find_details(
-    store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str], whole: bool
+    store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str], compare_all_fields: bool
 ) -> dict[str, Document]:
     match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
-    details = store.trip_details.find(match, None if whole else IDENTITY, session=session)
+    details = store.trip_details.find(match, None if compare_all_fields else IDENTITY, session=session)
     return {detail["trip_id"]: detail for detail in details}
 
 
 def _find_differing(
-    trip_ids: Iterable[str], details: Mapping[str, Document], stored: Mapping[str, Document], whole: bool
+    trip_ids: Iterable[str], details: Mapping[str, Document], stored: Mapping[str, Document], compare_all_fields: bool
 ) -> dict[str, Document | None]:
     """Return the new details of the trips whose stored ones differ, by trip_id; None is for a trip without a source."""
     return {
         trip_id: details.get(trip_id)
         for trip_id in trip_ids
-        if _differs(details.get(trip_id), stored.get(trip_id), whole)
+        if _differs(details.get(trip_id), stored.get(trip_id), compare_all_fields)
     }
 
 
-def _differs(detail: Document | None, stored: Mapping[str, object] | None, whole: bool) -> bool:
+def _differs(detail: Document | None, stored: Mapping[str, object] | None, compare_all_fields: bool) -> bool:
     if detail is None or stored is None:
         return detail is not stored
-    return stored != (detail if whole else {name: detail[name] for name in stored})
+    return stored != (detail if compare_all_fields else {name: detail[name] for name in stored})
 
 
 def _find_differing_drivers(

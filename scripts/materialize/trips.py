@@ -10,7 +10,7 @@ from pymongo import DeleteOne, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError
 
-from app.store import Document, Documents, Store
+from app.store import Document, DocumentCollection, Store
 from scripts.materialize.dates import days_of
 from scripts.materialize.documents import make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, forget_in_feed, update_feed
@@ -77,7 +77,7 @@ def _find_kept_ids(
 
 
 def write_documents(
-    collection: Documents,
+    collection: DocumentCollection,
     session: ClientSession,
     fleet: str,
     documents: Mapping[str, Document | None],

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator, Mapping, Set
 
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Documents, Store
+from app.store import Document, DocumentCollection, Store
 from app.store.summaries import DAY
 from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
 from scripts.materialize.feed import CONTENT, make_entry
@@ -74,7 +74,7 @@ def _compare_details(store: Store, session: ClientSession, fleet: str, trip_ids:
 
 
 def _compare(
-    collection: Documents,
+    collection: DocumentCollection,
     session: ClientSession,
     fleet: str,
     keys: Set[DocumentKey],

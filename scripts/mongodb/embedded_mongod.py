@@ -67,7 +67,7 @@ class _Server(NamedTuple):
         return str(data_dir / "mongodb").encode() in command.split(b"\0")
 
 
-def find_mongod() -> str:
+def get_mongod_path() -> str:
     """Return the path of the first `mongod` that runs: MONGOD, then the PATH, then the installed Python package.
 
     Raises NoMongod.
@@ -198,7 +198,7 @@ def _becomes_primary(server: _Server, data_dir: Path) -> bool:
 
 
 def _start(data_dir: Path, previous: _Server | None) -> _Server:
-    mongod, log = find_mongod(), data_dir / "mongod.log"
+    mongod, log = get_mongod_path(), data_dir / "mongod.log"
     # If a server crashed, its users find the next one on the same port.
     port = previous.port if previous and _is_free(previous.port) else _free_port()
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]

@@ -59,10 +59,10 @@ def list_(fleet: str) -> None:
     Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes.
     """
     with open_store(writes=False) as store:
-        found = list(store.reports.find({"fleet": fleet}).sort("report_date"))
-        if not found:
+        stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
+        if not stored_reports:
             click.echo(f"The fleet {fleet} has no reports.", err=True)
-        for report in found:
+        for report in stored_reports:
             built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
                 f"{REPORT_TIME_FORMAT}Z"
             )

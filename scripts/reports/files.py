@@ -73,14 +73,14 @@ def find_unused_files(store: Store, fleet: str) -> set[str]:
 def find_unused_files_with(store: Store, fleet: str, driver_id: str) -> set[str]:
     """Return those of them that may contain a driver: the ids of drivers are in both files of a report."""
     chunks = store.db[f"{BUCKET}.chunks"]
-    found = set[str]()
+    file_ids = set[str]()
     for file_id in find_unused_files(store, fleet):
         data = b"".join(chunk["data"] for chunk in chunks.find({"files_id": file_id}, sort=[("n", ASCENDING)]))
         # A file that a killed command did not finish may end within a character.
         text = data.decode(errors="replace")
         if driver_id in text or driver_id in html.unescape(text) or driver_id.replace('"', '""') in text:
-            found.add(file_id)
-    return found
+            file_ids.add(file_id)
+    return file_ids
 
 
 def remove_all_unused_files(store: Store, fleet: str) -> None:

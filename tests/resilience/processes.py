@@ -15,7 +15,7 @@ import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, find_mongod, make_primary
+from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, get_mongod_path, make_primary
 from tests.resilience.load import Client
 from tests.service_process import COMMAND, wait_until
 
@@ -139,7 +139,8 @@ class Mongod(Process):
     def __init__(self, folder, *options):
         self.port = free_port()
         (folder / "data").mkdir(parents=True)
-        words = [find_mongod(), "--dbpath", folder / "data", "--bind_ip", HOST, "--port", self.port, "--nounixsocket"]
+        words = [get_mongod_path(), "--dbpath", folder / "data", "--bind_ip", HOST, "--port", self.port]
+        words += ["--nounixsocket"]
         super().__init__(folder, "mongod", [*words, "--wiredTigerCacheSizeGB", "0.25", *options], self.hello)
 
     @property

@@ -84,7 +84,7 @@ def trips_by(store, name, value, **bounds):
 def explanation(store, **params):
     window = {"start_date": "2026-03-04", "end_date": "2026-03-18"}
     selection = Selection(fields_of(DriverScore))
-    explanations.find_explanation(store, "f1", "d1", **window, **params, selection=selection)
+    explanations.get_explanation(store, "f1", "d1", **window, **params, selection=selection)
 
 
 def aggregates(store, period, shape, date="2026-03-02"):
