@@ -44,17 +44,8 @@ def find_aggregates(
     start_dates = {PROFILE: ANY_DATE}
     if "driving_summary" in element:
         start_dates[summary_type.name] = start_date
-    match = {
-        "fleet": fleet,
-        "period": {"$in": list(start_dates)},
-        "driver_id": {"$in": driver_ids},
-        "start_date": {"$in": list(start_dates.values())},
-    }
     fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))
-    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | selection.projection(*fragments)
-    with store.snapshot() as session:
-        documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
-    documents_by_key = {(document["period"], document["driver_id"]): document for document in documents}
+    documents_by_key = _find_documents(store, fleet, driver_ids, start_dates, selection.projection(*fragments))
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents_by_key]:
         raise UnknownDrivers(unknown)
     keys = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
@@ -67,6 +58,22 @@ def find_aggregates(
         for driver_id in driver_ids
     ]
     return Result(version, dict.fromkeys(selection.fields, data))
+
+
+def _find_documents(
+    store: Store, fleet: str, driver_ids: list[str], start_dates: Document, fragments: Document
+) -> dict[tuple[str, str], Document]:
+    """Return the documents of drivers by period and driver_id. `start_dates` has the start_date for each period."""
+    match = {
+        "fleet": fleet,
+        "period": {"$in": list(start_dates)},
+        "driver_id": {"$in": driver_ids},
+        "start_date": {"$in": list(start_dates.values())},
+    }
+    projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | fragments
+    with store.snapshot() as session:
+        documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
+    return {(document["period"], document["driver_id"]): document for document in documents}
 
 
 def _get_fragments(summary_type: SummaryType, name: str, element: Fields) -> list[str]:

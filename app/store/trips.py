@@ -64,14 +64,21 @@ def find_driver_trips(
         counts_before = [0, *itertools.accumulate(calendar.trip_counts)]
         count = counts_before[-1]
         if selection.include_content and "trips" in selection.fields and page_request.skip < count:
-            first_day = bisect_right(counts_before, page_request.skip) - 1
-            last_day = bisect_left(counts_before, page_request.skip + limit, hi=len(calendar.dates)) - 1
-            days = {"$gte": calendar.dates[first_day], "$lte": calendar.dates[last_day]}
-            visible_trips = periods.find_visible_trips(days, trip_ends, max_end_ms)
-            rows = visible_trips[page_request.skip - counts_before[first_day] :][:limit]
+            days, offset = _locate_page(page_request, calendar.dates, counts_before)
+            rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
     records = render_list(selection.fields.get("trips"), TRIP_SUMMARY, rows)
     version = "".join([str(count), *calendar.versions])
     return page_request.build_result(version, selection.fields, count, {"trips": records})
+
+
+def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before: Sequence[int]) -> tuple[Document, int]:
+    """Return the condition on the dates of the days on a page, and how many trips of these days come before the page.
+
+    `counts_before` has for each of the `dates` the number of trips before it, and at the end the number of all.
+    """
+    first_day = bisect_right(counts_before, page_request.skip) - 1
+    last_day = bisect_left(counts_before, page_request.skip + page_request.limit, hi=len(dates)) - 1
+    return {"$gte": dates[first_day], "$lte": dates[last_day]}, page_request.skip - counts_before[first_day]
 
 
 def find_trips(

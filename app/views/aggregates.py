@@ -52,8 +52,8 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     return _find_aggregates(MONTH, params, selection)
 
 
-def _find_aggregates(period: SummaryType, params: dict[str, Any], selection: Selection) -> Result:
+def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], selection: Selection) -> Result:
     driver_ids, start_date = params["driver_id"], params["start_date"]
     return find_aggregates(
-        get_store(), g.api_key.fleet, period, driver_ids=driver_ids, start_date=start_date, selection=selection
+        get_store(), g.api_key.fleet, summary_type, driver_ids=driver_ids, start_date=start_date, selection=selection
     )
