@@ -1,4 +1,4 @@
-"""Every setting of the service: its name in the environment, default, unit and meaning."""
+"""Every setting of the service: its name in the environment, its default, and which values are valid."""
 
 import dataclasses
 import ipaddress
@@ -28,7 +28,7 @@ TILES_URL = re.compile(rf"({ORIGIN.pattern})/([A-Za-z0-9._~/?&=%@:-]|{PLACEHOLDE
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 
 
-# The library of the rates reads a number of periods of 0 as 1.
+# The library `limits` treats `per 0 minutes` as `per 1 minute`.
 ZERO_PERIODS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 # Redis cannot store an expiry of any length.
 MAX_PERIOD_SECONDS = 366 * 24 * 3600

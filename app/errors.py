@@ -44,8 +44,9 @@ UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/(trips|score)|trip/({'|'.join(F
 class BaseExtApiException(Exception):
     """An error response: `message` says what to change, `errors` has the reasons for each invalid parameter.
 
-    The docstring of a subclass states the cause of the error, and `remedy` what a client can do about it. Both are in
-    the OpenAPI document, on the page of errors, and in docs/errors.md.
+    The specification that this API implements gives the class its name. The docstring of a subclass states the cause of
+    the error, and `remedy` what a client can do about it. Both are in the OpenAPI document, on the page of errors, and
+    in docs/errors.md.
     """
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
@@ -280,5 +281,5 @@ def _handle_mongodb_error(error: PyMongoError) -> Response:
 
 
 def _handle_unexpected_error(error: Exception) -> Response:
-    get_log().error("defect", exc_info=error)
+    get_log().error("unhandled exception", exc_info=error)
     return make_response(InternalError())

@@ -17,10 +17,11 @@ INVALID = "Must be a cursor that this service returned for this fleet. Start wit
 class FeedPosition(NamedTuple):
     """How far a client has read a feed.
 
-    It has read all changes up to (`change`, `trip_id`), and of those the trips up to (`trip_end_time`, `end_trip_id`),
-    in the orders of these pairs. An empty trip_id comes before every other. It had no trips before `first_change`. When
-    it had last read all changes, `complete_change` was the last one. No trip that it has not read ends before
-    `next_end_time`, unless the trip was changed since. Times are epoch milliseconds.
+    The client has read all changes up to (`change`, `trip_id`), in the order of this pair. Its copy has the trips that,
+    as of this change, come up to (`trip_end_time`, `end_trip_id`), in the order of that pair. An empty `trip_id` or
+    `end_trip_id` comes before every other. The client had no trips before the change `first_change`. `complete_change`
+    was the last change when the client had last read all of them. All trips that the client has not read end at
+    `next_end_time` or later, unless they were changed since. Times are epoch milliseconds.
     """
 
     feed_id: str

@@ -1,7 +1,7 @@
 """The processing of every request before its view and of every response after it: one concern a module.
 
-`_before_request` and `_after_request` show the order. Nothing here is specific to a resource, and views do not import
-from here.
+`_before_request` and `_after_request` show the order. Only the links to a report are treated specially, because such a
+link takes the place of a key. Views do not import from here.
 """
 
 from flask import Flask, Response, current_app

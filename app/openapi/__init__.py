@@ -53,8 +53,9 @@ durations in seconds, and headings in degrees from North. Percent-encode identif
 
 An API key gives access to one fleet. Send it as `Authorization: APIKEY <key>`. Every GET with a key counts against the
 rate limit of the fleet; the `RateLimit` headers show how many requests remain. To read all pages of a list, repeat
-the request with `page` until `next_page` is null. The header `X-Fields` selects fields of a response. Responses have an
-`ETag`: send it as `If-None-Match`, and you get an empty 304 if the response has not changed.
+the request with `page` until `next_page` is null. The header `X-Fields` selects fields of a response. Responses with
+data, except changes and the links to a report, have an `ETag`: send it as `If-None-Match`, and you get an empty 304 if
+the response has not changed.
 
 Input is strict: an unknown parameter, a parameter given twice, or a number or date in another format is a
 ValidationError. The operator can set the service to ignore unknown parameters. An identifier has 1 to 128 bytes of

@@ -1,4 +1,7 @@
-"""The score: its constants, as MongoDB expressions for summaries, and in Python for a single trip or a whole fleet."""
+"""The score: its constants, and its computation in MongoDB for stored summaries, and in Python for everything else.
+
+Python computes the scores of explanations and of a report's fleet, and the focus areas of trips.
+"""
 
 import dataclasses
 import functools
@@ -53,7 +56,7 @@ class Behaviour:
         return self.rate(totals, events) / self.cap
 
     def points_lost(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return the points that the behaviour costs, unrounded."""
+        """Return the points that the behaviour costs, unrounded. `score_stages` computes the same in MongoDB."""
         return self._points_lost_at(self.share(totals, events))
 
     def _points_lost_at(self, share: float) -> float:
@@ -139,7 +142,7 @@ def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
 
 
 def _get_score(points_lost: Iterable[float]) -> tuple[float, str]:
-    """Return the score and the grade, from the points that each behaviour costs."""
+    """Return the score and the grade, from the points that each behaviour costs. `score_stages` computes the same."""
     score = math.floor((100 - math.fsum(points_lost)) * 10 + 0.5) / 10
     return score, next(name for name, lowest in GRADES.items() if score >= lowest)
 
@@ -163,7 +166,8 @@ def score_stages() -> list[Expression]:
     """Return the stages that add `fm_score`, `fm_grade` and `focus_area` to documents with the totals of a summary.
 
     fm_score = 100 − Σ weight × min(1, rate ÷ cap), rounded half up to one decimal: floor(x × 10 + 0.5) ÷ 10. MongoDB's
-    $round and Python's round() round half to even.
+    $round and Python's round() round half to even. `compute_score` and `explain_score` compute the same in Python, from
+    `Behaviour.points_lost`.
     """
     loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag}"]}]} for b in BEHAVIOURS]}
     exact = {"$subtract": [100.0, loss]}

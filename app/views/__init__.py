@@ -1,6 +1,8 @@
-"""The views, one module a resource. A view validates nothing and renders nothing: `app.endpoint` does both.
+"""The views, one module a resource.
 
-Views read through `app.store`, and never use MongoDB's client or the middleware.
+A view of the API gets validated parameters, and returns what `app.store` read or a response: `app.endpoint` does the
+rest. The pages, documents and static files have no such declaration. Views never use MongoDB's client or the
+middleware.
 """
 
 from app.views import aggregates, changes, discovery, docs, drivers, explorer, health, rankings, report, scores, trips

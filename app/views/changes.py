@@ -22,7 +22,7 @@ LINKS = {
 @bp.get("/changes")
 @Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, links=LINKS)
 def list_changes(params: dict[str, Any]) -> Response:
-    """List the trips that became visible or changed since the last request.
+    """List the trips that became visible, changed or were deleted since the last request.
 
     Use it to keep a copy of all visible trips. Without `cursor`, the feed starts with all of them, those older than six
     months included. Apply the changes of a page in their order, store its `cursor`, and request the next page with it:

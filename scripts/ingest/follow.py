@@ -83,12 +83,12 @@ class Follower:
             try:
                 yield from self._follow()
             except PositionLost as error:
-                self._log.error("position lost: all documents will be compared", reason=str(error))
+                self._log.error("position lost", reason=str(error))
                 self._is_lost = True
             except PyMongoError as error:
                 if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
                     raise
-                self._log.warning("MongoDB failed: trying again", error=type(error).__name__)
+                self._log.warning("MongoDB failed", error=type(error).__name__)
                 time.sleep(RETRY_SECONDS)
 
     def _follow(self) -> Iterator[Batch]:

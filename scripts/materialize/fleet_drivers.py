@@ -1,8 +1,8 @@
 """The list of a fleet's drivers, `fleet_drivers`: blocks of up to BLOCK_SIZE drivers in the order of driver_id.
 
 A block contains the drivers from its `first_driver_id` up to that of the next block. A block that grows beyond
-BLOCK_SIZE is divided, which changes the positions of all blocks after it. The document whose `_id` is the fleet has the
-number of drivers.
+BLOCK_SIZE is divided, which changes the positions of all blocks after it. The document whose `_id` is the fleet is the
+fleet state: the number of drivers, and what all transactions of the fleet share (schema FleetDrivers).
 """
 
 from bisect import bisect_right

@@ -100,7 +100,7 @@ def _make_limit_failure(response: httpx2.Response, message: str, requests: int) 
     limit = response.headers.get("X-RateLimit-Limit")
     if limit is None:
         # Every response to a valid key has the limit.
-        return ToolFailure(f"{REFUSED_KEY} After many attempts the service answers: {message}.")
+        return ToolFailure(f"{REFUSED_KEY} After many attempts the service responds: {message}.")
     if limit.isascii() and limit.isdecimal() and requests > int(limit):
         return ToolFailure(
             f"The fleet's rate limit is too small for this call: {message}. The call needs more than {limit} requests, "

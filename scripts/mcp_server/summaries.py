@@ -78,7 +78,7 @@ class Summary(Score):
     hard_brakes_per_100_miles: float
     rapid_acceleration_count: int
     rapid_accelerations_per_100_miles: float
-    focus_areas: list[str] = Field(description="The behaviours that cost most, whom to coach in.")
+    focus_areas: list[str] = Field(description="The behaviours to coach: those whose rate is at least half of its cap.")
 
     @classmethod
     def of(cls, values: dict[str, Any]) -> Self:

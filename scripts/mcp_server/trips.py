@@ -232,7 +232,9 @@ class TripDescription(Result):
     highway_miles: float
     start_position: tuple[float, float] = Field(description="Latitude and longitude, in degrees.")
     end_position: tuple[float, float] = Field(description="Latitude and longitude, in degrees.")
-    focus_areas: list[str] = Field(description="The behaviours that cost most on this trip.")
+    focus_areas: list[str] = Field(
+        description="The behaviours to coach: those whose rate on this trip is at least half of its cap."
+    )
     events: list[Event] = Field(description="In order of time.")
 
     def to_lines(self) -> list[str]:

@@ -146,9 +146,9 @@ def test_an_internal_error_is_500_without_details(service, monkeypatch, error, l
     response = service.get("/drivers")
     assert (response.status_code, response.json["error"]) == (500, "InternalError")
     assert "secret" not in response.text
-    defect, line = log()
-    assert (defect["event"], defect["request_id"]) == ("defect", response.json["request_id"])
-    assert "secret" in defect["exception"]
+    failure, line = log()
+    assert (failure["event"], failure["request_id"]) == ("unhandled exception", response.json["request_id"])
+    assert "secret" in failure["exception"]
     assert line["status"] == 500
 
 

@@ -122,7 +122,7 @@ def test_a_traceback_is_redacted(log):
     try:
         raise ValueError(key)
     except ValueError as error:
-        make_logger(logging.INFO).error("defect", exc_info=error)
+        make_logger(logging.INFO).error("unhandled exception", exc_info=error)
     (line,) = log()
     assert line["exception"].startswith("Traceback")
     assert line["exception"].endswith("ValueError: da_[redacted]")
