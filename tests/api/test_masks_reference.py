@@ -27,7 +27,7 @@ from schemas.trip import EventData
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
 # `make test` checks the first masks of those that `make test-large` checks.
-EXAMPLES = [40, pytest.param(150, marks=pytest.mark.large)]
+EXAMPLES = [20, pytest.param(150, marks=pytest.mark.large)]
 START = 1_773_129_600_000  # 2026-03-10T08:00
 KINDS = {"Mask parse error": "ParseError", "Mask error": "MaskError"}
 MASK_ERROR = (400, "Mask error: Mask is inconsistent with model", "MaskError")

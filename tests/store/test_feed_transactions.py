@@ -58,7 +58,7 @@ def follow(client, seed, done):
     return client
 
 
-@pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.large)])
+@pytest.mark.parametrize("count", [2, pytest.param(20, marks=pytest.mark.large)])
 def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock, count):
     done = threading.Event()
     clients = [Client(service, limit) for limit in (1, 3, 1000)]

@@ -142,7 +142,8 @@ def check(store, stored, period, order, minimum, limit):
     assert ids == [row[2] for row in expected]
 
 
-@settings(deadline=None, max_examples=25)
+@pytest.mark.large
+@settings(deadline=None, max_examples=100)
 @given(st.lists(batches, min_size=1, max_size=4), orders, limits, minima)
 def test_a_ranking_is_that_of_the_trips_in_memory(written, order, limit, minimum):
     store = Store.of(memory_client()["rankings"])

@@ -205,6 +205,7 @@ class Reader:
         return request, response.status_code, contents_by_etag[etag] if response.status_code == 304 else content
 
 
+@pytest.mark.large
 def test_a_response_is_of_a_state_that_was_current_meanwhile(expected, mongod, clock, long_timeout):
     service, writing = service_of(mongod), Writing(Store.of(mongod))
     writing.write_next()

@@ -168,6 +168,7 @@ SMALL = [
 ]
 
 
+@pytest.mark.large
 def test_imports_and_deletions_at_the_same_time_end_like_one_of_their_orders(mongod, connect):
     ends = []
     for order in orders(SMALL):

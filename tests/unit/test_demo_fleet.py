@@ -125,6 +125,7 @@ def test_another_process_makes_the_same_trips(trips: list[Trip]) -> None:
     assert json.loads(response.stdout) == trips[:20]
 
 
+@pytest.mark.large
 def test_the_next_day_repeats_the_days_still_in_the_window(trips: list[Trip], next_trips: list[Trip]) -> None:
     by_id = {trip["trip_id"]: trip for trip in trips}
     existing = [trip for trip in next_trips if trip["trip_id"] in by_id]
@@ -134,6 +135,7 @@ def test_the_next_day_repeats_the_days_still_in_the_window(trips: list[Trip], ne
     assert moved <= {0, 56 * DAY_MS}
 
 
+@pytest.mark.large
 def test_the_next_day_adds_only_trips_that_were_cut_by_now(trips: list[Trip], next_trips: list[Trip]) -> None:
     existing = {trip["trip_id"] for trip in trips}
     added = [trip for trip in next_trips if trip["trip_id"] not in existing]
