@@ -1,11 +1,10 @@
 """The Driver."""
 
-from marshmallow import Schema
-
 from schemas.fields import Date, Identifier, Text
+from schemas.source import SourceSchema
 
 
-class Driver(Schema):
+class Driver(SourceSchema):
     """A driver of the fleet. A name, address or date that the fleet has not provided is null."""
 
     driver_id = Identifier("Identifier of the driver, unique within the fleet.", example="demo-01", required=True)

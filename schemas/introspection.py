@@ -63,10 +63,7 @@ def _make_field_check(field: fields.Field[Any], below: Fields | None) -> Callabl
 
 
 def always_present(field: fields.Field[Any]) -> bool:
-    """Return whether every stored document and every response has the field.
-
-    A field with a default may be absent from an import file only.
-    """
+    """Return whether every response has the field. One that a source lacks is null: see schemas.source."""
     return field.required or field.load_default is None
 
 
@@ -77,7 +74,7 @@ def example(schema: Schema) -> dict[str, Any]:
 
 def make_json_schema(schema: Schema) -> dict[str, Any]:
     """Return the `$jsonSchema` of MongoDB's validator for the documents of a schema."""
-    required = [name for name, field in schema.fields.items() if always_present(field)]
+    required = [name for name, field in schema.fields.items() if field.required]
     rules: dict[str, Any] = {
         "bsonType": "object",
         "properties": {name: _field_json_schema(field) for name, field in schema.fields.items()},

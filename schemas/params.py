@@ -94,7 +94,9 @@ class TripParams(Params):
     filter_param = fields.String(
         required=True,
         validate=OneOf(FILTER_PARAMS),
-        metadata=field_metadata("Name of the identifier. Several trips may share a `tracking_id`.", "trip_id"),
+        metadata=field_metadata(
+            "Name of the identifier. The trips of one job, such as a ride, may share a `tracking_id`.", "trip_id"
+        ),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)

@@ -60,7 +60,7 @@ class RankingParams(PageParams):
     )
     start_date = PeriodStartDate(
         "The first day of the period (UTC), `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. For a "
-        "month, the first of it: from the month of the date six months ago to yesterday.",
+        "month, its first day: from the month of the date six months ago to yesterday.",
         required=True,
         error_messages=REQUIRED,
     )

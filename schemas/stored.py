@@ -25,10 +25,10 @@ from schemas.trip import EventSummary, ImportedTrip
 Expression = dict[str, Any]
 
 
-def _at_most_bytes(*names: str) -> list[Expression]:
-    """Return expressions that limit identifiers in bytes: `maxLength` counts characters."""
-    texts = ({"$cond": [{"$eq": [{"$type": f"${name}"}, "string"]}, f"${name}", ""]} for name in names)
-    return [{"$lte": [{"$strLenBytes": text}, MAX_IDENTIFIER_BYTES]} for text in texts]
+def _has_at_most_bytes(name: str) -> Expression:
+    """Return an expression that limits an identifier in bytes: `maxLength` counts characters."""
+    text = {"$cond": [{"$eq": [{"$type": f"${name}"}, "string"]}, f"${name}", ""]}
+    return {"$lte": [{"$strLenBytes": text}, MAX_IDENTIFIER_BYTES]}
 
 
 def _is_date_or_null(name: str) -> Expression:
@@ -36,17 +36,26 @@ def _is_date_or_null(name: str) -> Expression:
     date = {"dateString": f"${name}", "format": "%Y-%m-%d", "onError": None}
     text = {"$dateToString": {"date": {"$dateFromString": date}, "format": "%Y-%m-%d"}}
     exists = {"$and": [{"$eq": [f"${name}", text]}, {"$gte": [f"${name}", "0001-01-01"]}]}
-    return {"$or": [{"$eq": [f"${name}", None]}, exists]}
+    # In an expression, a field that is absent does not equal null.
+    return {"$or": [{"$eq": [{"$ifNull": [f"${name}", None]}, None]}, exists]}
+
+
+def _text_rules(schema: type[Schema]) -> list[Expression]:
+    """Return the expressions for the identifiers and dates of a schema."""
+    rules = {Identifier: _has_at_most_bytes, Date: _is_date_or_null}
+    return [
+        make_rule(name)
+        for field_type, make_rule in rules.items()
+        for name, field in schema().fields.items()
+        if isinstance(field, field_type)
+    ]
 
 
 class StoredDriver(Driver):
     """A document of `drivers`, a source collection: a driver as imported, and the fleet."""
 
     # Rules of the schema that MongoDB's validator expresses as aggregation expressions only.
-    validator_expressions: ClassVar[list[Expression]] = [
-        *_at_most_bytes("fleet", "driver_id"),
-        *map(_is_date_or_null, ("first_travel_date", "last_travel_date")),
-    ]
+    validator_expressions: ClassVar[list[Expression]] = [_has_at_most_bytes("fleet"), *_text_rules(Driver)]
 
     fleet = Identifier(required=True)
 
@@ -55,7 +64,8 @@ class StoredTrip(ImportedTrip):
     """A document of `trips`, a source collection: a trip as imported, and the fleet."""
 
     validator_expressions: ClassVar[list[Expression]] = [
-        *_at_most_bytes("fleet", "driver_id", "trip_id", "tracking_id"),
+        _has_at_most_bytes("fleet"),
+        *_text_rules(ImportedTrip),
         {"$gte": ["$trip_end_time", "$trip_start_time"]},
         {
             "$allElementsTrue": {

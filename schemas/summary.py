@@ -32,7 +32,7 @@ class DrivingSummary(Schema):
     """The totals of a period, and the score computed from them."""
 
     fm_score = Number(
-        "Safety score from 0 to 100, the best, with one decimal.", low=0, high=100, example=92.5, required=True
+        "Safety score from 0 (worst) to 100 (best), with one decimal.", low=0, high=100, example=92.5, required=True
     )
     fm_grade = Text(
         f"Grade of the score: {GRADE_LIMITS}.",

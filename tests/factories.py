@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from schemas.driver import Driver
+from schemas.introspection import fields_of
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.reports.figures import Figures, Row
 
@@ -19,8 +21,7 @@ def epoch_ms(text: str) -> int:
 
 def make_driver(driver_id: str = "d1", **fields: Any) -> dict[str, Any]:
     """Return a line of a drivers file."""
-    names = dict.fromkeys(("first_name", "last_name", "email", "alias", "first_travel_date", "last_travel_date"))
-    return {"driver_id": driver_id, **names, **fields}
+    return {**dict.fromkeys(fields_of(Driver)), "driver_id": driver_id, **fields}
 
 
 def make_event_summary(**fields: Any) -> dict[str, Any]:

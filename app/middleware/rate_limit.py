@@ -1,9 +1,8 @@
 """The rate limits: requests of a fleet, and failed authentications of a client address, counted by Flask-Limiter.
 
-The windows are fixed: a window opens with the first request and closes one period later. A limit is exact within a
-window; across the boundary of two windows, up to twice as many requests can pass in one period. Workers and hosts share
-their counts in Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served
-without being counted, and the log has an error at most once a minute.
+The windows are fixed; docs/configuration.md says what that means for a limit. Workers and hosts share their counts in
+Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served without being counted,
+and the log has an error at most once a minute.
 """
 
 import logging

@@ -88,7 +88,8 @@ INDEXES = {
 }
 
 
-def _make_validator(schema: Schema) -> dict[str, Any]:
+def make_validator(schema: Schema) -> dict[str, Any]:
+    """Return the validator of a collection with documents of a schema."""
     rules = make_json_schema(schema)
     # An _id may have any type: the program that writes a source document chooses it.
     rules["properties"]["_id"] = {}
@@ -97,14 +98,14 @@ def _make_validator(schema: Schema) -> dict[str, Any]:
 
 
 VALIDATORS = {
-    "drivers": _make_validator(StoredDriver()),
-    "trips": _make_validator(StoredTrip()),
-    "fleet_drivers": _make_validator(FleetDrivers()),
-    "driver_periods": _make_validator(DriverPeriod()),
-    "trip_details": _make_validator(StoredTripDetail()),
-    "ranking_counts": _make_validator(RankingCounts()),
-    "trip_changes": _make_validator(StoredTripChange()),
-    "reports": _make_validator(StoredReport()),
-    "keys": _make_validator(StoredKey()),
-    "stream_positions": _make_validator(StreamPosition()),
+    "drivers": make_validator(StoredDriver()),
+    "trips": make_validator(StoredTrip()),
+    "fleet_drivers": make_validator(FleetDrivers()),
+    "driver_periods": make_validator(DriverPeriod()),
+    "trip_details": make_validator(StoredTripDetail()),
+    "ranking_counts": make_validator(RankingCounts()),
+    "trip_changes": make_validator(StoredTripChange()),
+    "reports": make_validator(StoredReport()),
+    "keys": make_validator(StoredKey()),
+    "stream_positions": make_validator(StreamPosition()),
 }

@@ -23,9 +23,9 @@ def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 
     The ranking has the drivers who drove in the week or month. The lowest score comes first, or with `order=best` the
-    highest. Of drivers with the same score, the longer distance comes first, then the lower `driver_id` by code point.
-    `rank` is the place among the drivers that `min_distance_miles` leaves, on all pages together; no two drivers share
-    one. A week or month in progress includes all trips stored so far, even those that are not visible in lists of trips
-    yet.
+    highest. Among drivers with the same score, those with a longer distance come first, then those with a lower
+    `driver_id` by code point. `min_distance_miles` leaves out drivers with a shorter distance. `rank` counts the other
+    drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
+    stored so far, even those that are not visible in lists of trips yet.
     """
     return rankings.find_page(get_store(), g.api_key.fleet, **params, selection=selection)

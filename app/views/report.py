@@ -69,9 +69,8 @@ def get_report_file(params: dict[str, Any]) -> Response:
     driver, in order of `driver_id`. Booleans are `true` or `false`. For a driver who did not drive, the cells after the
     fields of the driver are empty.
 
-    Text that a spreadsheet would run as a formula has a `'` before it: text that begins with `=`, `@`, a tab, CR or LF,
-    or with `+` or `-` unless only digits, spaces, dots, parentheses and hyphens follow. For example, `+15551234567` and
-    `-17` are unchanged.
+    Text that a spreadsheet would run as a formula has a `'` before it. The guide for client developers,
+    `/api/v1/docs/clients.md`, has the rule.
     """
     link: ReportLink = g.report_link
     report = get_report(get_store(), link.fleet, link.report_date)

@@ -21,8 +21,8 @@ def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
     """Explain the score of a driver in a window of days.
 
     The response shows how many points each behaviour costs: in the window, and in each day, week or month in which the
-    driver drove. The first and the last of these intervals end where the window ends. A trip counts as soon as it is
-    stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the response is a
-    NotFound.
+    driver drove. The first and the last of these intervals have only the days that are in the window. A trip counts as
+    soon as it is stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the
+    response is a NotFound.
     """
     return get_explanation(get_store(), g.api_key.fleet, **params, selection=selection)

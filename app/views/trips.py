@@ -42,7 +42,7 @@ def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
 def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List trips in detail form, by an identifier.
 
-    The trips have their trails and events, oldest first, five on a page. Several trips may share a `tracking_id`. If no
+    A page has five trips with their trails and events, oldest first. Several trips may share a `tracking_id`. If no
     trip has the identifier, the page is empty. A trip becomes visible four hours after its end; the operator can set
     another delay.
 

@@ -23,7 +23,6 @@ from scripts.materialize.dates import Day, group_by_dates, utc_date
 from scripts.materialize.render import to_json, version_of, version_of_texts
 
 DRIVER, DRIVING_SUMMARY, DAILY_SUMMARY, TRIP_DETAIL = Driver(), DrivingSummary(), DailySummary(), TripDetail()
-NO_NAMES = dict.fromkeys(DRIVER.fields)
 BREAKDOWN = "daily_summary_breakdown"
 # The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
 DATES = ("start_date", "end_date")
@@ -176,11 +175,10 @@ def make_profiles(
     documents: DocumentsByKey = {}
     for driver_id in ids:
         if driver_id in imported or driver_id in first:
-            # A driver imported before a field was added to the schema lacks it.
-            driver = {**NO_NAMES, **imported.get(driver_id, {})}
+            driver = imported.get(driver_id, {})
             dates = {
-                "first_travel_date": _choose_date(min, driver["first_travel_date"], first.get(driver_id)),
-                "last_travel_date": _choose_date(max, driver["last_travel_date"], last.get(driver_id)),
+                "first_travel_date": _choose_date(min, driver.get("first_travel_date"), first.get(driver_id)),
+                "last_travel_date": _choose_date(max, driver.get("last_travel_date"), last.get(driver_id)),
             }
             text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
             key = dict(zip(KEY_FIELDS["driver_periods"], profile_key(driver_id), strict=True))

@@ -35,7 +35,10 @@ def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
     except MongodFailed as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}.") from None
+        raise click.ClickException(
+            f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}. Set MONGODB_URI to the address of a "
+            "MongoDB, or DATA_DIR to a folder that you can write to."
+        ) from None
 
 
 @contextlib.contextmanager

@@ -173,6 +173,17 @@ def test_every_kind_of_value_comes_back_as_it_was(command, empty, tmp_path):
     assert documents(empty, "report_files.files") == before
 
 
+def test_a_driver_may_lack_what_is_null(command, empty, tmp_path):
+    prepare(Store.of(empty))
+    empty.drivers.insert_one({"fleet": "f1", "driver_id": "d1", "alias": "A"})
+    before = documents(empty, "drivers")
+    assert command("backup", str(tmp_path / "saved")).exit_code == 0
+    empty.client.drop_database(empty)
+    assert command("restore", str(tmp_path / "saved")).exit_code == 0
+    assert documents(empty, "drivers") == before
+    assert json.loads(empty.driver_periods.find_one({})["json"]) == make_driver("d1", alias="A")
+
+
 def test_a_backup_is_for_its_owner_alone(saved):
     assert saved.stat().st_mode & 0o777 == 0o700
 

@@ -117,6 +117,14 @@ def test_a_rebuild_of_what_is_right_changes_nothing(loaded, rebuild, mongod):
     assert contents(mongod) == loaded
 
 
+def test_an_absent_field_counts_as_null(rebuild, verify, mongod):
+    mongod.drivers.insert_one({"fleet": "f1", "driver_id": "d1", "first_name": "Ada"})
+    assert rebuild() == "f1: 0 days rebuilt\n"
+    assert verify() == (0, ["f1: 0 days compared: no differences"])
+    (profile,) = mongod.driver_periods.find({"driver_id": "d1"})
+    assert orjson.loads(profile["json"]) == make_driver("d1", first_name="Ada")
+
+
 def test_a_rebuild_removes_what_follows_from_trips_that_are_gone(loaded, rebuild, mongod):
     mongod.trips.delete_many({"fleet": "f1", "trip_id": {"$regex": "^11 "}})
     assert rebuild("--fleet", "f1") == "f1: 6 days rebuilt\n"

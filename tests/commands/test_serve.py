@@ -322,7 +322,7 @@ def test_an_address_that_the_host_does_not_have_is_no_program_to_stop(serve_erro
 def test_a_data_dir_that_cannot_be_written_is_an_error_in_one_line(serve_error, tmp_path):
     (tmp_path / "file").touch()
     line = serve_error(DATA_DIR=str(tmp_path / "file" / "data"))
-    assert re.match(r"Error: DATA_DIR=.* cannot be used: Not a directory\.", line)
+    assert re.match(r"Error: DATA_DIR=.* cannot be used: Not a directory\. Set MONGODB_URI", line)
 
 
 def test_without_a_usable_mongod_it_says_what_to_install_or_set(serve_error):

@@ -21,10 +21,10 @@ TIMES = 10
 KILLS = 6
 # Responses between one fault and the next.
 MORE = 30
-REQUESTS = 50_000
+REQUESTS = 30_000
 WARM = 10_000
 # How much the memory of a warm worker may grow, in kB: 50 bytes a request.
-SPARE_KB = 2_048
+SPARE_KB = 1_024
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,7 @@ def write_requests(path, store):
     return path
 
 
-def test_memory_does_not_grow_over_50000_requests(make_service, settings, store, tmp_path, report):
+def test_memory_does_not_grow_over_30000_requests(make_service, settings, store, tmp_path, report):
     requests, answered, failed = write_requests(tmp_path / "requests", store), 0, 0
     warm = highest = 0
     with make_service(**settings) as service:

@@ -1,13 +1,19 @@
 """Following what another program writes directly to `drivers` and `trips`."""
 
+import json
+
 import bson
 import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store
-from app.store.indexes import VALIDATORS
+from app.store.indexes import VALIDATORS, make_validator
+from schemas.driver import Driver
+from schemas.fields import Text
+from schemas.stored import StoredDriver
 from scripts.ingest.change_stream import Position, save_position
 from scripts.materialize import documents
+from scripts.mongodb.connection import prepare
 from tests.factories import make_driver, make_event, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import FLEET, Batch, differences, write_batches
@@ -194,6 +200,50 @@ def test_the_change_feed_reports_what_was_written_directly(service, following):
     service.db.trips.delete_one({"trip_id": "t0"})
     following.catch_up()
     assert client.sync() == [("t0", True)]
+
+
+@pytest.mark.parametrize("compares", [True, False])
+def test_what_is_null_in_a_driver_may_be_absent(service, compares):
+    following = Following(service.db)
+    for _ in range(0 if compares else 1):
+        following.catch_up()
+    service.db.drivers.insert_one({"fleet": FLEET, "driver_id": "d1", "alias": "A"})
+    service.db.trips.insert_one(make_source(make_trip()))
+    following.catch_up()
+    travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
+    assert service.get("/drivers").json["drivers"] == [make_driver("d1", alias="A", **travelled)]
+    assert (differences(service.db), following.value("invalid_documents_total")) == ([], 0)
+
+
+@pytest.fixture
+def new_field(monkeypatch, mongod):
+    """A nullable field that the schema of the driver gets while drivers are stored."""
+
+    class NewDriver(Driver):
+        license_state = Text(load_default=None, allow_none=True)
+
+    class NewStoredDriver(StoredDriver, NewDriver):
+        pass
+
+    load(mongod, make_trip(), drivers=[make_driver("d1", alias="A"), make_driver("idle")])
+    monkeypatch.setattr(documents, "DRIVER", NewDriver())
+    monkeypatch.setitem(VALIDATORS, "drivers", make_validator(NewStoredDriver()))
+    prepare(Store.of(mongod))
+    yield "license_state"
+    monkeypatch.undo()
+    prepare(Store.of(mongod))
+
+
+def test_drivers_stored_before_a_nullable_field_was_added_keep_their_names(mongod, new_field):
+    following = Following(mongod)
+    for date in (11, 12):
+        # The first of them is applied by the comparison.
+        mongod.trips.insert_one(make_source(make_trip(f"2026-03-{date}T08:00")))
+        following.catch_up()
+        driver = json.loads(mongod.driver_periods.find_one({"period": "all", "driver_id": "d1"})["json"])
+        expected = {"alias": "A", "last_travel_date": f"2026-03-{date}", new_field: None}
+        assert expected.items() <= driver.items()
+    assert (differences(mongod), following.value("invalid_documents_total")) == ([], 0)
 
 
 # What the commands write.

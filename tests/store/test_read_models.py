@@ -125,3 +125,10 @@ def test_a_driver_is_there_as_long_as_imported_or_with_trips(service):
     load(service.db, *({**trip, "driver_id": "idle"} for trip in TRIPS if trip["driver_id"] != "idle"))
     assert [driver["driver_id"] for driver in service.get("/drivers").json["drivers"]] == ["idle", "ü/2"]
     assert service.get("/driver/d1/trips?start_date=2026-03-01").status_code == 404
+
+
+def test_a_field_that_a_stored_driver_lacks_is_null_in_responses(service):
+    service.db.drivers.insert_one({"fleet": "f1", "driver_id": "d1", "alias": "A"})
+    load(service.db, make_trip("2026-03-10T08:00"))
+    travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
+    assert service.get("/drivers").json["drivers"] == [make_driver("d1", alias="A", **travelled)]

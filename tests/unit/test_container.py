@@ -46,7 +46,8 @@ def test_it_serves_on_the_port_that_it_exposes_and_checks(environment):
     (port,) = instructions("EXPOSE")
     assert Config.from_environment(environment).bind == f"0.0.0.0:{port}"
     (check,) = instructions("HEALTHCHECK")
-    assert f"http://127.0.0.1:{port}{API}/livez" in check
+    assert f"HTTPConnection('127.0.0.1', {port}, timeout=2)" in check
+    assert f"request('GET', '{API}/livez')" in check
     assert SERVICES["service"]["ports"] == [f"127.0.0.1:{port}:{port}"]
 
 

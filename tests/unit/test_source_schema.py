@@ -1,0 +1,60 @@
+"""schemas.source: a source document may lack a field that is null by default, at any depth."""
+
+from marshmallow import Schema, fields
+
+from schemas.fields import Number, RawObject, Text
+from schemas.introspection import make_json_schema
+from schemas.source import SourceSchema
+from schemas.stored import StoredDriver, StoredTrip
+from schemas.trip import Rows
+
+
+class Point(SourceSchema):
+    """A part of a document."""
+
+    course = Number(required=True)
+    note = Text(load_default=None, allow_none=True)
+
+
+class Document(SourceSchema):
+    """A document with parts of every kind."""
+
+    note = Text(load_default=None, allow_none=True)
+    part = fields.Nested(Point, required=True)
+    absent_part = fields.Nested(Point, load_default=None)
+    parts = fields.List(fields.Nested(Point), required=True)
+    rows = Rows(Point, required=True)
+
+
+POINT, FILLED = {"course": 1}, {"course": 1, "note": None}
+BEFORE = {"part": POINT, "parts": [POINT], "rows": [POINT, {"note": "A", "course": 2}]}
+AFTER = {"part": FILLED, "parts": [FILLED], "rows": [FILLED, {"course": 2, "note": "A"}]}
+
+
+def test_a_stored_document_without_nullable_fields_is_dumped_with_null():
+    assert Document().dump(BEFORE) == {"note": None, "absent_part": None, **AFTER}
+
+
+def test_a_line_without_nullable_fields_is_loaded_as_it_is_dumped():
+    assert Document().load(BEFORE) == Document().dump(BEFORE)
+
+
+def test_the_validator_requires_no_nullable_field():
+    rules = make_json_schema(Document())
+    assert rules["required"] == ["part", "parts", "rows"]
+    assert rules["properties"]["rows"]["items"]["required"] == ["course"]
+
+
+def schemas_of(schema):
+    """Yield a schema and those nested in it, except that of a raw object, which has no fields that are always there."""
+    yield schema
+    for field in schema.fields.values():
+        inner = field.inner if isinstance(field, fields.List) else field
+        if isinstance(inner, fields.Nested) and not isinstance(inner, RawObject):
+            yield from schemas_of(inner.schema)
+
+
+def test_every_part_of_a_source_document_follows_the_rule():
+    found: list[Schema] = [*schemas_of(StoredDriver()), *schemas_of(StoredTrip())]
+    assert len(found) > 5
+    assert all(isinstance(schema, SourceSchema) for schema in found)
