@@ -158,9 +158,7 @@ def make_profiles(
 ) -> DocumentsByKey:
     """Return the profiles of the drivers that were imported or have trips.
 
-    They are built from `drivers`, but for the drivers that are `left_out`, and the stored documents of the days. The
-    first travel date is the earlier one of the imported date and the first date with trips; the last travel date is the
-    later one.
+    They are built from `drivers`, but for the drivers that are `left_out`, and the stored documents of the days.
     """
     ids = list(driver_ids)
     match = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id in ids if driver_id not in left_out]}}
@@ -172,20 +170,28 @@ def make_profiles(
         }
         for direction in (ASCENDING, DESCENDING)
     )
-    documents: DocumentsByKey = {}
-    for driver_id in ids:
-        if driver_id in imported or driver_id in first:
-            driver = imported.get(driver_id, {})
-            dates = {
-                "first_travel_date": _choose_date(min, driver.get("first_travel_date"), first.get(driver_id)),
-                "last_travel_date": _choose_date(max, driver.get("last_travel_date"), last.get(driver_id)),
-            }
-            text = to_json(DRIVER, {**driver, "driver_id": driver_id, **dates})
-            key = dict(zip(KEY_FIELDS["driver_periods"], profile_key(driver_id), strict=True))
-            source = {"source_id": imported[driver_id]["_id"]} if driver_id in imported else {}
-            fields = {**key, "json": text, "version": version_of(text), **source}
-            documents[profile_key(driver_id)] = {"fleet": fleet, **fields}
-    return documents
+    return {
+        profile_key(driver_id): _make_profile(
+            fleet, driver_id, imported.get(driver_id, {}), first.get(driver_id), last.get(driver_id)
+        )
+        for driver_id in ids
+        if driver_id in imported or driver_id in first
+    }
+
+
+def _make_profile(fleet: str, driver_id: str, imported: Document, first: str | None, last: str | None) -> Document:
+    """Return the profile of a driver: `imported` is the source or empty, `first` and `last` are dates with trips.
+
+    The first travel date is the earlier one of the imported date and `first`, the last travel date the later one.
+    """
+    dates = {
+        "first_travel_date": _choose_date(min, imported.get("first_travel_date"), first),
+        "last_travel_date": _choose_date(max, imported.get("last_travel_date"), last),
+    }
+    text = to_json(DRIVER, {**imported, "driver_id": driver_id, **dates})
+    key = dict(zip(KEY_FIELDS["driver_periods"], profile_key(driver_id), strict=True))
+    source = {"source_id": imported["_id"]} if imported else {}
+    return {"fleet": fleet, **key, "json": text, "version": version_of(text), **source}
 
 
 def day_key(day: Day) -> DocumentKey:
