@@ -20,9 +20,7 @@ T = TypeVar("T")
 # MongoDB's limit on a document.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 # The fields that identify a document in an error message. Each collection has some of them.
-IDENTIFIERS = dict.fromkeys(
-    ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date"), 1
-)
+IDENTIFIERS = ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date")
 
 
 class UnknownDrivers(LookupError):
