@@ -11,6 +11,7 @@ from schemas.fields import RawObject
 
 # The names of a schema's fields in their order, each with the fields of the nested schema or None.
 Fields = dict[str, "Fields | None"]
+FieldCheck = Callable[[fields.Field[Any]], bool]
 
 
 class RawFields(Fields):
@@ -63,7 +64,7 @@ def _make_field_check(field: fields.Field[Any], below: Fields | None) -> Callabl
 
 
 def always_present(field: fields.Field[Any]) -> bool:
-    """Return whether every response has the field. One that a source lacks is null: see schemas.source."""
+    """Return whether every response and every document that is written has the field."""
     return field.required or field.load_default is None
 
 
@@ -72,12 +73,12 @@ def example(schema: Schema) -> dict[str, Any]:
     return {name: _example(field) for name, field in schema.fields.items()}
 
 
-def make_json_schema(schema: Schema) -> dict[str, Any]:
+def make_json_schema(schema: Schema, is_required: FieldCheck = always_present) -> dict[str, Any]:
     """Return the `$jsonSchema` of MongoDB's validator for the documents of a schema."""
-    required = [name for name, field in schema.fields.items() if field.required]
+    required = [name for name, field in schema.fields.items() if is_required(field)]
     rules: dict[str, Any] = {
         "bsonType": "object",
-        "properties": {name: _field_json_schema(field) for name, field in schema.fields.items()},
+        "properties": {name: _field_json_schema(field, is_required) for name, field in schema.fields.items()},
         "additionalProperties": False,
         **getattr(schema, "validator_keywords", {}),
     }
@@ -96,12 +97,12 @@ def _example(field: fields.Field[Any]) -> Any:
     return [example(nested)] if isinstance(field, fields.List) else example(nested)
 
 
-def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
+def _field_json_schema(field: fields.Field[Any], is_required: FieldCheck) -> dict[str, Any]:
     if isinstance(field, fields.List):
-        return {"bsonType": "array", "items": _field_json_schema(field.inner)}
+        return {"bsonType": "array", "items": _field_json_schema(field.inner, is_required)}
     nested = _nested(field)
     if nested is not None:
-        rules = make_json_schema(nested)
+        rules = make_json_schema(nested, is_required)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
     if not types:

@@ -1,12 +1,13 @@
 """The indexes and the validators of the collections. An index has the name of what it finds."""
 
+from operator import attrgetter
 from typing import Any
 
 from marshmallow import Schema
 from pymongo import ASCENDING, IndexModel
 
 from app.store.rankings import ORDERS, Order
-from schemas.introspection import make_json_schema
+from schemas.introspection import FieldCheck, always_present, make_json_schema
 from schemas.stored import (
     DriverPeriod,
     FleetDrivers,
@@ -88,9 +89,9 @@ INDEXES = {
 }
 
 
-def make_validator(schema: Schema) -> dict[str, Any]:
+def make_validator(schema: Schema, is_required: FieldCheck = always_present) -> dict[str, Any]:
     """Return the validator of a collection with documents of a schema."""
-    rules = make_json_schema(schema)
+    rules = make_json_schema(schema, is_required)
     # An _id may have any type: the program that writes a source document chooses it.
     rules["properties"]["_id"] = {}
     expressions = getattr(schema, "validator_expressions", [])
@@ -108,4 +109,11 @@ VALIDATORS = {
     "reports": make_validator(StoredReport()),
     "keys": make_validator(StoredKey()),
     "stream_positions": make_validator(StreamPosition()),
+}
+
+# A source that was stored before its schema got a nullable field lacks it. It may not be written so, but it is valid.
+VALID_DOCUMENTS = {
+    **VALIDATORS,
+    "drivers": make_validator(StoredDriver(), is_required=attrgetter("required")),
+    "trips": make_validator(StoredTrip(), is_required=attrgetter("required")),
 }

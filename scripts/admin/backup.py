@@ -24,12 +24,15 @@ from pymongo.errors import BulkWriteError
 
 from app.store import IDENTIFIERS, Document, Store
 from app.store.reports import BUCKET
+from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
 COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
+# A backup of an earlier version lacks the fields that these got since.
+SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 # MongoDB validates these.
 VALIDATED = ("drivers", "trips", "reports", "keys")
 # GridFS creates these indexes at its first write, but not if there are files already.
@@ -169,8 +172,9 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
     with gzip.open(_file(folder, name)) as file, _bar(name, manifest["collections"][name]["documents"]) as bar:
         for batch in _batches(decode_file_iter(cast(BinaryIO, file), RAW)):
+            schema = SCHEMAS.get(name)
             try:
-                documents.insert_many(batch, ordered=False)
+                documents.insert_many([*map(schema.fill, batch)] if schema else batch, ordered=False)
             except BulkWriteError as error:
                 raise click.ClickException(_describe(name, error)) from None
             bar.update(len(batch))

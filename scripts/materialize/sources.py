@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from app.store.indexes import VALIDATORS
+from app.store.indexes import VALID_DOCUMENTS
 from app.store.summaries import PROFILE
 from scripts.materialize.dates import days_of
 from scripts.materialize.documents import make_profiles, make_trip_detail, profile_key
@@ -95,7 +95,7 @@ def apply_sources(
 
 def find_invalid_drivers(store: Store, fleet: str) -> frozenset[str]:
     """Return the driver_id of each source document of a fleet's driver that is invalid. Scans the fleet's drivers."""
-    invalid = store.drivers.find({"fleet": fleet, "$nor": [VALIDATORS["drivers"]]}, {"_id": 0, "driver_id": 1})
+    invalid = store.drivers.find({"fleet": fleet, "$nor": [VALID_DOCUMENTS["drivers"]]}, {"_id": 0, "driver_id": 1})
     return frozenset(driver["driver_id"] for driver in invalid)
 
 
@@ -104,14 +104,14 @@ def _find_invalid(
 ) -> frozenset[str]:
     if not identifiers:
         return frozenset()
-    match = {"fleet": fleet, name: {"$in": list(identifiers)}, "$nor": [VALIDATORS[collection.name]]}
+    match = {"fleet": fleet, name: {"$in": list(identifiers)}, "$nor": [VALID_DOCUMENTS[collection.name]]}
     return frozenset(document[name] for document in collection.find(match, {"_id": 0, name: 1}, session=session))
 
 
 def _make_details(store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str]) -> dict[str, Document]:
     """Return the details of the trips that have a valid source document, by trip_id."""
     # One query reads and checks: reading long trails twice takes as long as building the read models.
-    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}, "$and": [VALIDATORS["trips"]]}
+    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}, "$and": [VALID_DOCUMENTS["trips"]]}
     return {
         trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)}
         for trip in store.trips.find(match, session=session)

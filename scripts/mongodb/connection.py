@@ -11,7 +11,7 @@ from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 from app.config import Config
 from app.database import check_transactions, connect
 from app.store import COLLECTIONS, IDENTIFIERS, READ_MODELS, SOURCES, Store
-from app.store.indexes import INDEXES, VALIDATORS
+from app.store.indexes import INDEXES, VALID_DOCUMENTS, VALIDATORS
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 
 SELECTION_TIMEOUT_MS = 5000
@@ -122,6 +122,6 @@ def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[st
         f"{name} {identifiers}"
         for name in names
         for identifiers in store.db[name]
-        .find({**match, "$nor": [VALIDATORS[name]]}, IDENTIFIERS)
+        .find({**match, "$nor": [VALID_DOCUMENTS[name]]}, IDENTIFIERS)
         .limit(MAX_NAMED_DOCUMENTS)
     ]

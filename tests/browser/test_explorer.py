@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from tests.browser.explorer_fleets import HOSTILE
 from tests.browser.explorer_visit import SCREEN
+from tests.service_process import wait_until
 
 pytestmark = pytest.mark.clients
 
@@ -128,7 +129,8 @@ def test_back_and_reload_show_the_same_view(visit):
 def test_going_back_to_a_list_restores_the_scroll_position(visit):
     demo = visit("demo")
     demo.page.evaluate("scrollTo(0, 300)")
-    demo.page.wait_for_function("history.state?.scroll === 300")
+    # Playwright's wait_for_function needs eval, which the page forbids.
+    wait_until(lambda: demo.page.evaluate("history.state?.scroll === 300"))
     demo.page.locator(".ranking a").first.evaluate("link => link.click()")
     demo.page.locator(".score-chart").wait_for()
     assert demo.page.evaluate("scrollY") == 0

@@ -1,13 +1,14 @@
 """Following what another program writes directly to `drivers` and `trips`."""
 
 import json
+from operator import attrgetter
 
 import bson
 import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store
-from app.store.indexes import VALIDATORS, make_validator
+from app.store.indexes import VALID_DOCUMENTS, VALIDATORS, make_validator
 from schemas.driver import Driver
 from schemas.fields import Text
 from schemas.stored import StoredDriver
@@ -203,11 +204,11 @@ def test_the_change_feed_reports_what_was_written_directly(service, following):
 
 
 @pytest.mark.parametrize("compares", [True, False])
-def test_what_is_null_in_a_driver_may_be_absent(service, compares):
+def test_a_nullable_field_that_a_stored_driver_lacks_counts_as_null(service, compares):
     following = Following(service.db)
     if not compares:
         following.catch_up()
-    service.db.drivers.insert_one({"fleet": FLEET, "driver_id": "d1", "alias": "A"})
+    service.db.drivers.insert_one({"fleet": FLEET, "driver_id": "d1", "alias": "A"}, **BYPASS)
     service.db.trips.insert_one(make_source(make_trip()))
     following.catch_up()
     travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
@@ -228,6 +229,7 @@ def new_field(monkeypatch, mongod):
     load(mongod, make_trip(), drivers=[make_driver("d1", alias="A"), make_driver("idle")])
     monkeypatch.setattr(documents, "DRIVER", NewDriver())
     monkeypatch.setitem(VALIDATORS, "drivers", make_validator(NewStoredDriver()))
+    monkeypatch.setitem(VALID_DOCUMENTS, "drivers", make_validator(NewStoredDriver(), attrgetter("required")))
     prepare(Store.of(mongod))
     yield "license_state"
     monkeypatch.undo()
