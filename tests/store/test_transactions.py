@@ -107,7 +107,7 @@ PAIRS = {
 
 
 # The second batch begins before each command of the first one, or before each of so many.
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.large)])
+@pytest.mark.parametrize("step", [13, pytest.param(1, marks=pytest.mark.large)])
 @pytest.mark.parametrize(("base", "first", "second"), PAIRS.values(), ids=PAIRS)
 def test_a_batch_that_begins_while_another_is_written_comes_before_or_after_it(
     mongod, connect, overlap, base, first, second, step
