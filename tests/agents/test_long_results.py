@@ -9,6 +9,8 @@ from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 from tests.store_contents import load
 
+pytestmark = pytest.mark.large
+
 COUNT = 60
 LONG = "\U0001f600" * 29
 DRIVERS = [

@@ -9,6 +9,8 @@ import redis
 from tests.service_process import run_service, wait_until
 from tests.store_contents import issue_key
 
+pytestmark = pytest.mark.large
+
 LIMIT, PERIOD_SECONDS = 30, 3600
 # More than the limit, whatever passed uncounted.
 CALLS = 50

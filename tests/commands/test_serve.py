@@ -271,6 +271,7 @@ def test_every_worker_reports_the_same_end_of_the_window(live):
     assert max(ends) - min(ends) <= 1
 
 
+@pytest.mark.large
 def test_a_revoked_key_is_refused_by_every_worker(live):
     process, db = live
     key = issue_key(db, "revoked")
@@ -294,12 +295,14 @@ def replace_workers(process, pid, number):
     return before - {*workers(process)}
 
 
+@pytest.mark.large
 def test_sighup_replaces_all_workers(live):
     process, _ = live
     assert len(replace_workers(process, process.process.pid, signal.SIGHUP)) == 2
     assert {process.get("/healthz")[0] for _ in range(20)} == {200}
 
 
+@pytest.mark.large
 def test_a_worker_that_died_is_replaced(live):
     process, _ = live
     worker = workers(process)[0]

@@ -113,6 +113,8 @@ class Process:
     def pause(self):
         """Stop all of its processes with SIGSTOP: connections stay open, and get no response."""
         self._signal_all(signal.SIGSTOP)
+        # The signal takes effect a moment later, and until then it may respond.
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
 
     def resume(self):
         """Let all of its processes go on, with SIGCONT."""

@@ -218,6 +218,7 @@ def assert_serial(db, connect, imports):
     assert state_of(db) == ended
 
 
+@pytest.mark.large
 def test_imports_at_the_same_time_end_like_a_serial_order(mongod, connect):
     imports = make_imports(3)
     write_together(connect, [batches_of("trips", lines, BATCH_LINES) for lines in imports])
