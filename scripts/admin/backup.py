@@ -61,8 +61,8 @@ def backup(folder: Path) -> None:
     time may or may not be part of it. Read models are not part of it, because 'restore' builds them. A backup contains
     personal data and digests of keys, so only its owner can read the folder.
 
-    An invalid document, which another program wrote past the validators, is part of the backup, but 'restore' stops at
-    it. So the command names such documents, and its exit status is 1.
+    An invalid document, such as one that was written with bypassDocumentValidation, is part of the backup, but
+    'restore' stops at it. So the command names such documents, and its exit status is 1.
     """
     if folder.exists():
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
