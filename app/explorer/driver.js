@@ -90,7 +90,7 @@ function column(interval, start, explanation, longest, attributes) {
   return el("a", { class: "column", title: text, ...attributes }, ui.visuallyHidden(text),
     el("span", { class: "bars", "aria-hidden": "true" }, losses,
       bar("score", score, el("b", {}, format.number(score)))),
-    label, el("span", { class: "miles" }, bar("distance", (100 * miles) / longest)));
+    label, el("span", { class: "miles" }, bar("distance", 100 * (miles / longest))));
 }
 
 /** Returns a period in detail. The explanations, if there are some, are of it and of the one before it. */
@@ -98,7 +98,7 @@ async function periodDetail({ driver_id: id, last_travel_date: last }, interval,
   const [totals, trips] = await Promise.all([fetchTotals(id, interval, start), fetchTrips(id, interval, start)]);
   const summary = totals ?? explanation, note = (text) => el("small", {}, text);
   if (!summary && !last) return ui.empty("This driver has no trips yet.");
-  if (!summary) return ui.empty(`No trips in this time. The last one was on ${format.day(Date.parse(last))}.`);
+  if (!summary) return ui.empty(`No trips in this time. The last one ${format.wasOn(last)}.`);
   return [
     ui.tiles(["Score", ui.grade(summary)],
       [`Against the ${interval} before`, ui.change(summary.fm_score, before?.fm_score)],

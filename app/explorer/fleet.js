@@ -98,7 +98,7 @@ async function noDrivers({ period, start, miles, page }, link) {
   const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);
   if (!last) return ui.empty(count ? "Nobody has driven yet." : "No drivers and trips are stored yet.");
   const other = format.nearestStart(period, last);
-  return ui.empty(`Nobody drove in this time. The last trip was on ${format.day(Date.parse(last))}. `,
+  return ui.empty(`Nobody drove in this time. The last trip ${format.wasOn(last)}. `,
     other !== start && other === format.startOf(period, last)
       && el("a", { href: link({ start: other }) }, `Look at ${format.period(period, other)}`));
 }

@@ -10,13 +10,14 @@ export const LABELS = {
 // The least loss of points that a score, which has one decimal, shows.
 const LEAST_LOSS = 0.05;
 const MS_PER_DAY = 86_400_000;
-const COMPACT = { notation: "compact", maximumSignificantDigits: 4 };
+// The compact notation has no letters for numbers from 1e15 on, and writes all their digits.
+const short = (value) => ({ notation: value < 1e15 ? "compact" : "scientific", maximumSignificantDigits: 4 });
 
-export const number = (value, digits = 0) => value.toLocaleString("en",
-  Math.abs(value) >= 1e6 ? COMPACT : { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export const number = (value, digits = 0) => value.toLocaleString("en", Math.abs(value) >= 1e6
+  ? short(Math.abs(value)) : { minimumFractionDigits: digits, maximumFractionDigits: digits });
 export const score = (value) => number(value, 1);
 export const miles = (value) => `${number(value, value < 100 ? 1 : 0)} mi`;
-export const share = (part, whole) => (whole > 0 ? `${number((100 * part) / whole)} %` : "–");
+export const share = (part, whole) => (whole > 0 ? `${number(100 * (part / whole))} %` : "–");
 export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 export const DELAY = count(settings.processing_delay_hours, "hour");
 
@@ -47,6 +48,8 @@ export const day = (ms) => PERIODS.day.long.format(ms).replace(",", "");
 export const shortDay = (ms) => WEEKDAY.format(ms).replace(",", "");
 export const time = (ms) => clock(ms).slice(0, 5);
 export const moment = (ms) => `${day(ms)}, ${time(ms)}`;
+/** Returns when the last trip of a date was; a clock that is wrong may date it in the future. */
+export const wasOn = (date) => `${date > today() ? "is dated" : "was on"} ${day(Date.parse(date))}`;
 export const clock = (ms) => new Date(ms).toISOString().slice(-13, -5);
 
 // Dates are texts such as 2026-03-18, as in the API. A period is a day, week or month.

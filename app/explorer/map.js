@@ -10,6 +10,10 @@ export const SPEED_STEPS = [0, 15, 30, 45, 60];
 const GRID_PIXELS = 64;
 const HOVER_PIXELS = 40;
 const MAX_ZOOM = 19;
+// The size of an icon in pixels, and its layer. Events are above the rest, and the chosen one above other events, but
+// below the one under the pointer, which Leaflet raises by 250.
+const ICONS = { start: [16, -1000], end: [16, -1000], dot: [30, -500] }, EVENT_ICON = [22, 0];
+const CHOSEN_LAYER = 100;
 
 /** Loads Leaflet once. It is not a module: it sets the global name L. */
 async function loadLeaflet() {
@@ -29,16 +33,16 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   // One finger and the wheel scroll the page.
   box.addEventListener("wheel", (wheel) => wheel.ctrlKey || wheel.stopImmediatePropagation(), { capture: true });
   const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: MAX_ZOOM, dragging: !L.Browser.mobile });
-  L.control.scale({ position: "bottomright" }).addTo(map);
+  L.control.scale({ position: "bottomright", metric: false }).addTo(map);
   makeBackground().addTo(map);
   const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
   map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17 });
   addLine(map, trail);
-  events.forEach((event, number) => addEvent(map, trail, event, () => onEvent(number)));
+  const markers = events.map((event, number) => addEvent(map, trail, event, () => onEvent(number)));
   for (const [name, position] of [["start", trail.positions[0]], ["end", trail.positions.at(-1)]]) {
     if (position) addMarker(map, position, name, "", name);
   }
-  const dot = addMarker(map, positions[0], "dot", "", "", { interactive: false, zIndexOffset: 1000 });
+  const dot = addMarker(map, positions[0], "dot", "", "", { interactive: false });
   map.on("mousemove", ({ latlng, containerPoint }) => {
     const index = indexNear(trail, [latlng.lat, latlng.lng]), nearest = trail.positions[index];
     if (nearest && map.latLngToContainerPoint(nearest).distanceTo(containerPoint) < HOVER_PIXELS) onSelect(index);
@@ -48,6 +52,7 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   observer.observe(box);
   return {
     select: (position) => dot.setLatLng(position),
+    raise: (number) => markers.forEach((marker, i) => marker.setZIndexOffset(i === number ? CHOSEN_LAYER : 0)),
     show: (position) => map.panInside(position, { padding: [60, 60] }),
   };
 }
@@ -74,9 +79,9 @@ function addLine(map, { positions, mph }) {
 }
 
 function addMarker(map, position, className, letter, tooltip, options) {
-  const size = letter ? 22 : 16, html = el("span", { "aria-hidden": "true" }, letter);
+  const [size, zIndexOffset] = ICONS[className] ?? EVENT_ICON, html = el("span", { "aria-hidden": "true" }, letter);
   const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [size, size] });
-  const marker = L.marker(position, { icon, keyboard: false, ...options }).addTo(map);
+  const marker = L.marker(position, { icon, keyboard: false, riseOnHover: true, zIndexOffset, ...options }).addTo(map);
   return tooltip ? marker.bindTooltip(tooltip, { direction: "top", offset: [0, -8] }) : marker;
 }
 
@@ -85,5 +90,5 @@ function addEvent(map, trail, event, onClick) {
   const { behaviour, label, letter } = EVENTS[event.event_type], [latitude, longitude] = positionOf(event);
   const turns = trail.positions.length ? Math.round((trail.positions[0][1] - longitude) / 360) : 0;
   const tooltip = el("span", {}, el("b", {}, label), el("br", {}), describe(event, trail));
-  addMarker(map, [latitude, longitude + 360 * turns], behaviour, letter, tooltip).on("click", onClick);
+  return addMarker(map, [latitude, longitude + 360 * turns], behaviour, letter, tooltip).on("click", onClick);
 }

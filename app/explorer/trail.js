@@ -13,7 +13,11 @@ export const EVENTS = {
   9: { behaviour: "overspeeding", label: "Overspeeding", letter: "S" },
 };
 
-export const highest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
+// No vehicle is so fast: a position was wrong.
+const MAX_MPH = 200;
+
+/** Returns the highest of the speeds that a vehicle can have, or 0. */
+export const highest = (speeds) => speeds.reduce((a, b) => (b > MAX_MPH ? a : Math.max(a, b)), 0);
 
 function milesBetween([lat1, lng1], [lat2, lng2]) {
   const north = Math.sin(radians(lat2 - lat1) / 2), east = Math.sin(radians(lng2 - lng1) / 2);

@@ -5,7 +5,7 @@ import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { SPEED_STEPS, drawMap } from "./map.js";
 import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
-import { actionButton, el, empty, heading, legend, name, tiles } from "./ui.js";
+import { actionButton, el, empty, fleetLink, heading, legend, name, tiles } from "./ui.js";
 
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
@@ -14,7 +14,10 @@ const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only on
 export async function show({ id, parameters, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
   const rest = `in this fleet. A trip appears ${format.DELAY} after its end.`;
-  if (!trip) return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`));
+  if (!trip) {
+    return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`),
+      el("p", {}, fleetLink()));
+  }
   const query = { start_date: format.yesterday(), driver_id: trip.driver_id };
   const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
   const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
@@ -92,6 +95,7 @@ class TripView {
     else if (this.trail.times.length) this.select(0);
     if (!this.box.isConnected) return;
     this.map = await drawMap(this.box, this.trail, this.events, this.hover, (number) => this.showEvent(number));
+    this.map.raise(this.number);
     if (this.position) this.map.select(this.position);
   }
 
@@ -120,9 +124,11 @@ class TripView {
   /** Goes to an event. The address then leads to it. */
   showEvent(number, isChosen = true) {
     this.pause();
+    this.number = number;
     const event = this.events[number], start = event.event_start_timestamp;
     if (this.chart) this.select(indexAt(this.trail, start));
     else this.showPosition(start, positionOf(event));
+    this.map?.raise(number);
     this.map?.show(this.position);
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
     this.buttons[number].scrollIntoView({ block: "nearest" });

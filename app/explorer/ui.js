@@ -96,7 +96,7 @@ export const table = (className, columns, rows) => el("table", { class: classNam
 
 /** Returns the labels of an axis from top to bottom, at equal distances. */
 export const scale = (labels) =>
-  el("div", { class: "scale", "aria-hidden": "true" }, labels.map((label) => el("span", {}, String(label))));
+  el("div", { class: "scale", "aria-hidden": "true" }, labels.map((label) => el("span", {}, format.number(label))));
 
 /** Returns a button that says for a moment whether its action, which is asynchronous, succeeded. */
 export function actionButton(label, done, action) {
@@ -115,14 +115,18 @@ function countDown(output, seconds, done) {
   else setTimeout(() => output.isConnected && countDown(output, seconds - 1, done), 1000);
 }
 
+export const fleetLink = () => el("a", { href: "#/fleet" }, "Go to the fleet");
+
 /** Returns the notice of an error: what happened, and what to do. `retry` is called by a button, and after a wait. */
 export function errorNotice({ status, message, retryAfterSeconds, reasons = {}, requestId }, retry) {
   const [title, temporary] = ERRORS[status] || ["Something went wrong"], left = el("b", {});
+  // The same request would lead to the same error.
+  const isFinal = !temporary && status >= 400 && status < 500;
   if (temporary) countDown(left, retryAfterSeconds, retry);
   return el("section", { class: "notice" }, heading(title),
     temporary ? el("p", {}, `${temporary} The page tries again in `, left, ".") : el("p", {}, message),
     el("ul", {}, Object.entries(reasons).map(([name, texts]) => el("li", {}, `${name}: ${texts.join(" ")}`))),
     requestId && el("p", { class: "quiet" }, "Request id: ", el("code", {}, requestId)),
-    el("p", {}, el("button", { class: "main", id: "retry", onclick: retry }, "Try again"), " or ",
-      el("a", { href: "#/fleet" }, "go to the fleet")));
+    el("p", {}, !isFinal && [el("button", { class: "main", id: "retry", onclick: retry }, "Try again"), " "],
+      fleetLink()));
 }

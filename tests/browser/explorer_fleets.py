@@ -42,9 +42,11 @@ def load_fleets(db):
     load(db, make_long_trip(), *_odd_trips(), drivers=[idle], fleet="odd")
     load(db, *_dated_trips(), drivers=[make_driver("today"), make_driver("steady")], fleet="dated")
     load(db, make_trip(days_ago(60)), drivers=[make_driver("d1", last_travel_date=days_ago(60)[:10])], fleet="late")
-    keys = {
-        fleet: issue_key(Store.of(db), fleet) for fleet in ("demo", "hostile", "many", "odd", "dated", "late", "empty")
-    }
+    ahead = make_driver("ahead", last_travel_date=days_ago(-30)[:10])
+    far = [make_trip(last_week(), "far", distance_miles=1.7e308) for _ in range(2)]
+    load(db, *far, drivers=[ahead], fleet="extreme")
+    fleets = ("demo", "hostile", "many", "odd", "dated", "late", "extreme", "empty")
+    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in fleets}
     return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
 
 

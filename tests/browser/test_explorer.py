@@ -31,6 +31,9 @@ VIEWS = {
     "#/trip/nothing": "odd",
     **{f"#/{view}/{quote(name, safe='')}": "hostile" for view in ("driver", "trip", "search") for name in HOSTILE[:1]},
     "#/fleet?page=1": "hostile",
+    "#/fleet?order=worst": "extreme",
+    "#/driver/far": "extreme",
+    "#/nothing": "demo",
 }
 RUN_AXE = """axe.run({rules: {'target-size': {enabled: true}}})
     .then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))"""
@@ -165,6 +168,15 @@ def test_while_the_service_restarts_the_page_tries_again_by_itself(visit):
     assert demo.open("#/fleet?period=month") == "No connection to the service"
     assert "The page tries again in" in demo.text()
     demo.page.unroute("**/api/v1/ranking?*")
+    assert demo.wait("coaching")
+
+
+@pytest.mark.parametrize("view", ["#/nothing", "#/driver/nobody", "#/driver/%", "#/trip/nothing"])
+def test_an_error_that_lasts_offers_the_fleet_and_no_retry(visit, view):
+    demo = visit("demo")
+    demo.open(view)
+    assert demo.page.locator("#retry").count() == 0
+    demo.page.get_by_role("link", name="Go to the fleet").click()
     assert demo.wait("coaching")
 
 

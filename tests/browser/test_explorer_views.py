@@ -10,6 +10,17 @@ from tests.browser.explorer_fleets import DRIVERS, last_week
 
 pytestmark = pytest.mark.clients
 
+# The labels of columns that are cut by the chart's edge, or less than three pixels from the one before.
+CROWDED_LABELS = """chart => {
+  const box = chart.getBoundingClientRect(), range = document.createRange();
+  const labels = [...chart.querySelectorAll("small")].map((label) => {
+    range.selectNodeContents(label);
+    return range.getBoundingClientRect();
+  }).filter(({ left, right }) => right > box.left && left < box.right);
+  return labels.filter(({ left, right }, i) =>
+    left < box.left || right > box.right || (i > 0 && left < labels[i - 1].right + 3)).length;
+}"""
+
 
 def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     many = visit("many")
@@ -123,6 +134,24 @@ def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(vi
     assert dated.messages == []
 
 
+@pytest.mark.parametrize("width", [320, 390, 1280])
+@pytest.mark.parametrize("interval", ["day", "week", "month"])
+def test_no_label_of_the_chart_is_cut_or_touches_another(visit, width, interval):
+    dated = visit("dated", width=width)
+    dated.open(f"#/driver/steady?interval={interval}")
+    assert dated.page.locator(".columns").evaluate(CROWDED_LABELS) == 0
+
+
+def test_a_driver_whose_last_trip_is_in_the_future_is_not_said_to_have_driven(visit):
+    extreme = visit("extreme")
+    extreme.open("#/driver/ahead")
+    assert "The last one is dated " in extreme.text()
+
+
+def test_a_sum_that_saturates_is_written_in_short(visit):
+    assert "1.798E308 mi" in visit("extreme").text(".ranking")
+
+
 def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
     dated = visit("dated")
     dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
@@ -162,6 +191,34 @@ def test_a_trip_shows_its_id_and_the_position_of_the_moment(visit):
     odd.page.get_by_label("Point of the trail").press("End")
     assert odd.text(".lead") == "Trip crossing"
     assert odd.text("output").endswith(" · 41.25000, -179.90000")
+
+
+def test_an_event_at_the_start_is_above_the_marker_of_the_start(visit):
+    hostile = visit("hostile")
+    hostile.open("#/trip/__proto__")
+    # A click fails if another element covers this one.
+    hostile.page.locator(".map .hard_brake").click(trial=True)
+
+
+def test_the_chosen_event_is_above_others_at_its_place(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/long?event=1")
+    page.locator(".map .hard_brake").click(trial=True)
+    page.locator("#event-0").click()
+    page.locator(".map .rapid_acceleration").click(trial=True)
+
+
+def test_the_scale_of_the_map_is_imperial(visit):
+    odd = visit("odd")
+    odd.open("#/trip/crossing")
+    assert re.fullmatch(r"\d+ (mi|ft)", odd.text(".leaflet-control-scale"))
+
+
+def test_a_jump_of_the_position_does_not_set_the_highest_speed(visit):
+    odd = visit("odd")
+    odd.open("#/trip/long")
+    assert odd.text(".chart .scale span") == "60"
+    assert "Highest speed\n40 mph" in odd.text(".tiles")
 
 
 def test_hovering_over_the_trail_selects_its_point(visit):
