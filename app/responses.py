@@ -13,7 +13,7 @@ from werkzeug.sansio.utils import get_host
 
 from app.content_encoding import get_matching_etag
 from app.store import Result
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.header import MaskHeaders, header_names
 from schemas.introspection import Fields
 

@@ -17,7 +17,7 @@ from pymongo import monitoring
 from pymongo.errors import PyMongoError
 
 from app.store import Store
-from app.store.trips import get_newest_trip_time
+from app.store.trips import get_last_added_time
 
 PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
@@ -125,7 +125,7 @@ class StoreCollector(Collector):
         """Yield the gauges; only `store_up` if the database does not respond in time."""
         try:
             with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
-                newest = get_newest_trip_time(self._store)
+                newest = get_last_added_time(self._store)
         except PyMongoError:
             yield _gauge("store_up", STORE_UP_HELP, 0.0)
             return

@@ -3,7 +3,8 @@
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.pagination import PageRequest, Selection, render_list
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, render_list
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 

@@ -8,7 +8,7 @@ import orjson
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.dates import first_of_month, last_of_month, monday_of, months_of, sunday_of
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from app.store.score import explain_score
 from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE, WEEK
 from app.store.totals import saturate_totals, sum_days

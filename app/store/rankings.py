@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from orjson import Fragment
@@ -12,7 +12,8 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.dates import month_dates, week_dates
-from app.store.pagination import PageRequest, Selection, get_first, make_renderer
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, make_renderer
 from app.store.summaries import ANY_DATE, MONTH, PROFILE, SUMMARY_FRAGMENT, WEEK
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
@@ -152,8 +153,8 @@ class _Ranking(NamedTuple):
         within = {"$and": [{"$eq": ["$$bound.fm_score", score]}, {"$lte": ["$$bound.position", offset]}]}
         bounds = {"$slice": [{"$filter": {"input": "$bounds", "as": "bound", "cond": within}}, -1]}
         pipeline: list[Document] = [{"$match": self.key}, {"$project": {"_id": 0, "bounds": bounds}}]
-        counts = get_first(self.store.ranking_counts.aggregate(pipeline, session=self.session))
-        return get_first(counts["bounds"]) if counts else None
+        counts = _get_first(self.store.ranking_counts.aggregate(pipeline, session=self.session))
+        return _get_first(counts["bounds"]) if counts else None
 
     def find_rows(self, start: _Start, limit: int, element: Fields, selection: Selection) -> list[Document]:
         """Return the week or month of each driver on the page, in order: driver_id, version and the fragment."""
@@ -208,3 +209,8 @@ def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> 
     }
     selected = {name: values[name] for name in element}
     return lambda rank, row: {name: get(rank, row) for name, get in selected.items()}
+
+
+def _get_first(documents: Iterable[Document]) -> Document | None:
+    """Return the first document of a query, or None. Exhausts the cursor, which then needs no closing."""
+    return next(iter(list(documents)), None)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pagination import Selection, join_fragments, make_renderer
+from app.store.rendering import Selection, join_fragments, make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.summary import DrivingSummary

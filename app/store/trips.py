@@ -12,7 +12,8 @@ from pymongo import ASCENDING, DESCENDING
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.dates import MS_PER_HOUR, now_ms
 from app.store.driver_periods import DriverPeriods
-from app.store.pagination import PageRequest, Selection, get_first, make_renderer, render_list
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, make_renderer, render_list
 from app.store.summaries import ANY_DATE, PROFILE
 from schemas.introspection import Fields, fields_of
 from schemas.trip import TripDetail, TripSummary
@@ -138,9 +139,8 @@ def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     return render
 
 
-def get_newest_trip_time(store: Store) -> float | None:
+def get_last_added_time(store: Store) -> float | None:
     """Return when a trip was last added (epoch seconds), over all fleets, or None if there is none. Index: (_id)."""
-    newest = get_first(
-        store.trip_details.find({"_id": {"$gte": ObjectId(bytes(12))}}, {"_id": 1}, sort=[("_id", DESCENDING)], limit=1)
-    )
+    match = {"_id": {"$gte": ObjectId(bytes(12))}}
+    newest = store.trip_details.find_one(match, {"_id": 1}, sort=[("_id", DESCENDING)])
     return newest["_id"].generation_time.timestamp() if newest else None

@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from app.store.summaries import DAY, MONTH, WEEK, SummaryType, find_aggregates
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams

@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result, drivers
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.page import DriverPage
 from schemas.params import DriversParams
 

@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result, rankings
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.page import RankingPage
 from schemas.ranking_params import RankingParams
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store, drivers, rankings
 from app.store.indexes import VALIDATORS
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers

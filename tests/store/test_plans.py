@@ -15,7 +15,7 @@ from app.store import (
     summaries,
     trips,
 )
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import (
     DailyAggregates,

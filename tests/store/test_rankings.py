@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pymongo import MongoClient
 
 from app.store import Store, rankings
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import RankingPage
 from scripts.mongodb.connection import prepare
