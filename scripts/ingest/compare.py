@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from app.store import Store
+from scripts.batches import batches
 from scripts.ingest.changed_sources import INVALID, Applier
-from scripts.materialize.rebuild import batches, find_deleted, find_orphans, find_trip_ids, rebuild_summaries
+from scripts.materialize.rebuild import find_deleted, find_orphans, find_trip_ids, rebuild_summaries
 from scripts.materialize.sources import Keys, find_invalid_drivers
 from scripts.materialize.verify import verify_summaries
 from scripts.mongodb.connection import find_fleets

@@ -10,11 +10,12 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.summaries import DAY
+from scripts.batches import batches
 from scripts.materialize.dates import Day, midnight
 from scripts.materialize.documents import PERIOD_TYPES
 from scripts.materialize.fleet_drivers import count_erasure, rebuild_list
 from scripts.materialize.ranking_counts import rebuild_counts
-from scripts.materialize.rebuild import BATCH_SIZE, batches
+from scripts.materialize.rebuild import BATCH_SIZE
 from scripts.materialize.trips import delete_trips, rewrite_trips
 from scripts.materialize.update import run_transaction, update_read_models
 

@@ -2,9 +2,8 @@
 
 import heapq
 import itertools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from functools import partial
-from typing import TypeVar
 
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
@@ -12,6 +11,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, DocumentCollection, Store
 from app.store.summaries import ANY_DATE, DAY, PROFILE
 from schemas.fields import MIN_EPOCH_MS
+from scripts.batches import batches
 from scripts.materialize.dates import Day, days_of, midnight
 from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
@@ -20,7 +20,6 @@ from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
 from scripts.materialize.trips import write_documents
 from scripts.materialize.update import run_transaction, update_read_models
 
-T = TypeVar("T")
 TRIPS_PER_TRANSACTION = 100
 # A driver without a day in the batch counts as a day.
 DAYS_PER_TRANSACTION = 500
@@ -69,13 +68,6 @@ def rebuild_summaries(store: Store, fleet: str, since: str = "", left_out: Conta
     run_transaction(store, fleet, partial(rebuild_list, store, fleet=fleet))
     for period, start_date in find_rankings(store, fleet):
         run_transaction(store, fleet, partial(rebuild_counts, store, fleet=fleet, period=period, start_date=start_date))
-
-
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of up to `size`."""
-    iterator = iter(items)
-    while batch := list(itertools.islice(iterator, size)):
-        yield batch
 
 
 def find_trip_ids(store: Store, fleet: str, since: str = "") -> Iterator[str]:

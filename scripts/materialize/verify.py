@@ -6,6 +6,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.summaries import DAY
+from scripts.batches import batches
 from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
 from scripts.materialize.feed import CONTENT, make_entry
 from scripts.materialize.fleet_drivers import list_differs
@@ -13,7 +14,6 @@ from scripts.materialize.ranking_counts import find_expected, find_rankings
 from scripts.materialize.rebuild import (
     DAYS_PER_TRANSACTION,
     TRIPS_PER_TRANSACTION,
-    batches,
     find_days,
     find_deleted,
     find_orphans,
