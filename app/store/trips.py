@@ -14,8 +14,8 @@ from app.store.dates import MS_PER_HOUR, now_ms
 from app.store.driver_periods import DriverPeriods
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer, render_list
-from app.store.summaries import ANY_DATE, PROFILE
 from schemas.introspection import Fields, fields_of
+from schemas.periods import ANY_DATE, PROFILE
 from schemas.trip import TripDetail, TripSummary
 
 TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
@@ -133,7 +133,7 @@ def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
 
     def render(trip: Document) -> Document:
         values = render_summary(trip["summary"]) if summary_fields else {}
-        values |= {name: render(trip[name]) for name, render in renderers.items()}
+        values |= {name: render_part(trip[name]) for name, render_part in renderers.items()}
         return {name: values[name] for name in fields}
 
     return render

@@ -9,11 +9,11 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from app.store.summaries import ANY_DATE, DAY, PROFILE
 from schemas.fields import MIN_EPOCH_MS
+from schemas.periods import ANY_DATE, PERIODS, PROFILE
 from scripts.batches import batches
 from scripts.materialize.dates import Day, days_of, midnight
-from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
+from scripts.materialize.documents import make_trip_detail
 from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
@@ -101,10 +101,7 @@ def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
     A stored week or month counts as its first date.
     """
     in_fleet = {"fleet": fleet}
-    periods = [
-        {**in_fleet, "period": name}
-        for name in (DAY.name, *(period_type.name for period_type in PERIOD_TYPES), PROFILE)
-    ]
+    periods = [{**in_fleet, "period": name} for name in (*PERIODS, PROFILE)]
     streams = [
         _read_days(store.drivers, in_fleet, "driver_id"),
         _read_days(store.trip_details, in_fleet, "driver_id", "date"),

@@ -12,7 +12,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.indexes import VALID_DOCUMENTS
-from app.store.summaries import PROFILE
+from schemas.periods import PROFILE
 from scripts.materialize.dates import days_of
 from scripts.materialize.documents import make_profiles, make_trip_detail, profile_key
 from scripts.materialize.feed import update_feed

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterator, Mapping, Set
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from app.store.summaries import DAY
+from schemas.periods import DAY
 from scripts.batches import batches
 from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
 from scripts.materialize.feed import CONTENT, make_entry
@@ -52,7 +52,7 @@ def verify_summaries(store: Store, fleet: str, left_out: Container[str] = ()) ->
         with store.snapshot() as session:
             for stage in build_stages(store, session, fleet, dated, drivers, left_out):
                 differences += _compare(store.driver_periods, session, fleet, stage.keys, stage.documents)
-                day_count += len(stage.documents) if stage.period == DAY.name else 0
+                day_count += len(stage.documents) if stage.period == DAY else 0
         yield day_count, differences
     with store.snapshot() as session:
         yield 0, ["fleet_drivers: the list differs from the drivers"] if list_differs(store, session, fleet) else []

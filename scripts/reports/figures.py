@@ -18,9 +18,9 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.dates import DAYS_A_WEEK
 from app.store.score import compute_score
-from app.store.summaries import PROFILE
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
+from schemas.periods import PROFILE
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
 

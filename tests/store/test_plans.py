@@ -145,15 +145,15 @@ READS = {
         {"trip_details": {"tracking"}},
     ),
     "daily": (
-        lambda store: aggregates(store, summaries.DAY, DailyAggregates),
+        lambda store: aggregates(store, summaries.DAILY, DailyAggregates),
         {"driver_periods": {"period"}},
     ),
     "weekly": (
-        lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
+        lambda store: aggregates(store, summaries.WEEKLY, WeeklyAggregates),
         {"driver_periods": {"period"}},
     ),
     "monthly": (
-        lambda store: aggregates(store, summaries.MONTH, MonthlyAggregates, "2026-03-01"),
+        lambda store: aggregates(store, summaries.MONTHLY, MonthlyAggregates, "2026-03-01"),
         {"driver_periods": {"period"}},
     ),
     **{
