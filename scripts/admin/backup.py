@@ -22,7 +22,7 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from app.store import IDENTIFIERS, Document, Store
+from app.store import IDENTIFYING_FIELDS, Document, Store
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
@@ -182,7 +182,7 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
 
 def _describe(name: str, error: BulkWriteError) -> str:
     failed = error.details["writeErrors"][0]
-    document = {field: failed["op"][field] for field in IDENTIFIERS if field in failed["op"]}
+    document = {field: failed["op"][field] for field in IDENTIFYING_FIELDS if field in failed["op"]}
     return (
         f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the "
         "database that was backed up, and back up again. Drop this database, which is incomplete."

@@ -12,7 +12,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_trip
 from tests.fleet_states import differences
 from tests.following import Following, make_source
@@ -63,7 +63,7 @@ def test_the_example_of_the_documentation_is_served(mongod_uri, monkeypatch, tmp
     (tmp_path / "example.py").write_text(EXAMPLE)
     with MongoClient(mongod_uri) as client:
         db = client["driver_analytics"]
-        prepare(Store.of(db))
+        prepare_collections(Store.of(db))
         runpy.run_path(str(tmp_path / "example.py"))["db"].client.close()
         Following(db).catch_up()
         assert [trip["totals"]["distance_miles"] for trip in db.trip_details.find()] == [4.1]

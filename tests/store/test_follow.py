@@ -14,7 +14,7 @@ from schemas.fields import Text
 from schemas.stored import StoredDriver
 from scripts.ingest.change_stream import Position, save_position
 from scripts.materialize import documents
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_driver, make_event, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import FLEET, Batch, differences, write_batches
@@ -230,10 +230,10 @@ def new_field(monkeypatch, mongod):
     monkeypatch.setattr(documents, "DRIVER", NewDriver())
     monkeypatch.setitem(VALIDATORS, "drivers", make_validator(NewStoredDriver()))
     monkeypatch.setitem(VALID_DOCUMENTS, "drivers", make_validator(NewStoredDriver(), attrgetter("required")))
-    prepare(Store.of(mongod))
+    prepare_collections(Store.of(mongod))
     yield "license_state"
     monkeypatch.undo()
-    prepare(Store.of(mongod))
+    prepare_collections(Store.of(mongod))
 
 
 def test_drivers_stored_before_a_nullable_field_was_added_keep_their_names(mongod, new_field):

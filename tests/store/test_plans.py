@@ -33,7 +33,7 @@ from scripts.materialize.rebuild import find_trip_ids, rebuild_fleet
 from scripts.materialize.trips import delete_trips
 from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.command_recorder import Recorder
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.store_contents import load
@@ -54,7 +54,7 @@ def recorded(mongod_uri):
     """A store with enough in it for the planner to have a choice, and the commands sent to it."""
     recorder = Recorder()
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        prepare(store := Store.of(client["plans"]))
+        prepare_collections(store := Store.of(client["plans"]))
         for fleet in FLEETS:
             lines = [
                 make_trip(f"2026-03-{date + 1:02}T08:{n:02}", f"d{n}", trip_id=f"t{n}-{date}", tracking_id=f"k{n % 2}")
