@@ -89,6 +89,11 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
     }
 
 
+def make_detail_of_source(fleet: str, source: Mapping[str, Any]) -> Document:
+    """Return the `trip_details` document of a document of `trips`, with the same `_id`."""
+    return {"_id": source["_id"], **make_trip_detail(fleet, source)}
+
+
 def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> DocumentsByKey:
     """Return the documents of the days that have trips, built from `trip_details`.
 

@@ -13,7 +13,7 @@ from schemas.fields import MIN_EPOCH_MS
 from schemas.periods import ANY_DATE, PERIODS, PROFILE
 from scripts.batches import batches
 from scripts.materialize.dates import Day, days_of, midnight
-from scripts.materialize.documents import make_trip_detail
+from scripts.materialize.documents import make_detail_of_source
 from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
@@ -136,7 +136,7 @@ def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: l
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
     stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, session=session)}
     sources = store.trips.find(match, session=session)
-    expected = {trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources}
+    expected = {source["trip_id"]: make_detail_of_source(fleet, source) for source in sources}
     changed = {trip_id: detail for trip_id, detail in expected.items() if stored.get(trip_id) != detail}
     write_documents(store.trip_details, session, fleet, changed, stored)
     update_feed(store, session, fleet, expected)

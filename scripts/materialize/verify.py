@@ -7,7 +7,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, DocumentCollection, Store
 from schemas.periods import DAY
 from scripts.batches import batches
-from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
+from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_detail_of_source
 from scripts.materialize.feed import CONTENT, make_entry
 from scripts.materialize.fleet_drivers import list_differs
 from scripts.materialize.ranking_counts import find_expected, find_rankings
@@ -65,9 +65,7 @@ def verify_summaries(store: Store, fleet: str, left_out: Container[str] = ()) ->
 def _compare_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> Iterator[str]:
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
     sources = store.trips.find(match, session=session)
-    expected: DocumentsByKey = {
-        (trip["trip_id"],): {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources
-    }
+    expected: DocumentsByKey = {(source["trip_id"],): make_detail_of_source(fleet, source) for source in sources}
     yield from _compare(store.trip_details, session, fleet, expected.keys(), expected, {})
     entries = {key: {"trip_id": detail["trip_id"], **make_entry(detail)} for key, detail in expected.items()}
     yield from _compare(store.trip_changes, session, fleet, entries.keys(), entries, FEED_CONTENT)

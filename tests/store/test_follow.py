@@ -305,7 +305,7 @@ def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change
     assert details(mongod) == [("f1", "t2"), ("f1", "t3")]
     assert following.value("invalid_documents_total") == 1
     (line,) = [line for line in log() if line["level"] == "error"]
-    assert (line["event"], line["collection"]) == ("invalid document", "trips")
+    assert (line["event"], line["collection"]) == ("document left out", "trips")
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_the_first_start_compares_everything(mongod, log):
     following.catch_up()
     assert details(mongod) == [("f1", "t3"), ("f2", "t1")]
     assert '"alias":"A"' in mongod.driver_periods.find_one({"period": "all", "driver_id": "d3"})["json"]
-    assert [line["event"] for line in log() if line["level"] == "error"] == ["invalid document"]
+    assert [line["event"] for line in log() if line["level"] == "error"] == ["document left out"]
 
 
 def test_the_comparison_repairs_damaged_read_models(mongod, following):
