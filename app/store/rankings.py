@@ -54,7 +54,7 @@ class _Start:
     skip: int
 
 
-def find_page(
+def find_ranking(
     store: Store,
     fleet: str,
     *,
@@ -112,19 +112,21 @@ class _Ranking(NamedTuple):
         The profiles are by driver_id. Reads neither if the selection has no drivers, and no profiles it does not need.
         """
         element, skip = selection.fields.get("drivers"), page_request.skip
-        start = self.filter(min_distance_miles, skip) if min_distance_miles else self.locate(skip)
+        start = (
+            self.get_start_with_distance(min_distance_miles, skip) if min_distance_miles else self.get_start_after(skip)
+        )
         if element is None or skip >= start.count:
             return start.count, [], {}
         rows = self.find_rows(start, page_request.limit, element, selection)
         return start.count, rows, self.find_profiles(rows, selection) if "driver_info" in element else {}
 
-    def filter(self, min_distance_miles: float, skip: int) -> _Start:
+    def get_start_with_distance(self, min_distance_miles: float, skip: int) -> _Start:
         """Return the start of a page of the drivers with this distance or a longer one. Scans the index."""
         match = {**match_ranked(self.key), "distance_miles": {"$gte": min_distance_miles}}
         options: Any = {"hint": self.order.index, "session": self.session}
         return _Start(self.store.driver_periods.count_documents(match, **options), match, skip)
 
-    def locate(self, skip: int) -> _Start:
+    def get_start_after(self, skip: int) -> _Start:
         """Return the start of the page that `skip` drivers come before."""
         names = ("driver_count", "fm_scores", "counts") if skip else ("driver_count",)
         projection = {"_id": 0, **dict.fromkeys(names, 1)}

@@ -28,4 +28,4 @@ def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_page(get_store(), g.api_key.fleet, **params, selection=selection)
+    return rankings.find_ranking(get_store(), g.api_key.fleet, **params, selection=selection)

@@ -94,7 +94,7 @@ def aggregates(store, period, shape, date="2026-03-02"):
 
 def ranking(store, order, minimum=0):
     params = {"period": "week", "start_date": "2026-03-02", "order": order, "min_distance_miles": minimum}
-    rankings.find_page(store, "f1", **params, **PAGE, selection=Selection(fields_of(RankingPage)))
+    rankings.find_ranking(store, "f1", **params, **PAGE, selection=Selection(fields_of(RankingPage)))
 
 
 def ranking_from_a_bound(store, order):
@@ -119,7 +119,7 @@ def in_transaction(change):
 # What reads, and the indexes that it reads of each collection.
 READS = {
     "driver page": (
-        lambda store: drivers.find_page(store, "f1", **PAGE, selection=Selection(fields_of(DriverPage))),
+        lambda store: drivers.find_drivers(store, "f1", **PAGE, selection=Selection(fields_of(DriverPage))),
         {"fleet_drivers": {"position"}},
     ),
     "trips of a driver": (driver_trips, {"driver_periods": {"period"}}),

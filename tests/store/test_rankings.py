@@ -120,7 +120,7 @@ def read(store, period, order, minimum, limit):
     params = {"period": period, "start_date": WEEK if period == "week" else MONTH, "order": order}
     selection = Selection(fields_of(RankingPage))
     for page in itertools.count(1):
-        result = rankings.find_page(
+        result = rankings.find_ranking(
             store, FLEET, **params, min_distance_miles=minimum, page=page, limit=limit, selection=selection
         )
         content = orjson.loads(orjson.dumps(result.content))

@@ -65,7 +65,7 @@ def blocks(store):
 def page(store, number, limit):
     """Return the drivers of a page, and the count."""
     content = orjson.loads(
-        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, selection=SELECTION).content)
+        orjson.dumps(drivers.find_drivers(store, "f1", page=number, limit=limit, selection=SELECTION).content)
     )
     return content["drivers"], content["count"]
 
