@@ -6,13 +6,17 @@ from itertools import chain
 from app.store import Store
 from scripts.batches import batches
 from scripts.ingest.changed_sources import INVALID, Applier
-from scripts.materialize.rebuild import find_deleted, find_orphans, find_trip_ids, rebuild_summaries
+from scripts.materialize.rebuild import (
+    TRIPS_PER_TRANSACTION,
+    find_deleted,
+    find_orphans,
+    find_trip_ids,
+    rebuild_summaries,
+)
 from scripts.materialize.sources import Identifiers, find_invalid_drivers
 from scripts.materialize.verify import verify_summaries
 from scripts.mongodb.connection import find_fleets
 from scripts.progress import with_progress
-
-TRIPS_PER_TRANSACTION = 100
 
 
 def compare_everything(store: Store, applier: Applier) -> int:

@@ -20,6 +20,7 @@ from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
 from scripts.materialize.trips import write_documents
 from scripts.materialize.update import run_transaction, update_read_models
 
+# Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_TRANSACTION = 100
 # A driver without a day in the batch counts as a day.
 DAYS_PER_TRANSACTION = 500
