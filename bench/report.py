@@ -18,6 +18,9 @@ from scripts.mongodb.embedded_mongod import get_mongod_path
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 BUSIEST_AT_MOST = 0.75
+LIMITS_NOTE = """\
+The limits are the goals of this project. A row fails if it misses one of them at this number of connections; [Where the
+service's time goes](#where-the-services-time-goes) says why the service misses some."""
 
 # The samples of each (row, contestant, connections), one per round.
 Samples = Mapping[tuple[str, str, int], Sequence[Sample]]
@@ -142,7 +145,7 @@ def warnings(samples: Samples) -> list[str]:
 def bench_section(samples: Samples, notes: Iterable[str], conditions: str) -> str:
     """Return the section of the page that `make bench` writes."""
     measured = {row for row, _, _ in samples}
-    parts = [f"Measured {conditions}.", "### Limits", limits_table(samples)]
+    parts = [f"Measured {conditions}.", "### Limits", LIMITS_NOTE, limits_table(samples)]
     for row in filter(measured.__contains__, TITLES):
         parts += [f"### {row}: {TITLES[row]}", full_table(samples, row)]
     if remarks := [*notes, *warnings(samples)]:

@@ -31,8 +31,8 @@ CONFIGURED_TIMEOUTS = re.compile(r" \(configured timeouts: [^)]*\)")
 def cli() -> None:
     """Run the Driver Analytics API, import its data and manage it.
 
-    Settings are environment variables; docs/configuration.md lists them. Without MONGODB_URI, every command uses an
-    embedded MongoDB with its data in DATA_DIR.
+    Settings are environment variables; docs/configuration.md lists them. Without MONGODB_URI, a command that needs a
+    database starts an embedded MongoDB, with its data in DATA_DIR.
     """
 
 

@@ -14,10 +14,10 @@ from scripts.reports.build import delete_report
 @click.option("--fleet", type=ID, help="Only this fleet. By default all fleets.")
 @click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
 def prune(before: str, fleet: str | None, dry_run: bool) -> None:
-    """Remove the trips that started before a date, and what is derived from them.
+    """Remove the trips that started before a date.
 
-    Summaries of the dates before go with the trips, and so do reports whose seven days are all before the date. Drivers
-    of the driver file stay. The change feed reports no deletions, so clients keep their copies.
+    What is derived from them goes with them: summaries of the dates before, and reports whose seven days are all before
+    the date. Drivers of the driver file stay. The change feed reports no deletions, so clients keep their copies.
 
     The command does not ask for confirmation. If it was killed, run it again.
     """

@@ -10,10 +10,10 @@ from scripts.mongodb.connection import find_fleets, open_store
 from scripts.options import DATE, ID
 from scripts.reports.build import build_report, current_report_date, delete_report
 
-# The earliest date with two whole weeks before it.
+# The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
 
-FLEET = click.option("--fleet", type=ID, required=True, help="The fleet of the reports.")
+FLEET = click.option("--fleet", type=ID, required=True, help="The fleet.")
 
 
 @click.group()
@@ -27,11 +27,9 @@ def reports() -> None:
 @reports.command()
 @click.option("--fleet", type=ID, help="The fleet to report on.")
 @click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
-@click.option("--due", is_flag=True, help="Build the missing reports of all fleets for this week's Monday.")
+@click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that lacks it.")
 def build(fleet: str | None, report_date: str | None, due: bool) -> None:
-    """Build one report, or all missing ones.
-
-    With --due, the command builds the report on last week for each fleet that does not have it.
+    """Build a report, or with --due last week's report of every fleet that lacks it.
 
     Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
     killed, run it again.

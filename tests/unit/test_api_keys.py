@@ -1,4 +1,4 @@
-"""app/store/keys.py: the format of a key, and which keys are accepted."""
+"""app/store/api_keys.py: the format of a key, and which keys are accepted."""
 
 import hashlib
 import zlib
