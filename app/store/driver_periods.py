@@ -1,4 +1,4 @@
-"""The documents of `driver_periods`, which several resources read, and those of one driver."""
+"""The fragments of `driver_periods`, and the documents of one driver in it, which several resources read."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
