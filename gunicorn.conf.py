@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 
 from app import logs
@@ -67,7 +68,9 @@ def configure_log(server):
 
 
 def when_ready(server):
-    """Serve the metrics of all workers from the main process."""
+    """Let Ctrl-C stop the service as SIGTERM does, and serve the metrics of all workers from the main process."""
+    # At SIGINT, gunicorn does not let the workers finish their requests.
+    signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     if service.metrics_bind:
         from scripts.server.metrics_server import serve_metrics
 
@@ -75,6 +78,10 @@ def when_ready(server):
 
 
 def post_worker_init(worker):
-    """Exclude the objects that exist now from garbage collection: they stay until the worker ends."""
+    """Leave Ctrl-C to the main process, and exclude the objects that exist now from garbage collection."""
+    # A terminal sends it to the workers, too. If the main process then signals a worker that is ending, gunicorn's
+    # handler waits forever for a lock that it holds itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # These objects stay until the worker ends.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
