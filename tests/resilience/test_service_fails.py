@@ -126,7 +126,8 @@ def test_sigterm_and_ctrl_c_wait_for_the_response_to_a_request_in_flight(make_se
         client.sendall(b"Host: h\r\n\r\n")
         response = b"".join(iter(lambda: client.recv(65536), b""))
         took = service.stop()
-    report(f"{number.name} in the midst of a request: answered {response.split()[1].decode()}, ended within {took + 1:.1f} s")
+    status = response.split()[1].decode()
+    report(f"{number.name} in the midst of a request: answered {status}, ended within {took + 1:.1f} s")
     assert response.startswith(b"HTTP/1.1 200 ")
     assert b"Connection: close" in response
     assert took + 1 < GRACEFUL_TIMEOUT_SECONDS
