@@ -35,6 +35,9 @@ limit_request_line = 8190
 limit_request_fields = 50
 # No request header may replace the path: routes use the path of the request line.
 forwarder_headers = ""
+# Only trusted proxies say whether the client used HTTPS, which decides the scheme of links.
+forwarded_allow_ips = ",".join(map(str, service.trusted_proxies))
+secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 control_socket_disable = True
 
 # `configure_log` sends gunicorn's log to the log of the service. With `logconfig_dict`, gunicorn would also write a
