@@ -52,14 +52,15 @@ GC_THRESHOLD = 5_000
 
 def on_starting(server):
     """Check the settings, which `serve` does itself; an error ends the program with one line."""
-    from scripts.server.checks import check_address, check_application, check_metrics
+    from scripts.server.checks import check_addresses, check_application, check_metrics_folder
 
     configure_log(server)
     try:
         # An option of the command line replaces BIND. After SIGUSR2, the process to replace still listens.
-        if server.cfg.bind == [bind] and not server.master_pid:
-            check_address(bind, "BIND")
-        check_metrics(service)
+        api = {"BIND": bind} if server.cfg.bind == [bind] and not server.master_pid else {}
+        metrics = {"METRICS_BIND": service.metrics_bind} if service.metrics_bind else {}
+        check_addresses({**api, **metrics})
+        check_metrics_folder(service)
         check_application(service)
     except ConfigError as error:
         sys.exit(f"Error: {error}")
