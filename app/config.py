@@ -197,7 +197,9 @@ class Config:
         "60 per minute", "requests without a valid key from one client address", _parse_rate
     )
     trusted_proxies: tuple[Network, ...] = _setting(
-        "", "addresses and networks, separated by commas, whose X-Forwarded-For is trusted", _parse_networks
+        "",
+        "addresses and networks, separated by commas, whose X-Forwarded-For and X-Forwarded-Proto are trusted",
+        _parse_networks,
     )
     ratelimit_storage_uri: str = _setting(
         "",

@@ -16,7 +16,7 @@ from app.store import Document, Store
 from scripts.demo.greeting import get_local_url, prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
-from scripts.server.checks import check_address, check_application
+from scripts.server.checks import check_addresses, check_application
 
 
 @click.command()
@@ -29,9 +29,8 @@ def serve(demo: bool) -> None:
     config = Config.from_environment()
     if not config.secret_key:
         config = _set_settings(config, secret_key=generate_secret())
-    check_address(config.bind, "BIND")
-    if config.metrics_bind:
-        check_address(config.metrics_bind, "METRICS_BIND")
+    metrics = {"METRICS_BIND": config.metrics_bind} if config.metrics_bind else {}
+    check_addresses({"BIND": config.bind, **metrics})
     address = config.bind if config.bind.startswith("unix:") else get_local_url(config.bind)
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {address}"]

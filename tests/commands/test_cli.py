@@ -1,11 +1,27 @@
 """The command line as a whole."""
 
 import re
+import signal
 import subprocess
+import sys
 
 import pytest
 
 from tests.service_process import COMMAND
+
+# An import hook that presses Ctrl-C when the command line is loaded.
+INTERRUPT = """
+import os, signal, sys
+from scripts.entry_point import main
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "scripts.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
 
 
 @pytest.mark.parametrize(
@@ -55,6 +71,11 @@ def test_it_prints_its_help_without_arguments(run_main):
     result = run_main()
     assert result.status == 2
     assert "Usage: driver-analytics" in result.stderr
+
+
+def test_ctrl_c_while_it_loads_ends_it_without_a_traceback():
+    result = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
 
 
 def test_the_installed_program_prints_an_error_in_one_line():

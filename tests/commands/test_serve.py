@@ -155,6 +155,26 @@ def test_after_an_interrupt_it_starts_again_and_a_second_interrupt_does_not_keep
     assert "Traceback" not in process.errors
 
 
+def test_workers_leave_the_interrupt_of_a_terminal_to_the_main_process(tmp_path):
+    with ServiceProcess(tmp_path, MONGODB_URI=NO_STORE) as process:
+        process.read(1)
+        wait_until(process.responds)
+        children = Path(f"/proc/{process.process.pid}/task/{process.process.pid}/children").read_text()
+        for child in children.split():
+            os.kill(int(child), signal.SIGINT)
+        assert process.responds()
+    assert (process.process.returncode, process.errors.count("Worker")) == (0, 0)
+
+
+@pytest.mark.parametrize(("trusted", "scheme"), [("", "http"), ("127.0.0.0/8", "https")])
+def test_only_trusted_proxies_say_which_scheme_the_client_used(tmp_path, trusted, scheme):
+    with ServiceProcess(tmp_path, MONGODB_URI=NO_STORE, TRUSTED_PROXIES=trusted) as process:
+        process.read(1)
+        request = urllib.request.Request(f"http://{process.bind}/llms.txt", headers={"X-Forwarded-Proto": "https"})
+        with urllib.request.urlopen(request, timeout=10) as response:
+            assert f"({scheme}://{process.bind}/api/v1/openapi.json)" in response.read().decode()
+
+
 def test_a_terminal_that_closes_ends_it(tmp_path):
     with ServiceProcess(tmp_path, terminal=True, MONGODB_URI=NO_STORE) as process:
         process.read(1)
