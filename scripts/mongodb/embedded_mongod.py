@@ -32,9 +32,16 @@ REPLICA_SET = "driver-analytics"
 NOT_INITIATED, NOT_A_MEMBER = 94, 93
 # How long the transaction of a killed command blocks other commands. A batch of an import takes about a second.
 TRANSACTION_SECONDS = 20
+PARAMETERS = {
+    "transactionLifetimeLimitSeconds": TRANSACTION_SECONDS,
+    # A server that ends before it is primary would wait 15 seconds for the clients to go to another member.
+    "shutdownTimeoutMillisForSignaledShutdown": 0,
+}
 REPLICA_SET_OPTIONS = (
-    "--replSet", REPLICA_SET, "--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"
-)  # fmt: skip
+    "--replSet",
+    REPLICA_SET,
+    *(word for name, value in PARAMETERS.items() for word in ("--setParameter", f"{name}={value}")),
+)
 
 
 class NoMongod(Exception):
