@@ -121,7 +121,8 @@ def restore(folder: Path) -> None:
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
-        for fleet in find_fleets(store, None):
+        # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
+        for fleet in sorted({*find_fleets(store, None), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
         _load(store, keys, folder, manifest)
     click.echo(f"{folder}: {_format_counts(manifest)} restored")
