@@ -8,12 +8,11 @@ from flask import Blueprint, Response, current_app, g
 from marshmallow import ValidationError
 from werkzeug.http import dump_options_header
 
-from app.content_encoding import get_matching_etag
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.errors import NotFound
 from app.report_links import ReportLink, ReportLinkSigner
-from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, not_modified
+from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, get_matching_etag, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -23,11 +22,12 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from app.store import IDENTIFIERS, Document, Store
+from app.store import IDENTIFYING_FIELDS, Document, Store
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
+from scripts.progress import make_bar
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
@@ -173,7 +173,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
     """Write a collection. Returns its entry in the manifest."""
     documents: Any = store.db.get_collection(name, RAW)
     count = 0
-    with path.open("xb") as file, _bar(name, documents.estimated_document_count()) as bar:
+    with path.open("xb") as file, make_bar(name, documents.estimated_document_count()) as bar:
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as compressed:
             for document in documents.find({}):
                 compressed.write(document.raw)
@@ -186,7 +186,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
 
 def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
-    with gzip.open(_file(folder, name)) as file, _bar(name, manifest["collections"][name]["documents"]) as bar:
+    with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
         for batch in _batches(decode_file_iter(cast(BinaryIO, file), RAW)):
             schema = SCHEMAS.get(name)
             try:
@@ -198,7 +198,7 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
 
 def _describe(name: str, error: BulkWriteError) -> str:
     failed = error.details["writeErrors"][0]
-    document = {field: failed["op"][field] for field in IDENTIFIERS if field in failed["op"]}
+    document = {field: failed["op"][field] for field in IDENTIFYING_FIELDS if field in failed["op"]}
     return (
         f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the "
         "database that was backed up, and back up again. Drop this database, which is incomplete."
@@ -233,10 +233,6 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _bar(label: str, length: int) -> Any:
-    return click.progressbar(length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty())
 
 
 def _format_counts(manifest: Document) -> str:

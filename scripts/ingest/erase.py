@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from app.store import Store
 from scripts.materialize.deletions import count_documents_of_driver, erase_driver
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import ID, take_one
+from scripts.progress import sum_with_progress
 from scripts.reports.build import build_report, find_reports_of, get_page_maker
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 
@@ -46,7 +46,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
         if reports:
             # Otherwise the command would fail when the trips are already gone.
             get_page_maker()
-        trips = _erase(store, fleet, driver_id, counts.get("trips", 0))
+        trips = sum_with_progress(fleet, counts.get("trips", 0), erase_driver(store, fleet, driver_id))
         for date in reports:
             build_report(store, fleet, date)
         remove_all_unused_files(store, fleet)
@@ -71,13 +71,3 @@ def _confirm(description: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise click.ClickException("Nothing was removed: there is no terminal to ask on. Confirm with --yes.")
     click.confirm("Remove all of it? This cannot be undone.", abort=True)
-
-
-def _erase(store: Store, fleet: str, driver_id: str, trip_count: int) -> int:
-    """Delete the driver, and show progress on a terminal. Returns the number of trips that were deleted."""
-    deleted = 0
-    with click.progressbar(length=trip_count, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        for count in erase_driver(store, fleet, driver_id):
-            deleted += count
-            bar.update(count)
-    return deleted

@@ -12,7 +12,7 @@ import orjson
 from pymongo import ASCENDING
 
 from app.store import Document, Store
-from app.store.summaries import DAY
+from schemas.periods import DAY
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import ID, take_one
 
@@ -126,7 +126,7 @@ def _export(store: Store, match: Document, out: Path, file_format: str) -> tuple
 def _find_days(store: Store, match: Document) -> Iterator[Document]:
     """Yield the Daily summaries, each with its driver_id, by driver and date. Index: driver_periods period."""
     order = [("driver_id", ASCENDING), ("start_date", ASCENDING)]
-    days = store.driver_periods.find({**match, "period": DAY.name}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order)
+    days = store.driver_periods.find({**match, "period": DAY}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order)
     for day in days:
         yield {"driver_id": day["driver_id"], **orjson.loads(day["json"])}
 

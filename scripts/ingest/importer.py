@@ -2,7 +2,6 @@
 
 import gc
 import math
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +29,7 @@ from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import Trip, prepare_trip, write_trips
 from scripts.mongodb.connection import naming_invalid_documents, open_store
 from scripts.options import ID, take_one
+from scripts.progress import make_bar
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
 # about a second; MongoDB's limit is 60 seconds.
@@ -143,9 +143,7 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
         rejects = Rejects(target, is_pipe=source.is_pipe)
         lines = with_pauses(source.lines(), PAUSE_SECONDS) if source.is_pipe else source.lines()
         try:
-            with click.progressbar(
-                length=source.size, label=source.name, file=sys.stderr, hidden=not sys.stderr.isatty() or source.is_pipe
-            ) as bar:
+            with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
                 seconds = BATCH_SECONDS if source.is_pipe else math.inf
                 batches = make_batches(_parse_lines(lines, fleet, file_type, rejects), seconds)
                 for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):

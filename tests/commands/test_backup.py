@@ -20,7 +20,7 @@ from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_key
 from scripts.cli import cli
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests.command_recorder import WRITES
 from tests.conftest import Service
@@ -62,7 +62,7 @@ def source(mongod_uri):
     with MongoClient(mongod_uri) as client, pytest.MonkeyPatch.context() as patch:
         patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
         store = Store.of(client["backed_up"])
-        prepare(store)
+        prepare_collections(store)
         for fleet in ("f1", "f2"):
             load(store.db, *make_trips(), drivers=drivers, fleet=fleet)
         build_report(store, "f1", DATE)
@@ -174,7 +174,7 @@ def test_every_kind_of_value_comes_back_as_it_was(command, empty, tmp_path):
 
 
 def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(command, empty, tmp_path):
-    prepare(Store.of(empty))
+    prepare_collections(Store.of(empty))
     stored = {"fleet": "f1", "driver_id": "d1", "alias": "A"}
     empty.drivers.insert_one(stored, bypass_document_validation=True)
     assert command("backup", str(tmp_path / "saved")).exit_code == 0
@@ -187,7 +187,7 @@ def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(comma
 @pytest.mark.usefixtures("plain_page")
 def test_an_erasure_is_repeated_after_a_restore_of_a_fleet_without_drivers(command, empty, tmp_path):
     erase = ("erase", "--fleet", "f1", "--driver", "d1", "--yes")
-    prepare(Store.of(empty))
+    prepare_collections(Store.of(empty))
     load(empty, drivers=[make_driver("d1")])
     assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
     assert command(*erase).exit_code == command("backup", str(tmp_path / "saved")).exit_code == 0
@@ -314,7 +314,7 @@ def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_pat
 
 def test_keys_are_restored_after_everything_else(command, mongod_uri, saved, empty, recorder, monkeypatch):
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        prepare(Store.of(empty))
+        prepare_collections(Store.of(empty))
         monkeypatch.setattr(backup, "open_store", lambda: contextlib.nullcontext(Store.of(client[empty.name])))
         assert command("restore", str(saved)).exit_code == 0
         *others, last = [sent for sent in recorder.commands if WRITES & set(sent)]
