@@ -4,6 +4,7 @@ A backup is a folder. It contains a file COLLECTION.bson.gz for each collection,
 another, and a manifest with the number of documents and the digest of each file.
 """
 
+import contextlib
 import datetime
 import gzip
 import hashlib
@@ -45,7 +46,7 @@ FORMAT = 1
 GZIP_LEVEL = 1
 BATCH_BYTES = 16_000_000
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
-OWNER_ONLY = 0o700
+OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
@@ -68,24 +69,36 @@ def backup(folder: Path) -> None:
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
     if not folder.parent.is_dir():
         raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
-    partial = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(OWNER_ONLY)
-    try:
-        with open_store(writes=False) as store:
-            manifest = _write(store, partial)
-            invalid = find_invalid_documents(store, VALIDATED, {})
-        partial.rename(folder)
-        _sync(folder.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    with _create(folder) as partial, open_store(writes=False) as store:
+        manifest = _write(store, partial)
+        invalid = find_invalid_documents(store, VALIDATED, {})
     click.echo(f"{folder}: {_format_counts(manifest)}")
     if invalid:
         raise click.ClickException(
             f"{folder} cannot be restored, because documents violate their schema: {'; '.join(invalid)}. Correct or "
             "delete them in the database, and back up again."
         )
+
+
+@contextlib.contextmanager
+def _create(folder: Path) -> Iterator[Path]:
+    """Create a folder that gets its name when the block ends without an error, and yield its path until then.
+
+    Raises click.ClickException if it cannot be written.
+    """
+    partial = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(OWNER_ONLY)
+        yield partial
+        partial.rename(folder)
+        _sync(folder.parent)
+    except OSError as error:
+        raise click.ClickException(
+            f"{folder} cannot be written: {error.strerror}. Give FOLDER a path in a folder that you can write to."
+        ) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 @click.command()
@@ -108,7 +121,8 @@ def restore(folder: Path) -> None:
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
-        for fleet in find_fleets(store, None):
+        # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
+        for fleet in sorted({*find_fleets(store, None), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
         _load(store, keys, folder, manifest)
     click.echo(f"{folder}: {_format_counts(manifest)} restored")
@@ -149,6 +163,8 @@ def _write(store: Store, folder: Path) -> Document:
         json.dump(manifest, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
+    for path in folder.iterdir():
+        path.chmod(OWNER_ONLY_FILE)
     _sync(folder)
     return manifest
 

@@ -3,7 +3,7 @@
 import click
 
 from scripts.materialize.deletions import count_trips_before, prune_trips
-from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ID
 from scripts.progress import sum_with_progress
 from scripts.reports.build import delete_report
@@ -22,7 +22,7 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
     The command does not ask for confirmation. If it was killed, run it again.
     """
     with open_store() as store:
-        for name in find_fleets(store, fleet):
+        for name in select_fleets(store, fleet):
             match = {"fleet": name, "report_date": {"$lte": before}}
             reports = sorted(report["report_date"] for report in store.reports.find(match))
             if dry_run:

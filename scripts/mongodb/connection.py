@@ -97,6 +97,14 @@ def find_fleets(store: Store, fleet: str | None) -> list[str]:
     return stored if fleet is None else [fleet]
 
 
+def select_fleets(store: Store, fleet: str | None) -> list[str]:
+    """Return what `find_fleets` returns. If there is no fleet, name the database, which may be wrong."""
+    fleets = find_fleets(store, fleet)
+    if not fleets:
+        click.echo(f"Nothing is stored in the database {store.db.name}.", err=True)
+    return fleets
+
+
 @contextlib.contextmanager
 def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
     """Replace an error of the block by one that names the fleet's invalid documents, if there are any.

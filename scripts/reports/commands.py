@@ -6,7 +6,7 @@ import click
 
 from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
-from scripts.mongodb.connection import find_fleets, open_store
+from scripts.mongodb.connection import open_store, select_fleets
 from scripts.options import DATE, ID
 from scripts.reports.build import build_report, current_report_date, delete_report
 
@@ -42,7 +42,7 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
     if date < FIRST_DATE:
         raise click.UsageError(f"--report-date must be {FIRST_DATE} or later.")
     with open_store() as store:
-        for name in find_fleets(store, fleet):
+        for name in select_fleets(store, fleet):
             if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
                 click.echo(f"{name}: the report of {date} already exists")
                 continue
