@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import sys
 
 from app import logs
@@ -34,6 +35,9 @@ limit_request_line = 8190
 limit_request_fields = 50
 # No request header may replace the path: routes use the path of the request line.
 forwarder_headers = ""
+# Only trusted proxies say whether the client used HTTPS, which decides the scheme of links.
+forwarded_allow_ips = ",".join(map(str, service.trusted_proxies))
+secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 control_socket_disable = True
 
 # `configure_log` sends gunicorn's log to the log of the service. With `logconfig_dict`, gunicorn would also write a
@@ -48,14 +52,15 @@ GC_THRESHOLD = 5_000
 
 def on_starting(server):
     """Check the settings, which `serve` does itself; an error ends the program with one line."""
-    from scripts.server.checks import check_address, check_application, check_metrics
+    from scripts.server.checks import check_addresses, check_application, check_metrics_folder
 
     configure_log(server)
     try:
         # An option of the command line replaces BIND. After SIGUSR2, the process to replace still listens.
-        if server.cfg.bind == [bind] and not server.master_pid:
-            check_address(bind, "BIND")
-        check_metrics(service)
+        api = {"BIND": bind} if server.cfg.bind == [bind] and not server.master_pid else {}
+        metrics = {"METRICS_BIND": service.metrics_bind} if service.metrics_bind else {}
+        check_addresses({**api, **metrics})
+        check_metrics_folder(service)
         check_application(service)
     except ConfigError as error:
         sys.exit(f"Error: {error}")
@@ -67,7 +72,9 @@ def configure_log(server):
 
 
 def when_ready(server):
-    """Serve the metrics of all workers from the main process."""
+    """Let Ctrl-C stop the service as SIGTERM does, and serve the metrics of all workers from the main process."""
+    # At SIGINT, gunicorn does not let the workers finish their requests.
+    signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     if service.metrics_bind:
         from scripts.server.metrics_server import serve_metrics
 
@@ -75,6 +82,10 @@ def when_ready(server):
 
 
 def post_worker_init(worker):
-    """Exclude the objects that exist now from garbage collection: they stay until the worker ends."""
+    """Leave Ctrl-C to the main process, and exclude the objects that exist now from garbage collection."""
+    # A terminal sends it to the workers, too. If the main process then signals a worker that is ending, gunicorn's
+    # handler waits forever for a lock that it holds itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # These objects stay until the worker ends.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

@@ -26,12 +26,16 @@ PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 TILES_URL = re.compile(rf"({ORIGIN.pattern})/([A-Za-z0-9._~/?&=%@:-]|{PLACEHOLDER.pattern})+")
 # The name of a database in MongoDB has at most 63 bytes.
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
+# MongoDB has these databases, in which it allows no validators. It refuses a name that differs from one only in case.
+SYSTEM_DATABASES = ("admin", "config", "local")
 
 
 # The library `limits` treats `per 0 minutes` as `per 1 minute`.
 ZERO_PERIODS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 # Redis cannot store an expiry of any length.
 MAX_PERIOD_SECONDS = 366 * 24 * 3600
+# An integer of a structured header field has 15 digits at most (RFC 9651).
+MAX_RATE = 999_999_999_999_999
 
 
 class ConfigError(Exception):
@@ -62,8 +66,8 @@ def _parse_rate(text: str) -> RateLimitItem:
         rates = parse_many(text)
     except ValueError:
         rates = []
-    if len(rates) != 1 or rates[0].amount < 1:
-        raise ValueError("one rate of at least 1, such as '5000 per minute'")
+    if len(rates) != 1 or not 1 <= rates[0].amount <= MAX_RATE:
+        raise ValueError(f"one rate from 1 to {MAX_RATE}, such as '5000 per minute'")
     if ZERO_PERIODS.search(text) or rates[0].get_expiry() > MAX_PERIOD_SECONDS:
         raise ValueError("a rate with a period from 1 second to 366 days, such as '5000 per minute'")
     return rates[0]
@@ -156,6 +160,8 @@ def _parse_storage_uri(text: str) -> str:
 def _parse_database(text: str) -> str:
     if not DATABASE.fullmatch(text):
         raise ValueError("1 to 63 letters, digits, _ or -")
+    if text.lower() in SYSTEM_DATABASES:
+        raise ValueError("a name such as driver_analytics: MongoDB itself uses admin, config and local")
     return text
 
 
@@ -197,7 +203,9 @@ class Config:
         "60 per minute", "requests without a valid key from one client address", _parse_rate
     )
     trusted_proxies: tuple[Network, ...] = _setting(
-        "", "addresses and networks, separated by commas, whose X-Forwarded-For is trusted", _parse_networks
+        "",
+        "addresses and networks, separated by commas, whose X-Forwarded-For and X-Forwarded-Proto are trusted",
+        _parse_networks,
     )
     ratelimit_storage_uri: str = _setting(
         "",

@@ -1,8 +1,7 @@
-"""Content encodings: the choice for a request, and the ETag of a response in each encoding."""
+"""Content encodings: the choice of one, and the ETag of a response in each. `responses` decides on a 304."""
 
 import functools
 
-from flask import request
 from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header
 
@@ -10,20 +9,6 @@ from werkzeug.http import parse_accept_header
 ENCODINGS = ("zstd", "gzip")
 # A smaller response fits into one packet with its headers, so compressing it gains nothing.
 MIN_BYTES = 1_000
-
-
-def get_matching_etag(etag: str) -> str | None:
-    """Return the ETag in If-None-Match that matches a response in any encoding, or None.
-
-    `etag` is that of the response without an encoding. A 304 has to carry the matching ETag, because the client uses it
-    to select its stored response. ETags are without quotes.
-    """
-    if "HTTP_IF_NONE_MATCH" not in request.environ:
-        return None
-    preferred, _ = choose_encoding(request.environ.get("HTTP_ACCEPT_ENCODING", ""))
-    # A cache may have stored several encodings, and needs the one that its client accepts.
-    etags = (get_encoded_etag(etag, encoding) for encoding in (preferred, None, *ENCODINGS))
-    return next(filter(request.if_none_match.contains_weak, etags), None)
 
 
 def get_encoded_etag(etag: str, encoding: str | None) -> str:

@@ -11,9 +11,9 @@ import orjson
 from flask import Response, current_app, request
 from werkzeug.sansio.utils import get_host
 
-from app.content_encoding import get_matching_etag
+from app.content_encoding import ENCODINGS, choose_encoding, get_encoded_etag
 from app.store import Result
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.header import MaskHeaders, header_names
 from schemas.introspection import Fields
 
@@ -74,6 +74,20 @@ def not_modified(headers: Mapping[str, str]) -> Response:
     response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
     del response.headers["Content-Type"]
     return response
+
+
+def get_matching_etag(etag: str) -> str | None:
+    """Return the ETag in If-None-Match that matches a response in any encoding, or None.
+
+    `etag` is that of the response without an encoding. A 304 has to carry the matching ETag, because the client uses it
+    to select its stored response. ETags are without quotes.
+    """
+    if "HTTP_IF_NONE_MATCH" not in request.environ:
+        return None
+    preferred, _ = choose_encoding(request.environ.get("HTTP_ACCEPT_ENCODING", ""))
+    # A cache may have stored several encodings, and needs the one that its client accepts.
+    etags = (get_encoded_etag(etag, encoding) for encoding in (preferred, None, *ENCODINGS))
+    return next(filter(request.if_none_match.contains_weak, etags), None)
 
 
 def prefers(media_type: str, *alternatives: str) -> bool:

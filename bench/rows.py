@@ -11,11 +11,11 @@ from app.config import API
 from app.store import Document
 from app.store.drivers import BLOCK_SIZE, FLEET_STATE_POSITION
 from app.store.rankings import ORDERS, match_ranked
-from app.store.summaries import ANY_DATE, DAY, PROFILE, WEEK
 from app.store.trips import DETAIL_FRAGMENTS
 from bench import fleet
 from schemas.driver import Driver
 from schemas.introspection import fields_of
+from schemas.periods import ANY_DATE, DAY, PROFILE, WEEK
 from schemas.trip import TripDetail, TripSummary
 
 FLEET = "bench"
@@ -88,7 +88,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     ),
     "trips": lambda driver, date, days, **_: Query(
         "driver_periods",
-        {"fleet": FLEET, "driver_id": driver, "period": DAY.name, "start_date": {"$gte": date}},
+        {"fleet": FLEET, "driver_id": driver, "period": DAY, "start_date": {"$gte": date}},
         {"_id": 0, "start_date": 1, "trips": 1},
         [("start_date", 1)],
         days,
@@ -96,8 +96,8 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
     "detail": lambda trip, **_: _detail(trip, *FRAGMENTS),
     "detail, masked": lambda trip, **_: _detail(trip, "summary"),
     "detail, unchanged": lambda trip, **_: _detail(trip),
-    "daily": lambda drivers, date, **_: _periods(drivers, DAY.name, date),
-    "weekly": lambda drivers, date, **_: _periods(drivers, WEEK.name, date),
+    "daily": lambda drivers, date, **_: _periods(drivers, DAY, date),
+    "weekly": lambda drivers, date, **_: _periods(drivers, WEEK, date),
     "score": lambda driver, date, **_: _days_since(driver, date),
     "ranking": lambda date, **_: _ranked(date),
     "healthz": lambda **_: Query(None, {}),
@@ -105,7 +105,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
 
 
 def _days(drivers: list[str], dates: list[str]) -> Query:
-    match = {"fleet": FLEET, "period": DAY.name, "driver_id": {"$in": drivers}, "start_date": {"$in": dates}}
+    match = {"fleet": FLEET, "period": DAY, "driver_id": {"$in": drivers}, "start_date": {"$in": dates}}
     return Query(
         "driver_periods",
         match,
@@ -115,7 +115,7 @@ def _days(drivers: list[str], dates: list[str]) -> Query:
 
 
 def _days_since(driver: str, date: str) -> Query:
-    match = {"fleet": FLEET, "period": DAY.name, "driver_id": driver, "start_date": {"$gte": date}}
+    match = {"fleet": FLEET, "period": DAY, "driver_id": driver, "start_date": {"$gte": date}}
     return Query("driver_periods", match, {"_id": 0, "start_date": 1, "summary": 1}, limit=fleet.DAYS)
 
 
@@ -131,7 +131,7 @@ def _periods(drivers: list[str], period: str, date: str) -> Query:
 
 
 def _ranked(date: str) -> Query:
-    match = match_ranked({"fleet": FLEET, "period": WEEK.name, "start_date": date})
+    match = match_ranked({"fleet": FLEET, "period": WEEK, "start_date": date})
     projection = {"_id": 0, "driver_id": 1, "version": 1, "driving_summary": 1}
     return Query("driver_periods", match, projection, ORDERS["worst"].sort, PAGE)
 
@@ -204,7 +204,7 @@ def aggregates(kind: str, drivers: list[str], date: datetime.date) -> Request:
 
 def ranking(date: datetime.date, page: int = 1, order: str = "worst") -> Request:
     """Return the request for a page of the ranking of a week."""
-    query = {"period": WEEK.name, "start_date": date, "order": order, "limit": PAGE, "page": page}
+    query = {"period": WEEK, "start_date": date, "order": order, "limit": PAGE, "page": page}
     return request_of("/ranking", query, date=str(date))
 
 

@@ -2,17 +2,17 @@
 
 import datetime
 import functools
-from typing import Any, Literal
+from typing import Any
 
 from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError
 
 from schemas.fields import Date, Messages
+from schemas.periods import DAY, MONTH, WEEK, PeriodName
 
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back from today a start_date may be.
 HISTORY = relativedelta(months=6)
-PeriodName = Literal["day", "week", "month"]
 
 
 class StartDate(Date):
@@ -21,7 +21,7 @@ class StartDate(Date):
     It is the first day of a `period`. The month that contains the first of these dates counts as within them, whole.
     """
 
-    def __init__(self, description: str, *, today_allowed: bool, period: PeriodName = "day") -> None:
+    def __init__(self, description: str, *, today_allowed: bool, period: PeriodName = DAY) -> None:
         self.today_allowed, self.period = today_allowed, period
         super().__init__(description, required=True, error_messages=REQUIRED)
 
@@ -34,14 +34,14 @@ class StartDate(Date):
 def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = False) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
     date, today = datetime.date.fromisoformat(text), get_today()
-    first = _get_first_date(today).replace(day=1) if period == "month" else _get_first_date(today)
+    first = _get_first_date(today).replace(day=1) if period == MONTH else _get_first_date(today)
     last = today if today_allowed else today - datetime.timedelta(days=1)
     if not first <= date <= last:
         raise ValidationError(f"Must be from {first} to {last}.")
     monday = date - datetime.timedelta(days=date.weekday())
-    if period == "week" and date != monday:
+    if period == WEEK and date != monday:
         raise ValidationError(f"Must be a Monday, such as {monday}.")
-    if period == "month" and date.day != 1:
+    if period == MONTH and date.day != 1:
         raise ValidationError(f"Must be the first day of a month, such as {date.replace(day=1)}.")
 
 

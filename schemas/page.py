@@ -6,7 +6,7 @@ from marshmallow.validate import OneOf
 from schemas.driver import Driver
 from schemas.error import ErrorBody, ErrorName
 from schemas.fields import Count, Date, Flag, Identifier, Int64, Text, field_metadata
-from schemas.ranking_params import PERIODS
+from schemas.periods import LONG_PERIODS, WEEK
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate
 from schemas.trip import TripDetail, TripSummary
 
@@ -55,7 +55,7 @@ class RankingPage(Schema):
     limit = Int64(LIMIT, low=1, example=50, required=True)
     current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
     next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
-    period = Text("The `period` of the request.", example="week", required=True, validate=OneOf(PERIODS))
+    period = Text("The `period` of the request.", example=WEEK, required=True, validate=OneOf(LONG_PERIODS))
     start_date = Date("First UTC date of the week or month.", example="2026-03-09", required=True)
     end_date = Date("Last UTC date of the week or month.", example="2026-03-15", required=True)
     drivers = fields.List(

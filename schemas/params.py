@@ -2,13 +2,14 @@
 
 import datetime
 import re
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, EndDate, PeriodName, StartDate, get_today, make_end_date_error
+from schemas.date_params import REQUIRED, EndDate, StartDate, get_today, make_end_date_error
 from schemas.fields import Identifier, Text, field_metadata
+from schemas.periods import MONTH, PERIODS, WEEK
 from schemas.query import Params, repeat_hint
 
 MAX_LIMIT = 100
@@ -19,7 +20,7 @@ MAX_DRIVERS = 20
 FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
-DEFAULT_INTERVAL: PeriodName = "week"
+DEFAULT_INTERVAL = WEEK
 
 
 class IntegerParam(fields.Integer):
@@ -127,7 +128,7 @@ class WeeklyParams(_AggregateParams):
     start_date = StartDate(
         "The Monday on which the week begins (UTC), `YYYY-MM-DD`: from six months ago to yesterday.",
         today_allowed=False,
-        period="week",
+        period=WEEK,
     )
 
 
@@ -137,7 +138,7 @@ class MonthlyParams(_AggregateParams):
     start_date = StartDate(
         "The first day of the month (UTC), `YYYY-MM-DD`: from the month of the date six months ago to yesterday.",
         today_allowed=False,
-        period="month",
+        period=MONTH,
     )
 
 
@@ -154,7 +155,7 @@ class ScoreParams(Params):
     )
     interval = fields.String(
         load_default=DEFAULT_INTERVAL,
-        validate=OneOf(get_args(PeriodName)),
+        validate=OneOf(PERIODS),
         metadata=field_metadata(
             "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.", DEFAULT_INTERVAL
         ),

@@ -10,8 +10,8 @@ from marshmallow.validate import OneOf
 from schemas.date_params import REQUIRED, check_start_date
 from schemas.fields import MAX_INT, Date, field_metadata
 from schemas.params import PageParams
+from schemas.periods import LONG_PERIODS, WEEK
 
-PERIODS = ("week", "month")
 ORDERS = ("worst", "best")
 
 
@@ -44,7 +44,7 @@ class PeriodStartDate(Date):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         # While the period is invalid, so is the request, and any date will do.
-        if (period := data.get("period")) in PERIODS:
+        if (period := data.get("period")) in LONG_PERIODS:
             check_start_date(text, period)
         return text
 
@@ -55,8 +55,8 @@ class RankingParams(PageParams):
     period = fields.String(
         required=True,
         error_messages=REQUIRED,
-        validate=OneOf(PERIODS),
-        metadata=field_metadata("Rank the drivers of a `week` or of a `month`.", "week"),
+        validate=OneOf(LONG_PERIODS),
+        metadata=field_metadata("Rank the drivers of a `week` or of a `month`.", WEEK),
     )
     start_date = PeriodStartDate(
         "The first day of the period (UTC), `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. For a "

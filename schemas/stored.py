@@ -19,6 +19,7 @@ from schemas.fields import (
     Text,
     Time,
 )
+from schemas.periods import LONG_PERIODS, PERIODS, PROFILE
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
@@ -136,7 +137,7 @@ class DriverPeriod(_ReadModel):
     """
 
     driver_id = Identifier(required=True)
-    period = Text(required=True, validate=OneOf(["all", "day", "week", "month"]))
+    period = Text(required=True, validate=OneOf((PROFILE, *PERIODS)))
     start_date = Text(required=True)
     json = Text()
     summary = fields.Nested(DailySummary)
@@ -170,7 +171,7 @@ class RankingCounts(Schema):
     """
 
     fleet = Identifier(required=True)
-    period = Text(required=True, validate=OneOf(["week", "month"]))
+    period = Text(required=True, validate=OneOf(LONG_PERIODS))
     start_date = Date(required=True)
     driver_count = Count(required=True)
     fm_scores = fields.List(Number(), required=True)

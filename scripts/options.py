@@ -1,9 +1,14 @@
-"""Option types that several commands use: ID and DATE."""
+"""What the options of several commands share: the types ID and DATE, and the check of options that are given twice."""
+
+from collections.abc import Sequence
+from typing import TypeVar
 
 import click
 from marshmallow import ValidationError
 
 from schemas.fields import Date, Identifier, Text
+
+T = TypeVar("T")
 
 
 class _SchemaField(click.ParamType[str]):
@@ -23,3 +28,13 @@ class _SchemaField(click.ParamType[str]):
 
 ID = _SchemaField("id", Identifier())
 DATE = _SchemaField("date", Date())
+
+
+def take_one(ctx: click.Context, param: click.Parameter, values: Sequence[T]) -> T | None:
+    """Return the one value of an option with `multiple=True`, or None. Raises click.UsageError for a second one.
+
+    This is a callback of click. Without it, the last value would silently replace the others.
+    """
+    if len(values) > 1:
+        raise click.UsageError(f"Give {param.opts[0]} once. For several values, run the command several times.", ctx)
+    return values[0] if values else None

@@ -22,7 +22,7 @@ from app.config import Config
 from app.store import Store
 from scripts.admin.keys import issue_key
 from scripts.cli import cli
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod
 from scripts.mongodb.memory_store import memory_client
 from tests import store_contents
@@ -106,7 +106,7 @@ def redis_server(tmp_path_factory) -> Iterator[Redis]:
 @pytest.fixture(scope="session")
 def _prepared(mongod_uri) -> Iterator[Database]:
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["test"]))
+        prepare_collections(Store.of(client["test"]))
         yield client["test"]
 
 
@@ -148,7 +148,7 @@ def shared_db(request) -> Iterator[Database]:
         yield memory_client()["shared"]
         return
     with MongoClient(request.getfixturevalue("mongod_uri")) as client:
-        prepare(Store.of(client["shared"]))
+        prepare_collections(Store.of(client["shared"]))
         yield client["shared"]
         client.drop_database("shared")
 

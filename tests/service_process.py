@@ -15,7 +15,7 @@ from pathlib import Path
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("driver-analytics")
@@ -101,7 +101,7 @@ def run_service(mongod_uri, data_dir, name, **settings):
     if "RATELIMIT_STORAGE_URI" in settings:
         settings["WEB_CONCURRENCY"] = "2"
     with MongoClient(mongod_uri) as client, ServiceProcess(data_dir, **settings) as process:
-        prepare(Store.of(client[name]))
+        prepare_collections(Store.of(client[name]))
         process.read(1)
         yield process, client[name]
         client.drop_database(name)

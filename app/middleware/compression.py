@@ -20,8 +20,9 @@ else:
 COMPRESSIBLE = ("application/json", "application/geo+json", "application/problem+json", "text/")
 # zlib's `wbits` for the gzip format.
 GZIP_WBITS = 31
-# For `app.content_encoding`. Higher levels take several times as long and save at most a tenth of the bytes.
-ENCODINGS: dict[str, Callable[[bytes], bytes]] = {
+# By the names in `content_encoding.ENCODINGS`. Higher levels take several times as long and save at most a tenth of
+# the bytes.
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": functools.partial(zstd.compress, level=1),
     "gzip": functools.partial(isal_zlib.compress, level=2, wbits=GZIP_WBITS),
 }
@@ -56,7 +57,7 @@ def compress(response: Response) -> None:
         body = response.get_data()
         if len(body) < min_bytes:
             return
-        response.set_data(ENCODINGS[encoding](body))
+        response.set_data(COMPRESSORS[encoding](body))
     headers["Content-Encoding"] = encoding
     etag, weak = response.get_etag()
     if etag is not None:

@@ -4,6 +4,7 @@ Labels are routes, methods, statuses and MongoDB commands, which have few values
 labels, because they have any number of values. They are in the log.
 """
 
+import functools
 import time
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -17,7 +18,7 @@ from pymongo import monitoring
 from pymongo.errors import PyMongoError
 
 from app.store import Store
-from app.store.trips import get_newest_trip_time
+from app.store.trips import get_last_added_time
 
 PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
@@ -40,41 +41,30 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
-        self.requests = Counter(
-            f"{PREFIX}_http_requests",
-            "Requests that got a response.",
-            ("route", "method", "status"),
-            registry=registry,
-        )
-        self.request_seconds = Histogram(
-            f"{PREFIX}_http_request_duration_seconds",
+        counter = functools.partial(Counter, namespace=PREFIX, registry=registry)
+        histogram = functools.partial(Histogram, namespace=PREFIX, registry=registry, buckets=DURATION_BUCKETS)
+        self.requests = counter("http_requests", "Requests that got a response.", ("route", "method", "status"))
+        self.request_seconds = histogram(
+            "http_request_duration_seconds",
             "Time from the first hook of a request to its response. Sending a file takes place afterwards.",
             ("route",),
-            registry=registry,
-            buckets=DURATION_BUCKETS,
         )
-        self.refusals = Counter(
-            f"{PREFIX}_rate_limit_refusals",
+        self.refusals = counter(
+            "rate_limit_refusals",
             "Requests refused by a rate limit: that of a fleet, or that of an address without a valid key.",
             ("limit",),
-            registry=registry,
         )
-        self.failures = Counter(
-            f"{PREFIX}_authentication_failures",
+        self.failures = counter(
+            "authentication_failures",
             "Requests without a valid key, including those refused by the rate limit of their address.",
-            registry=registry,
         )
-        self.uncounted = Counter(
-            f"{PREFIX}_uncounted_requests",
-            "Requests that were not counted because the storage of the rate limit failed.",
-            registry=registry,
+        self.uncounted = counter(
+            "uncounted_requests", "Requests that were not counted because the storage of the rate limit failed."
         )
-        self.store_seconds = Histogram(
-            f"{PREFIX}_store_operation_duration_seconds",
+        self.store_seconds = histogram(
+            "store_operation_duration_seconds",
             "Time of a MongoDB operation, by command, and by outcome: ok, or the name of the error.",
             ("command", "outcome"),
-            registry=registry,
-            buckets=DURATION_BUCKETS,
         )
         for limit in LIMITS:
             self.refusals.labels(limit)
@@ -125,7 +115,7 @@ class StoreCollector(Collector):
         """Yield the gauges; only `store_up` if the database does not respond in time."""
         try:
             with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
-                newest = get_newest_trip_time(self._store)
+                newest = get_last_added_time(self._store)
         except PyMongoError:
             yield _gauge("store_up", STORE_UP_HELP, 0.0)
             return

@@ -115,7 +115,7 @@ def build_document(app: Flask, base_url: str) -> bytes:
 def _format_behaviour(behaviour: Behaviour) -> str:
     factor = "" if behaviour.factor == 1 else f"{behaviour.factor:g} × "
     rate = f"{factor}{behaviour.numerator} ÷ {behaviour.denominator}"
-    return f"| {behaviour.flag} | {rate} | {behaviour.cap:g} | {behaviour.weight} |\n"
+    return f"| {behaviour.name} | {rate} | {behaviour.cap:g} | {behaviour.weight} |\n"
 
 
 def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -> None:

@@ -20,7 +20,7 @@ T = TypeVar("T")
 # MongoDB's limit on a document.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 # The fields that identify a document in an error message. Each collection has some of them.
-IDENTIFIERS = ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date")
+IDENTIFYING_FIELDS = ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date")
 
 
 class UnknownDrivers(LookupError):
@@ -35,7 +35,7 @@ class InvalidDocument(Exception):
     """A stored document violates its schema. The message has the identifiers of the document."""
 
     def __init__(self, collection: DocumentCollection, match: Document) -> None:
-        super().__init__(f"{collection.name} {collection.find_one(match, IDENTIFIERS)}")
+        super().__init__(f"{collection.name} {collection.find_one(match, IDENTIFYING_FIELDS)}")
 
 
 class StoreLags(Exception):

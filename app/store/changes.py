@@ -21,8 +21,10 @@ from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
 BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]
-# How many entries a page reads at once, if its limit is lower, and after how many it ends even if it is not full.
-BATCH_SIZE, MAX_SCANNED = 100, 1_000
+# A query for changes reads at least this many entries: a page leaves out those of trips that are not visible yet.
+BATCH_SIZE = 100
+# A page ends after this many entries, even if it has fewer changes than its limit.
+MAX_SCANNED = 1_000
 # The clocks of hosts may differ by so much.
 CLOCK_MARGIN_MS = 90_000
 EMPTY_FEED: Document = {"feed_id": "", "writes": 0}
@@ -64,7 +66,16 @@ def find_changes(
 
 def _make_first_position(state: Document, max_end_ms: int) -> FeedPosition:
     """Return the position before all changes, of which the visible trips are those that end by `max_end_ms`."""
-    return FeedPosition(state["feed_id"], state["writes"] + 1, 0, 0, "", max_end_ms + 1, "", UNKNOWN_END)
+    return FeedPosition(
+        feed_id=state["feed_id"],
+        first_change=state["writes"] + 1,
+        complete_change=0,
+        change=0,
+        trip_id="",
+        trip_end_time=max_end_ms + 1,
+        end_trip_id="",
+        next_end_time=UNKNOWN_END,
+    )
 
 
 def _pass_time(position: FeedPosition, max_end_ms: int) -> FeedPosition:

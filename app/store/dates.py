@@ -3,6 +3,9 @@
 import calendar
 import datetime
 import time
+from collections.abc import Callable
+
+from schemas.periods import DAY, MONTH, WEEK
 
 MS_PER_HOUR, MS_PER_DAY = 3_600_000, 86_400_000
 DAYS_A_WEEK = 7
@@ -56,3 +59,11 @@ def months_of(first: str, last: str) -> list[str]:
 def month_dates(first: str) -> list[str]:
     """Return the dates of the month that starts on a date."""
     return dates_from(first, int(last_of_month(first)[8:]))
+
+
+# For each type of period, functions that return the first and the last date of the period that contains a date.
+FIRST_AND_LAST_DATE: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
+    DAY: (str, str),
+    WEEK: (monday_of, sunday_of),
+    MONTH: (first_of_month, last_of_month),
+}

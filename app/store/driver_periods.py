@@ -1,4 +1,4 @@
-"""The documents of one driver in `driver_periods`, which several resources read."""
+"""The fragments of `driver_periods`, and the documents of one driver in it, which several resources read."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
@@ -11,8 +11,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.dates import first_of_month
-from app.store.summaries import DAY, MONTH
+from schemas.periods import DAY, MONTH
 
+# The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
+SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
 # The order of the index, as all documents have the same fleet and driver.
 BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
@@ -61,7 +63,7 @@ class DriverPeriods(NamedTuple):
 
     def get_calendar(self, start_date: str) -> Calendar:
         """Return the driver's calendar from a date on."""
-        return Calendar.of(self.find(MONTH.name, {"$gte": first_of_month(start_date)}, CALENDAR), start_date)
+        return Calendar.of(self.find(MONTH, {"$gte": first_of_month(start_date)}, CALENDAR), start_date)
 
     def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:
         """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.
@@ -70,7 +72,7 @@ class DriverPeriods(NamedTuple):
         """
         pairs = zip(calendar.dates, calendar.last_trip_ends, strict=True)
         dates = [date for date, last_end in pairs if last_end > max_end_ms]
-        days = self.find(DAY.name, {"$in": dates}, TRIP_ENDS) if dates else []
+        days = self.find(DAY, {"$in": dates}, TRIP_ENDS) if dates else []
         return {day["start_date"]: day["trip_ends"] for day in days}
 
     def find_visible_trips(self, dates: Document, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[str]:
@@ -79,7 +81,7 @@ class DriverPeriods(NamedTuple):
         `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
         """
         trips: list[str] = []
-        for day in self.find(DAY.name, dates, TRIPS):
+        for day in self.find(DAY, dates, TRIPS):
             if ends := trip_ends.get(day["start_date"]):
                 trips += [trip for trip, end in zip(day["trips"], ends, strict=True) if end <= max_end_ms]
             else:

@@ -3,7 +3,8 @@
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
-from app.store.pagination import PageRequest, Selection, render_list
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, render_list
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 
@@ -16,7 +17,7 @@ BY_POSITION = [("position", ASCENDING)]
 NO_DRIVERS: Document = {"driver_count": 0}
 
 
-def find_page(store: Store, fleet: str, *, page: int, limit: int, selection: Selection) -> Result:
+def find_drivers(store: Store, fleet: str, *, page: int, limit: int, selection: Selection) -> Result:
     """Return a Driver page, in order of driver_id by code point.
 
     One query reads the fleet state and the blocks of the page. Index: fleet_drivers (fleet, position).

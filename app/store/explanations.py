@@ -1,31 +1,25 @@
 """The explanation of a driver's score in a window of days, and in the intervals of the window."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import first_of_month, last_of_month, monday_of, months_of, sunday_of
+from app.store.dates import FIRST_AND_LAST_DATE, months_of
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from app.store.score import explain_score
-from app.store.summaries import ANY_DATE, DAY, MONTH, PROFILE, WEEK
 from app.store.totals import saturate_totals, sum_days
 from schemas.introspection import fields_of
 from schemas.mask import make_pruner
+from schemas.periods import ANY_DATE, DAY, MONTH, PROFILE
 from schemas.score import DriverScore
 
 FIELDS = fields_of(DriverScore)
 # The fields that are computed from the days of the window.
 FROM_DAYS = ("total", "series")
 SUMS, TOTALS = sum_days(), saturate_totals()
-# For each type of interval, functions that return the first and the last date of the interval that contains a date.
-INTERVALS: dict[str, tuple[Callable[[str], str], Callable[[str], str]]] = {
-    DAY.name: (str, str),
-    WEEK.name: (monday_of, sunday_of),
-    MONTH.name: (first_of_month, last_of_month),
-}
 
 
 class Window(NamedTuple):
@@ -36,7 +30,7 @@ class Window(NamedTuple):
 
     def find_intervals(self, interval: str, dates: Sequence[str]) -> list["Window"]:
         """Return the intervals of a type that contain any of the dates, which are ascending, clipped to the window."""
-        first_of, last_of = INTERVALS[interval]
+        first_of, last_of = FIRST_AND_LAST_DATE[interval]
         intervals: list[Window] = []
         for date in dates:
             if not intervals or date > intervals[-1].end_date:
@@ -74,13 +68,13 @@ def _find_profile_and_months(periods: DriverPeriods, window: Window, selection: 
 
     Raises UnknownDrivers.
     """
-    # "all" comes before "month". Every driver who drove has a profile.
+    # PROFILE comes before MONTH. Every driver who drove has a profile.
     dates = [ANY_DATE]
     if not selection.fields.keys().isdisjoint(FROM_DAYS):
         dates += months_of(*window)
     fragments = selection.projection("json") if "driver_info" in selection.fields else {}
     projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
-    documents = periods.find({"$in": [PROFILE, MONTH.name]}, {"$in": dates}, projection)
+    documents = periods.find({"$in": [PROFILE, MONTH]}, {"$in": dates}, projection)
     if not documents:
         raise UnknownDrivers([periods.driver["driver_id"]])
     return documents
@@ -98,7 +92,7 @@ def _add_up_days(
     branches = [{"case": {"$lte": ["$start_date", end_date]}, "then": start_date} for start_date, end_date in intervals]
     group_ids = {"total": None, "series": {"$switch": {"branches": branches}}}
     pipeline = [
-        {"$match": {**periods.driver, "period": DAY.name, "start_date": days}},
+        {"$match": {**periods.driver, "period": DAY, "start_date": days}},
         {"$sort": dict(BY_PERIOD)},
         {"$facet": {name: [{"$group": {"_id": group_ids[name], **SUMS}}, {"$project": TOTALS}] for name in names}},
     ]

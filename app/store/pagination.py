@@ -1,25 +1,9 @@
-"""Pages of records, and parts of a response made from rendered JSON: unchanged, or pruned by a field mask."""
+"""Pages of records."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
-
-import orjson
-from orjson import Fragment
+from typing import NamedTuple
 
 from app.store import Document, Result
 from schemas.introspection import Fields
-from schemas.mask import make_pruner
-
-
-class Selection(NamedTuple):
-    """The part of a response to read: its `fields`, or only their version, which is enough for a 304."""
-
-    fields: Fields
-    include_content: bool = True
-
-    def projection(self, *fragments: str) -> dict[str, int]:
-        """Return the projection of these fragments. It is empty if only the version is read."""
-        return dict.fromkeys(fragments, 1) if self.include_content else {}
 
 
 class PageRequest(NamedTuple):
@@ -47,34 +31,3 @@ class PageRequest(NamedTuple):
             **records,
         }
         return Result(version, {name: values[name] for name in fields}, page_count)
-
-
-def get_first(documents: Iterable[Document]) -> Document | None:
-    """Return the first document of a query, or None. Exhausts the cursor, which then needs no closing."""
-    return next(iter(list(documents)), None)
-
-
-def join_fragments(*objects: str) -> str:
-    """Return the rendered JSON of an object that has the fields of several, at least one of them each."""
-    return objects[0] if len(objects) == 1 else f"{{{','.join(text[1:-1] for text in objects)}}}"
-
-
-def render_list(fields: Fields | None, all_fields: Fields | None, objects: Sequence[str]) -> list[Any]:
-    """Return values for orjson from the rendered JSON of objects, as `make_renderer` makes them."""
-    if fields is all_fields:
-        return list(map(Fragment, objects))
-    # One call for all objects takes two thirds of the time of a call for each.
-    pruned: list[Any] = make_pruner(fields or {}, all_fields or {})(orjson.loads(f"[{','.join(objects)}]"))
-    return pruned
-
-
-def make_renderer(fields: Fields | None, all_fields: Fields | None) -> Callable[[str], Any]:
-    """Return a function that makes a value for orjson from the rendered JSON of an object with the fields `all_fields`.
-
-    If `fields` is `all_fields`, the JSON is used unchanged. Otherwise it is parsed, and the value has only these
-    `fields`, in their order.
-    """
-    if fields is all_fields:
-        return Fragment
-    prune = make_pruner(fields or {}, all_fields or {})
-    return lambda text: prune(orjson.loads(text))

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from orjson import Fragment
@@ -11,15 +11,15 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
-from app.store.dates import month_dates, week_dates
-from app.store.pagination import PageRequest, Selection, get_first, make_renderer
-from app.store.summaries import ANY_DATE, MONTH, PROFILE, SUMMARY_FRAGMENT, WEEK
+from app.store.dates import FIRST_AND_LAST_DATE
+from app.store.driver_periods import SUMMARY_FRAGMENT
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
+from schemas.periods import ANY_DATE, PROFILE
 
 DRIVERS: Fields = fields_of(RankingPage)["drivers"] or {}
-# The dates of the period that starts on a date.
-DATES: dict[str, Callable[[str], list[str]]] = {WEEK.name: week_dates, MONTH.name: month_dates}
 # The mean number of drivers between two bounds. MongoDB skips as many in 0.4 ms.
 DRIVERS_PER_BOUND = 256
 
@@ -54,7 +54,7 @@ class _Start:
     skip: int
 
 
-def find_page(
+def find_ranking(
     store: Store,
     fleet: str,
     *,
@@ -79,11 +79,12 @@ def find_page(
     version = " ".join([str(count), *(document["version"] for document in (*rows, *profiles.values()))])
     if not selection.include_content:
         return page_request.build_result(version, {}, count, {})
+    _, last_of = FIRST_AND_LAST_DATE[period]
     render = _make_driver_renderer(selection.fields.get("drivers") or {}, profiles)
     content = {
         "period": period,
         "start_date": start_date,
-        "end_date": DATES[period](start_date)[-1],
+        "end_date": last_of(start_date),
         "drivers": [render(rank, row) for rank, row in enumerate(rows, page_request.skip + 1)],
     }
     return page_request.build_result(version, selection.fields, count, content)
@@ -111,19 +112,21 @@ class _Ranking(NamedTuple):
         The profiles are by driver_id. Reads neither if the selection has no drivers, and no profiles it does not need.
         """
         element, skip = selection.fields.get("drivers"), page_request.skip
-        start = self.filter(min_distance_miles, skip) if min_distance_miles else self.locate(skip)
+        start = (
+            self.get_start_with_distance(min_distance_miles, skip) if min_distance_miles else self.get_start_after(skip)
+        )
         if element is None or skip >= start.count:
             return start.count, [], {}
         rows = self.find_rows(start, page_request.limit, element, selection)
         return start.count, rows, self.find_profiles(rows, selection) if "driver_info" in element else {}
 
-    def filter(self, min_distance_miles: float, skip: int) -> _Start:
+    def get_start_with_distance(self, min_distance_miles: float, skip: int) -> _Start:
         """Return the start of a page of the drivers with this distance or a longer one. Scans the index."""
         match = {**match_ranked(self.key), "distance_miles": {"$gte": min_distance_miles}}
         options: Any = {"hint": self.order.index, "session": self.session}
         return _Start(self.store.driver_periods.count_documents(match, **options), match, skip)
 
-    def locate(self, skip: int) -> _Start:
+    def get_start_after(self, skip: int) -> _Start:
         """Return the start of the page that `skip` drivers come before."""
         names = ("driver_count", "fm_scores", "counts") if skip else ("driver_count",)
         projection = {"_id": 0, **dict.fromkeys(names, 1)}
@@ -152,8 +155,8 @@ class _Ranking(NamedTuple):
         within = {"$and": [{"$eq": ["$$bound.fm_score", score]}, {"$lte": ["$$bound.position", offset]}]}
         bounds = {"$slice": [{"$filter": {"input": "$bounds", "as": "bound", "cond": within}}, -1]}
         pipeline: list[Document] = [{"$match": self.key}, {"$project": {"_id": 0, "bounds": bounds}}]
-        counts = get_first(self.store.ranking_counts.aggregate(pipeline, session=self.session))
-        return get_first(counts["bounds"]) if counts else None
+        counts = _get_first(self.store.ranking_counts.aggregate(pipeline, session=self.session))
+        return _get_first(counts["bounds"]) if counts else None
 
     def find_rows(self, start: _Start, limit: int, element: Fields, selection: Selection) -> list[Document]:
         """Return the week or month of each driver on the page, in order: driver_id, version and the fragment."""
@@ -208,3 +211,8 @@ def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> 
     }
     selected = {name: values[name] for name in element}
     return lambda rank, row: {name: get(rank, row) for name, get in selected.items()}
+
+
+def _get_first(documents: Iterable[Document]) -> Document | None:
+    """Return the first document of a query, or None. Exhausts the cursor, which then needs no closing."""
+    return next(iter(list(documents)), None)

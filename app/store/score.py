@@ -35,17 +35,17 @@ class Behaviour:
     weight: int
 
     @functools.cached_property
-    def flag(self) -> str:
-        """The name in the focus area of a summary."""
+    def flag_field(self) -> str:
+        """The field of the focus area of a summary."""
         return FOCUS_FLAGS[self.name]
 
     @property
-    def trip_flag(self) -> str:
-        """The name in the focus area of a trip."""
+    def trip_flag_field(self) -> str:
+        """The field of the focus area of a trip."""
         return f"is_{self.name}"
 
     @functools.cached_property
-    def count(self) -> str:
+    def count_field(self) -> str:
         """The field of an event summary with the number of times that it occurred."""
         return f"{self.name}_count"
 
@@ -72,8 +72,8 @@ class Behaviour:
         share = rate / self.cap
         return {
             "behaviour": self.name,
-            "count": events[self.count],
-            "seconds": None if self.numerator == self.count else events[self.numerator],
+            "count": events[self.count_field],
+            "seconds": None if self.numerator == self.count_field else events[self.numerator],
             "rate": rate,
             "cap": self.cap,
             "weight": self.weight,
@@ -105,18 +105,18 @@ FOCUS_SHARE = 0.5
 
 def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
     """Return the focus area of a trip, computed from its event summary."""
-    flags = {b.trip_flag: b.share(trip, trip["event_summary"]) >= FOCUS_SHARE for b in BEHAVIOURS}
+    flags = {b.trip_flag_field: b.share(trip, trip["event_summary"]) >= FOCUS_SHARE for b in BEHAVIOURS}
     return {name: flags[name] for name in TRIP_FLAGS}
 
 
-def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
+def make_driving_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Return the DrivingSummary of totals, which are its fields without SCORE_FIELDS.
 
     Computes the same as `score_stages`.
     """
     events = totals["events_summary"]
     score, grade = _get_score(compute_points_lost(totals).values())
-    focus = {b.flag: b.share(totals, events) >= FOCUS_SHARE for b in BEHAVIOURS}
+    focus = {b.flag_field: b.share(totals, events) >= FOCUS_SHARE for b in BEHAVIOURS}
     summary = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
     return {name: summary[name] for name in fields_of(DrivingSummary)}
 
@@ -159,21 +159,21 @@ def score_stages() -> list[Expression]:
     """Return the stages that add `fm_score`, `fm_grade` and `focus_area` to documents with the totals of a summary.
 
     fm_score = 100 − Σ weight × min(1, rate ÷ cap), rounded half up to one decimal: floor(x × 10 + 0.5) ÷ 10. MongoDB's
-    $round and Python's round() round half to even. `compute_score` and `explain_score` compute the same in Python, from
-    `Behaviour.points_lost`.
+    $round and Python's round() round half to even. `make_driving_summary` and `explain_score` compute the same in
+    Python, from `Behaviour.points_lost`.
     """
-    loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag}"]}]} for b in BEHAVIOURS]}
+    loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag_field}"]}]} for b in BEHAVIOURS]}
     exact = {"$subtract": [100.0, loss]}
     rounded = {"$divide": [{"$floor": {"$add": [{"$multiply": [exact, 10.0]}, 0.5]}}, 10.0]}
     *better, worst = GRADES
     grade = [{"case": {"$gte": ["$fm_score", GRADES[name]]}, "then": name} for name in better]
     return [
-        {"$set": {"shares": {b.flag: _share(b) for b in BEHAVIOURS}}},
+        {"$set": {"shares": {b.flag_field: _share(b) for b in BEHAVIOURS}}},
         {"$set": {"fm_score": rounded}},
         {
             "$set": {
                 "fm_grade": {"$switch": {"branches": grade, "default": worst}},
-                "focus_area": {b.flag: {"$gte": [f"$shares.{b.flag}", FOCUS_SHARE]} for b in BEHAVIOURS},
+                "focus_area": {b.flag_field: {"$gte": [f"$shares.{b.flag_field}", FOCUS_SHARE]} for b in BEHAVIOURS},
             }
         },
     ]

@@ -4,31 +4,28 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.pagination import Selection, join_fragments, make_renderer
+from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
+from app.store.rendering import Selection, join_fragments, make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
+from schemas.periods import ANY_DATE, DAY, MONTH, PROFILE, WEEK, PeriodName
 from schemas.summary import DrivingSummary
 
-# The period and the start_date of the document with a driver's profile.
-PROFILE, ANY_DATE = "all", ""
-# The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
-SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
 DRIVING_SUMMARY = fields_of(DrivingSummary)
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
 
 
 class SummaryType(NamedTuple):
-    """A type of summary: the name of its period in `driver_periods`, and the fields of an element of the response."""
+    """A type of summary: its period, and the fields of an element of the response."""
 
-    name: str
+    period: PeriodName
     element: Fields
 
 
-DAY = SummaryType("day", fields_of(DailyAggregates)["data"] or {})
-WEEK = SummaryType("week", fields_of(WeeklyAggregates)["data"] or {})
-# Its documents also have a calendar of the driver's days.
-MONTH = SummaryType("month", fields_of(MonthlyAggregates)["data"] or {})
+DAILY = SummaryType(DAY, fields_of(DailyAggregates)["data"] or {})
+WEEKLY = SummaryType(WEEK, fields_of(WeeklyAggregates)["data"] or {})
+MONTHLY = SummaryType(MONTH, fields_of(MonthlyAggregates)["data"] or {})
 
 
 def find_aggregates(
@@ -43,7 +40,7 @@ def find_aggregates(
     # Every driver of the fleet has a profile, so the profiles also show which drivers are unknown.
     start_dates = {PROFILE: ANY_DATE}
     if "driving_summary" in element:
-        start_dates[summary_type.name] = start_date
+        start_dates[summary_type.period] = start_date
     fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))
     documents_by_key = _find_documents(store, fleet, driver_ids, start_dates, selection.projection(*fragments))
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents_by_key]:
@@ -54,7 +51,7 @@ def find_aggregates(
         return Result(version, {})
     render = _make_element_renderer(summary_type, element)
     data = [
-        render(documents_by_key[PROFILE, driver_id], documents_by_key.get((summary_type.name, driver_id)))
+        render(documents_by_key[PROFILE, driver_id], documents_by_key.get((summary_type.period, driver_id)))
         for driver_id in driver_ids
     ]
     return Result(version, dict.fromkeys(selection.fields, data))
@@ -78,7 +75,7 @@ def _find_documents(
 
 def _get_fragments(summary_type: SummaryType, name: str, element: Fields) -> list[str]:
     """Return the names of the fragments that contain the fields of a part of an element, the profile or the summary."""
-    if name == "driver_info" or summary_type is DAY:
+    if name == "driver_info" or summary_type is DAILY:
         return ["json"]
     fields = element[name] or {}
     needed = {BREAKDOWN_FRAGMENT if field not in DRIVING_SUMMARY else SUMMARY_FRAGMENT for field in fields}
@@ -95,8 +92,8 @@ def _make_element_renderer(
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}
         return {
-            name: render(join_fragments(*(part[fragment] for fragment in fragments[name])))
-            for name, render in renderers.items()
+            name: render_part(join_fragments(*(part[fragment] for fragment in fragments[name])))
+            for name, render_part in renderers.items()
             if (part := parts[name])
         }
 

@@ -12,9 +12,10 @@ from pymongo import ASCENDING, DESCENDING
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.dates import MS_PER_HOUR, now_ms
 from app.store.driver_periods import DriverPeriods
-from app.store.pagination import PageRequest, Selection, get_first, make_renderer, render_list
-from app.store.summaries import ANY_DATE, PROFILE
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, make_renderer, render_list
 from schemas.introspection import Fields, fields_of
+from schemas.periods import ANY_DATE, PROFILE
 from schemas.trip import TripDetail, TripSummary
 
 TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
@@ -132,15 +133,14 @@ def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
 
     def render(trip: Document) -> Document:
         values = render_summary(trip["summary"]) if summary_fields else {}
-        values |= {name: render(trip[name]) for name, render in renderers.items()}
+        values |= {name: render_part(trip[name]) for name, render_part in renderers.items()}
         return {name: values[name] for name in fields}
 
     return render
 
 
-def get_newest_trip_time(store: Store) -> float | None:
+def get_last_added_time(store: Store) -> float | None:
     """Return when a trip was last added (epoch seconds), over all fleets, or None if there is none. Index: (_id)."""
-    newest = get_first(
-        store.trip_details.find({"_id": {"$gte": ObjectId(bytes(12))}}, {"_id": 1}, sort=[("_id", DESCENDING)], limit=1)
-    )
+    match = {"_id": {"$gte": ObjectId(bytes(12))}}
+    newest = store.trip_details.find_one(match, {"_id": 1}, sort=[("_id", DESCENDING)])
     return newest["_id"].generation_time.timestamp() if newest else None

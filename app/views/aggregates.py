@@ -7,8 +7,8 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
-from app.store.pagination import Selection
-from app.store.summaries import DAY, MONTH, WEEK, SummaryType, find_aggregates
+from app.store.rendering import Selection
+from app.store.summaries import DAILY, MONTHLY, WEEKLY, SummaryType, find_aggregates
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams
 
@@ -24,7 +24,7 @@ def get_daily_driver_aggregate(params: dict[str, Any], selection: Selection) -> 
     it started. It counts as soon as it is stored, before it becomes visible in lists of trips. If the fleet does not
     have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(DAY, params, selection)
+    return _find_aggregates(DAILY, params, selection)
 
 
 @bp.get("/driver-aggregate/weekly")
@@ -36,7 +36,7 @@ def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) ->
     A week in progress includes all trips stored so far, even those that are not visible in lists of trips yet. If the
     fleet does not have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(WEEK, params, selection)
+    return _find_aggregates(WEEKLY, params, selection)
 
 
 @bp.get("/driver-aggregate/monthly")
@@ -49,7 +49,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
     response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(MONTH, params, selection)
+    return _find_aggregates(MONTHLY, params, selection)
 
 
 def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], selection: Selection) -> Result:

@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result, drivers
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.page import DriverPage
 from schemas.params import DriversParams
 
@@ -33,4 +33,4 @@ def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
 
     The list has all drivers, in order of `driver_id` by code point.
     """
-    return drivers.find_page(get_store(), g.api_key.fleet, **params, selection=selection)
+    return drivers.find_drivers(get_store(), g.api_key.fleet, **params, selection=selection)

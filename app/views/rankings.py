@@ -7,7 +7,7 @@ from flask import Blueprint, g
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result, rankings
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.page import RankingPage
 from schemas.ranking_params import RankingParams
 
@@ -28,4 +28,4 @@ def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_page(get_store(), g.api_key.fleet, **params, selection=selection)
+    return rankings.find_ranking(get_store(), g.api_key.fleet, **params, selection=selection)

@@ -5,15 +5,14 @@ import re
 from typing import Any
 
 from flask import Blueprint, Response, current_app, g
-from werkzeug.exceptions import BadRequest
+from marshmallow import ValidationError
 from werkzeug.http import dump_options_header
 
-from app.content_encoding import get_matching_etag
 from app.database import get_store
 from app.endpoint import Endpoint
 from app.errors import NotFound
 from app.report_links import ReportLink, ReportLinkSigner
-from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, not_modified
+from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, get_matching_etag, not_modified
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks
@@ -28,6 +27,10 @@ CONTENT_SECURITY_POLICY = (
     "frame-ancestors 'none'"
 )
 COLUMNS = f"The columns of the CSV are {', '.join(f'`{name}`' for name in HEADER)}."
+INVALID_HOST = (
+    "Must be a host name of letters, digits, hyphens and dots, or an IP address, with a port if there is one. The "
+    "operator of the service can set PUBLIC_BASE_URL instead."
+)
 UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -45,7 +48,7 @@ def get_report_links(params: dict[str, Any]) -> dict[str, Any]:
     signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
     base_url = get_base_url()
     if not base_url:
-        raise BadRequest
+        raise ValidationError({"Host": [INVALID_HOST]})
     expires_at = signer.get_expiry_ms()
 
     csv, page = (

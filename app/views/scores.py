@@ -8,7 +8,7 @@ from app.database import get_store
 from app.endpoint import Endpoint
 from app.store import Result
 from app.store.explanations import get_explanation
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.params import ScoreParams
 from schemas.score import DriverScore
 

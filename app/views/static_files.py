@@ -7,7 +7,7 @@ from flask import Response, current_app, request
 from werkzeug.http import generate_etag
 
 from app.config import API
-from app.content_encoding import get_matching_etag
+from app.responses import get_matching_etag
 from schemas.params import NoParams
 
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "png": "image/png", "svg": "image/svg+xml"}

@@ -7,7 +7,7 @@ from flask import Blueprint, current_app, g
 from app.database import get_store
 from app.endpoint import Endpoint, Representation
 from app.store import Result, trips
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.geojson import GEO_JSON, TripMap, trip_map
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams

@@ -4,13 +4,13 @@ A backup is a folder. It contains a file COLLECTION.bson.gz for each collection,
 another, and a manifest with the number of documents and the digest of each file.
 """
 
+import contextlib
 import datetime
 import gzip
 import hashlib
 import json
 import os
 import shutil
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -22,11 +22,12 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from app.store import IDENTIFIERS, Document, Store
+from app.store import IDENTIFYING_FIELDS, Document, Store
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
+from scripts.progress import make_bar
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
@@ -45,7 +46,7 @@ FORMAT = 1
 GZIP_LEVEL = 1
 BATCH_BYTES = 16_000_000
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
-OWNER_ONLY = 0o700
+OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
@@ -68,24 +69,36 @@ def backup(folder: Path) -> None:
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
     if not folder.parent.is_dir():
         raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
-    partial = folder.with_name(f"{folder.name}.part")
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir(OWNER_ONLY)
-    try:
-        with open_store(writes=False) as store:
-            manifest = _write(store, partial)
-            invalid = find_invalid_documents(store, VALIDATED, {})
-        partial.rename(folder)
-        _sync(folder.parent)
-    except BaseException:
-        shutil.rmtree(partial, ignore_errors=True)
-        raise
+    with _create(folder) as partial, open_store(writes=False) as store:
+        manifest = _write(store, partial)
+        invalid = find_invalid_documents(store, VALIDATED, {})
     click.echo(f"{folder}: {_format_counts(manifest)}")
     if invalid:
         raise click.ClickException(
             f"{folder} cannot be restored, because documents violate their schema: {'; '.join(invalid)}. Correct or "
             "delete them in the database, and back up again."
         )
+
+
+@contextlib.contextmanager
+def _create(folder: Path) -> Iterator[Path]:
+    """Create a folder that gets its name when the block ends without an error, and yield its path until then.
+
+    Raises click.ClickException if it cannot be written.
+    """
+    partial = folder.with_name(f"{folder.name}.part")
+    shutil.rmtree(partial, ignore_errors=True)
+    try:
+        partial.mkdir(OWNER_ONLY)
+        yield partial
+        partial.rename(folder)
+        _sync(folder.parent)
+    except OSError as error:
+        raise click.ClickException(
+            f"{folder} cannot be written: {error.strerror}. Give FOLDER a path in a folder that you can write to."
+        ) from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 @click.command()
@@ -108,7 +121,8 @@ def restore(folder: Path) -> None:
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
-        for fleet in find_fleets(store, None):
+        # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
+        for fleet in sorted({*find_fleets(store, None), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
         _load(store, keys, folder, manifest)
     click.echo(f"{folder}: {_format_counts(manifest)} restored")
@@ -149,6 +163,8 @@ def _write(store: Store, folder: Path) -> Document:
         json.dump(manifest, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
+    for path in folder.iterdir():
+        path.chmod(OWNER_ONLY_FILE)
     _sync(folder)
     return manifest
 
@@ -157,7 +173,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
     """Write a collection. Returns its entry in the manifest."""
     documents: Any = store.db.get_collection(name, RAW)
     count = 0
-    with path.open("xb") as file, _bar(name, documents.estimated_document_count()) as bar:
+    with path.open("xb") as file, make_bar(name, documents.estimated_document_count()) as bar:
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as compressed:
             for document in documents.find({}):
                 compressed.write(document.raw)
@@ -170,7 +186,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
 
 def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
-    with gzip.open(_file(folder, name)) as file, _bar(name, manifest["collections"][name]["documents"]) as bar:
+    with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
         for batch in _batches(decode_file_iter(cast(BinaryIO, file), RAW)):
             schema = SCHEMAS.get(name)
             try:
@@ -182,7 +198,7 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
 
 def _describe(name: str, error: BulkWriteError) -> str:
     failed = error.details["writeErrors"][0]
-    document = {field: failed["op"][field] for field in IDENTIFIERS if field in failed["op"]}
+    document = {field: failed["op"][field] for field in IDENTIFYING_FIELDS if field in failed["op"]}
     return (
         f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the "
         "database that was backed up, and back up again. Drop this database, which is incomplete."
@@ -217,10 +233,6 @@ def _sync(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _bar(label: str, length: int) -> Any:
-    return click.progressbar(length=length, label=label, file=sys.stderr, hidden=not sys.stderr.isatty())
 
 
 def _format_counts(manifest: Document) -> str:

@@ -3,6 +3,7 @@
 import datetime
 import secrets
 import string
+import sys
 
 import click
 
@@ -32,12 +33,29 @@ def keys() -> None:
 def issue(fleet: str, expires_in_days: int | None) -> None:
     """Issue a key and print it.
 
-    Standard output has the key and no other text. The key is shown only once: the store has only a digest of it.
+    Standard output has the key and no other text. The key is shown only once: the store has only a digest of it. If the
+    key cannot be printed, none is issued.
     """
+    # click would print nothing, without an error.
+    if sys.stdout is None:
+        raise click.ClickException("Standard output is closed: no key was issued.")
     with open_store() as store:
-        click.echo(issue_key(store, fleet, expires_in_days))
+        _print_key(store, issue_key(store, fleet, expires_in_days))
         if not any(store.db[name].find_one({"fleet": fleet}, {"_id": 1}) for name in SOURCES):
             click.echo(f"Nothing is stored for the fleet {fleet} yet.", err=True)
+
+
+def _print_key(store: Store, key: str) -> None:
+    """Print a new key. If that fails or is interrupted, delete the key. Raises click.ClickException."""
+    try:
+        click.echo(key)
+    except BaseException as error:
+        store.keys.delete_one({"digest": digest(key)})
+        if not isinstance(error, OSError):
+            raise
+        raise click.ClickException(
+            f"Standard output cannot be written ({error.strerror}): no key was issued."
+        ) from None
 
 
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None) -> str:

@@ -5,7 +5,7 @@ import click
 from app.store import Store
 from scripts.materialize.rebuild import delete_orphans, rebuild_fleet
 from scripts.materialize.verify import verify_fleet
-from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ID
 from scripts.progress import with_progress
 
@@ -34,7 +34,7 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     again.
     """
     with open_store() as store:
-        fleets = find_fleets(store, fleet)
+        fleets = select_fleets(store, fleet)
         for name in fleets if len(fleets) > 1 else ():
             with naming_invalid_documents(store, name):
                 sum(with_progress(name, delete_orphans(store, name)))
@@ -51,7 +51,7 @@ def verify(fleet: str | None) -> None:
     """
     has_differences = False
     with open_store(writes=False) as store:
-        for name in find_fleets(store, fleet):
+        for name in select_fleets(store, fleet):
             count, differences = 0, list[str]()
             with naming_invalid_documents(store, name):
                 for days, step_differences in with_progress(name, verify_fleet(store, name)):

@@ -13,6 +13,7 @@ from app.config import API, Config
 from app.report_links import ReportLinkSigner
 from app.store import Document, Store
 from app.store.api_keys import get_key
+from app.store.dates import monday_of
 from app.store.reports import FILES
 from app.store.trips import get_max_visible_end_ms
 from schemas.date_params import HISTORY
@@ -42,7 +43,7 @@ def get_first_step(config: Config, key: str) -> str:
     """
     if config.bind.startswith("unix:") and not config.public_base_url:
         return "Try first: run one of these requests:"
-    base_url = config.public_base_url or _base_url(config.bind)
+    base_url = config.public_base_url or get_local_url(config.bind)
     return f"Try first: open {base_url}/#key={key} to look at the fleet. Or run one of these requests:"
 
 
@@ -66,8 +67,7 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
     trip = _get_recent_trip(store, config)
     if trip is None:
         return []
-    driver_id, date = quote(trip["driver_id"], safe=""), datetime.date.fromisoformat(trip["date"])
-    monday = date - datetime.timedelta(days=date.weekday())
+    driver_id, date, monday = quote(trip["driver_id"], safe=""), trip["date"], monday_of(trip["date"])
     paths = (
         "/drivers?limit=3",
         f"/driver/{driver_id}/trips?start_date={monday}&limit=2",
@@ -86,7 +86,7 @@ def _report_links(store: Store, config: Config, key: str) -> list[str]:
     links, stored_key = ReportLinkSigner(config), get_key(store, key)
     if stored_key is None:
         return []
-    base, date = config.public_base_url or _base_url(config.bind), current_report_date()
+    base, date = config.public_base_url or get_local_url(config.bind), current_report_date()
     urls = [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
     return [f"Last week's report as {name}: {url}" for name, url in zip(("CSV", "a page"), urls, strict=True)]
 
@@ -105,11 +105,11 @@ def _get_recent_trip(store: Store, config: Config) -> Document | None:
 
 
 def _curl_arguments(bind: str, path: str) -> str:
-    url = shlex.quote(f"{_base_url(bind)}{API}{path}")
+    url = shlex.quote(f"{get_local_url(bind)}{API}{path}")
     return f"--unix-socket {shlex.quote(bind.removeprefix('unix:'))} {url}" if bind.startswith("unix:") else url
 
 
-def _base_url(bind: str) -> str:
+def get_local_url(bind: str) -> str:
     """Return the URL of the service on this host: a wildcard address becomes the loopback address."""
     if bind.startswith("unix:"):
         return "http://localhost"

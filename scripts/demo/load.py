@@ -1,18 +1,18 @@
 """Loading the demonstration fleet into a store, through the same functions as an import."""
 
 import datetime
-import sys
 
-import click
 from pymongo import DESCENDING
 
 from app.store import Store
 from app.store.reports import get_report
+from schemas.date_params import get_today
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
+from scripts.progress import make_bar
 from scripts.reports.build import build_report, current_report_date
 
 BATCH_TRIPS = 300
@@ -30,9 +30,7 @@ def load_demo(store: Store) -> None:
     if obsolete := [trip["trip_id"] for trip in stored if trip["trip_id"] not in trip_ids]:
         delete_trips(store, FLEET, obsolete)
     write_drivers(store, FLEET, [{"fleet": FLEET, **Driver().load(driver)} for driver in make_drivers(now.date())])
-    with click.progressbar(
-        length=len(trips), label="Demonstration fleet", file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
+    with make_bar("Demonstration fleet", len(trips)) as bar:
         for first in range(0, len(trips), BATCH_TRIPS):
             write_trips(store, FLEET, trips[first : first + BATCH_TRIPS])
             bar.update(min(BATCH_TRIPS, len(trips) - first))
@@ -61,5 +59,4 @@ def needs_load(store: Store) -> bool:
     # A key is issued after the last trip, so a fleet without a key was only loaded in part.
     if newest is None or store.keys.find_one({"fleet": FLEET}) is None:
         return True
-    today = datetime.datetime.now(datetime.UTC).date()
-    return today - datetime.date.fromisoformat(newest["date"]) > MAX_AGE
+    return get_today() - datetime.date.fromisoformat(newest["date"]) > MAX_AGE

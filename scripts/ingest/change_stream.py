@@ -22,7 +22,7 @@ BATCH_CHANGES = 2_000
 BATCH_SECONDS = 0.1
 # How long MongoDB waits for a change before it replies that there is none.
 AWAIT_MS = 100
-CHANGES = ("insert", "update", "replace", "delete")
+OPERATION_TYPES = ("insert", "update", "replace", "delete")
 # Every transaction of the commands changes the state of its fleet first, whose _id is a string. So the stream
 # tells which changes have their read models already.
 PIPELINE: list[Document] = [
@@ -111,8 +111,7 @@ class ChangeStream:
             count += 1
             if self._is_of_another_program(change):
                 _id = change["documentKey"]["_id"]
-                # An _id may be an object, which Python cannot hash.
-                ids[change["ns"]["coll"]][bson.encode({"_id": _id})] = _id
+                ids[change["ns"]["coll"]][make_hashable(_id)] = _id
             until_ms = _epoch_ms(change["wallTime"])
             if count >= BATCH_CHANGES or time.monotonic() > deadline:
                 break
@@ -129,7 +128,7 @@ class ChangeStream:
         change: Document | None = self._stream.try_next()
         if not self._stream.alive:
             raise PositionLost("the database was dropped")
-        if change and change["operationType"] not in CHANGES:
+        if change and change["operationType"] not in OPERATION_TYPES:
             raise PositionLost(f"the collection {change['ns']['coll']} was dropped or renamed")
         return change
 
@@ -139,6 +138,11 @@ class ChangeStream:
             self._command = transaction
             return False
         return "txnNumber" not in change or transaction != self._command
+
+
+def make_hashable(_id: Any) -> bytes:
+    """Return the BSON of an `_id`, which may be an object. Python cannot hash that."""
+    return bson.encode({"_id": _id})
 
 
 def _epoch_ms(time_utc: datetime.datetime) -> int:

@@ -4,14 +4,19 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from app.store import Store
+from scripts.batches import batches
 from scripts.ingest.changed_sources import INVALID, Applier
-from scripts.materialize.rebuild import batches, find_deleted, find_orphans, find_trip_ids, rebuild_summaries
-from scripts.materialize.sources import Keys, find_invalid_drivers
+from scripts.materialize.rebuild import (
+    TRIPS_PER_TRANSACTION,
+    find_deleted,
+    find_orphans,
+    find_trip_ids,
+    rebuild_summaries,
+)
+from scripts.materialize.sources import Identifiers, find_invalid_drivers
 from scripts.materialize.verify import verify_summaries
 from scripts.mongodb.connection import find_fleets
 from scripts.progress import with_progress
-
-TRIPS_PER_TRANSACTION = 100
 
 
 def compare_everything(store: Store, applier: Applier) -> int:
@@ -30,7 +35,7 @@ def _compare_trips(applier: Applier, fleet: str, trip_ids: Iterable[str]) -> Ite
     # A trip_id of another type is that of an invalid document.
     texts = (trip_id for trip_id in trip_ids if isinstance(trip_id, str))
     for batch in batches(texts, TRIPS_PER_TRANSACTION):
-        yield applier.apply(fleet, Keys(trips=frozenset(batch)), compare_all_fields=True)
+        yield applier.apply(fleet, Identifiers(trips=frozenset(batch)), compare_all_fields=True)
 
 
 def _compare(store: Store, fleet: str, applier: Applier) -> Iterator[int]:

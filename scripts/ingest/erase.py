@@ -4,17 +4,25 @@ import sys
 
 import click
 
-from app.store import Store
 from scripts.materialize.deletions import count_documents_of_driver, erase_driver
-from scripts.mongodb.connection import naming_invalid_documents, open_store
-from scripts.options import ID
+from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.options import ID, take_one
+from scripts.progress import sum_with_progress
 from scripts.reports.build import build_report, find_reports_of, get_page_maker
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 
 
 @click.command()
 @click.option("--fleet", type=ID, required=True, help="The fleet of the driver.")
-@click.option("--driver", "driver_id", type=ID, required=True, help="The driver_id of the driver.")
+@click.option(
+    "--driver",
+    "driver_id",
+    type=ID,
+    required=True,
+    multiple=True,
+    callback=take_one,
+    help="The driver_id of the driver.",
+)
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def erase(fleet: str, driver_id: str, yes: bool) -> None:
     """Remove a driver and everything derived from the driver's data.
@@ -30,13 +38,15 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
         counts, reports = count_documents_of_driver(store, fleet, driver_id), find_reports_of(store, fleet, driver_id)
         unused = find_unused_files_with(store, fleet, driver_id)
         if not (counts or reports or unused):
+            # A fleet whose last driver was erased still has its state.
+            find_fleets(store, fleet)
             click.echo(f"{fleet}: nothing is stored of the driver {driver_id}")
             return
         _confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)
         if reports:
             # Otherwise the command would fail when the trips are already gone.
             get_page_maker()
-        trips = _erase(store, fleet, driver_id, counts.get("trips", 0))
+        trips = sum_with_progress(fleet, counts.get("trips", 0), erase_driver(store, fleet, driver_id))
         for date in reports:
             build_report(store, fleet, date)
         remove_all_unused_files(store, fleet)
@@ -61,13 +71,3 @@ def _confirm(description: str, yes: bool) -> None:
     if not sys.stdin.isatty():
         raise click.ClickException("Nothing was removed: there is no terminal to ask on. Confirm with --yes.")
     click.confirm("Remove all of it? This cannot be undone.", abort=True)
-
-
-def _erase(store: Store, fleet: str, driver_id: str, trip_count: int) -> int:
-    """Delete the driver, and show progress on a terminal. Returns the number of trips that were deleted."""
-    deleted = 0
-    with click.progressbar(length=trip_count, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        for count in erase_driver(store, fleet, driver_id):
-            deleted += count
-            bar.update(count)
-    return deleted

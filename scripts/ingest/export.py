@@ -12,9 +12,9 @@ import orjson
 from pymongo import ASCENDING
 
 from app.store import Document, Store
-from app.store.summaries import DAY
+from schemas.periods import DAY
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
-from scripts.options import ID
+from scripts.options import ID, take_one
 
 GZIP_LEVEL = 1
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
@@ -75,7 +75,14 @@ class NdjsonExport:
 
 @click.command()
 @click.option("--fleet", type=ID, required=True, help="The fleet to export.")
-@click.option("--driver", "driver_id", type=ID, help="Only this driver. By default all of the fleet.")
+@click.option(
+    "--driver",
+    "driver_id",
+    type=ID,
+    multiple=True,
+    callback=take_one,
+    help="Only this driver. By default all of the fleet.",
+)
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder of the files, created."
 )
@@ -96,8 +103,13 @@ def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> No
         match = {"fleet": fleet, **({"driver_id": driver_id} if driver_id else {})}
         if not any(store.db[name].find_one(match, {"_id": 1}) for name in ("drivers", "trips", "driver_periods")):
             raise click.ClickException(f"Nothing is stored of the driver {driver_id} in the fleet {fleet}.")
-        counts = _export(store, match, out, file_format)
-    drivers, trips, days = counts
+        try:
+            drivers, trips, days = _export(store, match, out, file_format)
+        except OSError as error:
+            raise click.ClickException(
+                f"{out} cannot be written: {error.strerror or error}. Give --out another folder, in a folder that you "
+                "can write to."
+            ) from None
     click.echo(f"{out}: {drivers} drivers, {trips} trips, {days} daily summaries")
 
 
@@ -114,7 +126,7 @@ def _export(store: Store, match: Document, out: Path, file_format: str) -> tuple
 def _find_days(store: Store, match: Document) -> Iterator[Document]:
     """Yield the Daily summaries, each with its driver_id, by driver and date. Index: driver_periods period."""
     order = [("driver_id", ASCENDING), ("start_date", ASCENDING)]
-    days = store.driver_periods.find({**match, "period": DAY.name}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order)
+    days = store.driver_periods.find({**match, "period": DAY}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order)
     for day in days:
         yield {"driver_id": day["driver_id"], **orjson.loads(day["json"])}
 

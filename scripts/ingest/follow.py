@@ -25,7 +25,7 @@ from scripts.ingest.change_stream import (
 )
 from scripts.ingest.changed_sources import Applier, find_groups
 from scripts.ingest.compare import compare_everything
-from scripts.mongodb.connection import open_store, prepare
+from scripts.mongodb.connection import open_store, prepare_collections
 
 if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics
@@ -109,7 +109,7 @@ class Follower:
         self._metrics.comparisons.inc()
         self._log.warning("comparing all documents")
         # A collection that was dropped has lost its validator and its indexes.
-        prepare(self._store)
+        prepare_collections(self._store)
         with ChangeStream(self._store) as stream:
             position = stream.position()
         repaired = compare_everything(self._store, self._applier)
@@ -124,10 +124,10 @@ class Follower:
     def _apply(self, batch: Batch) -> None:
         groups = find_groups(self._store, batch.ids, self._applier.log_left_out)
         save = partial(save_position, self._store, batch.position)
-        for number, (fleet, keys, without_sources) in enumerate(groups, 1):
+        for number, (fleet, identifiers, without_sources) in enumerate(groups, 1):
             # It is the position after the whole batch, so it belongs into the last transaction.
             before_commit = save if number == len(groups) else None
-            self._applier.apply(fleet, keys, without_sources=without_sources, before_commit=before_commit)
+            self._applier.apply(fleet, identifiers, without_sources=without_sources, before_commit=before_commit)
         if time.monotonic() - self._saved > SAVE_SECONDS:
             save()
             self._saved = time.monotonic()

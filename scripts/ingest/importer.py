@@ -2,7 +2,6 @@
 
 import gc
 import math
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,8 @@ from scripts.ingest.lines import (
 from scripts.materialize.drivers import write_drivers
 from scripts.materialize.trips import Trip, prepare_trip, write_trips
 from scripts.mongodb.connection import naming_invalid_documents, open_store
-from scripts.options import ID
+from scripts.options import ID, take_one
+from scripts.progress import make_bar
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
 # about a second; MongoDB's limit is 60 seconds.
@@ -48,8 +48,20 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 @click.command("import")
 @click.option("--fleet", type=ID, required=True, help="The fleet that the drivers and trips belong to.")
-@click.option("--drivers", type=FILE, help="NDJSON file, plain or gzip, with one driver per line; - is standard input.")
-@click.option("--trips", type=FILE, help="NDJSON file, plain or gzip, with one trip per line; - is standard input.")
+@click.option(
+    "--drivers",
+    type=FILE,
+    multiple=True,
+    callback=take_one,
+    help="NDJSON file, plain or gzip, with one driver per line; - is standard input.",
+)
+@click.option(
+    "--trips",
+    type=FILE,
+    multiple=True,
+    callback=take_one,
+    help="NDJSON file, plain or gzip, with one trip per line; - is standard input.",
+)
 @click.option(
     "--rejects",
     type=click.Path(file_okay=False, exists=True, path_type=Path),
@@ -131,19 +143,17 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
         rejects = Rejects(target, is_pipe=source.is_pipe)
         lines = with_pauses(source.lines(), PAUSE_SECONDS) if source.is_pipe else source.lines()
         try:
-            with click.progressbar(
-                length=source.size, label=source.name, file=sys.stderr, hidden=not sys.stderr.isatty() or source.is_pipe
-            ) as bar:
+            with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
                 seconds = BATCH_SECONDS if source.is_pipe else math.inf
                 batches = make_batches(_parse_lines(lines, fleet, file_type, rejects), seconds)
                 for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):
                     loaded += count
                     bar.update(source.consumed - bar.pos)
                 bar.update(source.consumed - bar.pos)
+            rejects.finish()
         except BaseException:
             rejects.abandon()
             raise
-    rejects.finish()
     location = f", listed in {rejects.path}. The first: {rejects.first}" if rejects.count and rejects.path else ""
     click.echo(f"{source.name}: {loaded} loaded, {rejects.count} rejected{location}")
     return rejects.count

@@ -5,6 +5,7 @@ import contextlib
 import gzip
 import json
 import os
+import secrets
 import sys
 import threading
 import zlib
@@ -244,7 +245,8 @@ class Rejects:
         self.path, self.count, self._is_pipe = path, 0, is_pipe
         # The number of the first rejected line, and the reason in JSON, because it may contain a control character.
         self.first = ""
-        self._partial = path.with_name(path.name + ".partial") if path else None
+        # Another import of the same file may run at the same time.
+        self._partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial") if path else None
         self._out: IO[str] | None = None
 
     def add(self, line: Line, reason: str) -> None:
@@ -256,7 +258,7 @@ class Rejects:
                 click.echo(json.dumps(row), err=True)
             else:
                 # Line buffered, so that the file has the rejected lines of a pipe as they come.
-                self._out = self._out or self._partial.open("w", buffering=1)
+                self._out = self._out or self._partial.open("x", buffering=1)
                 self._out.write(json.dumps(row) + "\n")
         except OSError as error:
             raise click.ClickException(
@@ -267,19 +269,29 @@ class Rejects:
         self.first = self.first or f"line {line.number}, {json.dumps(reason)}"
 
     def finish(self) -> None:
-        """Move the file to its place, or remove that of an earlier import if no line was rejected."""
-        if self._out and self._partial and self.path:
-            self._out.close()
-            self._partial.replace(self.path)
-        elif self.path:
-            self.path.unlink(missing_ok=True)
+        """Move the file to its place, or remove that of an earlier import if no line was rejected.
+
+        Raises click.ClickException if its place cannot be written.
+        """
+        try:
+            if self._out and self._partial and self.path:
+                self._out.close()
+                self._partial.replace(self.path)
+            elif self.path:
+                self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise click.ClickException(
+                f"{self.path} cannot be written: {error.strerror}. Choose another folder with --rejects."
+            ) from None
 
     def abandon(self) -> None:
         """Discard the rejected lines, except those of a pipe. The file of an earlier import is not changed."""
-        if self._out and self._partial:
-            if self._is_pipe:
-                self.finish()
-                return
-            self._out.close()
+        if self._out and self._partial and self.path:
+            # The error that ended the import is the one to report.
             with contextlib.suppress(OSError):
-                self._partial.unlink()
+                self._out.close()
+            with contextlib.suppress(OSError):
+                if self._is_pipe:
+                    self._partial.replace(self.path)
+                else:
+                    self._partial.unlink()

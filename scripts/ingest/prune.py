@@ -1,13 +1,11 @@
 """`driver-analytics prune`: remove the trips before a date, and what is derived from them."""
 
-import sys
-
 import click
 
-from app.store import Store
 from scripts.materialize.deletions import count_trips_before, prune_trips
-from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ID
+from scripts.progress import sum_with_progress
 from scripts.reports.build import delete_report
 
 
@@ -24,7 +22,7 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
     The command does not ask for confirmation. If it was killed, run it again.
     """
     with open_store() as store:
-        for name in find_fleets(store, fleet):
+        for name in select_fleets(store, fleet):
             match = {"fleet": name, "report_date": {"$lte": before}}
             reports = sorted(report["report_date"] for report in store.reports.find(match))
             if dry_run:
@@ -32,17 +30,8 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
                 click.echo(f"{name}: {trips} trips before {before} and {len(reports)} reports would be removed")
                 continue
             with naming_invalid_documents(store, name):
-                trips = _prune(store, name, before)
+                count = count_trips_before(store, name, before)
+                trips = sum_with_progress(name, count, prune_trips(store, name, before))
             for date in reports:
                 delete_report(store, name, date)
             click.echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")
-
-
-def _prune(store: Store, fleet: str, before: str) -> int:
-    """Delete the trips, and show progress on a terminal. Returns their number."""
-    length, deleted = count_trips_before(store, fleet, before), 0
-    with click.progressbar(length=length, label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()) as bar:
-        for count in prune_trips(store, fleet, before):
-            deleted += count
-            bar.update(count)
-    return deleted

@@ -9,19 +9,19 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.summaries import DAY
+from schemas.periods import PERIODS
+from scripts.batches import batches
 from scripts.materialize.dates import Day, midnight
-from scripts.materialize.documents import PERIOD_TYPES
 from scripts.materialize.fleet_drivers import count_erasure, rebuild_list
 from scripts.materialize.ranking_counts import rebuild_counts
-from scripts.materialize.rebuild import BATCH_SIZE, batches
+from scripts.materialize.rebuild import BATCH_SIZE
 from scripts.materialize.trips import delete_trips, rewrite_trips
 from scripts.materialize.update import run_transaction, update_read_models
 
-TRIPS_PER_TRANSACTION = 500
+# More than TRIPS_PER_TRANSACTION of a rebuild, because a deletion reads no trails.
+DELETIONS_PER_TRANSACTION = 500
 TRIP_ID = {"_id": 0, "trip_id": 1}
 OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "trip_id")]
-DATED_PERIODS = (DAY.name, *(period_type.name for period_type in PERIOD_TYPES))
 # The collections that may have the identifier of a driver, and the field that has it. A tombstone of the change feed
 # keeps it for 30 days, so that clients learn of the deletion.
 DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
@@ -54,7 +54,7 @@ def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
     step the number of trips that it deleted.
     """
     of_driver = {"fleet": fleet, "driver_id": driver_id}
-    for trip_ids in batches(_find_trip_ids(store, of_driver), TRIPS_PER_TRANSACTION):
+    for trip_ids in batches(_find_trip_ids(store, of_driver), DELETIONS_PER_TRANSACTION):
         yield delete_trips(store, fleet, trip_ids, {"driver_id": driver_id})
         # Another program may have given a trip to another driver, with the read models not updated yet.
         rewrite_trips(store, fleet, trip_ids)
@@ -76,7 +76,7 @@ def _find_trip_ids(store: Store, of_driver: Document) -> Iterator[str]:
 def _erase_rest(store: Store, session: ClientSession, fleet: str, driver_id: str) -> None:
     of_driver = {"fleet": fleet, "driver_id": driver_id}
     store.drivers.delete_many(of_driver, session=session)
-    match = {**of_driver, "period": {"$in": DATED_PERIODS}}
+    match = {**of_driver, "period": {"$in": PERIODS}}
     periods = store.driver_periods.find(match, {"_id": 0, "start_date": 1}, session=session)
     days = {Day(driver_id, period["start_date"]) for period in periods}
     update_read_models(store, session, fleet, days, [driver_id])
@@ -101,7 +101,7 @@ def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:
     """
     match = _match_before(fleet, date)
     trips = store.trips.find(match, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE).hint("driver_trips")
-    for trip_ids in batches((trip["trip_id"] for trip in trips), TRIPS_PER_TRANSACTION):
+    for trip_ids in batches((trip["trip_id"] for trip in trips), DELETIONS_PER_TRANSACTION):
         yield delete_trips(store, fleet, trip_ids, match, in_feed=False)
 
 

@@ -11,10 +11,11 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.dates import first_of_month, monday_of, month_dates, week_dates
+from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
 from app.store.score import compute_focus_area
-from app.store.summaries import ANY_DATE, MONTH, PROFILE, WEEK
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
 from schemas.driver import Driver
+from schemas.periods import ANY_DATE, DAY, MONTH, PROFILE, WEEK, LongPeriodName
 from schemas.stored import TripTotals
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from schemas.trip import TripDetail
@@ -25,7 +26,7 @@ from scripts.materialize.render import to_json, version_of, version_of_texts
 DRIVER, DRIVING_SUMMARY, DAILY_SUMMARY, TRIP_DETAIL = Driver(), DrivingSummary(), DailySummary(), TripDetail()
 BREAKDOWN = "daily_summary_breakdown"
 # The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
-DATES = ("start_date", "end_date")
+DATE_FIELDS = ("start_date", "end_date")
 TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
 # The fields that, together with the fleet, identify a document of each collection.
 KEY_FIELDS = {
@@ -49,7 +50,7 @@ class PeriodType(NamedTuple):
     starts on a date; it raises OverflowError after the year 9999.
     """
 
-    name: str
+    name: LongPeriodName
     schema: Schema
     first_of: Callable[[str], str]
     dates: Callable[[str], list[str]]
@@ -57,8 +58,8 @@ class PeriodType(NamedTuple):
 
 
 PERIOD_TYPES = (
-    PeriodType(WEEK.name, WeeklySummary(only=DATES), monday_of, week_dates, has_calendar=False),
-    PeriodType(MONTH.name, MonthlySummary(only=DATES), first_of_month, month_dates, has_calendar=True),
+    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), monday_of, week_dates, has_calendar=False),
+    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), first_of_month, month_dates, has_calendar=True),
 )
 
 
@@ -88,6 +89,11 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
     }
 
 
+def make_detail_of_source(fleet: str, source: Mapping[str, Any]) -> Document:
+    """Return the `trip_details` document of a document of `trips`, with the same `_id`."""
+    return {"_id": source["_id"], **make_trip_detail(fleet, source)}
+
+
 def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> DocumentsByKey:
     """Return the documents of the days that have trips, built from `trip_details`.
 
@@ -106,7 +112,7 @@ def make_days(store: Store, session: ClientSession, fleet: str, days: Iterable[D
             version = version_of(text, day["trips"], day["trip_ends"])
             documents[day_key(Day(day["driver_id"], day["start_date"]))] = {
                 "fleet": fleet,
-                "period": "day",
+                "period": DAY,
                 **day,
                 "json": text,
                 "version": version,
@@ -140,8 +146,8 @@ def _make_period(fleet: str, period_type: PeriodType, key: DocumentKey, period: 
     key_fields, summary = dict(zip(KEY_FIELDS["driver_periods"], key, strict=True)), period["summary"]
     dates = to_json(period_type.schema, {"start_date": key_fields["start_date"], "end_date": end_date})
     fragments = {
-        "driving_summary": to_json(DRIVING_SUMMARY, summary),
-        "breakdown": f'{dates[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}',
+        SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
+        BREAKDOWN_FRAGMENT: f'{dates[:-1]},"{BREAKDOWN}":[{",".join(period["days"])}]}}',
     }
     return {
         "fleet": fleet,
@@ -196,7 +202,7 @@ def _make_profile(fleet: str, driver_id: str, imported: Document, first: str | N
 
 def day_key(day: Day) -> DocumentKey:
     """Return the key of a day's document."""
-    return day.driver_id, "day", day.date
+    return day.driver_id, DAY, day.date
 
 
 def period_key(period_type: PeriodType, first: Day) -> DocumentKey:

@@ -15,7 +15,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.drivers import BLOCK_SIZE, BY_POSITION, FLEET_STATE_POSITION
-from app.store.summaries import PROFILE
+from schemas.periods import PROFILE
 from scripts.materialize.render import version_of
 
 # The size of the blocks that a full block is divided into. They have room for more drivers.

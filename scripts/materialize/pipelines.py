@@ -5,6 +5,7 @@ from typing import Any
 from app.store.score import SCORE_FIELDS, Expression, score_stages
 from app.store.totals import saturate_totals, sum_days, sum_totals
 from schemas.introspection import Fields, fields_of
+from schemas.periods import DAY
 from schemas.summary import DailySummary, DrivingSummary
 
 Pipeline = list[dict[str, Any]]
@@ -100,7 +101,7 @@ def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
     the index (fleet, period, driver_id, start_date), however many days the driver drove.
     """
     return [
-        {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}}},
+        {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}}},
         {"$sort": dict.fromkeys(("fleet", "period", "driver_id", "start_date"), direction)},
         {"$group": {"_id": "$driver_id", "date": {"$first": "$start_date"}}},
     ]
@@ -108,7 +109,7 @@ def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
 
 def _match_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
     return [
-        {"$match": {"fleet": fleet, "period": "day", "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
+        {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
         {"$sort": {"driver_id": 1, "start_date": 1}},
     ]
 

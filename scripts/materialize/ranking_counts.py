@@ -16,8 +16,9 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store, rankings
 from app.store.rankings import ORDERS, match_from_bound, match_ranked
+from schemas.periods import LONG_PERIODS
 from scripts.materialize.dates import Day, group_by_dates
-from scripts.materialize.documents import PERIOD_TYPES, DocumentKey, DocumentsByKey
+from scripts.materialize.documents import DocumentKey, DocumentsByKey
 
 WORST = ORDERS["worst"]
 PLACE_FIELDS = ("fm_score", "distance_miles", "driver_id")
@@ -169,11 +170,11 @@ def find_rankings(store: Store, fleet: str) -> list[DocumentKey]:
     """Return the period and start_date of each week and month that has a driver or a document of counts."""
     stored = store.ranking_counts.find({"fleet": fleet}, {"_id": 0, "period": 1, "start_date": 1})
     keys = {(counts["period"], counts["start_date"]) for counts in stored}
-    for period_type in PERIOD_TYPES:
-        match = match_ranked({"fleet": fleet, "period": period_type.name})
+    for period in LONG_PERIODS:
+        match = match_ranked({"fleet": fleet, "period": period})
         pipeline: list[Document] = [{"$match": match}, {"$group": {"_id": "$start_date"}}]
         dates = store.driver_periods.aggregate(pipeline, hint=WORST.index)
-        keys |= {(period_type.name, date["_id"]) for date in dates}
+        keys |= {(period, date["_id"]) for date in dates}
     return sorted(keys)
 
 

@@ -2,25 +2,25 @@
 
 import heapq
 import itertools
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterator
 from functools import partial
-from typing import TypeVar
 
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from app.store.summaries import ANY_DATE, DAY, PROFILE
 from schemas.fields import MIN_EPOCH_MS
+from schemas.periods import ANY_DATE, PERIODS, PROFILE
+from scripts.batches import batches
 from scripts.materialize.dates import Day, days_of, midnight
-from scripts.materialize.documents import PERIOD_TYPES, make_trip_detail
+from scripts.materialize.documents import make_detail_of_source
 from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
 from scripts.materialize.fleet_drivers import rebuild_list
 from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
 from scripts.materialize.trips import write_documents
 from scripts.materialize.update import run_transaction, update_read_models
 
-T = TypeVar("T")
+# Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_TRANSACTION = 100
 # A driver without a day in the batch counts as a day.
 DAYS_PER_TRANSACTION = 500
@@ -71,13 +71,6 @@ def rebuild_summaries(store: Store, fleet: str, since: str = "", left_out: Conta
         run_transaction(store, fleet, partial(rebuild_counts, store, fleet=fleet, period=period, start_date=start_date))
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Yield the items in lists of up to `size`."""
-    iterator = iter(items)
-    while batch := list(itertools.islice(iterator, size)):
-        yield batch
-
-
 def find_trip_ids(store: Store, fleet: str, since: str = "") -> Iterator[str]:
     """Yield the trip_id of every trip that started on the date `since` or later.
 
@@ -109,10 +102,7 @@ def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
     A stored week or month counts as its first date.
     """
     in_fleet = {"fleet": fleet}
-    periods = [
-        {**in_fleet, "period": name}
-        for name in (DAY.name, *(period_type.name for period_type in PERIOD_TYPES), PROFILE)
-    ]
+    periods = [{**in_fleet, "period": name} for name in (*PERIODS, PROFILE)]
     streams = [
         _read_days(store.drivers, in_fleet, "driver_id"),
         _read_days(store.trip_details, in_fleet, "driver_id", "date"),
@@ -147,7 +137,7 @@ def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: l
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
     stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, session=session)}
     sources = store.trips.find(match, session=session)
-    expected = {trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources}
+    expected = {source["trip_id"]: make_detail_of_source(fleet, source) for source in sources}
     changed = {trip_id: detail for trip_id, detail in expected.items() if stored.get(trip_id) != detail}
     write_documents(store.trip_details, session, fleet, changed, stored)
     update_feed(store, session, fleet, expected)

@@ -12,30 +12,30 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.indexes import VALID_DOCUMENTS
-from app.store.summaries import PROFILE
-from scripts.materialize.dates import days_of
-from scripts.materialize.documents import make_profiles, make_trip_detail, profile_key
+from schemas.periods import PROFILE
+from scripts.materialize.dates import Day, days_of
+from scripts.materialize.documents import make_detail_of_source, make_profiles, profile_key
 from scripts.materialize.feed import update_feed
-from scripts.materialize.trips import IDENTITY, write_documents
+from scripts.materialize.trips import DAY_AND_VERSION, write_documents
 from scripts.materialize.update import run_transaction, update_read_models
 
 
 @dataclasses.dataclass(frozen=True)
-class Keys:
-    """Identifiers of drivers and trips of a fleet. A key without a source document is that of a deleted one."""
+class Identifiers:
+    """Identifiers of drivers and trips of a fleet. One without a source document is that of a deleted one."""
 
     drivers: frozenset[str] = frozenset()
     trips: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Yield each key as a pair: the collection of its source, and the identifier."""
+        """Yield each as a pair: the collection of its source, and the identifier."""
         for collection, identifiers in (("drivers", self.drivers), ("trips", self.trips)):
             for identifier in sorted(identifiers):
                 yield collection, identifier
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
-        """Return the keys of such pairs."""
+        """Return those of such pairs."""
         pairs = list(pairs)
         drivers, trips = (
             frozenset(identifier for collection, identifier in pairs if collection == name)
@@ -44,22 +44,40 @@ class Keys:
         return cls(drivers, trips)
 
 
-NO_KEYS = Keys()
+NO_IDENTIFIERS = Identifiers()
 
 
 class Applied(NamedTuple):
-    """How many trips and drivers had read models that differed, and the keys of invalid source documents."""
+    """How many trips and drivers had read models that differed, and the identifiers of invalid source documents."""
 
     changed: int
-    invalid: Keys
+    invalid: Identifiers
+
+
+class _Plan(NamedTuple):
+    """What differs between the stored read models and those of the sources.
+
+    `details` are those of the trips with a valid source, and `stored` the stored ones, by trip_id. `differing` has the
+    new details of the trips whose stored ones differ, or None. `days` are the days of these trips, `drivers` the
+    identifiers of the drivers that differ. The source documents of `absent` drivers do not count. `invalid` are the
+    identifiers of invalid source documents.
+    """
+
+    details: dict[str, Document]
+    differing: dict[str, Document | None]
+    stored: dict[str, Document]
+    days: set[Day]
+    drivers: list[str]
+    absent: frozenset[str]
+    invalid: Identifiers
 
 
 def apply_sources(
     store: Store,
     fleet: str,
-    keys: Keys,
+    identifiers: Identifiers,
     *,
-    left_out: Keys = NO_KEYS,
+    left_out: Identifiers = NO_IDENTIFIERS,
     compare_all_fields: bool = False,
     before_commit: Callable[[ClientSession], None] | None = None,
 ) -> Applied:
@@ -71,26 +89,39 @@ def apply_sources(
     """
 
     def apply(session: ClientSession) -> Applied:
-        details = _make_details(store, session, fleet, keys.trips - left_out.trips)
-        invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", keys.trips - details.keys())
-        stored = _find_details(store, session, fleet, keys.trips, compare_all_fields)
-        differing = _find_differing(keys.trips, details, stored, compare_all_fields)
-        days = days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
-        drivers = keys.drivers.union(day.driver_id for day in days)
-        invalid_drivers = _find_invalid(store.drivers, session, fleet, "driver_id", drivers)
-        absent = invalid_drivers | left_out.drivers
-        changed_drivers = _find_differing_drivers(store, session, fleet, keys.drivers, absent)
-        entries = update_feed(store, session, fleet, {**dict.fromkeys(keys.trips), **details})
-        if differing or changed_drivers or entries:
-            write_documents(store.trip_details, session, fleet, differing, stored)
-            update_read_models(store, session, fleet, days, changed_drivers, absent)
+        plan = _make_plan(store, session, fleet, identifiers, left_out, compare_all_fields)
+        entries = update_feed(store, session, fleet, {**dict.fromkeys(identifiers.trips), **plan.details})
+        if plan.differing or plan.drivers or entries:
+            write_documents(store.trip_details, session, fleet, plan.differing, plan.stored)
+            update_read_models(store, session, fleet, plan.days, plan.drivers, plan.absent)
             if before_commit:
                 before_commit(session)
         else:
             session.abort_transaction()
-        return Applied(len(differing) + len(changed_drivers), Keys(invalid_drivers & keys.drivers, invalid_trips))
+        return Applied(len(plan.differing) + len(plan.drivers), plan.invalid)
 
     return run_transaction(store, fleet, apply)
+
+
+def _make_plan(
+    store: Store,
+    session: ClientSession,
+    fleet: str,
+    identifiers: Identifiers,
+    left_out: Identifiers,
+    compare_all_fields: bool,
+) -> _Plan:
+    details = _make_details(store, session, fleet, identifiers.trips - left_out.trips)
+    invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", identifiers.trips - details.keys())
+    stored = _find_details(store, session, fleet, identifiers.trips, compare_all_fields)
+    differing = _find_differing(identifiers.trips, details, stored, compare_all_fields)
+    days = days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
+    drivers = identifiers.drivers.union(day.driver_id for day in days)
+    invalid_drivers = _find_invalid(store.drivers, session, fleet, "driver_id", drivers)
+    absent = invalid_drivers | left_out.drivers
+    changed_drivers = _find_differing_drivers(store, session, fleet, identifiers.drivers, absent)
+    invalid = Identifiers(invalid_drivers & identifiers.drivers, invalid_trips)
+    return _Plan(details, differing, stored, days, changed_drivers, absent, invalid)
 
 
 def find_invalid_drivers(store: Store, fleet: str) -> frozenset[str]:
@@ -112,17 +143,15 @@ def _make_details(store: Store, session: ClientSession, fleet: str, trip_ids: It
     """Return the details of the trips that have a valid source document, by trip_id."""
     # One query reads and checks: reading long trails twice takes as long as building the read models.
     match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}, "$and": [VALID_DOCUMENTS["trips"]]}
-    return {
-        trip["trip_id"]: {"_id": trip["_id"], **make_trip_detail(fleet, trip)}
-        for trip in store.trips.find(match, session=session)
-    }
+    sources = store.trips.find(match, session=session)
+    return {source["trip_id"]: make_detail_of_source(fleet, source) for source in sources}
 
 
 def _find_details(
     store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str], compare_all_fields: bool
 ) -> dict[str, Document]:
     match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
-    details = store.trip_details.find(match, None if compare_all_fields else IDENTITY, session=session)
+    details = store.trip_details.find(match, None if compare_all_fields else DAY_AND_VERSION, session=session)
     return {detail["trip_id"]: detail for detail in details}
 
 

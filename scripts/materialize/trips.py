@@ -17,7 +17,8 @@ from scripts.materialize.feed import delete_from_feed, find_without_source, forg
 from scripts.materialize.update import run_transaction, update_read_models
 
 DUPLICATE_KEY = 11_000
-IDENTITY = {"trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
+# By which to tell whether the details of a trip differ, and which day they are of.
+DAY_AND_VERSION = {"trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
 class Trip(NamedTuple):
@@ -41,7 +42,7 @@ def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
 def _write_trips(store: Store, session: ClientSession, fleet: str, trips: Mapping[str, Trip]) -> None:
     match = {"fleet": fleet, "trip_id": {"$in": list(trips)}}
     sources = {source["trip_id"]: source for source in store.trips.find(match, session=session)}
-    details = {detail["trip_id"]: detail for detail in store.trip_details.find(match, IDENTITY, session=session)}
+    details = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
     new_sources, new_details = dict[str, Document](), dict[str, Document]()
     kept_ids = _find_kept_ids(store, session, sources, details)
     for trip_id, trip in trips.items():
@@ -128,7 +129,7 @@ def delete_trips(
         count = store.trips.delete_many({**condition, **match}, session=session).deleted_count
         gone = find_without_source(store, fleet, list(trip_ids), session)
         match_gone = {"fleet": fleet, "trip_id": {"$in": gone}}
-        days = days_of(store.trip_details.find(match_gone, IDENTITY, session=session))
+        days = days_of(store.trip_details.find(match_gone, DAY_AND_VERSION, session=session))
         store.trip_details.delete_many(match_gone, session=session)
         (delete_from_feed if in_feed else forget_in_feed)(store, session, fleet, gone)
         update_read_models(store, session, fleet, days)

@@ -10,7 +10,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import Document, Store
-from app.store.summaries import DAY, PROFILE
+from schemas.periods import DAY, LONG_PERIODS, PROFILE
 from scripts.materialize.dates import Day
 from scripts.materialize.documents import (
     KEY_FIELDS,
@@ -27,7 +27,6 @@ from scripts.materialize.fleet_drivers import lock_fleet, update_list
 from scripts.materialize.ranking_counts import find_ranked, update_counts
 
 T = TypeVar("T")
-RANKED = {period_type.name for period_type in PERIOD_TYPES}
 # A command that waits longer for another one prints a message.
 MESSAGE_AFTER_SECONDS = 2.0
 # MongoDB's error code for a document that another transaction has changed, and its label for what may be repeated.
@@ -111,13 +110,13 @@ def update_read_models(
     for stage in build_stages(store, session, fleet, days, driver_ids, left_out):
         if stage.period == PROFILE:
             _replace_profiles(store, session, fleet, stage)
-        elif stage.period in RANKED:
+        elif stage.period in LONG_PERIODS:
             ranked = find_ranked(store, session, fleet, stage.period, stage.keys)
             _replace(store, session, fleet, stage.keys, stage.documents)
             update_counts(store, session, fleet, stage.period, ranked, stage.documents.values())
         else:
             _replace(store, session, fleet, stage.keys, stage.documents)
-        day_count += len(stage.documents) if stage.period == DAY.name else 0
+        day_count += len(stage.documents) if stage.period == DAY else 0
     return day_count
 
 
@@ -136,7 +135,7 @@ def build_stages(
     """
     days = set(days)
     drivers = {day.driver_id for day in days}.union(driver_ids)
-    yield Stage(DAY.name, set(map(day_key, days)), make_days(store, session, fleet, days))
+    yield Stage(DAY, set(map(day_key, days)), make_days(store, session, fleet, days))
     for period_type in PERIOD_TYPES:
         firsts = {Day(day.driver_id, period_type.first_of(day.date)) for day in days}
         keys = {period_key(period_type, first) for first in firsts}

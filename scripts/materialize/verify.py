@@ -5,15 +5,15 @@ from collections.abc import Container, Iterator, Mapping, Set
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from app.store.summaries import DAY
-from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_trip_detail
+from schemas.periods import DAY
+from scripts.batches import batches
+from scripts.materialize.documents import KEY_FIELDS, DocumentKey, DocumentsByKey, make_detail_of_source
 from scripts.materialize.feed import CONTENT, make_entry
 from scripts.materialize.fleet_drivers import list_differs
 from scripts.materialize.ranking_counts import find_expected, find_rankings
 from scripts.materialize.rebuild import (
     DAYS_PER_TRANSACTION,
     TRIPS_PER_TRANSACTION,
-    batches,
     find_days,
     find_deleted,
     find_orphans,
@@ -52,7 +52,7 @@ def verify_summaries(store: Store, fleet: str, left_out: Container[str] = ()) ->
         with store.snapshot() as session:
             for stage in build_stages(store, session, fleet, dated, drivers, left_out):
                 differences += _compare(store.driver_periods, session, fleet, stage.keys, stage.documents)
-                day_count += len(stage.documents) if stage.period == DAY.name else 0
+                day_count += len(stage.documents) if stage.period == DAY else 0
         yield day_count, differences
     with store.snapshot() as session:
         yield 0, ["fleet_drivers: the list differs from the drivers"] if list_differs(store, session, fleet) else []
@@ -65,9 +65,7 @@ def verify_summaries(store: Store, fleet: str, left_out: Container[str] = ()) ->
 def _compare_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> Iterator[str]:
     match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
     sources = store.trips.find(match, session=session)
-    expected: DocumentsByKey = {
-        (trip["trip_id"],): {"_id": trip["_id"], **make_trip_detail(fleet, trip)} for trip in sources
-    }
+    expected: DocumentsByKey = {(source["trip_id"],): make_detail_of_source(fleet, source) for source in sources}
     yield from _compare(store.trip_details, session, fleet, expected.keys(), expected, {})
     entries = {key: {"trip_id": detail["trip_id"], **make_entry(detail)} for key, detail in expected.items()}
     yield from _compare(store.trip_changes, session, fleet, entries.keys(), entries, FEED_CONTENT)

@@ -59,7 +59,9 @@ class ApiClient:
             raise ToolFailure(USER_IN_URL)
         # In a path they would select another one.
         if {".", ".."} & set(path):
-            raise UnknownRecord("No identifier is '.' or '..'. Use find_drivers to get a valid driver_id.")
+            raise UnknownRecord(
+                "No identifier is '.' or '..'. Copy a driver_id from find_drivers, or a trip_id from list_trips."
+            )
         self._requests += 1
         url = "/".join([f"{self._url}{API}", *(quote(segment, safe="") for segment in path)])
         headers = {"Authorization": f"APIKEY {self._key}", "X-Fields": fields}

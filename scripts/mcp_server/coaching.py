@@ -4,8 +4,9 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
+from schemas.periods import LongPeriodName
 from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.periods import LongPeriodName, PeriodArguments, Window, get_period, get_previous_period
+from scripts.mcp_server.periods import PeriodArguments, Window, get_period, get_previous_period
 from scripts.mcp_server.results import DRIVER_FIELDS, MAX_ROWS, DriverData, Result, Tool
 from scripts.mcp_server.scores import Behaviour, fetch_explanation, find_behaviours
 from scripts.mcp_server.summaries import (

@@ -2,18 +2,18 @@
 
 import calendar
 import datetime
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import Field
 
-from schemas.date_params import HISTORY, PeriodName, get_today
+from schemas.date_params import HISTORY, get_today
+from schemas.periods import PeriodName
 from scripts.mcp_server.failures import ToolFailure
 from scripts.mcp_server.results import Arguments, Data
 
 ONE_DAY = datetime.timedelta(days=1)
 SIX_DAYS = datetime.timedelta(days=6)
 
-LongPeriodName = Literal["week", "month"]
 ISO_DATE = "an ISO date, YYYY-MM-DD, in UTC"
 PeriodDate = Annotated[
     datetime.date | None,

@@ -4,7 +4,7 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from schemas.date_params import PeriodName
+from schemas.periods import PeriodName
 from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.drivers import DriverId
 from scripts.mcp_server.periods import EndDate, StartDate, Window, get_window

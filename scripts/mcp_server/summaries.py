@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from schemas.date_params import PeriodName
+from schemas.periods import PeriodName
 from schemas.summary import FOCUS_FLAGS, GRADE_LIMITS
 from scripts.mcp_server.client import ApiClient
 from scripts.mcp_server.periods import Window

@@ -10,7 +10,7 @@ from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
 from app.config import Config
 from app.database import check_transactions, connect
-from app.store import COLLECTIONS, IDENTIFIERS, READ_MODELS, SOURCES, Store
+from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, SOURCES, Store
 from app.store.indexes import INDEXES, VALID_DOCUMENTS, VALIDATORS
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 
@@ -60,11 +60,11 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
         check_transactions(client)
         store = Store.of(client[config.mongodb_database])
         if writes:
-            prepare(store)
+            prepare_collections(store)
         yield store
 
 
-def prepare(store: Store) -> None:
+def prepare_collections(store: Store) -> None:
     """Create missing collections and indexes, and update the validators."""
     validators = {entry["name"]: entry["options"].get("validator") for entry in store.db.list_collections()}
     for name in COLLECTIONS:
@@ -97,6 +97,14 @@ def find_fleets(store: Store, fleet: str | None) -> list[str]:
     return stored if fleet is None else [fleet]
 
 
+def select_fleets(store: Store, fleet: str | None) -> list[str]:
+    """Return what `find_fleets` returns. If there is no fleet, name the database, which may be wrong."""
+    fleets = find_fleets(store, fleet)
+    if not fleets:
+        click.echo(f"Nothing is stored in the database {store.db.name}.", err=True)
+    return fleets
+
+
 @contextlib.contextmanager
 def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
     """Replace an error of the block by one that names the fleet's invalid documents, if there are any.
@@ -122,6 +130,6 @@ def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[st
         f"{name} {identifiers}"
         for name in names
         for identifiers in store.db[name]
-        .find({**match, "$nor": [VALID_DOCUMENTS[name]]}, IDENTIFIERS)
+        .find({**match, "$nor": [VALID_DOCUMENTS[name]]}, IDENTIFYING_FIELDS)
         .limit(MAX_NAMED_DOCUMENTS)
     ]

@@ -32,9 +32,18 @@ REPLICA_SET = "driver-analytics"
 NOT_INITIATED, NOT_A_MEMBER = 94, 93
 # How long the transaction of a killed command blocks other commands. A batch of an import takes about a second.
 TRANSACTION_SECONDS = 20
+PARAMETERS = {
+    "transactionLifetimeLimitSeconds": TRANSACTION_SECONDS,
+    # A server that ends before it is primary would wait 15 seconds for the clients to go to another member.
+    "shutdownTimeoutMillisForSignaledShutdown": 0,
+}
 REPLICA_SET_OPTIONS = (
-    "--replSet", REPLICA_SET, "--setParameter", f"transactionLifetimeLimitSeconds={TRANSACTION_SECONDS}"
-)  # fmt: skip
+    "--replSet",
+    REPLICA_SET,
+    *(word for name, value in PARAMETERS.items() for word in ("--setParameter", f"{name}={value}")),
+)
+
+REMEDY = "Set MONGOD to the path of a mongod, or MONGODB_URI to the address of a MongoDB."
 
 
 class NoMongod(Exception):
@@ -42,7 +51,7 @@ class NoMongod(Exception):
 
 
 class MongodFailed(Exception):
-    """A `mongod` did not start. The message has the path of its log."""
+    """A `mongod` did not start. The message says where to find the reason, or what to set."""
 
 
 class _Server(NamedTuple):
@@ -203,17 +212,24 @@ def _start(data_dir: Path, previous: _Server | None) -> _Server:
     port = previous.port if previous and _is_free(previous.port) else _free_port()
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
     command += ["--nounixsocket", "--logpath", str(log), "--logappend", *REPLICA_SET_OPTIONS]
+    size = _get_size(log)
     server = _Server(_spawn(command), port, is_child=True)
     try:
         (data_dir / PROCESS_FILE).write_text(json.dumps({"pid": server.pid, "port": port}))
         if not _becomes_primary(server, data_dir):
-            raise MongodFailed(f"The embedded MongoDB did not start. Its log says why: {log}")
+            reason = f"Its log says why: {log}" if _get_size(log) > size else f"{mongod} wrote no log. {REMEDY}"
+            raise MongodFailed(f"The embedded MongoDB did not start. {reason}")
     except BaseException:
         with _uninterrupted(), contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(server.pid, signal.SIGTERM)
             os.waitpid(server.pid, 0)
         raise
     return server
+
+
+def _get_size(file: Path) -> int:
+    """Return the size of a file in bytes, or 0 if there is no such file."""
+    return file.stat().st_size if file.exists() else 0
 
 
 def _spawn(command: list[str]) -> int:

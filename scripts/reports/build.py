@@ -1,10 +1,8 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
 import csv
-import datetime
 import io
 import re
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -15,11 +13,13 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.dates import now_ms
+from app.store.dates import monday_of, now_ms
 from app.store.score import compute_points_lost
+from schemas.date_params import get_today
 from schemas.report import HEADER, row
 from scripts.materialize.fleet_drivers import get_fleet_state
 from scripts.materialize.update import run_transaction
+from scripts.progress import make_bar
 from scripts.reports.figures import FigureCollector, Figures
 from scripts.reports.files import (
     discard_files,
@@ -34,15 +34,9 @@ from scripts.reports.files import (
 FORMULA = re.compile(r"[=@\t\r\n]|[+-](?![0-9 .()-]*\Z)")
 
 
-def get_utc_date() -> datetime.date:
-    """Return today's UTC date."""
-    return datetime.datetime.now(datetime.UTC).date()
-
-
 def current_report_date() -> str:
     """Return the date of the report on last week, Monday to Sunday: this week's Monday."""
-    date = get_utc_date()
-    return str(date - datetime.timedelta(date.weekday()))
+    return monday_of(str(get_today()))
 
 
 def build_report(store: Store, fleet: str, report_date: str) -> Document:
@@ -57,9 +51,7 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
         with store.snapshot() as session:
             collector = FigureCollector(store, session, fleet, report_date)
             state = get_fleet_state(store, session, fleet)
-            with click.progressbar(
-                length=state["driver_count"], label=fleet, file=sys.stderr, hidden=not sys.stderr.isatty()
-            ) as bar:
+            with make_bar(fleet, state["driver_count"]) as bar:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
         figures = collector.figures
         files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}

@@ -4,10 +4,11 @@ import datetime
 
 import click
 
+from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
-from scripts.mongodb.connection import find_fleets, open_store
+from scripts.mongodb.connection import open_store, select_fleets
 from scripts.options import DATE, ID
-from scripts.reports.build import build_report, current_report_date, delete_report, get_utc_date
+from scripts.reports.build import build_report, current_report_date, delete_report
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
@@ -36,12 +37,12 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
     if due is not (fleet is None) or due is not (report_date is None):
         raise click.UsageError("Give either --fleet ID and --report-date DATE, or only --due.")
     date = report_date or current_report_date()
-    if date > str(get_utc_date()):
+    if date > str(get_today()):
         raise click.UsageError(f"The seven days before {date} are not over yet. Give a --report-date up to today.")
     if date < FIRST_DATE:
         raise click.UsageError(f"--report-date must be {FIRST_DATE} or later.")
     with open_store() as store:
-        for name in find_fleets(store, fleet):
+        for name in select_fleets(store, fleet):
             if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
                 click.echo(f"{name}: the report of {date} already exists")
                 continue

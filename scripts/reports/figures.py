@@ -17,10 +17,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.dates import DAYS_A_WEEK
-from app.store.score import compute_score
-from app.store.summaries import PROFILE
+from app.store.score import make_driving_summary
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
+from schemas.periods import PROFILE
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
 
@@ -144,7 +144,7 @@ class FigureCollector:
         if not totals:
             return None
         total: Document = functools.reduce(_add, totals)
-        return compute_score(total)
+        return make_driving_summary(total)
 
 
 def _add(one: Document, other: Document) -> Document:

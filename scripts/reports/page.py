@@ -27,7 +27,7 @@ LABELS = {
     "is_rapid_acceleration": "Rapid acceleration",
 }
 EVENTS = {f"{flag.removeprefix('is_')}_count": label for flag, label in LABELS.items()}
-FOCUS = {behaviour.flag: LABELS[behaviour.trip_flag] for behaviour in BEHAVIOURS}
+FOCUS = {behaviour.flag_field: LABELS[behaviour.trip_flag_field] for behaviour in BEHAVIOURS}
 # Numbers from here on are written with an exponent, so that columns stay narrow.
 MIN_EXPONENT_VALUE = 1e9
 NO_VALUE = "–"
@@ -75,7 +75,8 @@ def make_page(figures: Figures) -> bytes:
         events=EVENTS,
         grades=GRADES,
         behaviours=[
-            (LABELS[b.trip_flag], b.weight, _format_limit(b, 1), _format_limit(b, FOCUS_SHARE)) for b in BEHAVIOURS
+            (LABELS[b.trip_flag_field], b.weight, _format_limit(b, 1), _format_limit(b, FOCUS_SHARE))
+            for b in BEHAVIOURS
         ],
         rate=rate,
         format_change=format_change,

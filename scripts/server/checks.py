@@ -5,6 +5,7 @@ import dataclasses
 import errno
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
 
 from flask import Flask
@@ -38,10 +39,9 @@ def _warn_of_outages(app: Flask, client: MongoClient[Document]) -> None:
         log.warning("Redis does not respond: requests are not counted until it does")
 
 
-def check_metrics(config: Config) -> None:
-    """Raise ConfigError unless METRICS_BIND is empty, or free with a folder for the files of the workers."""
+def check_metrics_folder(config: Config) -> None:
+    """Raise ConfigError unless METRICS_BIND is empty, or there is a folder for the files of the workers."""
     if config.metrics_bind:
-        check_address(config.metrics_bind, "METRICS_BIND")
         folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
         if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
             raise ConfigError(
@@ -50,20 +50,28 @@ def check_metrics(config: Config) -> None:
             )
 
 
-def check_address(bind: str, setting: str) -> None:
-    """Raise ConfigError unless the address of a setting is free.
+def check_addresses(addresses: Mapping[str, str]) -> None:
+    """Raise ConfigError unless the addresses are free and do not overlap. `addresses` has them by setting.
 
     gunicorn would share a port that is in use, because its sockets have SO_REUSEPORT.
     """
+    with contextlib.ExitStack() as probes:
+        for setting, bind in addresses.items():
+            _probe(probes, setting, bind)
+
+
+def _probe(probes: contextlib.ExitStack, setting: str, bind: str) -> None:
+    """Listen on an address until the probes are closed."""
     try:
         if bind.startswith("unix:"):
             _check_path(Path(bind.removeprefix("unix:")))
         else:
             host, _, port = bind.rpartition(":")
             family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
-            with socket.socket(family) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
+            probe = probes.enter_context(socket.socket(family))
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen()
     except OSError as error:
         remedy = "Stop the program that uses it, or set" if error.errno == errno.EADDRINUSE else "Set"
         raise ConfigError(

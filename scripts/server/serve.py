@@ -13,10 +13,10 @@ from pymongo import MongoClient
 from app.config import Config
 from app.report_links import generate_secret
 from app.store import Document, Store
-from scripts.demo.greeting import prepare_demo
+from scripts.demo.greeting import get_local_url, prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
-from scripts.server.checks import check_address, check_application
+from scripts.server.checks import check_addresses, check_application
 
 
 @click.command()
@@ -29,11 +29,11 @@ def serve(demo: bool) -> None:
     config = Config.from_environment()
     if not config.secret_key:
         config = _set_settings(config, secret_key=generate_secret())
-    check_address(config.bind, "BIND")
-    if config.metrics_bind:
-        check_address(config.metrics_bind, "METRICS_BIND")
+    metrics = {"METRICS_BIND": config.metrics_bind} if config.metrics_bind else {}
+    check_addresses({"BIND": config.bind, **metrics})
+    address = config.bind if config.bind.startswith("unix:") else get_local_url(config.bind)
     with contextlib.ExitStack() as stack:
-        client, greeting = None, [f"Serving on {_base_url(config.bind)}"]
+        client, greeting = None, [f"Serving on {address}"]
         try:
             config = _set_settings(config, mongodb_uri=enter_mongodb(stack, config))
         except NoMongod as error:
@@ -79,7 +79,3 @@ def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> 
     click.echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
     return client, greeting + prepare_demo(Store.of(client[config.mongodb_database]), config)
-
-
-def _base_url(bind: str) -> str:
-    return bind if bind.startswith("unix:") else f"http://{bind}"

@@ -153,6 +153,10 @@ def test_another_fleets_driver_is_as_unknown_as_none(fail, load):
     assert theirs.replace("theirs", "nobody") == none
 
 
+def test_a_trip_id_that_is_none_is_named_with_the_tool_that_lists_trips(fail):
+    assert "a trip_id from list_trips" in fail("describe_trip", trip_id="..")
+
+
 def test_an_unknown_trip_is_named_with_the_tool_that_lists_trips(fail):
     assert "list_trips" in fail("describe_trip", trip_id="nothing")
 

@@ -11,8 +11,8 @@ import httpx
 import pytest
 import time_machine
 
-from app.content_encoding import MIN_BYTES
-from app.middleware.compression import ENCODINGS, zstd
+from app.content_encoding import ENCODINGS, MIN_BYTES
+from app.middleware.compression import zstd
 from app.store import Store
 from scripts.admin.keys import issue_key
 from tests.conftest import NOW, Service

@@ -127,14 +127,14 @@ def test_an_invalid_parameter_is_reported_before_a_missing_record(service):
 
 
 def raising(error):
-    def find_page(*args, **kwargs):
+    def find_drivers(*args, **kwargs):
         raise error
 
-    return find_page
+    return find_drivers
 
 
 def test_a_store_that_does_not_respond_is_503_with_retry_after(service, monkeypatch):
-    monkeypatch.setattr(drivers.drivers, "find_page", raising(AutoReconnect("connection closed")))
+    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(AutoReconnect("connection closed")))
     response = service.get("/drivers")
     assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
     assert int(response.headers["Retry-After"]) >= 1
@@ -142,7 +142,7 @@ def test_a_store_that_does_not_respond_is_503_with_retry_after(service, monkeypa
 
 @pytest.mark.parametrize("error", [OperationFailure("secret"), KeyError("secret"), RecursionError("secret")])
 def test_an_internal_error_is_500_without_details(service, monkeypatch, error, log):
-    monkeypatch.setattr(drivers.drivers, "find_page", raising(error))
+    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(error))
     response = service.get("/drivers")
     assert (response.status_code, response.json["error"]) == (500, "InternalError")
     assert "secret" not in response.text

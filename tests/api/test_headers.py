@@ -17,7 +17,7 @@ from schemas.header import (
     RetryAfterHeaders,
     header_names,
 )
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
 from tests.factories import make_trip
@@ -99,7 +99,7 @@ def responses(mongod_uri):
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     result = {}
     with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False):
-        prepare(store := Store.of(db := client["headers"]))
+        prepare_collections(store := Store.of(db := client["headers"]))
         load(db, make_trip(trip_id="t1"))
         build_report(store, "f1", DATE)
         for origins in ((), (ORIGIN,)):

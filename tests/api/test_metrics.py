@@ -126,7 +126,7 @@ def test_an_empty_store_is_up(db):
     assert (metrics("store_up"), metrics("newest_trip_timestamp_seconds")) == (1, None)
 
 
-def test_the_newest_trip_metric_is_its_end_time(db, clock, load):
+def test_the_newest_trip_metric_is_when_it_was_added(db, clock, load):
     load(make_trip())
     clock.shift(3600)
     load(make_trip())

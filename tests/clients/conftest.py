@@ -18,7 +18,7 @@ from pymongo.database import Database
 from app import openapi_document
 from app.store import Store
 from scripts.demo.fleet import make_drivers
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report, current_report_date
 from tests.factories import make_event, make_event_summary, make_trip
 from tests.service_process import ServiceProcess
@@ -52,7 +52,7 @@ def fleet(mongod_uri) -> Iterator[Database]:
     """
     with MongoClient(mongod_uri) as client:
         db = client["clients"]
-        prepare(Store.of(db))
+        prepare_collections(Store.of(db))
         today = datetime.datetime.now(datetime.UTC).date()
         rounds = [_round_trip(number, today) for number in range(2, 8)]
         trips = [_trip(number, today) for number in range(1, TRIPS + 1)]

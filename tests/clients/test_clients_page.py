@@ -13,8 +13,13 @@ from app.config import API
 pytestmark = pytest.mark.clients
 
 PAGE = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
-# The examples of each section, by language; `json` or `text` is what they print, `bash` makes the clients.
-SECTIONS = [dict(re.findall(r"^```(\w+)\n(.*?)^```$", part, re.MULTILINE | re.DOTALL)) for part in PAGE.split("\n## ")]
+# The examples of each section, by title and language; `json` or `text` is what they print, `bash` makes the clients.
+SECTIONS = {
+    part.partition("\n")[0]: dict(re.findall(r"^```(\w+)\n(.*?)^```$", part, re.MULTILINE | re.DOTALL))
+    for part in PAGE.split("\n## ")
+}
+# How an example prints the title of its section, before what it prints itself.
+PRINT_TITLE = {"sh": "printf '\\n## {}\\n'", "python": "print('\\n## {}')", "typescript": "console.log('\\n## {}')"}
 MASKS = re.findall(r"^\| `(/.+?)` \| `(.+?)` \| (.+?) \|$", PAGE, re.MULTILINE)
 KINDS = re.findall(r"^\| (\d{3}) \| (.+?) \|", PAGE, re.MULTILINE)
 # What differs from run to run: dates, and identifiers of requests.
@@ -27,14 +32,14 @@ def folder(tmp_path_factory, node_modules, live, make_client):
     """The folder of somebody who did as the page says."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "node_modules").symlink_to(node_modules)
-    (commands,) = (section["bash"] for section in SECTIONS if "bash" in section)
+    (commands,) = (section["bash"] for section in SECTIONS.values() if "bash" in section)
     make_client("bash", "-euc", commands, cwd=folder, SERVICE=live.url)
     return folder
 
 
 def bare(text):
-    """Return a text without what differs from run to run, and without its spaces."""
-    return "".join(CHANGING.sub("#", text).split())
+    """Return the values of a text without what differs from run to run, and without its spaces."""
+    return re.split(r"(?<=[,{\[])", "".join(CHANGING.sub("#", text).split()))
 
 
 @pytest.mark.parametrize(
@@ -47,16 +52,19 @@ def bare(text):
     ids=["curl", "python", "typescript"],
 )
 def test_the_examples_print_what_the_page_shows_after_a_429(folder, busy, run, language, name, command):
-    sections = [section for section in SECTIONS if language in section]
-    (folder / name).write_text("\n".join(section[language] for section in sections))
+    sections = {title: section for title, section in SECTIONS.items() if language in section}
+    parts = [f"{PRINT_TITLE[language].format(title)}\n{section[language]}" for title, section in sections.items()]
+    (folder / name).write_text("\n".join(parts))
     ran = run("sh", "-c", command, cwd=folder, SERVICE=busy.url, KEY=busy.key)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert bare(ran.stdout) == bare("".join(section.get("json") or section["text"] for section in sections))
+    printed = dict(part.split("\n", 1) for part in ran.stdout.split("\n## ")[1:])
+    for title, section in sections.items():
+        assert bare(printed[title]) == bare(section.get("json") or section["text"]), title
     assert '"status":429' in busy.stop()
 
 
 def test_every_section_has_an_example_in_every_language():
-    languages = [set(section) - {"json", "text"} for section in SECTIONS if section]
+    languages = [set(section) - {"json", "text"} for section in SECTIONS.values() if section]
     every = {"sh", "python", "typescript"}
     assert languages == [every] * 11 + [{"bash", "python", "typescript"}, every]
 

@@ -20,7 +20,7 @@ from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_key
 from scripts.cli import cli
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests.command_recorder import WRITES
 from tests.conftest import Service
@@ -62,7 +62,7 @@ def source(mongod_uri):
     with MongoClient(mongod_uri) as client, pytest.MonkeyPatch.context() as patch:
         patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
         store = Store.of(client["backed_up"])
-        prepare(store)
+        prepare_collections(store)
         for fleet in ("f1", "f2"):
             load(store.db, *make_trips(), drivers=drivers, fleet=fleet)
         build_report(store, "f1", DATE)
@@ -174,7 +174,7 @@ def test_every_kind_of_value_comes_back_as_it_was(command, empty, tmp_path):
 
 
 def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(command, empty, tmp_path):
-    prepare(Store.of(empty))
+    prepare_collections(Store.of(empty))
     stored = {"fleet": "f1", "driver_id": "d1", "alias": "A"}
     empty.drivers.insert_one(stored, bypass_document_validation=True)
     assert command("backup", str(tmp_path / "saved")).exit_code == 0
@@ -184,8 +184,20 @@ def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(comma
     assert json.loads(empty.driver_periods.find_one({})["json"]) == make_driver("d1", alias="A")
 
 
+@pytest.mark.usefixtures("plain_page")
+def test_an_erasure_is_repeated_after_a_restore_of_a_fleet_without_drivers(command, empty, tmp_path):
+    erase = ("erase", "--fleet", "f1", "--driver", "d1", "--yes")
+    prepare_collections(Store.of(empty))
+    load(empty, drivers=[make_driver("d1")])
+    assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
+    assert command(*erase).exit_code == command("backup", str(tmp_path / "saved")).exit_code == 0
+    empty.client.drop_database(empty)
+    assert command("restore", str(tmp_path / "saved")).exit_code == 0
+    assert command(*erase).stdout == "f1: nothing is stored of the driver d1\n"
+
+
 def test_a_backup_is_for_its_owner_alone(saved):
-    assert saved.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in (saved, *saved.iterdir())} == {0o700, 0o600}
 
 
 def test_an_existing_folder_is_left_as_it_is(command, tmp_path):
@@ -260,6 +272,15 @@ def test_a_restore_names_the_document_that_it_stops_at_and_the_remedy(command, s
     )
 
 
+def test_a_folder_that_cannot_be_written_is_named_with_the_argument(command, mongod):
+    refused = command("backup", "/proc/z")
+    assert (refused.exit_code, refused.stderr) == (
+        1,
+        "Error: /proc/z cannot be written: No such file or directory. Give FOLDER a path in a folder that you can "
+        "write to.\n",
+    )
+
+
 def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
     assert "There is no folder" in command("restore", str(tmp_path / "nothing")).stderr
 
@@ -293,7 +314,7 @@ def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_pat
 
 def test_keys_are_restored_after_everything_else(command, mongod_uri, saved, empty, recorder, monkeypatch):
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        prepare(Store.of(empty))
+        prepare_collections(Store.of(empty))
         monkeypatch.setattr(backup, "open_store", lambda: contextlib.nullcontext(Store.of(client[empty.name])))
         assert command("restore", str(saved)).exit_code == 0
         *others, last = [sent for sent in recorder.commands if WRITES & set(sent)]

@@ -1,11 +1,27 @@
 """The command line as a whole."""
 
 import re
+import signal
 import subprocess
+import sys
 
 import pytest
 
 from tests.service_process import COMMAND
+
+# An import hook that presses Ctrl-C when the command line is loaded.
+INTERRUPT = """
+import os, signal, sys
+from scripts.entry_point import main
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "scripts.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+main()
+"""
 
 
 @pytest.mark.parametrize(
@@ -51,10 +67,29 @@ def test_one_file_as_drivers_and_trips_is_an_error(run_main, tmp_path):
     assert (result.status, "--drivers and --trips name the same file." in result.stderr) == (2, True)
 
 
+@pytest.mark.parametrize("option", ["--drivers", "--trips"])
+def test_an_option_for_one_file_that_is_given_twice_is_an_error(run_main, option):
+    result = run_main("import", "--fleet", "f", option, "setup.cfg", option, "README.md")
+    assert (result.status, f"Error: Give {option} once." in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    "words", ["rollups verify", "rollups rebuild", "prune --before 2026-01-01", "reports build --due"]
+)
+def test_a_command_on_all_fleets_says_if_the_database_has_none(command, mongod, words):
+    result = command(*words.split())
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "", "Nothing is stored in the database test.\n")
+
+
 def test_it_prints_its_help_without_arguments(run_main):
     result = run_main()
     assert result.status == 2
     assert "Usage: driver-analytics" in result.stderr
+
+
+def test_ctrl_c_while_it_loads_ends_it_without_a_traceback():
+    result = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
 
 
 def test_the_installed_program_prints_an_error_in_one_line():

@@ -13,7 +13,7 @@ from scripts.demo import greeting
 from scripts.demo import load as demo
 from scripts.demo.fleet import FLEET
 from scripts.materialize.verify import verify_fleet
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.store_contents import everything
 
@@ -27,7 +27,7 @@ def load_at(db, now):
 def loaded(mongod_uri):
     """A database with the fleet in it, which tests only load again."""
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["demo"]))
+        prepare_collections(Store.of(client["demo"]))
         load_at(client["demo"], "2026-03-18T12:00:00Z")
         yield client["demo"]
         client.drop_database("demo")

@@ -113,6 +113,13 @@ def test_an_unknown_driver_is_an_error_in_one_line(command, loaded, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("out", ["/dev/full", "/proc/z"])
+def test_a_folder_that_cannot_be_written_is_named_with_the_option(command, loaded, out):
+    ended = command("export", "--fleet", "f1", "--out", out)
+    assert ended.exit_code == 1
+    assert re.fullmatch(f"Error: {out} cannot be written: .*\\. Give --out another folder, .*\n", ended.stderr)
+
+
 @pytest.fixture
 def query(export):
     """Query the Parquet files with DuckDB: `query("SELECT ... FROM 'trips.parquet'")`."""

@@ -12,7 +12,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_trip
 from tests.fleet_states import differences
 from tests.following import Following, make_source
@@ -61,7 +61,7 @@ def test_the_example_in_data_md_is_valid_and_served(mongod_uri):
     assert len(EXAMPLE.splitlines()) < 30
     with MongoClient(mongod_uri) as client:
         db = client["driver_analytics"]
-        prepare(Store.of(db))
+        prepare_collections(Store.of(db))
         # If MongoDB refuses a document, standard error names the field.
         subprocess.run([sys.executable, "-c", EXAMPLE], env={**os.environ, "MONGODB_URI": mongod_uri}, check=True)
         Following(db).catch_up()

@@ -72,6 +72,14 @@ def test_metrics_without_a_folder_are_an_error_in_one_line(error_of, folder):
     assert line.startswith(f"Error: PROMETHEUS_MULTIPROC_DIR={folder} cannot be used: METRICS_BIND needs")
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1", "0.0.0.0"])
+def test_metrics_on_the_port_of_the_service_are_an_error_in_one_line(error_of, address):
+    port = free_port()
+    line = error_of(BIND=f"{address}:{port}", METRICS_BIND=f"127.0.0.1:{port}")
+    assert line.startswith(f"Error: Cannot serve on 127.0.0.1:{port}: Address already in use. ")
+    assert line.endswith("set METRICS_BIND to another ADDRESS:PORT.")
+
+
 @pytest.mark.parametrize("setting", ["BIND", "METRICS_BIND"])
 def test_a_port_that_another_gunicorn_shares_is_an_error_in_one_line(error_of, setting):
     with socket.socket() as other:

@@ -4,11 +4,13 @@ import gzip
 import itertools
 import json
 import os
+import resource
 
 import bson
 import pytest
 
 from scripts.ingest import importer
+from scripts.ingest.lines import Line, Rejects
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_point, make_trip
 from tests.store_contents import DATA, contents, everything, load
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
@@ -351,12 +353,30 @@ def test_two_files_that_would_share_a_rejects_file_are_refused(command, mongod, 
 
 
 def test_a_rejects_file_that_cannot_be_written_is_an_error_in_one_line(load_file, write_lines, tmp_path):
-    (tmp_path / "trips.ndjson.rejected.ndjson.partial").mkdir()
-    result = load_file(write_lines("trips.ndjson", make_trip(), "bad"), status=1)
+    # Room for the name of the file of rejected lines, but not for its name until it is complete.
+    result = load_file(write_lines("x" * 235, make_trip(), "bad"), status=1)
     assert result.stderr.startswith("Error: Line 2 is invalid (Not JSON")
     assert "cannot be written" in result.stderr
     assert "--rejects" in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_a_rejects_file_that_cannot_be_replaced_is_an_error_and_leaves_nothing(load_file, write_lines, tmp_path):
+    (tmp_path / "trips.ndjson.rejected.ndjson").mkdir()
+    result = load_file(write_lines("trips.ndjson", "bad"), status=1)
+    assert "rejected.ndjson cannot be written: Is a directory. Choose another folder with --rejects" in result.stderr
+    assert {path.name for path in tmp_path.iterdir()} == {"trips.ndjson", "trips.ndjson.rejected.ndjson"}
+
+
+def test_of_two_imports_of_a_file_at_the_same_time_the_last_one_keeps_its_rejects(tmp_path):
+    path = tmp_path / "a.rejected.ndjson"
+    first, last = Rejects(path), Rejects(path)
+    for rejects, text in ((first, b"1"), (last, b"2")):
+        rejects.add(Line(1, text, oversized=False), "bad")
+    first.finish()
+    last.finish()
+    assert json.loads(path.read_text())["input"] == "2"
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_both_files_are_loaded_though_the_first_has_rejects(command, mongod, write_lines):
@@ -672,8 +692,18 @@ def test_a_rejects_file_never_takes_the_place_of_an_input(command, write_lines):
     assert "a.rejected.ndjson" in result.stderr
 
 
-def test_a_full_disk_is_an_error_in_one_line(command, write_lines, tmp_path):
-    (tmp_path / "trips.ndjson.rejected.ndjson.partial").symlink_to("/dev/full")
-    result = command("import", "--fleet", "f1", "--trips", str(write_lines("trips.ndjson", *["x" * 9000] * 3)))
+@pytest.fixture
+def limited_files():
+    """A limit on the size of files that this process writes, as of a full disk."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_a_full_disk_is_an_error_in_one_line_and_leaves_nothing(command, write_lines, tmp_path, limited_files):
+    path = write_lines("trips.ndjson.gz", *["x" * 9000] * 3)
+    result = command("import", "--fleet", "f1", "--trips", str(path))
     assert result.exit_code == 1
-    assert "cannot be written" in result.stderr
+    assert "cannot be written: File too large" in result.stderr
+    assert list(tmp_path.iterdir()) == [path]

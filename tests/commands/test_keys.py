@@ -1,6 +1,7 @@
 """driver-analytics keys."""
 
 import binascii
+import contextlib
 import re
 import string
 
@@ -110,6 +111,31 @@ def test_issue_says_if_nothing_is_stored_for_the_fleet(command, mongod):
     load(mongod, drivers=[make_driver()])
     results = [command("keys", "issue", "--fleet", fleet) for fleet in ("f1", "f2")]
     assert [result.stderr for result in results] == ["", "Nothing is stored for the fleet f2 yet.\n"]
+
+
+@pytest.fixture
+def issue_to(run_main, mongod_uri, mongod, monkeypatch):
+    """Issue a key with another standard output, and return how the command ended."""
+
+    def issue_to(stdout):
+        monkeypatch.setattr("sys.stdout", stdout)
+        return run_main("keys", "issue", "--fleet", "f1", MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
+
+    return issue_to
+
+
+def test_a_key_that_cannot_be_printed_is_not_issued(issue_to, mongod):
+    stdout = open("/dev/full", "w")  # noqa: SIM115
+    reason = "Standard output cannot be written (No space left on device)"
+    assert issue_to(stdout) == (1, "", f"Error: {reason}: no key was issued.\n")
+    assert mongod["keys"].count_documents({}) == 0
+    with contextlib.suppress(OSError):
+        stdout.close()
+
+
+def test_without_a_standard_output_no_key_is_issued(issue_to, mongod):
+    assert issue_to(None) == (1, "", "Error: Standard output is closed: no key was issued.\n")
+    assert mongod["keys"].count_documents({}) == 0
 
 
 def test_list_contains_no_key(issue, command):

@@ -13,7 +13,7 @@ from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from schemas.summary import DailySummary, WeeklySummary
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.fleet_states import differences
 from tests.store_contents import DATA, PRESENT, contents, load
@@ -38,7 +38,7 @@ def documents(mongod_uri):
     ]
     drivers = [make_driver("idle"), make_driver("d13", first_travel_date="2026-01-01")]
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["loaded"]))
+        prepare_collections(Store.of(client["loaded"]))
         for fleet in ("f1", "f2"):
             load(client["loaded"], *trips, drivers=drivers, fleet=fleet)
         yield {name: list(client["loaded"][name].find()) for name in DATA}
@@ -57,7 +57,7 @@ def loaded(mongod, documents):
 def comparable(mongod_uri, documents):
     """A store with these documents, for the tests that undo what they change."""
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["comparable"]))
+        prepare_collections(Store.of(client["comparable"]))
         for name in DATA:
             client["comparable"][name].insert_many(documents[name])
         yield client["comparable"]

@@ -155,6 +155,26 @@ def test_after_an_interrupt_it_starts_again_and_a_second_interrupt_does_not_keep
     assert "Traceback" not in process.errors
 
 
+def test_workers_leave_the_interrupt_of_a_terminal_to_the_main_process(tmp_path):
+    with ServiceProcess(tmp_path, MONGODB_URI=NO_STORE) as process:
+        process.read(1)
+        wait_until(process.responds)
+        children = Path(f"/proc/{process.process.pid}/task/{process.process.pid}/children").read_text()
+        for child in children.split():
+            os.kill(int(child), signal.SIGINT)
+        assert process.responds()
+    assert (process.process.returncode, process.errors.count("Worker")) == (0, 0)
+
+
+@pytest.mark.parametrize(("trusted", "scheme"), [("", "http"), ("127.0.0.0/8", "https")])
+def test_only_trusted_proxies_say_which_scheme_the_client_used(tmp_path, trusted, scheme):
+    with ServiceProcess(tmp_path, MONGODB_URI=NO_STORE, TRUSTED_PROXIES=trusted) as process:
+        process.read(1)
+        request = urllib.request.Request(f"http://{process.bind}/llms.txt", headers={"X-Forwarded-Proto": "https"})
+        with urllib.request.urlopen(request, timeout=10) as response:
+            assert f"({scheme}://{process.bind}/api/v1/openapi.json)" in response.read().decode()
+
+
 def test_a_terminal_that_closes_ends_it(tmp_path):
     with ServiceProcess(tmp_path, terminal=True, MONGODB_URI=NO_STORE) as process:
         process.read(1)
@@ -331,6 +351,13 @@ def test_a_data_dir_that_cannot_be_written_is_an_error_in_one_line(serve_error, 
 def test_without_a_usable_mongod_it_says_what_to_install_or_set(serve_error):
     line = serve_error(MONGOD="/bin/false")
     assert all(word in line for word in ("MONGOD=/bin/false", "Install MongoDB", "MONGODB_URI"))
+
+
+def test_the_log_of_an_earlier_start_is_not_given_as_the_reason(serve_error, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mongod.log").write_text("an earlier start\n")
+    line = serve_error(MONGOD="/bin/true")
+    assert "/bin/true wrote no log. Set MONGOD" in line
 
 
 @pytest.mark.parametrize(

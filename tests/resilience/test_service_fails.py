@@ -115,17 +115,19 @@ def test_no_request_fails_when_the_workers_are_replaced(pair, proxies, store, re
     check(report, f"SIGHUP {TIMES} times behind HAProxy and nginx", running)
 
 
-def test_sigterm_waits_for_the_response_to_a_request_in_flight(make_service, settings, report):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_sigterm_and_ctrl_c_wait_for_the_response_to_a_request_in_flight(make_service, settings, report, number):
     with make_service(**settings) as service, socket.create_connection(service.address, timeout=30) as client:
         client.sendall(f"GET {API}/healthz HTTP/1.1\r\n".encode())
         # A thread has the request after this time; nothing reports it.
         time.sleep(1)
-        service.signal(signal.SIGTERM)
+        service.signal(number)
         time.sleep(1)
         client.sendall(b"Host: h\r\n\r\n")
         response = b"".join(iter(lambda: client.recv(65536), b""))
         took = service.stop()
-    report(f"SIGTERM in the midst of a request: answered {response.split()[1].decode()}, ended within {took + 1:.1f} s")
+    status = response.split()[1].decode()
+    report(f"{number.name} in the midst of a request: answered {status}, ended within {took + 1:.1f} s")
     assert response.startswith(b"HTTP/1.1 200 ")
     assert b"Connection: close" in response
     assert took + 1 < GRACEFUL_TIMEOUT_SECONDS

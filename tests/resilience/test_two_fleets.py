@@ -18,7 +18,7 @@ from app.store import Store
 from app.store.changes import find_changes
 from app.store.reports import BUCKET
 from app.views import discovery, docs, explorer
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests import store_contents
 from tests.conftest import Service
@@ -96,8 +96,8 @@ def twins(mongod_uri, clock):
     """The service on a database of both fleets, and on one of the first alone, with the same key."""
     with MongoClient(mongod_uri) as client:
         both, alone = client["both"], client["alone"]
-        prepare(Store.of(both))
-        prepare(Store.of(alone))
+        prepare_collections(Store.of(both))
+        prepare_collections(Store.of(alone))
         for fleet in (MINE, THEIRS):
             load(both, fleet)
         service, twin = Service(both, **SETTINGS), Service(alone, **SETTINGS)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store, drivers, rankings
 from app.store.indexes import VALIDATORS
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
@@ -73,7 +73,7 @@ def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monke
     # The only trip of the last driver goes to a new first one, so that there are as many as before.
     for batch in lines, [{**lines[-1], "driver_id": "a"}]:
         write_batches(store, [Batch("trips", batch)])
-        result.append(drivers.find_page(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
+        result.append(drivers.find_drivers(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
     assert orjson.dumps(result[0].content) != orjson.dumps(result[1].content)
     assert result[0].version != result[1].version
 

@@ -14,7 +14,7 @@ from schemas.fields import Text
 from schemas.stored import StoredDriver
 from scripts.ingest.change_stream import Position, save_position
 from scripts.materialize import documents
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_driver, make_event, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import FLEET, Batch, differences, write_batches
@@ -230,10 +230,10 @@ def new_field(monkeypatch, mongod):
     monkeypatch.setattr(documents, "DRIVER", NewDriver())
     monkeypatch.setitem(VALIDATORS, "drivers", make_validator(NewStoredDriver()))
     monkeypatch.setitem(VALID_DOCUMENTS, "drivers", make_validator(NewStoredDriver(), attrgetter("required")))
-    prepare(Store.of(mongod))
+    prepare_collections(Store.of(mongod))
     yield "license_state"
     monkeypatch.undo()
-    prepare(Store.of(mongod))
+    prepare_collections(Store.of(mongod))
 
 
 def test_drivers_stored_before_a_nullable_field_was_added_keep_their_names(mongod, new_field):
@@ -305,7 +305,7 @@ def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change
     assert details(mongod) == [("f1", "t2"), ("f1", "t3")]
     assert following.value("invalid_documents_total") == 1
     (line,) = [line for line in log() if line["level"] == "error"]
-    assert (line["event"], line["collection"]) == ("invalid document", "trips")
+    assert (line["event"], line["collection"]) == ("document left out", "trips")
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_the_first_start_compares_everything(mongod, log):
     following.catch_up()
     assert details(mongod) == [("f1", "t3"), ("f2", "t1")]
     assert '"alias":"A"' in mongod.driver_periods.find_one({"period": "all", "driver_id": "d3"})["json"]
-    assert [line["event"] for line in log() if line["level"] == "error"] == ["invalid document"]
+    assert [line["event"] for line in log() if line["level"] == "error"] == ["document left out"]
 
 
 def test_the_comparison_repairs_damaged_read_models(mongod, following):

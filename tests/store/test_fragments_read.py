@@ -4,7 +4,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.command_recorder import Recorder
 from tests.factories import make_driver, make_event, make_trip
 from tests.store_contents import DATA, load
@@ -54,7 +54,7 @@ def recorder():
 def db(mongod_uri, recorder):
     """A database with six trips of a driver, and a driver without any, which tests only read."""
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        prepare(Store.of(client["fragments"]))
+        prepare_collections(Store.of(client["fragments"]))
         trips = [
             make_trip(f"2026-03-{day}T08:00", trip_id=f"t{day}", tracking_id="k", events=[make_event(1)])
             for day in range(10, 16)

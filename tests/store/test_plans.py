@@ -15,7 +15,7 @@ from app.store import (
     summaries,
     trips,
 )
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import (
     DailyAggregates,
@@ -33,7 +33,7 @@ from scripts.materialize.rebuild import find_trip_ids, rebuild_fleet
 from scripts.materialize.trips import delete_trips
 from scripts.materialize.update import run_transaction, update_read_models
 from scripts.materialize.verify import verify_fleet
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.command_recorder import Recorder
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.store_contents import load
@@ -54,7 +54,7 @@ def recorded(mongod_uri):
     """A store with enough in it for the planner to have a choice, and the commands sent to it."""
     recorder = Recorder()
     with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        prepare(store := Store.of(client["plans"]))
+        prepare_collections(store := Store.of(client["plans"]))
         for fleet in FLEETS:
             lines = [
                 make_trip(f"2026-03-{date + 1:02}T08:{n:02}", f"d{n}", trip_id=f"t{n}-{date}", tracking_id=f"k{n % 2}")
@@ -94,7 +94,7 @@ def aggregates(store, period, shape, date="2026-03-02"):
 
 def ranking(store, order, minimum=0):
     params = {"period": "week", "start_date": "2026-03-02", "order": order, "min_distance_miles": minimum}
-    rankings.find_page(store, "f1", **params, **PAGE, selection=Selection(fields_of(RankingPage)))
+    rankings.find_ranking(store, "f1", **params, **PAGE, selection=Selection(fields_of(RankingPage)))
 
 
 def ranking_from_a_bound(store, order):
@@ -119,7 +119,7 @@ def in_transaction(change):
 # What reads, and the indexes that it reads of each collection.
 READS = {
     "driver page": (
-        lambda store: drivers.find_page(store, "f1", **PAGE, selection=Selection(fields_of(DriverPage))),
+        lambda store: drivers.find_drivers(store, "f1", **PAGE, selection=Selection(fields_of(DriverPage))),
         {"fleet_drivers": {"position"}},
     ),
     "trips of a driver": (driver_trips, {"driver_periods": {"period"}}),
@@ -145,15 +145,15 @@ READS = {
         {"trip_details": {"tracking"}},
     ),
     "daily": (
-        lambda store: aggregates(store, summaries.DAY, DailyAggregates),
+        lambda store: aggregates(store, summaries.DAILY, DailyAggregates),
         {"driver_periods": {"period"}},
     ),
     "weekly": (
-        lambda store: aggregates(store, summaries.WEEK, WeeklyAggregates),
+        lambda store: aggregates(store, summaries.WEEKLY, WeeklyAggregates),
         {"driver_periods": {"period"}},
     ),
     "monthly": (
-        lambda store: aggregates(store, summaries.MONTH, MonthlyAggregates, "2026-03-01"),
+        lambda store: aggregates(store, summaries.MONTHLY, MonthlyAggregates, "2026-03-01"),
         {"driver_periods": {"period"}},
     ),
     **{

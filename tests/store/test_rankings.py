@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pymongo import MongoClient
 
 from app.store import Store, rankings
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import RankingPage
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_event_summary, make_trip
 from tests.fleet_states import FLEET, Batch, differences, empty, write_batches
@@ -71,7 +71,7 @@ def many_bounds():
 def server(mongod_uri):
     """A database of a real server."""
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["rankings"]))
+        prepare_collections(Store.of(client["rankings"]))
         yield client["rankings"]
         client.drop_database("rankings")
 
@@ -120,7 +120,7 @@ def read(store, period, order, minimum, limit):
     params = {"period": period, "start_date": WEEK if period == "week" else MONTH, "order": order}
     selection = Selection(fields_of(RankingPage))
     for page in itertools.count(1):
-        result = rankings.find_page(
+        result = rankings.find_ranking(
             store, FLEET, **params, min_distance_miles=minimum, page=page, limit=limit, selection=selection
         )
         content = orjson.loads(orjson.dumps(result.content))

@@ -15,7 +15,7 @@ from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from app.store import Store
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.conftest import NOW, Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, write_batches
@@ -116,7 +116,7 @@ def expected(mongod_uri):
     contents_by_request = {request: [] for request in REQUESTS}
     with time_machine.travel(NOW, tick=False), MongoClient(mongod_uri) as client:
         db = client["snapshots"]
-        prepare(Store.of(db))
+        prepare_collections(Store.of(db))
         service = service_of(db)
         for batch in BATCHES:
             write_batches(Store.of(db), [batch])

@@ -12,7 +12,7 @@ from app.store import Store
 from app.store.indexes import VALIDATORS
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.store_contents import load
@@ -22,7 +22,7 @@ from tests.store_contents import load
 def stored(mongod_uri):
     """A database with a document in every collection."""
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["valid"]))
+        prepare_collections(Store.of(client["valid"]))
         fill(client["valid"])
         yield client["valid"]
         client.drop_database("valid")

@@ -161,6 +161,12 @@ def test_a_database_name_that_mongodb_does_not_take_is_refused(text):
         READ({"MONGODB_DATABASE": text})
 
 
+@pytest.mark.parametrize("text", ["admin", "config", "local", "Admin"])
+def test_a_database_of_mongodb_itself_is_refused_with_another_name(text):
+    with pytest.raises(ConfigError, match=f"^MONGODB_DATABASE={text} cannot be used: it takes a name such as driver_a"):
+        READ({"MONGODB_DATABASE": text})
+
+
 def test_a_number_of_any_length_gets_the_same_reason():
     with pytest.raises(ConfigError, match="a whole number from 0 to 256"):
         READ({"WEB_CONCURRENCY": "9" * 5000})
@@ -182,10 +188,15 @@ def test_what_is_no_origin_is_refused(text):
         READ({"CORS_ORIGINS": text})
 
 
-@pytest.mark.parametrize("text", ["0 per minute", "5 per minute; 1 per second", ";"])
-def test_what_is_not_one_rate_of_one_or_more_is_refused(text):
-    with pytest.raises(ConfigError, match="RATE_LIMIT"):
-        READ({"RATE_LIMIT": text})
+@pytest.mark.parametrize("text", ["0 per minute", "5 per minute; 1 per second", ";", f"{10**15} per minute"])
+@pytest.mark.parametrize("name", ["RATE_LIMIT", "AUTH_FAILURE_LIMIT"])
+def test_what_is_not_one_rate_of_one_to_15_digits_is_refused(name, text):
+    with pytest.raises(ConfigError, match=f"^{name}=.* it takes one rate from 1 to 999999999999999, such as"):
+        READ({name: text})
+
+
+def test_a_rate_of_15_digits_is_read():
+    assert READ({"RATE_LIMIT": f"{10**15 - 1} per minute"}).rate_limit.amount == 10**15 - 1
 
 
 @pytest.mark.parametrize("period", ["0 minute", "00day", "99999999999 years", "367 days", "2 years"])

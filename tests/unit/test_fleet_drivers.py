@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store, drivers
-from app.store.pagination import Selection
+from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from scripts.materialize import fleet_drivers
@@ -65,7 +65,7 @@ def blocks(store):
 def page(store, number, limit):
     """Return the drivers of a page, and the count."""
     content = orjson.loads(
-        orjson.dumps(drivers.find_page(store, "f1", page=number, limit=limit, selection=SELECTION).content)
+        orjson.dumps(drivers.find_drivers(store, "f1", page=number, limit=limit, selection=SELECTION).content)
     )
     return content["drivers"], content["count"]
 

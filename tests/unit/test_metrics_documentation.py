@@ -12,7 +12,7 @@ from app.config import API, Config
 from app.middleware.metrics import StoreCollector
 from app.store import Store
 from scripts.ingest.follow_metrics import FollowMetrics
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_trip
 from tests.store_contents import issue_key, load
 
@@ -30,7 +30,7 @@ OF_ALL = {"job", "instance", BUCKET}
 def database(mongod_uri):
     """A database with a trip, whose time is a metric."""
     with MongoClient(mongod_uri) as client:
-        prepare(Store.of(client["operations"]))
+        prepare_collections(Store.of(client["operations"]))
         load(client["operations"], make_trip())
         yield client["operations"]
         client.drop_database("operations")

@@ -82,7 +82,7 @@ def test_a_trips_focus_area_is_the_one_of_the_window_and_the_contracts(trip):
 @example(trip_of(seconds=1800, phone_use_time_seconds=135, overspeeding_time_seconds=180))
 @example(trip_of(miles=100, hard_brake_count=20, rapid_acceleration_count=99))
 def test_the_score_of_a_fleet_is_the_one_that_mongodb_makes_of_the_same_totals(trip):
-    summary, stored_summary = score.compute_score(totals_of(trip)), scored(trip)
+    summary, stored_summary = score.make_driving_summary(totals_of(trip)), scored(trip)
     assert list(summary) == list(fields_of(DrivingSummary))
     assert (summary["fm_grade"], summary["focus_area"]) == (stored_summary["fm_grade"], stored_summary["focus_area"])
     assert summary["fm_score"] == pytest.approx(stored_summary["fm_score"], abs=1e-9)
@@ -99,7 +99,7 @@ def totals_of(trip):
 @example(trip_of(miles=5e-324, hard_brake_count=9))
 @example(trip_of(seconds=1800, phone_use_time_seconds=135, overspeeding_time_seconds=180))
 def test_an_explanation_adds_up_to_the_score(trip):
-    explanation, summary = score.explain_score(totals_of(trip)), score.compute_score(totals_of(trip))
+    explanation, summary = score.explain_score(totals_of(trip)), score.make_driving_summary(totals_of(trip))
     points = [behaviour["points_lost"] for behaviour in explanation["behaviours"]]
     assert math.floor((100 - math.fsum(points)) * 10 + 0.5) / 10 == explanation["fm_score"] == summary["fm_score"]
     assert ScoreExplanation().validate(explanation) == {}
@@ -107,7 +107,7 @@ def test_an_explanation_adds_up_to_the_score(trip):
 
 def test_the_behaviours_are_those_of_the_schema():
     assert {behaviour.name for behaviour in score.BEHAVIOURS} == set(BEHAVIOURS)
-    assert {behaviour.trip_flag for behaviour in score.BEHAVIOURS} == set(score.TRIP_FLAGS)
+    assert {behaviour.trip_flag_field for behaviour in score.BEHAVIOURS} == set(score.TRIP_FLAGS)
 
 
 def test_the_example_of_an_explanation_explains_the_example_of_a_summary():

@@ -6,7 +6,7 @@ from pymongo import MongoClient
 
 from app.store import COLLECTIONS, Store
 from app.store.indexes import INDEXES, VALIDATORS
-from scripts.mongodb.connection import prepare
+from scripts.mongodb.connection import prepare_collections
 
 # A key and a deleted driver are looked up before the fleet is known, and MongoDB removes the tombstones of all fleets.
 OTHER_FIRST_KEYS = {
@@ -28,12 +28,12 @@ def test_every_collection_has_its_validator_and_indexes_fleet_first(mongod):
 
 def test_a_validator_of_an_earlier_version_is_replaced(mongod):
     mongod.command("collMod", "trips", validator={})
-    prepare(Store.of(mongod))
+    prepare_collections(Store.of(mongod))
     assert mongod.trips.options()["validator"] == VALIDATORS["trips"]
 
 
 def test_several_commands_may_make_a_new_store_at_once(mongod_uri):
     with MongoClient(mongod_uri) as client, ThreadPoolExecutor(4) as pool:
         for name in ("race1", "race2", "race3"):
-            list(pool.map(prepare, [Store.of(client[name])] * 4))
+            list(pool.map(prepare_collections, [Store.of(client[name])] * 4))
             client.drop_database(name)
