@@ -12,14 +12,13 @@ import pytest
 from app.store import Store
 from schemas.trip import TripSummary
 from scripts.materialize.trips import delete_trips
-from tests.clients.test_clients_page import PAGE, SECTIONS, TSC
+from tests.clients.test_clients_page import SECTIONS, TSC
 from tests.factories import days_ago, make_trip
 from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.clients
 
 FLEET, TITLES = "copy", ("Make a request", "Rate limits and retries", "Keep a copy in sync")
-EXAMPLES = dict(zip((part.partition("\n")[0] for part in PAGE.split("\n## ")), SECTIONS, strict=True))
 HEADERS = ("Retry-After", "Content-Type")
 
 
@@ -97,7 +96,7 @@ PROGRAMS = {
 
 
 def join_examples(language):
-    return "\n".join(EXAMPLES[title][language] for title in TITLES)
+    return "\n".join(SECTIONS[title][language] for title in TITLES)
 
 
 @pytest.fixture
