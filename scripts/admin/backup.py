@@ -69,7 +69,7 @@ def backup(folder: Path) -> None:
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
     if not folder.parent.is_dir():
         raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
-    with _create(folder) as partial, open_store(writes=False) as store:
+    with open_store(writes=False) as store, _create(folder) as partial:
         manifest = _write(store, partial)
         invalid = find_invalid_documents(store, VALIDATED, {})
     click.echo(f"{folder}: {_format_counts(manifest)}")
