@@ -9,8 +9,8 @@ import orjson
 
 from app.config import API
 from app.store import Document
-from app.store.drivers import BLOCK_SIZE, FLEET_STATE_POSITION
-from app.store.rankings import ORDERS, match_ranked
+from app.store.drivers import BLOCK_SIZE, HEAD_POSITION
+from app.store.rankings import ORDERS, RANKED
 from app.store.trips import DETAIL_FRAGMENTS
 from bench import fleet
 from schemas.driver import Driver
@@ -80,7 +80,7 @@ TEXT_QUERIES: dict[str, Callable[..., Query]] = {
         "fleet_drivers",
         {
             "fleet": FLEET,
-            "$or": [{"position": FLEET_STATE_POSITION}, {"position": {"$gt": skip - BLOCK_SIZE, "$lt": skip + PAGE}}],
+            "$or": [{"position": HEAD_POSITION}, {"position": {"$gt": skip - BLOCK_SIZE, "$lt": skip + PAGE}}],
         },
         {"_id": 0, "position": 1, "version": 1, "driver_count": 1, "drivers": 1},
         [("position", 1)],
@@ -131,9 +131,9 @@ def _periods(drivers: list[str], period: str, date: str) -> Query:
 
 
 def _ranked(date: str) -> Query:
-    match = match_ranked({"fleet": FLEET, "period": WEEK, "start_date": date})
+    match = {"fleet": FLEET, "period": WEEK, "start_date": date, **RANKED}
     projection = {"_id": 0, "driver_id": 1, "version": 1, "driving_summary": 1}
-    return Query("driver_periods", match, projection, ORDERS["worst"].sort, PAGE)
+    return Query("driver_periods", match, projection, ORDERS["worst"], PAGE)
 
 
 def _detail(trip: str, *fragments: str) -> Query:

@@ -3,14 +3,15 @@
 //
 //     mongosh "mongodb://.../driver_analytics" deploy/sharding.js
 //
-// Each shard key is a prefix of an existing index, and of all unique indexes of its collection.
+// Each shard key is a prefix of an existing index, and of all unique indexes of its collection. An _id begins with the
+// fleet.
 const SHARD_KEYS = {
-  "drivers": {"fleet": 1, "driver_id": 1},
-  "trips": {"fleet": 1, "trip_id": 1},
+  "drivers": {"_id": 1},
+  "trips": {"_id": 1},
+  "fleets": {"_id": 1},
   "fleet_drivers": {"fleet": 1},
   "driver_periods": {"fleet": 1, "period": 1, "driver_id": 1},
-  "trip_details": {"fleet": 1, "trip_id": 1},
-  "ranking_counts": {"fleet": 1, "period": 1, "start_date": 1},
+  "trip_details": {"_id": 1},
   "trip_changes": {"fleet": 1},
   "report_files.chunks": {"files_id": 1}
 };

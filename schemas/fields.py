@@ -22,6 +22,7 @@ MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 # The first millisecond of the year 1 and the last of 9999, so that the date of a trip has a year of four digits.
 MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
+SURROGATE = re.compile("[\ud800-\udfff]")
 # The characters of Unicode's category Cc.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
 EXAMPLE_REQUEST_ID = "b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d"
@@ -45,9 +46,14 @@ class _StrictField(fields.Field[Any]):
     def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
         super().__init__(metadata=field_metadata(description, example), **kwargs)
 
+    @classmethod
+    def accepts(cls, value_type: type) -> bool:
+        """Return whether values of a type are valid, apart from their range."""
+        # A 64-bit integer from MongoDB is a subclass of int. So is a JSON true in Python, but it is not a number.
+        return value_type in cls.types or (int in cls.types and issubclass(value_type, int) and value_type is not bool)
+
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
-        # isinstance() would accept a JSON true as a number, because bool is a subclass of int in Python.
-        if type(value) not in self.types:
+        if not self.accepts(type(value)):
             raise self.make_error("invalid")
         return value
 
@@ -62,6 +68,13 @@ class Text(_StrictField, fields.String):
     bson_types = ("string",)
     default_error_messages: Messages = {"invalid": "Must be a string."}
 
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        # JSON may have a surrogate that is alone, which is not a character.
+        if not text.isascii() and SURROGATE.search(text):
+            raise ValidationError("Must be UTF-8: it contains a lone surrogate.")
+        return text
+
 
 class Identifier(Text):
     """An opaque identifier: 1 to 128 bytes of UTF-8 without control characters, and neither `.` nor `..`."""
@@ -72,17 +85,26 @@ class Identifier(Text):
     validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text: str = super()._deserialize(value, attr, data, **kwargs)
-        try:
-            size = len(text.encode())
-        except UnicodeEncodeError:
-            raise ValidationError("Must be UTF-8.") from None
+        text = super()._deserialize(value, attr, data, **kwargs)
+        size = len(text.encode())
         if not 1 <= size <= MAX_IDENTIFIER_BYTES:
             raise ValidationError(f"Must have 1 to {MAX_IDENTIFIER_BYTES} bytes of UTF-8; it has {size}.")
         if CONTROL.search(text):
             raise ValidationError("Must not contain control characters.")
         if text in (".", ".."):
             raise ValidationError("Must not be '.' or '..'.")
+        return text
+
+
+class FleetName(Identifier):
+    """The name of a fleet: an identifier without a slash, because it begins the `_id` of the fleet's documents."""
+
+    validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^/\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if "/" in text:
+            raise ValidationError("Must not contain a slash.")
         return text
 
 
@@ -96,7 +118,7 @@ class Date(Text):
     validator_keywords: ClassVar[dict[str, Any]] = {"maxLength": 10}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text: str = super()._deserialize(value, attr, data, **kwargs)
+        text = super()._deserialize(value, attr, data, **kwargs)
         if not self.pattern.fullmatch(text):
             raise ValidationError("Must be a date written YYYY-MM-DD.")
         try:
@@ -204,13 +226,6 @@ class Time(_StrictField):
 
     types = frozenset({datetime.datetime})
     bson_types = ("date",)
-
-
-class AnyValue(_StrictField):
-    """A value of any type, such as the `_id` that another program chose. Only stored documents have it."""
-
-    types = frozenset()
-    bson_types = ()
 
 
 class Flag(_StrictField, fields.Boolean):

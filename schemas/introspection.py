@@ -11,7 +11,6 @@ from schemas.fields import RawObject
 
 # The names of a schema's fields in their order, each with the fields of the nested schema or None.
 Fields = dict[str, "Fields | None"]
-FieldCheck = Callable[[fields.Field[Any]], bool]
 
 
 class RawFields(Fields):
@@ -73,12 +72,12 @@ def example(schema: Schema) -> dict[str, Any]:
     return {name: _example(field) for name, field in schema.fields.items()}
 
 
-def make_json_schema(schema: Schema, is_required: FieldCheck = always_present) -> dict[str, Any]:
+def make_json_schema(schema: Schema) -> dict[str, Any]:
     """Return the `$jsonSchema` of MongoDB's validator for the documents of a schema."""
-    required = [name for name, field in schema.fields.items() if is_required(field)]
+    required = [name for name, field in schema.fields.items() if always_present(field)]
     rules: dict[str, Any] = {
         "bsonType": "object",
-        "properties": {name: _field_json_schema(field, is_required) for name, field in schema.fields.items()},
+        "properties": {name: _field_json_schema(field) for name, field in schema.fields.items()},
         "additionalProperties": False,
         **getattr(schema, "validator_keywords", {}),
     }
@@ -97,12 +96,12 @@ def _example(field: fields.Field[Any]) -> Any:
     return [example(nested)] if isinstance(field, fields.List) else example(nested)
 
 
-def _field_json_schema(field: fields.Field[Any], is_required: FieldCheck) -> dict[str, Any]:
+def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
     if isinstance(field, fields.List):
-        return {"bsonType": "array", "items": _field_json_schema(field.inner, is_required)}
+        return {"bsonType": "array", "items": _field_json_schema(field.inner)}
     nested = _nested(field)
     if nested is not None:
-        rules = make_json_schema(nested, is_required)
+        rules = make_json_schema(nested)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
     if not types:

@@ -8,28 +8,42 @@ from marshmallow.validate import OneOf
 from schemas.driver import Driver
 from schemas.fields import (
     MAX_IDENTIFIER_BYTES,
-    AnyValue,
     Bytes,
     Count,
     Date,
     EpochMs,
+    FleetName,
     Identifier,
     Int64,
     Number,
     Text,
     Time,
 )
-from schemas.periods import LONG_PERIODS, PERIODS, PROFILE
+from schemas.periods import PERIODS, PROFILE
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
 Expression = dict[str, Any]
 
 
+def make_id(fleet: str, identifier: str) -> str:
+    """Return the `_id` of a driver's or trip's source: it is the identity of the document."""
+    return f"{fleet}/{identifier}"
+
+
+def _text(name: str) -> Expression:
+    """Return an expression for a string, which is empty for a value of another type."""
+    return {"$cond": [{"$eq": [{"$type": f"${name}"}, "string"]}, f"${name}", ""]}
+
+
+def _is_identity(name: str) -> Expression:
+    """Return an expression for the `_id` that `make_id` returns."""
+    return {"$eq": ["$_id", {"$concat": [_text("fleet"), "/", _text(name)]}]}
+
+
 def _has_at_most_bytes(name: str) -> Expression:
     """Return an expression that limits an identifier in bytes: `maxLength` counts characters."""
-    text = {"$cond": [{"$eq": [{"$type": f"${name}"}, "string"]}, f"${name}", ""]}
-    return {"$lte": [{"$strLenBytes": text}, MAX_IDENTIFIER_BYTES]}
+    return {"$lte": [{"$strLenBytes": _text(name)}, MAX_IDENTIFIER_BYTES]}
 
 
 def _is_date_or_null(name: str) -> Expression:
@@ -56,15 +70,20 @@ class StoredDriver(Driver):
     """A document of `drivers`, a source collection: a driver as imported, and the fleet."""
 
     # Rules of the schema that MongoDB's validator expresses as aggregation expressions only.
-    validator_expressions: ClassVar[list[Expression]] = [_has_at_most_bytes("fleet"), *_text_rules(Driver)]
+    validator_expressions: ClassVar[list[Expression]] = [
+        _is_identity("driver_id"),
+        _has_at_most_bytes("fleet"),
+        *_text_rules(Driver),
+    ]
 
-    fleet = Identifier(required=True)
+    fleet = FleetName(required=True)
 
 
 class StoredTrip(ImportedTrip):
     """A document of `trips`, a source collection: a trip as imported, and the fleet."""
 
     validator_expressions: ClassVar[list[Expression]] = [
+        _is_identity("trip_id"),
         _has_at_most_bytes("fleet"),
         *_text_rules(ImportedTrip),
         {"$gte": ["$trip_end_time", "$trip_start_time"]},
@@ -79,33 +98,42 @@ class StoredTrip(ImportedTrip):
         },
     ]
 
-    fleet = Identifier(required=True)
+    fleet = FleetName(required=True)
+
+
+class StoredFleet(Schema):
+    """A document of `fleets`: the state of a fleet, whose name is the `_id`. Every transaction changes it first.
+
+    `writes` is the number of transactions that wrote to the fleet, and `written_at` MongoDB's time in the last one.
+    `feed_id` is random, and differs whenever the change feed of the fleet begins from scratch. `trips_written_at` is
+    when a trip was last changed (epoch ms). `erasures` is the number of drivers erased.
+    """
+
+    writes = Count(required=True)
+    written_at = Time(required=True)
+    feed_id = Text(required=True)
+    trips_written_at = Int64()
+    erasures = Count()
 
 
 class _ReadModel(Schema):
     """A document derived from the sources. `version` changes whenever another field changes."""
 
-    fleet = Identifier(required=True)
+    fleet = FleetName(required=True)
     version = Text(required=True)
 
 
 class FleetDrivers(Schema):
-    """A document of `fleet_drivers`: a block of consecutive drivers of a fleet, in order of driver_id.
+    """A document of `fleet_drivers`: a block of the list of a fleet's drivers, which is in order of driver_id.
 
-    `drivers` is the Driver of each as rendered JSON, in the order of `driver_ids`; `position` is the number of drivers
-    in the blocks before. The document at position -1 is the fleet state: it has the `driver_count` of the fleet, and
-    `writes`, the number of transactions that wrote to the fleet. `written_at` is MongoDB's time in the last one.
-    `feed_id` is random, and differs whenever the change feed of the fleet begins from scratch. `erasures` is the number
-    of drivers erased.
+    `position` is the number of drivers before the block, and `driver_count` the number of those in it. `drivers` is the
+    Driver of each as rendered JSON, in the order of `driver_ids`. The document at position -1 is the head of the list:
+    its `driver_count` is the number of all drivers, and it has no other fields.
     """
 
-    fleet = Identifier(required=True)
+    fleet = FleetName(required=True)
     position = Int64(required=True)
     driver_count = Count(required=True)
-    writes = Count()
-    written_at = Time()
-    feed_id = Text()
-    erasures = Count()
     first_driver_id = Identifier()
     driver_ids = fields.List(Identifier())
     drivers = fields.List(Text())
@@ -132,8 +160,7 @@ class DriverPeriod(_ReadModel):
     and its trips in order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the
     end (epoch ms) of each. A week and a month have their summary as rendered JSON in two fragments: `driving_summary`
     is the DrivingSummary, `breakdown` the object with the other fields. They also have what ranks the driver,
-    `fm_score` and `distance_miles`. A month has the calendar of its days. `all` has the `_id` of its source document
-    as `source_id`, if there is one.
+    `fm_score` and `distance_miles`. A month has the calendar of its days.
     """
 
     driver_id = Identifier(required=True)
@@ -150,33 +177,6 @@ class DriverPeriod(_ReadModel):
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
     calendar = fields.Nested(Calendar)
-    source_id = AnyValue()
-
-
-class RankingBound(Schema):
-    """A driver in a ranking, and `position`: how many drivers with the same score come before this driver."""
-
-    fm_score = Number(required=True)
-    distance_miles = Number(required=True)
-    driver_id = Identifier(required=True)
-    position = Count(required=True)
-
-
-class RankingCounts(Schema):
-    """A document of `ranking_counts`: the number of drivers by score, of a fleet in a week or month.
-
-    `fm_scores`, in ascending order, and `counts` are parallel arrays. `bounds` has about one driver in 256, in the
-    order of the ranking from the lowest score. With it, a page that begins among many drivers of one score is found
-    without counting them.
-    """
-
-    fleet = Identifier(required=True)
-    period = Text(required=True, validate=OneOf(LONG_PERIODS))
-    start_date = Date(required=True)
-    driver_count = Count(required=True)
-    fm_scores = fields.List(Number(), required=True)
-    counts = fields.List(Count(), required=True)
-    bounds = fields.List(fields.Nested(RankingBound), required=True)
 
 
 class TripTotals(Schema):
@@ -195,6 +195,8 @@ class StoredTripDetail(_ReadModel):
     It has the `_id` of its source. The detail form is rendered JSON in four fragments: `summary` is the summary form,
     the others are one field each.
     """
+
+    validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
 
     trip_id = Identifier(required=True)
     tracking_id = Identifier(required=True, allow_none=True)
@@ -220,12 +222,14 @@ class ReplacedTrip(Schema):
 class StoredTripChange(Schema):
     """A document of `trip_changes`: a trip, or the tombstone of a deleted trip, which has a `deleted_at`.
 
-    `change` is the number, by `writes` of the fleet, of the transaction that last changed the trip. `json` is the
-    summary form as rendered JSON, and `version` that of the trip's details. `replaced` has earlier versions in order of
-    change; each ended after the one before.
+    It has the `_id` of the trip's source. `change` is the number, by `writes` of the fleet, of the transaction that
+    last changed the trip. `json` is the summary form as rendered JSON, and `version` that of the trip's details.
+    `replaced` has earlier versions in order of change; each ended after the one before.
     """
 
-    fleet = Identifier(required=True)
+    validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
+
+    fleet = FleetName(required=True)
     trip_id = Identifier(required=True)
     driver_id = Identifier(required=True)
     change = Count(required=True)
@@ -247,7 +251,7 @@ class StoredFile(Schema):
 class StoredReport(Schema):
     """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds."""
 
-    fleet = Identifier(required=True)
+    fleet = FleetName(required=True)
     report_date = Date(required=True)
     built_at = Int64(required=True)
     drivers = Count(required=True)
@@ -260,7 +264,7 @@ class StoredKey(Schema):
 
     key_id = Text(required=True)
     digest = Text(required=True)
-    fleet = Identifier(required=True)
+    fleet = FleetName(required=True)
     created_at = Int64(required=True)
     expires_at = Int64(required=True, allow_none=True)
     revoked_at = Int64(required=True, allow_none=True)

@@ -167,7 +167,7 @@ class Rows(fields.List[Any]):
     def _is_valid_column(field: Any, column: tuple[Any, ...]) -> bool:
         """Return whether every value of the column is valid for the field."""
         types = set(map(type, column))
-        if not types <= field.types:
+        if not all(map(field.accepts, types)):
             return False
         # The only other rules are ranges, and 64 bits for integers. If the extremes of a type are valid, so are all.
         try:

@@ -1,4 +1,4 @@
-"""What the options of several commands share: the types ID and DATE, and the check of options that are given twice."""
+"""What the options of several commands share: types, the fleet, and the check of options that are given twice."""
 
 from collections.abc import Sequence
 from typing import TypeVar
@@ -6,7 +6,7 @@ from typing import TypeVar
 import click
 from marshmallow import ValidationError
 
-from schemas.fields import Date, Identifier, Text
+from schemas.fields import Date, FleetName, Identifier, Text
 
 T = TypeVar("T")
 
@@ -27,7 +27,11 @@ class _SchemaField(click.ParamType[str]):
 
 
 ID = _SchemaField("id", Identifier())
+FLEET_NAME = _SchemaField("fleet", FleetName())
 DATE = _SchemaField("date", Date())
+
+FLEET = click.option("--fleet", type=FLEET_NAME, required=True, help="The fleet.")
+ONE_OR_ALL_FLEETS = click.option("--fleet", type=FLEET_NAME, help="Only this fleet. By default all fleets.")
 
 
 def take_one(ctx: click.Context, param: click.Parameter, values: Sequence[T]) -> T | None:

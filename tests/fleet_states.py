@@ -11,11 +11,10 @@ from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
-from app.store.drivers import BY_POSITION, FLEET_STATE_POSITION
-from scripts.materialize.drivers import write_drivers
-from scripts.materialize.fleet_drivers import lock_fleet
-from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
-from scripts.materialize.verify import verify_fleet
+from app.store.drivers import BY_POSITION, HEAD_POSITION
+from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.materialize.rebuild import verify_fleet
+from scripts.materialize.transactions import lock_fleet
 from tests.store_contents import DRIVER, HISTORY, PRESENT, TRIP
 
 FLEET = "f1"
@@ -33,7 +32,7 @@ def write_batches(store: Store, batches: Iterable[Batch]) -> None:
     """Write batches one after the other."""
     for kind, content in batches:
         if kind == "drivers":
-            write_drivers(store, FLEET, [{"fleet": FLEET, **DRIVER.load(line)} for line in content])
+            write_drivers(store, FLEET, [prepare_driver(FLEET, DRIVER.load(line)) for line in content])
         elif kind == "trips":
             write_trips(store, FLEET, [prepare_trip(FLEET, TRIP.load(line)) for line in content])
         else:
@@ -50,7 +49,7 @@ def state_of(db: Database) -> State:
     """Return what the store holds: documents without their ids, and the list of drivers however it is divided."""
     names = [name for name in (*SOURCES, *READ_MODELS) if name != "fleet_drivers"]
     state = {name: sorted(map(bson.encode, db[name].find(PRESENT, {**HISTORY, "_id": 0}))) for name in names}
-    blocks = db.fleet_drivers.find({"position": {"$gt": FLEET_STATE_POSITION}}, sort=BY_POSITION)
+    blocks = db.fleet_drivers.find({"position": {"$gt": HEAD_POSITION}}, sort=BY_POSITION)
     return state | {"fleet_drivers": [row for block in blocks for row in block["drivers"]]}
 
 
@@ -63,7 +62,7 @@ def states_after(db: Database, batches: Iterable[Batch]) -> Iterator[State]:
 
 def differences(db: Database) -> list[str]:
     """Return the differences that `rollups verify` reports."""
-    return [line for _, lines in verify_fleet(Store.of(db), FLEET) for line in lines]
+    return [line for outcome in verify_fleet(Store.of(db), FLEET) for line in outcome.differences]
 
 
 def empty(db: Database) -> None:

@@ -5,6 +5,7 @@ import logging
 
 from app.logs import make_logger
 from app.store import Store
+from schemas.stored import make_id
 from scripts.ingest.follow import Follower
 from scripts.ingest.follow_metrics import FollowMetrics
 from tests.fleet_states import FLEET
@@ -12,7 +13,8 @@ from tests.fleet_states import FLEET
 
 def make_source(line, fleet=FLEET, **fields):
     """Return a document as another program writes it, from a line of an import file."""
-    return {"fleet": fleet, **line, **fields}
+    source = {"fleet": fleet, **line, **fields}
+    return {"_id": make_id(source["fleet"], source["trip_id" if "trip_id" in source else "driver_id"]), **source}
 
 
 class Following:

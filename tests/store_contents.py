@@ -9,23 +9,22 @@ from app.store import READ_MODELS, SOURCES, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.admin import keys
-from scripts.materialize.drivers import write_drivers
-from scripts.materialize.trips import prepare_trip, write_trips
+from scripts.ingest.writes import prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.memory_store import memory_client
 
 # The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.
-HISTORY = dict.fromkeys(("writes", "written_at", "feed_id", "erasures", "change", "replaced", "source_id"), 0)
+HISTORY = dict.fromkeys(("writes", "written_at", "trips_written_at", "feed_id", "erasures", "change", "replaced"), 0)
 PRESENT = {"deleted_at": {"$exists": False}}
 # Making the schema of a trip takes as long as loading one.
 DRIVER, TRIP = Driver(), ImportedTrip()
-DATA = (*SOURCES, *READ_MODELS)
+DATA = (*SOURCES, *READ_MODELS, "fleets")
 
 
 def load(db: Database, *trips: dict[str, Any], drivers: Any = (), fleet: str = "f1") -> None:
     """Load documents in import format: the drivers in one transaction, then the trips in another one."""
     store = Store.of(db)
     if drivers:
-        write_drivers(store, fleet, [{"fleet": fleet, **DRIVER.load(driver)} for driver in drivers])
+        write_drivers(store, fleet, [prepare_driver(fleet, DRIVER.load(driver)) for driver in drivers])
     if trips:
         write_trips(store, fleet, [prepare_trip(fleet, TRIP.load(trip)) for trip in trips])
 
@@ -47,7 +46,7 @@ def put_canaries(db: Database) -> None:
     options = {} if isinstance(db.client, type(memory_client())) else {"bypass_document_validation": True}
     for name in DATA:
         for document in list(db[name].find()):
-            keys = {key: document[key] for key in ("_id", "fleet")}
+            keys = {key: document[key] for key in ("_id", "fleet") if key in document}
             db[name].replace_one({"_id": document["_id"]}, {**with_canaries(document), **keys}, **options)
 
 

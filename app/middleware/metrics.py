@@ -18,7 +18,7 @@ from pymongo import monitoring
 from pymongo.errors import PyMongoError
 
 from app.store import Store
-from app.store.trips import get_last_added_time
+from app.store.trips import get_last_write_time
 
 PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
@@ -106,7 +106,7 @@ class StoreListener(monitoring.CommandListener):
 
 
 class StoreCollector(Collector):
-    """Gauges that are read from the database at each scrape: whether it responds, and when a trip was last added."""
+    """Gauges that are read from the database at each scrape: whether it responds, and when a trip was last written."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -115,13 +115,13 @@ class StoreCollector(Collector):
         """Yield the gauges; only `store_up` if the database does not respond in time."""
         try:
             with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
-                newest = get_last_added_time(self._store)
+                newest = get_last_write_time(self._store)
         except PyMongoError:
             yield _gauge("store_up", STORE_UP_HELP, 0.0)
             return
         yield _gauge("store_up", STORE_UP_HELP, 1.0)
         if newest is not None:
-            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last added.", newest)
+            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last written.", newest)
 
 
 def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:

@@ -61,11 +61,12 @@ class Store:
     # Source collections: what was imported.
     drivers: DocumentCollection
     trips: DocumentCollection
+    # What all transactions of a fleet share.
+    fleets: DocumentCollection
     # Read models: what the API serves.
     fleet_drivers: DocumentCollection
     driver_periods: DocumentCollection
     trip_details: DocumentCollection
-    ranking_counts: DocumentCollection
     trip_changes: DocumentCollection
     # Written by commands for the service.
     keys: DocumentCollection
@@ -90,4 +91,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "ranking_counts", "trip_changes")
+READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "trip_changes")

@@ -14,7 +14,6 @@ from pymongo.read_concern import ReadConcern
 
 from app.store import Document, Store, StoreLags
 from app.store.dates import MS_PER_HOUR
-from app.store.drivers import FLEET_STATE_POSITION
 from app.store.trips import get_max_visible_end_ms
 from schemas.cursor import INVALID, FeedPosition, decode_cursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
@@ -38,8 +37,8 @@ def find_changes(
 ) -> Document:
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 
-    If nothing is new, it reads one document. Indexes: fleet_drivers (fleet, position), trip_changes (fleet, change,
-    trip_id), (fleet, trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError for an invalid cursor.
+    If nothing is new, it reads one document. Indexes: fleets (_id), trip_changes (fleet, change, trip_id), (fleet,
+    trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError for an invalid cursor.
     """
     sent = decode_cursor(fleet, cursor) if cursor is not None else None
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
@@ -94,10 +93,8 @@ def _check_primary(store: Store, fleet: str, position: FeedPosition) -> None:
 
     The linearizable read waits until a new primary has all that its predecessor acknowledged.
     """
-    fleet_drivers = store.fleet_drivers.with_options(
-        read_concern=ReadConcern("linearizable"), read_preference=ReadPreference.PRIMARY
-    )
-    state = fleet_drivers.find_one({"fleet": fleet, "position": FLEET_STATE_POSITION}, FLEET_STATE_FIELDS)
+    fleets = store.fleets.with_options(read_concern=ReadConcern("linearizable"), read_preference=ReadPreference.PRIMARY)
+    state = fleets.find_one({"_id": fleet}, FLEET_STATE_FIELDS)
     if _has_reached({**EMPTY_FEED, **(state or {})}, position):
         raise StoreLags
     raise ValidationError({"cursor": [INVALID]})
@@ -112,8 +109,7 @@ class _Feed(NamedTuple):
 
     def get_fleet_state(self) -> Document:
         """Return two fields of the fleet state: `feed_id`, and `writes`, the number of the feed's last change."""
-        match = {"fleet": self.fleet, "position": FLEET_STATE_POSITION}
-        state = self.store.fleet_drivers.find_one(match, FLEET_STATE_FIELDS, session=self.session)
+        state = self.store.fleets.find_one({"_id": self.fleet}, FLEET_STATE_FIELDS, session=self.session)
         return {**EMPTY_FEED, **(state or {})}
 
     def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from schemas.periods import DAY, MONTH, WEEK
 
-MS_PER_HOUR, MS_PER_DAY = 3_600_000, 86_400_000
+MS_PER_SECOND, MS_PER_HOUR, MS_PER_DAY = 1_000, 3_600_000, 86_400_000
 DAYS_A_WEEK = 7
 MONTHS_A_YEAR = 12
 

@@ -1,22 +1,16 @@
-"""The score: its constants, and its computation in MongoDB for stored summaries, and in Python for everything else.
-
-Python computes the scores of explanations and of a report's fleet, and the focus areas of trips.
-"""
+"""The score: its constants, and its computation from totals, which MongoDB adds up."""
 
 import dataclasses
 import functools
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
 from schemas.score import ScoreExplanation
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import TripFocusArea
-
-Expression = dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,40 +29,15 @@ class Behaviour:
     weight: int
 
     @functools.cached_property
-    def flag_field(self) -> str:
-        """The field of the focus area of a summary."""
-        return FOCUS_FLAGS[self.name]
-
-    @property
-    def trip_flag_field(self) -> str:
-        """The field of the focus area of a trip."""
-        return f"is_{self.name}"
-
-    @functools.cached_property
     def count_field(self) -> str:
         """The field of an event summary with the number of times that it occurred."""
         return f"{self.name}_count"
 
-    def rate(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return the rate, at most the largest double, for the totals and the events of a trip or of a period."""
-        denominator = totals[self.denominator]
+    def explain(self, totals: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the BehaviourExplanation of totals. The rate is at most the largest double."""
+        events, denominator = totals["events_summary"], totals[self.denominator]
         rate = self.factor * events[self.numerator] / denominator if denominator > 0 else 0.0
-        return min(rate, sys.float_info.max)
-
-    def share(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return rate ÷ cap."""
-        return self.rate(totals, events) / self.cap
-
-    def points_lost(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> float:
-        """Return the points that the behaviour costs, unrounded. `score_stages` computes the same in MongoDB."""
-        return self._points_lost_at(self.share(totals, events))
-
-    def _points_lost_at(self, share: float) -> float:
-        return self.weight * min(1.0, share)
-
-    def explain(self, totals: Mapping[str, Any], events: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the BehaviourExplanation."""
-        rate = self.rate(totals, events)
+        rate = min(rate, sys.float_info.max)
         share = rate / self.cap
         return {
             "behaviour": self.name,
@@ -77,7 +46,7 @@ class Behaviour:
             "rate": rate,
             "cap": self.cap,
             "weight": self.weight,
-            "points_lost": self._points_lost_at(share),
+            "points_lost": self.weight * min(1.0, share),
             "is_focus_area": share >= FOCUS_SHARE,
         }
 
@@ -96,84 +65,49 @@ BEHAVIOURS = (
         weight=15,
     ),
 )
-# The fields of a summary that are computed from its totals.
-SCORE_FIELDS = frozenset({"fm_score", "fm_grade", "focus_area"})
-TRIP_FLAGS = tuple(TripFocusArea().fields)
 # A behaviour whose rate is at least this share of its cap is in the focus area.
 FOCUS_SHARE = 0.5
+TRIP_FLAGS = tuple(TripFocusArea().fields)
+DRIVING_SUMMARY, SCORE_EXPLANATION = fields_of(DrivingSummary), fields_of(ScoreExplanation)
 
 
-def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
-    """Return the focus area of a trip, computed from its event summary."""
-    flags = {b.trip_flag_field: b.share(trip, trip["event_summary"]) >= FOCUS_SHARE for b in BEHAVIOURS}
-    return {name: flags[name] for name in TRIP_FLAGS}
+def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the totals with what follows from them: `fm_score`, `fm_grade`, `focus_area` and `behaviours`.
+
+    `totals` are the fields of a DrivingSummary that are added up. fm_score = 100 − Σ weight × min(1, rate ÷ cap),
+    rounded half up to one decimal: floor(x × 10 + 0.5) ÷ 10. Python's round() and MongoDB's $round round half to even.
+    """
+    behaviours = [behaviour.explain(totals) for behaviour in BEHAVIOURS]
+    points_lost = math.fsum(behaviour["points_lost"] for behaviour in behaviours)
+    score = math.floor((100 - points_lost) * 10 + 0.5) / 10
+    return {
+        **totals,
+        "fm_score": score,
+        "fm_grade": next(name for name, lowest in GRADES.items() if score >= lowest),
+        "focus_area": {FOCUS_FLAGS[item["behaviour"]]: item["is_focus_area"] for item in behaviours},
+        "behaviours": behaviours,
+    }
 
 
 def make_driving_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the DrivingSummary of totals, which are its fields without SCORE_FIELDS.
-
-    Computes the same as `score_stages`.
-    """
-    events = totals["events_summary"]
-    score, grade = _get_score(compute_points_lost(totals).values())
-    focus = {b.flag_field: b.share(totals, events) >= FOCUS_SHARE for b in BEHAVIOURS}
-    summary = {"fm_score": score, "fm_grade": grade, **totals, "focus_area": focus}
-    return {name: summary[name] for name in fields_of(DrivingSummary)}
+    """Return the DrivingSummary of totals."""
+    summary = compute_score(totals)
+    return {name: summary[name] for name in DRIVING_SUMMARY}
 
 
 def explain_score(totals: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the ScoreExplanation of totals, which are the fields of a DrivingSummary without SCORE_FIELDS."""
-    behaviours = [b.explain(totals, totals["events_summary"]) for b in BEHAVIOURS]
-    score, grade = _get_score([behaviour["points_lost"] for behaviour in behaviours])
-    explanation = {"fm_score": score, "fm_grade": grade, **totals, "behaviours": behaviours}
-    return {name: explanation[name] for name in fields_of(ScoreExplanation)}
+    """Return the ScoreExplanation of totals."""
+    explanation = compute_score(totals)
+    return {name: explanation[name] for name in SCORE_EXPLANATION}
 
 
 def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
     """Return the points that each behaviour costs, by its name, of a DrivingSummary. They are unrounded."""
-    return {b.name: b.points_lost(summary, summary["events_summary"]) for b in BEHAVIOURS}
+    return {item["behaviour"]: item["points_lost"] for item in compute_score(summary)["behaviours"]}
 
 
-def _get_score(points_lost: Iterable[float]) -> tuple[float, str]:
-    """Return the score and the grade, from the points that each behaviour costs. `score_stages` computes the same."""
-    score = math.floor((100 - math.fsum(points_lost)) * 10 + 0.5) / 10
-    return score, next(name for name, lowest in GRADES.items() if score >= lowest)
-
-
-def _share(behaviour: Behaviour) -> Expression:
-    numerator = {"$multiply": [behaviour.factor, f"$events_summary.{behaviour.numerator}"]}
-    denominator = f"${behaviour.denominator}"
-    rate = {"$cond": [{"$gt": [denominator, 0]}, {"$divide": [numerator, denominator]}, 0.0]}
-    return {"$divide": [rate, behaviour.cap]}
-
-
-def saturate(total: str, *, whole: bool) -> Expression:
-    """Return an expression that limits a sum to the largest number that a document can have.
-
-    That is the largest 64-bit integer for `whole` numbers, otherwise the largest double.
-    """
-    return {"$min": [total, MAX_INT if whole else sys.float_info.max]}
-
-
-def score_stages() -> list[Expression]:
-    """Return the stages that add `fm_score`, `fm_grade` and `focus_area` to documents with the totals of a summary.
-
-    fm_score = 100 − Σ weight × min(1, rate ÷ cap), rounded half up to one decimal: floor(x × 10 + 0.5) ÷ 10. MongoDB's
-    $round and Python's round() round half to even. `make_driving_summary` and `explain_score` compute the same in
-    Python, from `Behaviour.points_lost`.
-    """
-    loss = {"$add": [{"$multiply": [b.weight, {"$min": [1.0, f"$shares.{b.flag_field}"]}]} for b in BEHAVIOURS]}
-    exact = {"$subtract": [100.0, loss]}
-    rounded = {"$divide": [{"$floor": {"$add": [{"$multiply": [exact, 10.0]}, 0.5]}}, 10.0]}
-    *better, worst = GRADES
-    grade = [{"case": {"$gte": ["$fm_score", GRADES[name]]}, "then": name} for name in better]
-    return [
-        {"$set": {"shares": {b.flag_field: _share(b) for b in BEHAVIOURS}}},
-        {"$set": {"fm_score": rounded}},
-        {
-            "$set": {
-                "fm_grade": {"$switch": {"branches": grade, "default": worst}},
-                "focus_area": {b.flag_field: {"$gte": [f"$shares.{b.flag_field}", FOCUS_SHARE]} for b in BEHAVIOURS},
-            }
-        },
-    ]
+def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the focus area of a trip, computed from its event summary by the rule of a summary."""
+    behaviours = compute_score({**trip, "events_summary": trip["event_summary"]})["behaviours"]
+    flags = {f"is_{item['behaviour']}": item["is_focus_area"] for item in behaviours}
+    return {name: flags[name] for name in TRIP_FLAGS}

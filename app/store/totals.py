@@ -3,9 +3,13 @@
 MongoDB's $sum compensates rounding, so sums of the same values in the same order always have the same bits.
 """
 
-from app.store.score import Expression, saturate
-from schemas.fields import Int64
+import sys
+from typing import Any
+
+from schemas.fields import MAX_INT, Int64
 from schemas.trip import EventSummary
+
+Expression = dict[str, Any]
 
 EVENTS = EventSummary().fields
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
@@ -29,11 +33,19 @@ def sum_days() -> Expression:
 
 
 def saturate_totals() -> Expression:
-    """Return the $project that makes totals of the sums: a DrivingSummary without SCORE_FIELDS."""
+    """Return the expressions that make totals of the sums: the fields of a DrivingSummary that are added up."""
     return {
-        "trip_count": 1,
-        **{name: saturate(f"${name}", whole=False) for name in AMOUNTS},
+        "trip_count": "$trip_count",
+        **{name: _saturate(f"${name}", whole=False) for name in AMOUNTS},
         "events_summary": {
-            name: saturate(f"${name}", whole=isinstance(field, Int64)) for name, field in EVENTS.items()
+            name: _saturate(f"${name}", whole=isinstance(field, Int64)) for name, field in EVENTS.items()
         },
     }
+
+
+def _saturate(total: str, *, whole: bool) -> Expression:
+    """Return an expression that limits a sum to the largest number that a document can have.
+
+    That is the largest 64-bit integer for `whole` numbers, otherwise the largest double.
+    """
+    return {"$min": [total, MAX_INT if whole else sys.float_info.max]}

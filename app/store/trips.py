@@ -5,17 +5,17 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bson import ObjectId
 from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import MS_PER_HOUR, now_ms
+from app.store.dates import MS_PER_HOUR, MS_PER_SECOND, now_ms
 from app.store.driver_periods import DriverPeriods
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer, render_list
 from schemas.introspection import Fields, fields_of
 from schemas.periods import ANY_DATE, PROFILE
+from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
 TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
@@ -23,11 +23,7 @@ TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL if name not in TRIP_SUMMARY)
 # The detail form as JSON: the summary without its closing brace, then each fragment.
 DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
-# Only one trip has a trip_id, and the index of trip_id has no times to sort by.
-ORDER = {
-    "trip_id": [("trip_id", ASCENDING)],
-    "tracking_id": [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)],
-}
+OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 
 
 def get_max_visible_end_ms(processing_delay_hours: float) -> int:
@@ -96,11 +92,14 @@ def find_trips(
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
     These are the trips that ended by `max_end_ms` (epoch ms). Reads only the fragments that a field mask selects.
-    Indexes: trip_details (fleet, trip_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
+    Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
     """
     page_request, fields = PageRequest(page, limit), selection.fields.get("trips")
-    match = {"fleet": fleet, filter_param: filter_value, "trip_end_time": {"$lte": max_end_ms}}
-    options: dict[str, Any] = {"sort": ORDER[filter_param], "skip": page_request.skip, "limit": limit}
+    match: Document = {"fleet": fleet, "tracking_id": filter_value}
+    options: dict[str, Any] = {"sort": OLDEST_FIRST, "skip": page_request.skip, "limit": limit}
+    if filter_param == "trip_id":
+        match, options["sort"] = {"_id": make_id(fleet, filter_value)}, [("_id", ASCENDING)]
+    match["trip_end_time"] = {"$lte": max_end_ms}
     trips = list[Document]()
     with store.snapshot() as session:
         if fields is not None:
@@ -139,8 +138,8 @@ def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     return render
 
 
-def get_last_added_time(store: Store) -> float | None:
-    """Return when a trip was last added (epoch seconds), over all fleets, or None if there is none. Index: (_id)."""
-    match = {"_id": {"$gte": ObjectId(bytes(12))}}
-    newest = store.trip_details.find_one(match, {"_id": 1}, sort=[("_id", DESCENDING)])
-    return newest["_id"].generation_time.timestamp() if newest else None
+def get_last_write_time(store: Store) -> float | None:
+    """Return when a trip was last written (epoch seconds), over all fleets, or None. Reads the state of each fleet."""
+    newest = store.fleets.find_one({}, {"trips_written_at": 1}, sort=[("trips_written_at", DESCENDING)])
+    written_ms = newest.get("trips_written_at") if newest else None
+    return None if written_ms is None else written_ms / MS_PER_SECOND

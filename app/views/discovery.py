@@ -19,8 +19,8 @@ CATALOG_PATH = "/.well-known/api-catalog"
 # The profile of RFC 9727.
 LINKSET_JSON = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
 MARKDOWN = "text/markdown"
-# A link from a document to a file of the project that is not a document: the service does not have the file.
-OUTER_LINK = re.compile(r"\[([^\]]*)\]\(\.\./[^)]*\)")
+# A link from a document to a file of the project that the service does not have.
+OUTER_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\.|decisions)/[^)]*\)")
 # The row of a document in the index: its name, whom it is for, and its content.
 INDEX_ROW = re.compile(r"^\| \[([\w-]+\.md)\]\(\1\) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 INDEX = "README.md"

@@ -22,10 +22,13 @@ from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from app.store import IDENTIFYING_FIELDS, Document, Store
+from app.store import IDENTIFYING_FIELDS, SOURCES, Document, Store
+from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
+from scripts.batches import batches
+from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
 from scripts.progress import make_bar
 
@@ -35,7 +38,8 @@ COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chun
 # A backup of an earlier version lacks the fields that these got since.
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 # MongoDB validates these.
-VALIDATED = ("drivers", "trips", "reports", "keys")
+VALIDATED = ("reports", "keys")
+MAX_NAMED_SOURCES = 5
 # GridFS creates these indexes at its first write, but not if there are files already.
 FILE_INDEXES = {
     f"{BUCKET}.files": ([("filename", ASCENDING), ("uploadDate", ASCENDING)], False),
@@ -45,6 +49,7 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 GZIP_LEVEL = 1
 BATCH_BYTES = 16_000_000
+BATCH_SOURCES = 100
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
 
@@ -71,13 +76,26 @@ def backup(folder: Path) -> None:
         raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
     with open_store(writes=False) as store, _create(folder) as partial:
         manifest = _write(store, partial)
-        invalid = find_invalid_documents(store, VALIDATED, {})
+        invalid = [*_find_invalid_sources(store), *find_invalid_documents(store, VALIDATED, {})]
     click.echo(f"{folder}: {_format_counts(manifest)}")
     if invalid:
         raise click.ClickException(
             f"{folder} cannot be restored, because documents violate their schema: {'; '.join(invalid)}. Correct or "
             "delete them in the database, and back up again."
         )
+
+
+def _find_invalid_sources(store: Store) -> list[str]:
+    """Return lines about sources that `restore` would refuse, a few of each collection."""
+    lines = list[str]()
+    for name in SOURCES:
+        # MongoDB's validator is the faster check, but it refuses what an earlier version wrote without a new field.
+        refused = (source["_id"] for source in store.db[name].find({"$nor": [VALIDATORS[name]]}, {"_id": 1}))
+        invalid = list[InvalidSource]()
+        for ids in batches(refused, BATCH_SOURCES):
+            list(read_sources(store.db[name], None, ids, invalid))
+        lines += map(str, invalid[:MAX_NAMED_SOURCES])
+    return lines
 
 
 @contextlib.contextmanager
@@ -198,7 +216,7 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
 
 def _describe(name: str, error: BulkWriteError) -> str:
     failed = error.details["writeErrors"][0]
-    document = {field: failed["op"][field] for field in IDENTIFYING_FIELDS if field in failed["op"]}
+    document = {field: failed["op"][field] for field in ("_id", *IDENTIFYING_FIELDS) if field in failed["op"]}
     return (
         f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the "
         "database that was backed up, and back up again. Drop this database, which is incomplete."

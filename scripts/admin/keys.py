@@ -11,7 +11,7 @@ from app.store import SOURCES, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
 from app.store.dates import MS_PER_DAY, now_ms
 from scripts.mongodb.connection import open_store
-from scripts.options import ID
+from scripts.options import FLEET, ID
 
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500
@@ -23,7 +23,7 @@ def keys() -> None:
 
 
 @keys.command()
-@click.option("--fleet", type=ID, required=True, help="The fleet whose data the key gives access to.")
+@FLEET
 @click.option(
     "--expires-in-days",
     type=click.IntRange(1, MAX_DAYS),
@@ -80,7 +80,7 @@ def _make_key_id() -> str:
 
 
 @keys.command("list")
-@click.option("--fleet", type=ID, required=True, help="The fleet whose keys you want to list.")
+@FLEET
 def list_(fleet: str) -> None:
     """List the keys of a fleet, oldest first.
 

@@ -3,27 +3,26 @@
 import click
 
 from app.store import Store
-from scripts.materialize.rebuild import delete_orphans, rebuild_fleet
-from scripts.materialize.verify import verify_fleet
+from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
+from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
-from scripts.options import DATE, ID
+from scripts.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.progress import with_progress
 
 MAX_PRINTED_DIFFERENCES = 20
-
-FLEET = click.option("--fleet", type=ID, help="Only this fleet. By default all fleets.")
 
 
 @click.group()
 def rollups() -> None:
     """Rebuild or verify the read models.
 
-    Read models are the documents that the API reads. They are derived from drivers and trips.
+    Read models are the documents that the API reads. They are derived from drivers and trips. A driver or trip that is
+    invalid, because another program wrote it past MongoDB's validators, counts as absent, and is named.
     """
 
 
 @rollups.command()
-@FLEET
+@ONE_OR_ALL_FLEETS
 @click.option("--since", type=DATE, help="Only days since this date (UTC).")
 def rebuild(fleet: str | None, since: str | None) -> None:
     """Build the read models again.
@@ -34,41 +33,58 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     again.
     """
     with open_store() as store:
-        fleets = select_fleets(store, fleet)
-        for name in fleets if len(fleets) > 1 else ():
-            with naming_invalid_documents(store, name):
-                sum(with_progress(name, delete_orphans(store, name)))
-        for name in fleets:
+        for name in select_fleets(store, fleet):
             click.echo(f"{name}: {rebuild_with_progress(store, name, since or '')} days rebuilt")
+        _print_unidentified(store, fleet)
 
 
 @rollups.command()
-@FLEET
+@ONE_OR_ALL_FLEETS
 def verify(fleet: str | None) -> None:
     """Compare the read models with drivers and trips.
 
-    The exit status is 1 if there are differences.
+    The exit status is 1 if there are differences or invalid documents.
     """
-    has_differences = False
+    has_problems = False
     with open_store(writes=False) as store:
         for name in select_fleets(store, fleet):
-            count, differences = 0, list[str]()
+            count, invalid_count, differences = 0, 0, list[str]()
             with naming_invalid_documents(store, name):
-                for days, step_differences in with_progress(name, verify_fleet(store, name)):
-                    count += days
-                    differences += step_differences
-            has_differences |= bool(differences)
+                for outcome in with_progress(name, verify_fleet(store, name)):
+                    count += outcome.day_count
+                    invalid_count += len(outcome.invalid)
+                    differences += outcome.differences
+                    for source in outcome.invalid:
+                        click.echo(f"{name}: {source}", err=True)
             for difference in differences[:MAX_PRINTED_DIFFERENCES]:
                 click.echo(f"{name}: {difference}")
             if len(differences) > MAX_PRINTED_DIFFERENCES:
                 click.echo(f"{name}: and {len(differences) - MAX_PRINTED_DIFFERENCES} more")
             result = f"{len(differences)} differences; 'driver-analytics rollups rebuild' repairs them"
             click.echo(f"{name}: {count} days compared: {result if differences else 'no differences'}")
-    if has_differences:
+            has_problems |= bool(differences or invalid_count)
+        has_problems |= _print_unidentified(store, fleet)
+    if has_problems:
         raise SystemExit(1)
 
 
 def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> int:
-    """Build the read models of a fleet again, and show progress on a terminal. Returns the number of days."""
+    """Build the read models of a fleet again, show progress on a terminal, and name the invalid sources.
+
+    Returns the number of days.
+    """
+    count = 0
     with naming_invalid_documents(store, fleet):
-        return sum(with_progress(fleet, rebuild_fleet(store, fleet, since)))
+        for outcome in with_progress(fleet, rebuild_fleet(store, fleet, since)):
+            count += outcome.day_count
+            for source in outcome.invalid:
+                click.echo(f"{fleet}: {source}", err=True)
+    return count
+
+
+def _print_unidentified(store: Store, fleet: str | None) -> bool:
+    """Name the sources that belong to no fleet, if the command works on all fleets. Returns whether there are any."""
+    unidentified = list(find_unidentified(store)) if fleet is None else []
+    for source in unidentified:
+        click.echo(str(source), err=True)
+    return bool(unidentified)

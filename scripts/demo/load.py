@@ -10,8 +10,7 @@ from schemas.date_params import get_today
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
-from scripts.materialize.drivers import write_drivers
-from scripts.materialize.trips import delete_trips, prepare_trip, write_trips
+from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.progress import make_bar
 from scripts.reports.build import build_report, current_report_date
 
@@ -29,7 +28,7 @@ def load_demo(store: Store) -> None:
     stored = store.trips.find({"fleet": FLEET}, {"_id": 0, "trip_id": 1})
     if obsolete := [trip["trip_id"] for trip in stored if trip["trip_id"] not in trip_ids]:
         delete_trips(store, FLEET, obsolete)
-    write_drivers(store, FLEET, [{"fleet": FLEET, **Driver().load(driver)} for driver in make_drivers(now.date())])
+    write_drivers(store, FLEET, [prepare_driver(FLEET, Driver().load(driver)) for driver in make_drivers(now.date())])
     with make_bar("Demonstration fleet", len(trips)) as bar:
         for first in range(0, len(trips), BATCH_TRIPS):
             write_trips(store, FLEET, trips[first : first + BATCH_TRIPS])

@@ -23,17 +23,10 @@ BATCH_SECONDS = 0.1
 # How long MongoDB waits for a change before it replies that there is none.
 AWAIT_MS = 100
 OPERATION_TYPES = ("insert", "update", "replace", "delete")
-# Every transaction of the commands changes the state of its fleet first, whose _id is a string. So the stream
-# tells which changes have their read models already.
+# Every transaction of the commands changes the state of its fleet first. So the stream tells which changes have their
+# read models already.
 PIPELINE: list[Document] = [
-    {
-        "$match": {
-            "$or": [
-                {"ns.coll": {"$in": list(SOURCES)}},
-                {"ns.coll": "fleet_drivers", "documentKey._id": {"$type": "string"}},
-            ]
-        }
-    },
+    {"$match": {"ns.coll": {"$in": [*SOURCES, "fleets"]}}},
     {"$project": dict.fromkeys(("operationType", "ns", "documentKey._id", "lsid", "txnNumber", "wallTime"), 1)},
 ]
 POSITION_ID = "follow"
@@ -55,12 +48,12 @@ class Position(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Changes in the order of the stream: the `_id` of each document by collection, and the position after them.
+    """Changes: the collection and the `_id` of each document, and the position after them.
 
     `change_count` includes the changes of the commands, which are left out.
     """
 
-    ids: dict[str, list[Any]]
+    documents: list[tuple[str, Any]]
     change_count: int
     position: Position
 
@@ -100,8 +93,7 @@ class ChangeStream:
             return self._read()
 
     def _read(self) -> Batch:
-        ids: dict[str, dict[bytes, Any]] = {name: {} for name in SOURCES}
-        count, until_ms = 0, now_ms()
+        documents, count, until_ms = list[tuple[str, Any]](), 0, now_ms()
         change = self._next()
         if change:
             # Otherwise MongoDB would reply to each request with a single change.
@@ -110,15 +102,14 @@ class ChangeStream:
         while change:
             count += 1
             if self._is_of_another_program(change):
-                _id = change["documentKey"]["_id"]
-                ids[change["ns"]["coll"]][make_hashable(_id)] = _id
+                documents.append((change["ns"]["coll"], change["documentKey"]["_id"]))
             until_ms = _epoch_ms(change["wallTime"])
             if count >= BATCH_CHANGES or time.monotonic() > deadline:
                 break
             requested_ms = now_ms()
             change = self._next()
             until_ms = until_ms if change else requested_ms
-        return Batch({name: [*by_id.values()] for name, by_id in ids.items()}, count, self.position(until_ms))
+        return Batch(documents, count, self.position(until_ms))
 
     def position(self, until_ms: int | None = None) -> Position:
         """Return the position after the last change that was read; for a new stream, where it begins."""
@@ -138,11 +129,6 @@ class ChangeStream:
             self._command = transaction
             return False
         return "txnNumber" not in change or transaction != self._command
-
-
-def make_hashable(_id: Any) -> bytes:
-    """Return the BSON of an `_id`, which may be an object. Python cannot hash that."""
-    return bson.encode({"_id": _id})
 
 
 def _epoch_ms(time_utc: datetime.datetime) -> int:

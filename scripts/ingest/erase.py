@@ -1,19 +1,46 @@
 """`driver-analytics erase`: remove a driver and everything that is derived from the driver's data."""
 
+import itertools
 import sys
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
 
 import click
+from pymongo.client_session import ClientSession
 
-from scripts.materialize.deletions import count_documents_of_driver, erase_driver
+from app.store import Document, Store
+from schemas.periods import PERIODS
+from schemas.stored import make_id
+from scripts.batches import batches
+from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips
+from scripts.materialize.dates import Day
+from scripts.materialize.drivers import make_list
+from scripts.materialize.read_models import materialize, put_periods, put_trips, write
+from scripts.materialize.sources import BATCH_SIZE
+from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
-from scripts.options import ID, take_one
+from scripts.options import FLEET, ID, take_one
 from scripts.progress import sum_with_progress
 from scripts.reports.build import build_report, find_reports_of, get_page_maker
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 
+# The entries of the change feed that are not tombstones. A tombstone keeps the identifier of the driver for 30 days, so
+# that clients learn of the deletion.
+LIVE = {"deleted_at": {"$exists": False}}
+# The collections that may have the identifier of a driver, and the field that has it.
+DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "drivers": ("driver_id", {}),
+    "trips": ("driver_id", {}),
+    "trip_details": ("driver_id", {}),
+    "trip_changes": ("driver_id", LIVE),
+    "driver_periods": ("driver_id", {"period": {"$exists": True}}),
+    "fleet_drivers": ("driver_ids", {}),
+}
+
 
 @click.command()
-@click.option("--fleet", type=ID, required=True, help="The fleet of the driver.")
+@FLEET
 @click.option(
     "--driver",
     "driver_id",
@@ -51,6 +78,57 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
             build_report(store, fleet, date)
         remove_all_unused_files(store, fleet)
         click.echo(f"{fleet}: erased the driver {driver_id}: {trips} trips removed, {len(reports)} reports built again")
+
+
+def count_documents_of_driver(store: Store, fleet: str, driver_id: str) -> dict[str, int]:
+    """Return how many documents of each collection have the identifier of a driver. Collections without are left out.
+
+    Scans the fleet's entries of the change feed, and the drivers.
+    """
+    counts = {
+        name: store.db[name].count_documents({"fleet": fleet, field: driver_id, **match})
+        for name, (field, match) in DRIVER_ID_FIELDS.items()
+    }
+    return {name: count for name, count in counts.items() if count}
+
+
+def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
+    """Delete a driver, the driver's trips and all that is derived from them.
+
+    Each step is a transaction. The last one deletes the driver, so a call after a kill does the rest. Yields after each
+    step the number of trips that it deleted.
+    """
+    of_driver = {"fleet": fleet, "driver_id": driver_id}
+    for trip_ids in batches(_find_trip_ids(store, of_driver), DELETIONS_PER_TRANSACTION):
+        # Another program may have given a trip to another driver, with the read models not updated yet.
+        yield delete_trips(store, fleet, trip_ids, of_driver)
+    yield run_transaction(store, fleet, partial(_erase_rest, store, fleet, driver_id))
+
+
+def _find_trip_ids(store: Store, of_driver: Document) -> Iterator[str]:
+    """Yield the trip_id of each trip of a driver, and of each read model of one."""
+    for trip in itertools.chain(
+        store.trips.find(of_driver, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE),
+        store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE),
+    ):
+        yield trip["trip_id"]
+
+
+def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession) -> int:
+    """Delete the driver, and what else has the identifier: invalid trips, and read models that were wrong before."""
+    of_driver = {"fleet": fleet, "driver_id": driver_id}
+    store.drivers.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]}, session=session)
+    count = store.trips.delete_many(of_driver, session=session).deleted_count
+    entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID, session=session)
+    put_trips(store, session, fleet, {entry["trip_id"]: None for entry in entries})
+    periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
+    put_periods(store, session, fleet, {Day(driver_id, period["start_date"]) for period in periods})
+    materialize(store, session, fleet, [driver_id], {})
+    if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):
+        write(store.fleet_drivers, session, fleet, make_list(store, session, fleet))
+    # A report that was begun before is not published.
+    store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}}, session=session)
+    return count
 
 
 def _describe(counts: dict[str, int], reports: list[str], unused: int) -> str:

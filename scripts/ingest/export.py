@@ -11,15 +11,15 @@ import click
 import orjson
 from pymongo import ASCENDING
 
-from app.store import Document, Store
+from app.store import Document, DocumentCollection, Store
 from schemas.periods import DAY
+from scripts.ingest.writes import OLDEST_FIRST
+from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
-from scripts.options import ID, take_one
+from scripts.options import FLEET, ID, take_one
 
 GZIP_LEVEL = 1
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
-# The projection without what the store adds to a document of an import file.
-WITHOUT_STORE_FIELDS = {"_id": 0, "fleet": 0}
 
 
 class Export(Protocol):
@@ -74,7 +74,7 @@ class NdjsonExport:
 
 
 @click.command()
-@click.option("--fleet", type=ID, required=True, help="The fleet to export.")
+@FLEET
 @click.option(
     "--driver",
     "driver_id",
@@ -96,31 +96,47 @@ def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> No
     trail point, event, and day of a driver.
 
     The files replace those of an earlier export when all of them are complete. Only their owner can read them, because
-    they contain personal data. Each document is as it was committed at some time during the export.
+    they contain personal data. Each document is as it was committed at some time during the export. A document that
+    violates its schema is left out and named; the exit status is then 1.
     """
     with open_store(writes=False) as store, naming_invalid_documents(store, fleet):
         find_fleets(store, fleet)
         match = {"fleet": fleet, **({"driver_id": driver_id} if driver_id else {})}
         if not any(store.db[name].find_one(match, {"_id": 1}) for name in ("drivers", "trips", "driver_periods")):
             raise click.ClickException(f"Nothing is stored of the driver {driver_id} in the fleet {fleet}.")
+        invalid = list[InvalidSource]()
         try:
-            drivers, trips, days = _export(store, match, out, file_format)
+            drivers, trips, days = _export(store, match, out, file_format, invalid)
         except OSError as error:
             raise click.ClickException(
                 f"{out} cannot be written: {error.strerror or error}. Give --out another folder, in a folder that you "
                 "can write to."
             ) from None
     click.echo(f"{out}: {drivers} drivers, {trips} trips, {days} daily summaries")
+    for source in invalid:
+        click.echo(f"{fleet}: {source}", err=True)
+    if invalid:
+        raise SystemExit(1)
 
 
-def _export(store: Store, match: Document, out: Path, file_format: str) -> tuple[int, int, int]:
+def _export(
+    store: Store, match: Document, out: Path, file_format: str, invalid: list[InvalidSource]
+) -> tuple[int, int, int]:
+    """Write the files, and return the numbers of drivers, trips and days. Adds what is left out to `invalid`."""
     make_export: Any = NdjsonExport if file_format == "ndjson" else _get_parquet_export()
     with _open_files(out, make_export.names) as files, contextlib.closing(cast(Export, make_export(files))) as target:
         by_driver = [("driver_id", ASCENDING)]
-        drivers = target.write_drivers(store.drivers.find(match, WITHOUT_STORE_FIELDS, sort=by_driver))
-        oldest_first = [*by_driver, ("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
-        trips = target.write_trips(store.trips.find(match, WITHOUT_STORE_FIELDS, sort=oldest_first))
+        drivers = target.write_drivers(_find_lines(store.drivers, match, by_driver, invalid))
+        trips = target.write_trips(_find_lines(store.trips, match, OLDEST_FIRST, invalid))
         return drivers, trips, target.write_days(_find_days(store, match))
+
+
+def _find_lines(
+    collection: DocumentCollection, match: Document, order: list[tuple[str, int]], invalid: list[InvalidSource]
+) -> Iterator[Document]:
+    """Yield the valid sources as lines of an import file."""
+    for source in parse_sources(collection.name, collection.find(match, sort=order), invalid):
+        yield {name: value for name, value in source.items() if name != "fleet"}
 
 
 def _find_days(store: Store, match: Document) -> Iterator[Document]:

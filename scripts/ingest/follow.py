@@ -4,17 +4,20 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
+from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure, PyMongoError
 
 from app.config import Config
 from app.logs import make_logger
-from app.store import Store
+from app.store import Document, Store
 from app.store.dates import now_ms
+from schemas.stored import make_id
 from scripts.ingest.change_stream import (
     Batch,
     ChangeStream,
@@ -23,9 +26,13 @@ from scripts.ingest.change_stream import (
     get_position,
     save_position,
 )
-from scripts.ingest.changed_sources import Applier, find_groups
-from scripts.ingest.compare import compare_everything
-from scripts.mongodb.connection import open_store, prepare_collections
+from scripts.materialize.read_models import materialize
+from scripts.materialize.rebuild import repair_fleet
+from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources, split_id
+from scripts.materialize.transactions import run_transaction
+from scripts.materialize.trip_details import read_trips
+from scripts.mongodb.connection import find_fleets, open_store, prepare_collections
+from scripts.progress import with_progress
 
 if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics
@@ -34,6 +41,9 @@ RETRY_SECONDS = 1.0
 # Without changes, the position is stored as often, so that it stays in the oplog.
 SAVE_SECONDS = 10.0
 UNAUTHORIZED = 13
+# The trips of a transaction end at whichever limit comes first, as those of an import do.
+TRANSACTION_TRIPS = 1_000
+TRANSACTION_BYTES = 16_000_000
 
 
 @click.command()
@@ -66,12 +76,19 @@ def _stop(number: int, frame: Any) -> NoReturn:
     sys.exit(0)
 
 
+class Changed(NamedTuple):
+    """The drivers and trips of a fleet whose sources changed, for one transaction."""
+
+    fleet: str
+    drivers: list[str]
+    trips: list[str]
+
+
 class Follower:
     """Follows the change stream, and applies the changes."""
 
     def __init__(self, store: Store, metrics: "FollowMetrics", log: Any) -> None:
         self._store, self._metrics, self._log = store, metrics, log
-        self._applier = Applier(store, metrics, log)
         self._saved, self._is_ready, self._is_lost = 0.0, False, False
 
     def follow(self) -> Iterator[Batch]:
@@ -105,14 +122,15 @@ class Follower:
                 yield batch
 
     def _compare(self) -> Position:
-        """Compare all documents, and return the position from before the comparison."""
+        """Compare all documents, repair what differs, and return the position from before the comparison."""
         self._metrics.comparisons.inc()
         self._log.warning("comparing all documents")
         # A collection that was dropped has lost its validator and its indexes.
         prepare_collections(self._store)
         with ChangeStream(self._store) as stream:
             position = stream.position()
-        repaired = compare_everything(self._store, self._applier)
+        self._log_left_out(find_unidentified(self._store))
+        repaired = sum(map(self._repair, find_fleets(self._store, None)))
         self._metrics.repairs.inc(repaired)
         self._log.warning(
             "all documents are compared", repaired=repaired, seconds=(now_ms() - position.until_ms) // 1000
@@ -121,15 +139,87 @@ class Follower:
         self._is_lost = False
         return position
 
+    def _repair(self, fleet: str) -> int:
+        """Repair the read models of a fleet, and return how many documents differed."""
+        count = 0
+        for outcome in with_progress(fleet, repair_fleet(self._store, fleet)):
+            self._log_left_out(outcome.invalid)
+            count += len(outcome.differences)
+        return count
+
     def _apply(self, batch: Batch) -> None:
-        groups = find_groups(self._store, batch.ids, self._applier.log_left_out)
+        unidentified = list[InvalidSource]()
+        parts = list(divide(self._store, batch.documents, unidentified))
+        self._log_left_out(unidentified)
         save = partial(save_position, self._store, batch.position)
-        for number, (fleet, identifiers, without_sources) in enumerate(groups, 1):
+        for number, changed in enumerate(parts, 1):
             # It is the position after the whole batch, so it belongs into the last transaction.
-            before_commit = save if number == len(groups) else None
-            self._applier.apply(fleet, identifiers, without_sources=without_sources, before_commit=before_commit)
+            self._log_left_out(apply_changed(self._store, changed, save if number == len(parts) else None))
         if time.monotonic() - self._saved > SAVE_SECONDS:
             save()
             self._saved = time.monotonic()
         self._metrics.changes.inc(batch.change_count)
         self._metrics.until_ms = batch.position.until_ms
+
+    def _log_left_out(self, invalid: Iterable[InvalidSource]) -> None:
+        for source in invalid:
+            self._metrics.invalid.inc()
+            names = {"collection": source.collection, "source_id": source.printable_id, "reason": source.reason}
+            self._log.error("document left out", **names)
+
+
+def divide(store: Store, documents: Iterable[tuple[str, Any]], unidentified: list[InvalidSource]) -> Iterator[Changed]:
+    """Yield the changed documents, each a collection and an `_id`, by fleet and within the limits of a transaction.
+
+    Adds those whose `_id` belongs to no fleet to `unidentified`.
+    """
+    fleets: defaultdict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
+    for collection, _id in documents:
+        if identity := split_id(_id):
+            drivers, trips = fleets[identity[0]]
+            (drivers if collection == "drivers" else trips)[identity[1]] = None
+        else:
+            unidentified.append(InvalidSource.unidentified(collection, _id))
+    for fleet, (drivers, trips) in fleets.items():
+        first, *others = _divide_trips(store, fleet, list(trips))
+        yield Changed(fleet, list(drivers), first)
+        for part in others:
+            yield Changed(fleet, [], part)
+
+
+def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[str]]:
+    """Return the trips in lists within the limits of a transaction, at least one list."""
+    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}}
+    pipeline: list[Document] = [{"$match": match}, {"$project": {"size": {"$bsonSize": "$$ROOT"}}}]
+    sizes = {trip["_id"]: trip["size"] for trip in store.trips.aggregate(pipeline)} if trip_ids else {}
+    parts, total = [list[str]()], 0
+    for trip_id in trip_ids:
+        size = sizes.get(make_id(fleet, trip_id), 0)
+        if parts[-1] and (len(parts[-1]) >= TRANSACTION_TRIPS or total + size > TRANSACTION_BYTES):
+            parts.append([])
+            total = 0
+        parts[-1].append(trip_id)
+        total += size
+    return parts
+
+
+def apply_changed(
+    store: Store, changed: Changed, before_commit: Callable[[ClientSession], None] | None
+) -> list[InvalidSource]:
+    """Materialize what changed in a transaction, and return the invalid sources.
+
+    `before_commit` is called in the transaction if that writes anything. Otherwise the transaction leaves no trace.
+    """
+
+    def apply(session: ClientSession) -> list[InvalidSource]:
+        invalid, fleet = list[InvalidSource](), changed.fleet
+        details = read_trips(store, session, fleet, changed.trips, invalid)
+        # Only to name those that are invalid.
+        list(read_sources(store.drivers, session, [make_id(fleet, driver) for driver in changed.drivers], invalid))
+        if not materialize(store, session, fleet, changed.drivers, details):
+            session.abort_transaction()
+        elif before_commit:
+            before_commit(session)
+        return invalid
+
+    return run_transaction(store, changed.fleet, apply)

@@ -28,9 +28,7 @@ class FollowMetrics:
             f"{PREFIX}_comparisons", "Comparisons of all documents, without a usable position.", registry=registry
         )
         self.repairs = Counter(
-            f"{PREFIX}_repairs",
-            "Trips whose read models such a comparison repaired, and 1 for each fleet whose summaries it repaired.",
-            registry=registry,
+            f"{PREFIX}_repairs", "Documents of read models that such a comparison repaired.", registry=registry
         )
 
     def serve(self, bind: str) -> None:

@@ -9,35 +9,25 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
-from marshmallow import Schema
+from marshmallow import Schema, ValidationError
 
 from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.ingest.lines import (
-    MEASURED_BYTES,
-    STDIN,
-    Input,
-    Line,
-    Rejected,
-    Rejects,
-    check_size,
-    parse,
-    with_pauses,
-)
-from scripts.materialize.drivers import write_drivers
-from scripts.materialize.trips import Trip, prepare_trip, write_trips
+from scripts.ingest.lines import STDIN, Input, Line, Rejects, parse, with_pauses
+from scripts.ingest.writes import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.materialize.dates import Day
+from scripts.materialize.sources import describe_errors
 from scripts.mongodb.connection import naming_invalid_documents, open_store
-from scripts.options import ID, take_one
+from scripts.options import FLEET, take_one
 from scripts.progress import make_bar
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
-# about a second; MongoDB's limit is 60 seconds.
+# about a second; MongoDB's limit is 60 seconds. A transaction takes the longer, the more days of drivers it changes.
 BATCH_LINES = 2_000
+BATCH_DAYS = 1_000
 BATCH_BYTES = 16_000_000
 GC_THRESHOLD = 100_000
-
-
 # A batch of a pipe ends this long after its first line, so that it is committed within two seconds.
 BATCH_SECONDS = 1.0
 # How often a batch of a pipe that has paused is looked at.
@@ -47,7 +37,7 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 @click.command("import")
-@click.option("--fleet", type=ID, required=True, help="The fleet that the drivers and trips belong to.")
+@FLEET
 @click.option(
     "--drivers",
     type=FILE,
@@ -114,23 +104,32 @@ def _check_paths(paths: list[Path], targets: list[Path]) -> None:
         )
 
 
+class Prepared(NamedTuple):
+    """A prepared document, the size of its line in bytes, and the driver's day that it changes, if it changes one."""
+
+    document: Any
+    size: int
+    day: Day | None
+
+
 class FileType(NamedTuple):
-    """A type of file: the schema of a line, and the functions that prepare and write its documents."""
+    """A type of file: the schema of a line, and the functions that prepare and write its documents.
+
+    `get_day` returns the driver's day that a prepared document changes.
+    """
 
     schema: Schema
     prepare: Callable[[str, Document], Any]
     write: Callable[[Store, str, Sequence[Any]], None]
+    get_day: Callable[[Any], Day | None]
 
 
-def _prepare_trip(fleet: str, document: Document) -> Trip:
-    trip = prepare_trip(fleet, document)
-    if len(trip.detail["trail_path"]) + len(trip.detail["events"]) > MEASURED_BYTES:
-        check_size(trip.detail)
-    return trip
+def _get_day(trip: Trip) -> Day:
+    return Day(trip.detail["driver_id"], trip.detail["date"])
 
 
-DRIVERS = FileType(Driver(), lambda fleet, driver: {"fleet": fleet, **driver}, write_drivers)
-TRIPS = FileType(ImportedTrip(), _prepare_trip, write_trips)
+DRIVERS = FileType(Driver(), prepare_driver, write_drivers, lambda driver: None)
+TRIPS = FileType(ImportedTrip(), prepare_trip, write_trips, _get_day)
 
 
 def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, target: Path | None) -> int:
@@ -180,40 +179,40 @@ def _write_batches(batches: Iterable[list[Any]], write: Callable[[list[Any]], No
 
 def _parse_lines(
     lines: Iterable[Line | None], fleet: str, file_type: FileType, rejects: Rejects
-) -> Iterator[tuple[int, Any] | None]:
-    """Yield the size in bytes of each valid line, and its prepared document; None for a pause.
-
-    Invalid lines go to `rejects`.
-    """
+) -> Iterator[Prepared | None]:
+    """Yield the prepared documents of the valid lines; None for a pause. Invalid lines go to `rejects`."""
     for line in lines:
         if line is None:
             yield None
             continue
         try:
-            yield len(line.content), file_type.prepare(fleet, parse(line, file_type.schema))
-        except Rejected as error:
-            rejects.add(line, str(error))
+            document = file_type.prepare(fleet, parse(line, file_type.schema))
+        except ValidationError as error:
+            rejects.add(line, describe_errors(error))
+        else:
+            yield Prepared(document, len(line.content), file_type.get_day(document))
 
 
 def make_batches(
-    items: Iterable[tuple[int, Any] | None], max_seconds: float, clock: Callable[[], float] = time.monotonic
+    items: Iterable[Prepared | None], max_seconds: float, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[Any]]:
     """Yield batches, each at most `max_seconds` after its first item came. None among the items is a pause."""
-    batch: list[Any] = []
-    size, began = 0, 0.0
-    for sized_item in items:
+    batch, days, size, began = list[Any](), set[Day | None](), 0, 0.0
+    for item in items:
         is_due = bool(batch) and clock() - began >= max_seconds
-        if sized_item is None:
+        if item is None:
             if is_due or not batch:
                 yield batch
-                batch, size = [], 0
+                batch, days, size = [], set(), 0
             continue
-        length, item = sized_item
-        if is_due or (batch and (len(batch) >= BATCH_LINES or size + length > BATCH_BYTES)):
+        has_room = len(batch) < BATCH_LINES and size + item.size <= BATCH_BYTES
+        has_room &= item.day in days or len(days) < BATCH_DAYS
+        if is_due or (batch and not has_room):
             yield batch
-            batch, size = [], 0
+            batch, days, size = [], set(), 0
         began = began if batch else clock()
-        batch.append(item)
-        size += length
+        batch.append(item.document)
+        days.add(item.day)
+        size += item.size
     if batch:
         yield batch

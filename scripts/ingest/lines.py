@@ -15,34 +15,22 @@ from pathlib import Path
 from queue import Empty, Queue
 from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
 
-import bson
 import click
 import orjson
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import Schema, ValidationError
 
-from app.store import MAX_DOCUMENT_BYTES
+from scripts.materialize.sources import check_size
 
 STDIN = Path("-")
 MAX_LINE_BYTES = 15_000_000
 # Few, because each may have MAX_LINE_BYTES.
 MAX_QUEUED_LINES = 16
-# The fields that the store adds to a document: fleet and _id.
-ADDED_BYTES = 1024
 # The part of an oversized line in the file of rejected lines.
 OVERSIZED_CHARS = 1_000
-# The BSON of a valid document is less than twice as large as its JSON, so the size of smaller lines is not checked.
-MEASURED_BYTES = 4_000_000
 GZIP_MAGIC = b"\x1f\x8b"
-# Errors of a line that its reason names.
-MAX_NAMED_ERRORS = 5
-MISSING = str(fields.Field.default_error_messages["required"])
 # Integers with fewer digits fit in 64 bits.
 LONG_NUMBER = b"0" * 19
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
-
-
-class Rejected(Exception):
-    """An invalid line. The message is the reason."""
 
 
 class Line(NamedTuple):
@@ -144,38 +132,28 @@ def _skip_line(stream: IO[bytes]) -> None:
 
 
 def parse(line: Line, schema: Schema) -> dict[str, Any]:
-    """Return the document of a line. Raises Rejected."""
+    """Return the document of a line. Raises ValidationError."""
     if line.oversized:
-        raise Rejected(f"Longer than {MAX_LINE_BYTES} bytes.")
+        raise ValidationError(f"Longer than {MAX_LINE_BYTES} bytes.")
     if line.content.startswith(codecs.BOM_UTF8):
-        raise Rejected("Not JSON: starts with a byte order mark. Save the file as UTF-8 without it.")
+        raise ValidationError("Not JSON: starts with a byte order mark. Save the file as UTF-8 without it.")
     try:
         value = _decode(line.content)
     except UnicodeDecodeError:
-        raise Rejected("Not UTF-8.") from None
+        raise ValidationError("Not UTF-8.") from None
     except RecursionError:
-        raise Rejected("Not JSON: nested too deeply.") from None
+        raise ValidationError("Not JSON: nested too deeply.") from None
     except ValueError as error:
-        raise Rejected(f"Not JSON: {error}") from None
+        raise ValidationError(f"Not JSON: {error}") from None
     if not isinstance(value, dict):
-        raise Rejected("Not a JSON object.")
-    try:
-        document: dict[str, Any] = schema.load(value)
-    except ValidationError as error:
-        raise Rejected(_describe(error)) from None
-    if len(line.content) > MEASURED_BYTES:
-        check_size(document)
+        raise ValidationError("Not a JSON object.")
+    document: dict[str, Any] = schema.load(value)
+    check_size(document, len(line.content))
     return document
 
 
-def check_size(document: dict[str, Any]) -> None:
-    """Raise Rejected for a document that is too large for MongoDB."""
-    if len(bson.encode(document)) + ADDED_BYTES > MAX_DOCUMENT_BYTES:
-        raise Rejected(f"Larger than MongoDB's limit of {MAX_DOCUMENT_BYTES} bytes per document.")
-
-
 def _decode(content: bytes) -> Any:
-    """Return the value of a JSON text. Raises Rejected, ValueError or RecursionError.
+    """Return the value of a JSON text. Raises ValidationError, ValueError or RecursionError.
 
     orjson is ten times as fast as json, but accepts duplicate keys and converts integers beyond 64 bits to floats. A
     text without backslashes has a duplicate key if its value is written with fewer quotation marks; a text without 19
@@ -186,52 +164,23 @@ def _decode(content: bytes) -> Any:
             value = orjson.loads(content)
             if orjson.dumps(value).count(b'"') == content.count(b'"'):
                 return value
-    value = _DECODER.decode(content.decode())
-    if b"\\u" in content and _has_lone_surrogate(value):
-        raise Rejected("Contains a lone surrogate, which is not a character.")
-    return value
+    return _DECODER.decode(content.decode())
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object. Raises Rejected for a duplicate key."""
+    """Return a JSON object. Raises ValidationError for a duplicate key."""
     value = dict(pairs)
     if len(value) < len(pairs):
         ((duplicate, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise Rejected(f"Contains the key {json.dumps(duplicate)} more than once.")
+        raise ValidationError(f"Contains the key {json.dumps(duplicate)} more than once.")
     return value
 
 
 def _reject_constant(constant: str) -> NoReturn:
-    raise Rejected(f"Not JSON: {constant} is not a finite number.")
+    raise ValidationError(f"Not JSON: {constant} is not a finite number.")
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_make_object, parse_constant=_reject_constant)
-
-
-def _has_lone_surrogate(value: Any) -> bool:
-    try:
-        json.dumps(value, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-def _describe(error: ValidationError) -> str:
-    """Return the first errors as one text, errors about missing fields last."""
-    errors = sorted(_flatten(error.messages, ""), key=lambda text: MISSING in text)
-    more = [f"and {len(errors) - MAX_NAMED_ERRORS} more."] if len(errors) > MAX_NAMED_ERRORS else []
-    return " ".join(errors[:MAX_NAMED_ERRORS] + more)
-
-
-def _flatten(messages: Any, path: str) -> Iterator[str]:
-    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude: Must be ...`."""
-    if isinstance(messages, dict):
-        for key, inner in messages.items():
-            step = f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
-            yield from _flatten(inner, path if key == "_schema" else path + step)
-    else:
-        for message in messages:
-            yield f"{path}: {message}" if path else message
 
 
 class Rejects:

@@ -1,17 +1,23 @@
 """`driver-analytics prune`: remove the trips before a date, and what is derived from them."""
 
+from collections.abc import Iterator
+
 import click
 
-from scripts.materialize.deletions import count_trips_before, prune_trips
+from app.store import Document, Store
+from scripts.batches import batches
+from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips
+from scripts.materialize.dates import midnight
+from scripts.materialize.sources import BATCH_SIZE
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
-from scripts.options import DATE, ID
+from scripts.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.progress import sum_with_progress
 from scripts.reports.build import delete_report
 
 
 @click.command()
 @click.option("--before", type=DATE, required=True, help="YYYY-MM-DD: the first UTC date whose trips stay.")
-@click.option("--fleet", type=ID, help="Only this fleet. By default all fleets.")
+@ONE_OR_ALL_FLEETS
 @click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
 def prune(before: str, fleet: str | None, dry_run: bool) -> None:
     """Remove the trips that started before a date.
@@ -25,13 +31,28 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
         for name in select_fleets(store, fleet):
             match = {"fleet": name, "report_date": {"$lte": before}}
             reports = sorted(report["report_date"] for report in store.reports.find(match))
+            count = store.trips.count_documents(_match_before(name, before), hint="driver_trips")
             if dry_run:
-                trips = count_trips_before(store, name, before)
-                click.echo(f"{name}: {trips} trips before {before} and {len(reports)} reports would be removed")
+                click.echo(f"{name}: {count} trips before {before} and {len(reports)} reports would be removed")
                 continue
             with naming_invalid_documents(store, name):
-                count = count_trips_before(store, name, before)
                 trips = sum_with_progress(name, count, prune_trips(store, name, before))
             for date in reports:
                 delete_report(store, name, date)
             click.echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")
+
+
+def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:
+    """Delete the trips that started before a UTC date, and all that is derived from them.
+
+    Each step is a transaction. The change feed reports no deletions. Yields after each step the number of trips that it
+    deleted.
+    """
+    match = _match_before(fleet, date)
+    trips = store.trips.find(match, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE).hint("driver_trips")
+    for trip_ids in batches((trip["trip_id"] for trip in trips), DELETIONS_PER_TRANSACTION):
+        yield delete_trips(store, fleet, trip_ids, match, tombstones=False)
+
+
+def _match_before(fleet: str, date: str) -> Document:
+    return {"fleet": fleet, "trip_start_time": {"$lt": midnight(date)}}

@@ -1,6 +1,5 @@
-"""Read models: one function builds each kind of document from its sources, whether import or rebuild calls it.
+"""From sources to read models: `read_models.materialize` is the only writer of read models.
 
-Code that changes drivers or trips runs in `update.run_transaction` and calls `update.update_read_models` for the days
-and drivers that it changed. Reading input files and reporting results is the task of the commands. This package prints
-only that a transaction waits for another command.
+A command changes drivers or trips in `transactions.run_transaction` and calls `materialize` for what it changed, in the
+same transaction. Reading input, deciding what to change and reporting results is the task of the commands.
 """

@@ -1,27 +1,134 @@
-"""Writing drivers and the read models that depend on them."""
+"""The read models of drivers: profiles in `driver_periods`, and the list of a fleet's drivers in `fleet_drivers`."""
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 
-from pymongo import ReplaceOne
+from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from scripts.materialize.update import run_transaction, update_read_models
+from app.store.drivers import BLOCK_SIZE, BY_POSITION, HEAD_POSITION
+from schemas.driver import Driver
+from schemas.periods import ANY_DATE, PROFILE
+from schemas.stored import make_id
+from scripts.materialize import pipelines
+from scripts.materialize.periods import PeriodKey
+from scripts.materialize.render import to_json, version_of
+from scripts.materialize.sources import read_sources
+
+DRIVER = Driver()
+BY_DRIVER = [("driver_id", ASCENDING)]
 
 
-def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None:
-    """Write drivers (schema StoredDriver) in one transaction.
+def make_profiles(
+    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
+) -> dict[PeriodKey, Document | None]:
+    """Return the profiles of drivers, or None for one without a valid source and without trips.
 
-    Of several with the same driver_id, the last one is written.
+    They are built from the sources, and from the stored documents of the days.
     """
-    newest = {driver["driver_id"]: driver for driver in drivers}
+    ids = list(driver_ids)
+    found = read_sources(store.drivers, session, [make_id(fleet, driver_id) for driver_id in ids], [])
+    sources = {source["driver_id"]: source for source in found}
+    first, last = (
+        {
+            day["_id"]: day["date"]
+            for day in store.driver_periods.aggregate(pipelines.travel_dates(fleet, ids, direction), session=session)
+        }
+        for direction in (ASCENDING, DESCENDING)
+    )
+    return {
+        (driver_id, PROFILE, ANY_DATE): _make_profile(
+            fleet, driver_id, sources.get(driver_id, {}), first.get(driver_id), last.get(driver_id)
+        )
+        if driver_id in sources or driver_id in first
+        else None
+        for driver_id in ids
+    }
 
-    def write_newest(session: ClientSession) -> None:
-        operations = [
-            ReplaceOne({"fleet": fleet, "driver_id": driver_id}, driver, upsert=True)
-            for driver_id, driver in newest.items()
-        ]
-        store.drivers.bulk_write(operations, ordered=False, session=session)
-        update_read_models(store, session, fleet, (), newest)
 
-    run_transaction(store, fleet, write_newest)
+def _make_profile(fleet: str, driver_id: str, source: Document, first: str | None, last: str | None) -> Document:
+    """Return the profile of a driver: `source` may be empty, `first` and `last` are dates with trips.
+
+    The first travel date is the earlier one of the date in the source and `first`, the last travel date the later one.
+    """
+    dates = {
+        "first_travel_date": _choose_date(min, source.get("first_travel_date"), first),
+        "last_travel_date": _choose_date(max, source.get("last_travel_date"), last),
+    }
+    text = to_json(DRIVER, {**source, "driver_id": driver_id, **dates})
+    return {
+        "fleet": fleet,
+        "driver_id": driver_id,
+        "period": PROFILE,
+        "start_date": ANY_DATE,
+        "json": text,
+        "version": version_of(text),
+    }
+
+
+def _choose_date(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:
+    """Return what `choose`, min or max, selects of the dates that are not None, or None without any."""
+    present = [date for date in dates if date is not None]
+    return choose(present) if present else None
+
+
+def make_list(
+    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str] | None = None
+) -> dict[tuple[int], Document | None]:
+    """Return the blocks of the list that changed with these drivers, by position; None for one to delete.
+
+    All blocks are full, but the last one. So a block whose number of drivers changed is returned with all blocks after
+    it, and with the head of the list. Without `driver_ids`, all are returned. The list is built from the profiles.
+    """
+    if driver_ids is None:
+        return _make_rest(store, session, fleet, 0, {"$gte": ""})
+    match = {"fleet": fleet, "position": {"$gt": HEAD_POSITION}}
+    blocks = store.fleet_drivers.find(match, {"first_driver_id": 1}, sort=BY_POSITION, session=session)
+    # A driver may come before the first one in the list.
+    firsts = ["", *[block["first_driver_id"] for block in blocks][1:]]
+    documents: dict[tuple[int], Document | None] = {}
+    for index in sorted({bisect_right(firsts, driver_id) - 1 for driver_id in driver_ids}):
+        position, driver_range = index * BLOCK_SIZE, {"$gte": firsts[index]}
+        if index + 1 < len(firsts):
+            profiles = _find_profiles(store, session, fleet, driver_range | {"$lt": firsts[index + 1]})
+            if len(profiles) == BLOCK_SIZE:
+                documents[position,] = _make_block(fleet, position, profiles)
+                continue
+        return documents | _make_rest(store, session, fleet, position, driver_range)
+    return documents
+
+
+def _make_rest(
+    store: Store, session: ClientSession, fleet: str, start: int, driver_range: Document
+) -> dict[tuple[int], Document | None]:
+    """Return the blocks from a position on, of which `driver_range` matches the drivers, and the head of the list."""
+    profiles = _find_profiles(store, session, fleet, driver_range)
+    later = store.fleet_drivers.find({"fleet": fleet, "position": {"$gte": start}}, {"position": 1}, session=session)
+    documents: dict[tuple[int], Document | None] = {(block["position"],): None for block in later}
+    for offset in range(0, len(profiles), BLOCK_SIZE):
+        block = _make_block(fleet, start + offset, profiles[offset : offset + BLOCK_SIZE])
+        documents[start + offset,] = block
+    count = start + len(profiles)
+    head = {"fleet": fleet, "position": HEAD_POSITION, "driver_count": count} if count else None
+    return documents | {(HEAD_POSITION,): head}
+
+
+def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_range: Document) -> list[Document]:
+    """Return driver_id and JSON of drivers. Index: driver_periods (fleet, period, driver_id, start_date)."""
+    match = {"fleet": fleet, "period": PROFILE, "driver_id": driver_range}
+    projection = {"_id": 0, "driver_id": 1, "json": 1}
+    return list(store.driver_periods.find(match, projection, sort=BY_DRIVER, session=session))
+
+
+def _make_block(fleet: str, position: int, profiles: list[Document]) -> Document:
+    texts = [profile["json"] for profile in profiles]
+    return {
+        "fleet": fleet,
+        "position": position,
+        "driver_count": len(profiles),
+        "first_driver_id": profiles[0]["driver_id"],
+        "driver_ids": [profile["driver_id"] for profile in profiles],
+        "drivers": texts,
+        "version": version_of(texts),
+    }

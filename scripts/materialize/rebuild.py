@@ -1,102 +1,141 @@
-"""Building all read models of a fleet again from its sources."""
+"""Rebuilding and verifying the read models of a fleet: the steps of `materialize`, each over the whole fleet."""
 
 import heapq
 import itertools
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from schemas.fields import MIN_EPOCH_MS
 from schemas.periods import ANY_DATE, PERIODS, PROFILE
+from schemas.stored import make_id
 from scripts.batches import batches
-from scripts.materialize.dates import Day, days_of, midnight
-from scripts.materialize.documents import make_detail_of_source
-from scripts.materialize.feed import delete_from_feed, find_without_source, update_feed
-from scripts.materialize.fleet_drivers import rebuild_list
-from scripts.materialize.ranking_counts import find_rankings, rebuild_counts
-from scripts.materialize.trips import write_documents
-from scripts.materialize.update import run_transaction, update_read_models
+from scripts.materialize.dates import Day, midnight
+from scripts.materialize.drivers import make_list, make_profiles
+from scripts.materialize.read_models import KEY_FIELDS, Documents, Put, put_periods, put_trips, write
+from scripts.materialize.sources import BATCH_SIZE, InvalidSource, find_identifiers, read_sources
+from scripts.materialize.transactions import run_transaction
+from scripts.materialize.trip_details import read_trips
 
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_TRANSACTION = 100
 # A driver without a day in the batch counts as a day.
 DAYS_PER_TRANSACTION = 500
-# Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
-BATCH_SIZE = 1_000
 
 
-def delete_orphans(store: Store, fleet: str) -> Iterator[int]:
-    """Delete the details of trips that have no source document in the fleet. Yields 0 after each transaction.
+class Outcome(NamedTuple):
+    """What a step did: how many days with trips it put, which sources it left out, and which differences it found."""
 
-    Do that in all fleets before one of them is rebuilt: a trip that another program moved to another fleet has details
-    with the same `_id` there.
+    day_count: int
+    invalid: list[InvalidSource]
+    differences: list[str]
+
+
+Step = Callable[[ClientSession, Put], tuple[int, list[InvalidSource]]]
+
+
+def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
+    """Write the read models of the days since a date, and of all drivers. Yields after each transaction."""
+    return _walk(store, fleet, partial(_rebuild, store, fleet), since)
+
+
+def verify_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
+    """Compare all read models of a fleet with its sources. Yields after each step.
+
+    Imports may run at the same time: each step reads one committed state, so they cause no differences.
     """
-    for trip_ids in batches(find_orphans(store, fleet), TRIPS_PER_TRANSACTION):
-        run_transaction(store, fleet, partial(_delete_orphans, store, fleet=fleet, trip_ids=trip_ids))
-        yield 0
+    return _walk(store, fleet, partial(_verify, store))
 
 
-def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[int]:
-    """Write the read models of the days since a date, and of all drivers.
+def repair_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
+    """Compare all read models of a fleet with its sources, and write those of the steps that find differences."""
+    return _walk(store, fleet, partial(_repair, store, fleet))
 
-    Each step is a transaction. Yields after each step the number of days with trips that it wrote.
+
+def _rebuild(store: Store, fleet: str, step: Step) -> Outcome:
+    return Outcome(*run_transaction(store, fleet, lambda session: step(session, write)), [])
+
+
+def _verify(store: Store, step: Step) -> Outcome:
+    differences = list[str]()
+    with store.snapshot() as session:
+        return Outcome(*step(session, partial(_compare, differences)), differences)
+
+
+def _repair(store: Store, fleet: str, step: Step) -> Outcome:
+    outcome = _verify(store, step)
+    return _rebuild(store, fleet, step)._replace(differences=outcome.differences) if outcome.differences else outcome
+
+
+def _compare(
+    differences: list[str], collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents
+) -> None:
+    """Add a line to `differences` for each stored document that differs."""
+    names = KEY_FIELDS[collection.name]
+    # This matches all combinations of the keys' values, so also documents with other keys.
+    values = {name: {"$in": sorted({key[index] for key in documents})} for index, name in enumerate(names)}
+    found = collection.find({"fleet": fleet, **values}, None if "_id" in names else {"_id": 0}, session=session)
+    stored = {tuple(document[name] for name in names): document for document in found}
+    for key in sorted(documents):
+        if documents[key] != stored.get(key):
+            problem = "is missing" if key not in stored else "differs" if documents[key] else "should not be there"
+            differences.append(f"{collection.name} {' '.join(map(str, key))}: {problem}")
+
+
+def _walk(store: Store, fleet: str, run: Callable[[Step], Outcome], since: str = "") -> Iterator[Outcome]:
+    """Run the steps over all trips, then over all days and drivers, and at the end the step for the list."""
+    for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
+        yield run(partial(_put_trips, store, fleet, trip_ids))
+    for days in batches(_find_days(store, fleet, since), DAYS_PER_TRANSACTION):
+        yield run(partial(_put_days, store, fleet, days))
+    yield run(partial(_put_list, store, fleet))
+
+
+def _put_trips(
+    store: Store, fleet: str, trip_ids: list[str], session: ClientSession, put: Put
+) -> tuple[int, list[InvalidSource]]:
+    invalid = list[InvalidSource]()
+    put_trips(store, session, fleet, read_trips(store, session, fleet, trip_ids, invalid), put=put)
+    return 0, invalid
+
+
+def _put_days(
+    store: Store, fleet: str, days: list[Day], session: ClientSession, put: Put
+) -> tuple[int, list[InvalidSource]]:
+    drivers, invalid = sorted({day.driver_id for day in days}), list[InvalidSource]()
+    day_count = put_periods(store, session, fleet, [day for day in days if day.date != ANY_DATE], put)
+    put(store.driver_periods, session, fleet, make_profiles(store, session, fleet, drivers))
+    # The days of a driver may be in several batches.
+    named = [make_id(fleet, day.driver_id) for day in days if day.date == ANY_DATE]
+    for _ in read_sources(store.drivers, session, named, invalid):
+        pass
+    return day_count, invalid
+
+
+def _put_list(store: Store, fleet: str, session: ClientSession, put: Put) -> tuple[int, list[InvalidSource]]:
+    put(store.fleet_drivers, session, fleet, make_list(store, session, fleet))
+    return 0, []
+
+
+def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
+    """Yield the trip_id of each trip that started since a date and has a source or a read model, in order.
+
+    Without a date, MongoDB reads only the indexes of `_id`.
     """
-    yield from delete_orphans(store, fleet)
-    for trip_ids in batches(find_deleted(store, fleet), TRIPS_PER_TRANSACTION):
-        run_transaction(store, fleet, partial(delete_from_feed, store, fleet=fleet, trip_ids=trip_ids))
-        yield 0
-    for trip_ids in batches(find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
-        run_transaction(store, fleet, partial(_write_details, store, fleet=fleet, trip_ids=trip_ids))
-        yield 0
-    yield from rebuild_summaries(store, fleet, since)
+    starts = {"trip_start_time": {"$gte": midnight(since)}} if since else {}
+    ends = {"trip_end_time": {"$gte": midnight(since)}} if since else {}
+    streams = (
+        find_identifiers(collection, fleet, match)
+        for collection, match in ((store.trips, starts), (store.trip_details, starts), (store.trip_changes, ends))
+    )
+    for trip_id, _ in itertools.groupby(heapq.merge(*streams)):
+        yield trip_id
 
 
-def rebuild_summaries(store: Store, fleet: str, since: str = "", left_out: Container[str] = ()) -> Iterator[int]:
-    """Write the read models that are built from the details of trips and from drivers, but for those `left_out`.
-
-    Yields as `rebuild_fleet` does.
-    """
-    for days in batches(find_days(store, fleet, since), DAYS_PER_TRANSACTION):
-        dated, drivers = [day for day in days if day.date], {day.driver_id for day in days}
-        yield run_transaction(
-            store,
-            fleet,
-            partial(update_read_models, store, fleet=fleet, days=dated, driver_ids=drivers, left_out=left_out),
-        )
-    run_transaction(store, fleet, partial(rebuild_list, store, fleet=fleet))
-    for period, start_date in find_rankings(store, fleet):
-        run_transaction(store, fleet, partial(rebuild_counts, store, fleet=fleet, period=period, start_date=start_date))
-
-
-def find_trip_ids(store: Store, fleet: str, since: str = "") -> Iterator[str]:
-    """Yield the trip_id of every trip that started on the date `since` or later.
-
-    MongoDB reads only an index: (fleet, trip_id), or (fleet, driver_id, trip_start_time, trip_id).
-    """
-    match = {"fleet": fleet, **({"trip_start_time": {"$gte": midnight(since)}} if since else {})}
-    trips = store.trips.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE)
-    for trip in trips.hint("driver_trips" if since else "trip"):
-        yield trip["trip_id"]
-
-
-def find_orphans(store: Store, fleet: str) -> Iterator[str]:
-    """Yield the trip_id of the trip details that have no source document."""
-    details = store.trip_details.find({"fleet": fleet}, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE)
-    for batch in batches((detail["trip_id"] for detail in details), BATCH_SIZE):
-        yield from find_without_source(store, fleet, batch)
-
-
-def find_deleted(store: Store, fleet: str) -> Iterator[str]:
-    """Yield the trip_id of the trips in the change feed that have no source document. Tombstones have none anyway."""
-    match = {"fleet": fleet, "trip_end_time": {"$gte": MIN_EPOCH_MS}}
-    for entries in batches(store.trip_changes.find(match, {"_id": 0, "trip_id": 1}, batch_size=BATCH_SIZE), BATCH_SIZE):
-        yield from find_without_source(store, fleet, [entry["trip_id"] for entry in entries])
-
-
-def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
+def _find_days(store: Store, fleet: str, since: str) -> Iterator[Day]:
     """Yield, by driver and date, the days since a date that any document refers to, and every driver with ANY_DATE.
 
     A stored week or month counts as its first date.
@@ -104,7 +143,7 @@ def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
     in_fleet = {"fleet": fleet}
     periods = [{**in_fleet, "period": name} for name in (*PERIODS, PROFILE)]
     streams = [
-        _read_days(store.drivers, in_fleet, "driver_id"),
+        (Day(driver_id, ANY_DATE) for driver_id in find_identifiers(store.drivers, fleet)),
         _read_days(store.trip_details, in_fleet, "driver_id", "date"),
         *(_read_days(store.driver_periods, match, "driver_id", "start_date") for match in periods),
     ]
@@ -113,31 +152,8 @@ def find_days(store: Store, fleet: str, since: str = "") -> Iterator[Day]:
             yield day
 
 
-def _read_days(
-    collection: DocumentCollection, match: Document, driver_field: str, date_field: str | None = None
-) -> Iterator[Day]:
-    """Yield the days of a collection by driver and date, with ANY_DATE if it has no dates."""
-    names = [driver_field, *([date_field] if date_field else [])]
-    order = [(name, ASCENDING) for name in names]
-    projection = {"_id": 0, **dict.fromkeys(names, 1)}
-    for document in collection.find(match, projection, sort=order, batch_size=BATCH_SIZE):
-        yield Day(document[driver_field], document[date_field] if date_field else ANY_DATE)
-
-
-def _delete_orphans(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
-    """Delete the details of those trips that still have no source document, and update the days that they were on."""
-    match = {"fleet": fleet, "trip_id": {"$in": find_without_source(store, fleet, trip_ids, session)}}
-    days = days_of(store.trip_details.find(match, session=session))
-    store.trip_details.delete_many(match, session=session)
-    delete_from_feed(store, session, fleet, trip_ids)
-    update_read_models(store, session, fleet, days)
-
-
-def _write_details(store: Store, session: ClientSession, fleet: str, trip_ids: list[str]) -> None:
-    match = {"fleet": fleet, "trip_id": {"$in": trip_ids}}
-    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, session=session)}
-    sources = store.trips.find(match, session=session)
-    expected = {source["trip_id"]: make_detail_of_source(fleet, source) for source in sources}
-    changed = {trip_id: detail for trip_id, detail in expected.items() if stored.get(trip_id) != detail}
-    write_documents(store.trip_details, session, fleet, changed, stored)
-    update_feed(store, session, fleet, expected)
+def _read_days(collection: DocumentCollection, match: Document, driver_field: str, date_field: str) -> Iterator[Day]:
+    """Yield the days of a collection by driver and date."""
+    order = [(driver_field, ASCENDING), (date_field, ASCENDING)]
+    for document in collection.find(match, {"_id": 0, **dict(order)}, sort=order, batch_size=BATCH_SIZE):
+        yield Day(document[driver_field], document[date_field])

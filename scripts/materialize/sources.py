@@ -1,184 +1,143 @@
-"""Applying changes that another program made to `drivers` and `trips`: the read models of what changed are built again.
+"""The sources: writing them, and reading those that are valid.
 
-An invalid source document, which violates the validator of its collection, is left out: its read models are those
-without it.
+A source is invalid if it violates its schema, if its `_id` is not its identity, or if its read model would be too large
+for MongoDB. It counts as absent. The reasons are all here.
 """
 
-import dataclasses
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
-from typing import NamedTuple, Self
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
+import bson
+from marshmallow import ValidationError, fields
+from pymongo import ASCENDING, ReplaceOne
 from pymongo.client_session import ClientSession
 
-from app.store import Document, DocumentCollection, Store
-from app.store.indexes import VALID_DOCUMENTS
-from schemas.periods import PROFILE
-from scripts.materialize.dates import Day, days_of
-from scripts.materialize.documents import make_detail_of_source, make_profiles, profile_key
-from scripts.materialize.feed import update_feed
-from scripts.materialize.trips import DAY_AND_VERSION, write_documents
-from scripts.materialize.update import run_transaction, update_read_models
+from app.store import MAX_DOCUMENT_BYTES, SOURCES, Document, DocumentCollection, Store
+from schemas.fields import SURROGATE
+from schemas.stored import StoredDriver, StoredTrip, make_id
+
+SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
+IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
+# Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
+BATCH_SIZE = 1_000
+# Errors of a document that its reason names.
+MAX_NAMED_ERRORS = 5
+MISSING = str(fields.Field.default_error_messages["required"])
+# The BSON of a valid document is less than twice as large as its JSON, so the size of smaller texts is not checked.
+MEASURED_BYTES = 4_000_000
+# The fields that the store adds to a document: fleet and _id.
+ADDED_BYTES = 1024
 
 
-@dataclasses.dataclass(frozen=True)
-class Identifiers:
-    """Identifiers of drivers and trips of a fleet. One without a source document is that of a deleted one."""
+class InvalidSource(NamedTuple):
+    """A source that is left out: its collection, its `_id`, and why."""
 
-    drivers: frozenset[str] = frozenset()
-    trips: frozenset[str] = frozenset()
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        """Yield each as a pair: the collection of its source, and the identifier."""
-        for collection, identifiers in (("drivers", self.drivers), ("trips", self.trips)):
-            for identifier in sorted(identifiers):
-                yield collection, identifier
+    collection: str
+    id: Any
+    reason: str
 
     @classmethod
-    def of(cls, pairs: Iterable[tuple[str, str]]) -> Self:
-        """Return those of such pairs."""
-        pairs = list(pairs)
-        drivers, trips = (
-            frozenset(identifier for collection, identifier in pairs if collection == name)
-            for name in ("drivers", "trips")
-        )
-        return cls(drivers, trips)
+    def unidentified(cls, collection: str, _id: Any) -> Self:
+        """Return one whose `_id` belongs to no fleet."""
+        return cls(collection, _id, f"_id: Must be the fleet, a slash, and the {IDENTIFIERS[collection]}.")
+
+    @property
+    def printable_id(self) -> str:
+        """The `_id` as text in UTF-8."""
+        return str(self.id).encode(errors="replace").decode()
+
+    def __str__(self) -> str:
+        return f"{self.collection} {self.printable_id} is invalid and left out: {self.reason}"
 
 
-NO_IDENTIFIERS = Identifiers()
+def split_id(_id: Any) -> tuple[str, str] | None:
+    """Return the fleet and the identifier of an `_id`, or None if it belongs to no fleet."""
+    # What is not UTF-8 was read with surrogates, which MongoDB does not take back.
+    if not isinstance(_id, str) or "/" not in _id or (not _id.isascii() and SURROGATE.search(_id)):
+        return None
+    fleet, _, identifier = _id.partition("/")
+    return fleet, identifier
 
 
-class Applied(NamedTuple):
-    """How many trips and drivers had read models that differed, and the identifiers of invalid source documents."""
+def write_sources(collection: DocumentCollection, session: ClientSession, sources: Iterable[Document]) -> None:
+    """Insert or replace sources by their `_id`. MongoDB writes only those that differ."""
+    operations = [ReplaceOne({"_id": source["_id"]}, source, upsert=True) for source in sources]
+    collection.bulk_write(operations, ordered=False, session=session)
 
-    changed: int
-    invalid: Identifiers
+
+def read_sources(
+    collection: DocumentCollection, session: ClientSession | None, ids: Sequence[str], invalid: list[InvalidSource]
+) -> Iterator[Document]:
+    """Yield the valid sources with these `_id`, without it. Adds the others that exist to `invalid`."""
+    return parse_sources(collection.name, collection.find({"_id": {"$in": ids}}, session=session), invalid)
 
 
-class _Plan(NamedTuple):
-    """What differs between the stored read models and those of the sources.
+def parse_sources(
+    collection: str, documents: Iterable[Mapping[str, Any]], invalid: list[InvalidSource]
+) -> Iterator[Document]:
+    """Yield the valid ones of the documents of a collection, without `_id`. Adds the others to `invalid`."""
+    for document in documents:
+        try:
+            yield parse_source(collection, document)
+        except ValidationError as error:
+            invalid.append(InvalidSource(collection, document["_id"], describe_errors(error)))
 
-    `details` are those of the trips with a valid source, and `stored` the stored ones, by trip_id. `differing` has the
-    new details of the trips whose stored ones differ, or None. `days` are the days of these trips, `drivers` the
-    identifiers of the drivers that differ. The source documents of `absent` drivers do not count. `invalid` are the
-    identifiers of invalid source documents.
+
+def find_identifiers(
+    collection: DocumentCollection, fleet: str, match: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[str]:
+    """Yield the identifiers in the `_id` of matching documents of a fleet, in code point order. Index: (_id)."""
+    ids = {"_id": ids_of_fleet(fleet), **match}
+    for document in collection.find(ids, {"_id": 1}, sort=[("_id", ASCENDING)], batch_size=BATCH_SIZE):
+        yield document["_id"].partition("/")[2]
+
+
+def ids_of_fleet(fleet: str) -> dict[str, str]:
+    """Return the condition on the `_id` of a fleet's documents."""
+    # In the order of MongoDB, 0 is the character after the slash.
+    return {"$gte": f"{fleet}/", "$lt": f"{fleet}0"}
+
+
+def parse_source(collection: str, source: Mapping[str, Any]) -> Document:
+    """Return a source of `drivers` or `trips` without its `_id`, its fields in the order of the schema.
+
+    A field that is null by default may be absent. Raises ValidationError.
     """
-
-    details: dict[str, Document]
-    differing: dict[str, Document | None]
-    stored: dict[str, Document]
-    days: set[Day]
-    drivers: list[str]
-    absent: frozenset[str]
-    invalid: Identifiers
+    parsed: Document = SCHEMAS[collection].load({name: source[name] for name in source if name != "_id"})
+    name = IDENTIFIERS[collection]
+    if source["_id"] != (expected := make_id(parsed["fleet"], parsed[name])):
+        raise ValidationError({"_id": [f"Must be {expected!r}: the fleet, a slash, and the {name}."]})
+    return parsed
 
 
-def apply_sources(
-    store: Store,
-    fleet: str,
-    identifiers: Identifiers,
-    *,
-    left_out: Identifiers = NO_IDENTIFIERS,
-    compare_all_fields: bool = False,
-    before_commit: Callable[[ClientSession], None] | None = None,
-) -> Applied:
-    """Build the read models of sources again, in one transaction, and write those that differ.
-
-    What is `left_out` counts as absent, as an invalid document does. By default the stored details of a trip are
-    compared by their version, with `compare_all_fields` by all of their fields. `before_commit` is called if something
-    was written, in the same transaction. If nothing differs, the transaction leaves no trace.
-    """
-
-    def apply(session: ClientSession) -> Applied:
-        plan = _make_plan(store, session, fleet, identifiers, left_out, compare_all_fields)
-        entries = update_feed(store, session, fleet, {**dict.fromkeys(identifiers.trips), **plan.details})
-        if plan.differing or plan.drivers or entries:
-            write_documents(store.trip_details, session, fleet, plan.differing, plan.stored)
-            update_read_models(store, session, fleet, plan.days, plan.drivers, plan.absent)
-            if before_commit:
-                before_commit(session)
-        else:
-            session.abort_transaction()
-        return Applied(len(plan.differing) + len(plan.drivers), plan.invalid)
-
-    return run_transaction(store, fleet, apply)
+def check_size(document: Mapping[str, Any], length: int) -> None:
+    """Raise ValidationError for a document that is too large for MongoDB. `length` is about that of its JSON."""
+    if length > MEASURED_BYTES and len(bson.encode(document)) + ADDED_BYTES > MAX_DOCUMENT_BYTES:
+        raise ValidationError(f"Larger than MongoDB's limit of {MAX_DOCUMENT_BYTES} bytes per document.")
 
 
-def _make_plan(
-    store: Store,
-    session: ClientSession,
-    fleet: str,
-    identifiers: Identifiers,
-    left_out: Identifiers,
-    compare_all_fields: bool,
-) -> _Plan:
-    details = _make_details(store, session, fleet, identifiers.trips - left_out.trips)
-    invalid_trips = _find_invalid(store.trips, session, fleet, "trip_id", identifiers.trips - details.keys())
-    stored = _find_details(store, session, fleet, identifiers.trips, compare_all_fields)
-    differing = _find_differing(identifiers.trips, details, stored, compare_all_fields)
-    days = days_of([*(stored[key] for key in differing if key in stored), *filter(None, differing.values())])
-    drivers = identifiers.drivers.union(day.driver_id for day in days)
-    invalid_drivers = _find_invalid(store.drivers, session, fleet, "driver_id", drivers)
-    absent = invalid_drivers | left_out.drivers
-    changed_drivers = _find_differing_drivers(store, session, fleet, identifiers.drivers, absent)
-    invalid = Identifiers(invalid_drivers & identifiers.drivers, invalid_trips)
-    return _Plan(details, differing, stored, days, changed_drivers, absent, invalid)
+def find_unidentified(store: Store) -> Iterator[InvalidSource]:
+    """Yield the sources whose `_id` belongs to no fleet. Scans the index of `_id`."""
+    for name in SOURCES:
+        for source in store.db[name].find({"_id": {"$not": {"$regex": "/"}}}, {"_id": 1}, hint="_id_"):
+            yield InvalidSource.unidentified(name, source["_id"])
 
 
-def find_invalid_drivers(store: Store, fleet: str) -> frozenset[str]:
-    """Return the driver_id of each source document of a fleet's driver that is invalid. Scans the fleet's drivers."""
-    invalid = store.drivers.find({"fleet": fleet, "$nor": [VALID_DOCUMENTS["drivers"]]}, {"_id": 0, "driver_id": 1})
-    return frozenset(driver["driver_id"] for driver in invalid)
+def describe_errors(error: ValidationError) -> str:
+    """Return the first errors of a document as one text, errors about missing fields last."""
+    errors = sorted(_flatten(error.messages, ""), key=lambda text: MISSING in text)
+    more = [f"and {len(errors) - MAX_NAMED_ERRORS} more."] if len(errors) > MAX_NAMED_ERRORS else []
+    # An unknown field may have a name that is not UTF-8.
+    return " ".join(errors[:MAX_NAMED_ERRORS] + more).encode(errors="backslashreplace").decode()
 
 
-def _find_invalid(
-    collection: DocumentCollection, session: ClientSession, fleet: str, name: str, identifiers: Collection[str]
-) -> frozenset[str]:
-    if not identifiers:
-        return frozenset()
-    match = {"fleet": fleet, name: {"$in": list(identifiers)}, "$nor": [VALID_DOCUMENTS[collection.name]]}
-    return frozenset(document[name] for document in collection.find(match, {"_id": 0, name: 1}, session=session))
-
-
-def _make_details(store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str]) -> dict[str, Document]:
-    """Return the details of the trips that have a valid source document, by trip_id."""
-    # One query reads and checks: reading long trails twice takes as long as building the read models.
-    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}, "$and": [VALID_DOCUMENTS["trips"]]}
-    sources = store.trips.find(match, session=session)
-    return {source["trip_id"]: make_detail_of_source(fleet, source) for source in sources}
-
-
-def _find_details(
-    store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str], compare_all_fields: bool
-) -> dict[str, Document]:
-    match = {"fleet": fleet, "trip_id": {"$in": list(trip_ids)}}
-    details = store.trip_details.find(match, None if compare_all_fields else DAY_AND_VERSION, session=session)
-    return {detail["trip_id"]: detail for detail in details}
-
-
-def _find_differing(
-    trip_ids: Iterable[str], details: Mapping[str, Document], stored: Mapping[str, Document], compare_all_fields: bool
-) -> dict[str, Document | None]:
-    """Return the new details of the trips whose stored ones differ, by trip_id; None is for a trip without a source."""
-    return {
-        trip_id: details.get(trip_id)
-        for trip_id in trip_ids
-        if _differs(details.get(trip_id), stored.get(trip_id), compare_all_fields)
-    }
-
-
-def _differs(detail: Document | None, stored: Mapping[str, object] | None, compare_all_fields: bool) -> bool:
-    if detail is None or stored is None:
-        return detail is not stored
-    return stored != (detail if compare_all_fields else {name: detail[name] for name in stored})
-
-
-def _find_differing_drivers(
-    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str], absent: Container[str]
-) -> list[str]:
-    """Return the drivers whose stored profile differs from the one that follows from the stored sources and days."""
-    ids = list(driver_ids)
-    expected = make_profiles(store, session, fleet, ids, absent)
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}}
-    profiles = store.driver_periods.find(match, {"_id": 0}, session=session)
-    stored = {profile["driver_id"]: profile for profile in profiles}
-    return [driver_id for driver_id in ids if expected.get(profile_key(driver_id)) != stored.get(driver_id)]
+def _flatten(messages: Any, path: str) -> Iterator[str]:
+    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude: Must be ...`."""
+    if isinstance(messages, dict):
+        for key, inner in messages.items():
+            step = f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
+            yield from _flatten(inner, path if key == "_schema" else path + step)
+    else:
+        for message in messages:
+            yield f"{path}: {message}" if path else message

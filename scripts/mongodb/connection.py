@@ -6,15 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import click
+from bson.codec_options import CodecOptions
+from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 
 from app.config import Config
 from app.database import check_transactions, connect
-from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, SOURCES, Store
-from app.store.indexes import INDEXES, VALID_DOCUMENTS, VALIDATORS
+from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, SOURCES, Document, DocumentCollection, Store
+from app.store.indexes import INDEXES, VALIDATORS
+from scripts.materialize.sources import ids_of_fleet, split_id
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 
 SELECTION_TIMEOUT_MS = 5000
+# Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
+LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="surrogateescape")
 # MongoDB's error code for a collection that exists.
 NAMESPACE_EXISTS = 48
 # Invalid documents of each collection that an error message names.
@@ -58,7 +63,7 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
             connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS, readPreference="primary")
         )
         check_transactions(client)
-        store = Store.of(client[config.mongodb_database])
+        store = Store.of(client.get_database(config.mongodb_database, codec_options=LENIENT))
         if writes:
             prepare_collections(store)
         yield store
@@ -88,13 +93,23 @@ def _create(store: Store, name: str) -> None:
 
 def find_fleets(store: Store, fleet: str | None) -> list[str]:
     """Return the fleets with stored data, or only the given one. Raises click.ClickException if it has no data."""
-    # A fleet of another type is that of an invalid document.
-    names = (name for collection in (*SOURCES, *READ_MODELS) for name in store.db[collection].distinct("fleet"))
-    stored = sorted({name for name in names if isinstance(name, str)})
+    stored = sorted({*store.fleets.distinct("_id")}.union(*(_find_fleets_of(store.db[name]) for name in SOURCES)))
     if fleet is not None and fleet not in stored:
         named = f" The fleets are: {', '.join(stored)}." if 0 < len(stored) <= MAX_NAMED_FLEETS else ""
         raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{named}")
     return stored if fleet is None else [fleet]
+
+
+def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:
+    """Yield the fleets of a source collection. Reads one key of the index of `_id` for each."""
+    first, by_id = "", [("_id", ASCENDING)]
+    while source := sources.find_one({"_id": {"$gte": first}}, {"_id": 1}, sort=by_id):
+        if identity := split_id(source["_id"]):
+            yield identity[0]
+            first = ids_of_fleet(identity[0])["$lt"]
+        else:
+            # The next one that MongoDB sorts after it.
+            first = f"{source['_id']}\0"
 
 
 def select_fleets(store: Store, fleet: str | None) -> list[str]:
@@ -107,16 +122,17 @@ def select_fleets(store: Store, fleet: str | None) -> list[str]:
 
 @contextlib.contextmanager
 def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
-    """Replace an error of the block by one that names the fleet's invalid documents, if there are any.
+    """Replace an error of the block by one that names the fleet's invalid read models, if there are any.
 
     Raises click.ClickException.
     """
     try:
         yield
     except INVALID_DOCUMENT_ERRORS as error:
-        if invalid := find_invalid_documents(store, (*SOURCES, *READ_MODELS), {"fleet": fleet}):
+        if invalid := find_invalid_documents(store, READ_MODELS, {"fleet": fleet}):
             raise click.ClickException(
-                f"Documents of the fleet {fleet} violate their schema; correct or delete them: {'; '.join(invalid)}"
+                f"Read models of the fleet {fleet} violate their schema: {'; '.join(invalid)}. Delete them, and run "
+                f"'driver-analytics rollups rebuild --fleet {fleet}'."
             ) from error
         raise
 
@@ -130,6 +146,6 @@ def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[st
         f"{name} {identifiers}"
         for name in names
         for identifiers in store.db[name]
-        .find({**match, "$nor": [VALID_DOCUMENTS[name]]}, IDENTIFYING_FIELDS)
+        .find({**match, "$nor": [VALIDATORS[name]]}, IDENTIFYING_FIELDS)
         .limit(MAX_NAMED_DOCUMENTS)
     ]

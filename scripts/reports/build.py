@@ -14,11 +14,11 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.dates import monday_of, now_ms
+from app.store.drivers import HEAD_POSITION
 from app.store.score import compute_points_lost
 from schemas.date_params import get_today
 from schemas.report import HEADER, row
-from scripts.materialize.fleet_drivers import get_fleet_state
-from scripts.materialize.update import run_transaction
+from scripts.materialize.transactions import run_transaction
 from scripts.progress import make_bar
 from scripts.reports.figures import FigureCollector, Figures
 from scripts.reports.files import (
@@ -50,14 +50,14 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
     while True:
         with store.snapshot() as session:
             collector = FigureCollector(store, session, fleet, report_date)
-            state = get_fleet_state(store, session, fleet)
-            with make_bar(fleet, state["driver_count"]) as bar:
+            erasures = _count_erasures(store, session, fleet)
+            with make_bar(fleet, _count_drivers(store, session, fleet)) as bar:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
         figures = collector.figures
         files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}
         key = {"fleet": fleet, "report_date": report_date}
         report = {**key, "built_at": now_ms(), "drivers": figures.drivers, **files}
-        if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=state["erasures"])):
+        if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
             return report
         discard_files(store, files.values())
 
@@ -78,13 +78,24 @@ def get_page_maker() -> Callable[[Figures], bytes]:
 
 def _publish(store: Store, session: ClientSession, report: Document, erasures: int) -> bool:
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
-    if get_fleet_state(store, session, report["fleet"])["erasures"] != erasures:
+    if _count_erasures(store, session, report["fleet"]) != erasures:
         return False
     key = {name: report[name] for name in ("fleet", "report_date")}
     if replaced := store.reports.find_one(key, session=session):
         mark_replaced(store, session, replaced)
     store.reports.replace_one(key, report, upsert=True, session=session)
     return True
+
+
+def _count_erasures(store: Store, session: ClientSession, fleet: str) -> int:
+    """Return how many drivers of a fleet were erased."""
+    state = store.fleets.find_one({"_id": fleet}, {"erasures": 1}, session=session) or {}
+    return int(state.get("erasures", 0))
+
+
+def _count_drivers(store: Store, session: ClientSession, fleet: str) -> int:
+    head = store.fleet_drivers.find_one({"fleet": fleet, "position": HEAD_POSITION}, session=session)
+    return int(head["driver_count"]) if head else 0
 
 
 def delete_report(store: Store, fleet: str, report_date: str) -> bool:

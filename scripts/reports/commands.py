@@ -7,13 +7,11 @@ import click
 from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
 from scripts.mongodb.connection import open_store, select_fleets
-from scripts.options import DATE, ID
+from scripts.options import DATE, FLEET, FLEET_NAME
 from scripts.reports.build import build_report, current_report_date, delete_report
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
-
-FLEET = click.option("--fleet", type=ID, required=True, help="The fleet.")
 
 
 @click.group()
@@ -25,7 +23,7 @@ def reports() -> None:
 
 
 @reports.command()
-@click.option("--fleet", type=ID, help="The fleet to report on.")
+@click.option("--fleet", type=FLEET_NAME, help="The fleet to report on.")
 @click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
 @click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that lacks it.")
 def build(fleet: str | None, report_date: str | None, due: bool) -> None:

@@ -102,9 +102,9 @@ class FigureCollector:
         return [orjson.loads(profile["json"]) for profile in profiles]
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
-        pipeline = pipelines.period_summaries(self._fleet, driver_ids, self.figures.dates)
+        pipeline = pipelines.period_totals(self._fleet, driver_ids, self.figures.dates)
         weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
-        return {week["driver_id"]: week["summary"] for week in weeks}
+        return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks}
 
     def _count(self, rows: Sequence[Row]) -> None:
         figures = self.figures
@@ -131,8 +131,8 @@ class FigureCollector:
     def _add_totals(self, driver_ids: Sequence[str]) -> None:
         pipeline = pipelines.fleet_totals(self._fleet, list(driver_ids), self._dates)
         for day in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period"):
-            earlier = self._totals_by_date.get(day["date"])
-            self._totals_by_date[day["date"]] = _add(earlier, day["totals"]) if earlier else day["totals"]
+            earlier = self._totals_by_date.get(day["_id"])
+            self._totals_by_date[day["_id"]] = _add(earlier, day["totals"]) if earlier else day["totals"]
 
     def _summarize_fleet(self) -> None:
         before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]

@@ -13,21 +13,21 @@ from app.store import Document
 from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.fields import CONTROL
 from schemas.report import rate
-from schemas.summary import GRADES
+from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.reports.figures import Figures
 
 if TYPE_CHECKING:
     from scripts.reports.charts import Chart
 
-# The label of each behaviour, by its flag on trips.
+# The label of each behaviour.
 LABELS = {
-    "is_phone_use": "Phone use",
-    "is_overspeeding": "Speeding",
-    "is_hard_brake": "Hard braking",
-    "is_rapid_acceleration": "Rapid acceleration",
+    "phone_use": "Phone use",
+    "overspeeding": "Speeding",
+    "hard_brake": "Hard braking",
+    "rapid_acceleration": "Rapid acceleration",
 }
-EVENTS = {f"{flag.removeprefix('is_')}_count": label for flag, label in LABELS.items()}
-FOCUS = {behaviour.flag_field: LABELS[behaviour.trip_flag_field] for behaviour in BEHAVIOURS}
+EVENTS = {f"{name}_count": label for name, label in LABELS.items()}
+FOCUS = {flag: LABELS[name] for name, flag in FOCUS_FLAGS.items()}
 # Numbers from here on are written with an exponent, so that columns stay narrow.
 MIN_EXPONENT_VALUE = 1e9
 NO_VALUE = "–"
@@ -74,10 +74,7 @@ def make_page(figures: Figures) -> bytes:
         totals=TOTALS,
         events=EVENTS,
         grades=GRADES,
-        behaviours=[
-            (LABELS[b.trip_flag_field], b.weight, _format_limit(b, 1), _format_limit(b, FOCUS_SHARE))
-            for b in BEHAVIOURS
-        ],
+        behaviours=[(LABELS[b.name], b.weight, _format_limit(b, 1), _format_limit(b, FOCUS_SHARE)) for b in BEHAVIOURS],
         rate=rate,
         format_change=format_change,
         compare_in_words=compare_in_words,

@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 from app.store import Store
+from scripts.ingest.writes import delete_trips
 from scripts.materialize.rebuild import rebuild_fleet
-from scripts.materialize.trips import delete_trips
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.feed_client import Client
 from tests.store_contents import load as load_into
@@ -328,23 +328,23 @@ def test_the_cursor_of_another_fleet_is_a_validation_error(service, load, has_da
 def test_a_cursor_of_the_future_is_a_validation_error(client, load):
     load(ended(5))
     client.sync()
-    client.service.db.fleet_drivers.update_one({"_id": "f1"}, {"$inc": {"writes": -1}})
+    client.service.db.fleets.update_one({"_id": "f1"}, {"$inc": {"writes": -1}})
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
 
 
 def test_a_cursor_from_before_the_data_were_loaded_from_scratch_is_a_validation_error(client, load):
     load(ended(5))
     client.sync()
-    for name in ("fleet_drivers", "trip_changes", "trip_details", "trips"):
+    for name in ("fleets", "fleet_drivers", "trip_changes", "trip_details", "trips"):
         client.service.db[name].delete_many({})
     load(ended(5), ended(6))
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
 
 
-def test_cursors_are_refused_after_the_operator_removed_the_id_of_the_feed(client, load):
+def test_cursors_are_refused_after_the_operator_gave_the_feed_another_id(client, load):
     load(ended(5))
     client.sync()
-    client.service.db.fleet_drivers.update_one({"_id": "f1"}, {"$unset": {"feed_id": 1}})
+    client.service.db.fleets.update_one({"_id": "f1"}, {"$set": {"feed_id": "another"}})
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
     again = Client(client.service)
     assert again.sync() == [("ended 5", False)]
@@ -355,7 +355,7 @@ def test_cursors_are_refused_after_the_operator_removed_the_id_of_the_feed(clien
 def test_a_feed_whose_count_document_was_lost_goes_on_with_higher_numbers(client, load):
     for _ in range(3):
         load(ended(5, distance_miles=_), ended(6))
-    client.service.db.fleet_drivers.delete_many({})
+    client.service.db.fleets.delete_many({})
     load(ended(7))
     assert sorted(client.sync()) == [("ended 5", False), ("ended 6", False), ("ended 7", False)]
     load(ended(8))
@@ -403,7 +403,7 @@ def test_the_time_of_a_tombstone_is_mongodb_s(mongod, clock):
     load_into(mongod, ended(5))
     delete_trips(Store.of(mongod), "f1", ["ended 5"])
     tombstone = mongod.trip_changes.find_one()
-    assert tombstone["deleted_at"] == mongod.fleet_drivers.find_one()["written_at"]
+    assert tombstone["deleted_at"] == mongod.fleets.find_one()["written_at"]
     assert abs(tombstone["deleted_at"] - mongod.command("hello")["localTime"]).total_seconds() < 60
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from app.store import Store
 from schemas.trip import TripSummary
-from scripts.materialize.trips import delete_trips
+from scripts.ingest.writes import delete_trips
 from tests.clients.test_clients_page import SECTIONS, TSC
 from tests.factories import days_ago, make_trip
 from tests.store_contents import issue_key, load

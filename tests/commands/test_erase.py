@@ -11,12 +11,13 @@ import pytest
 
 from app.store import Store
 from scripts.ingest import erase
-from scripts.materialize.deletions import erase_driver
+from scripts.ingest.erase import erase_driver
 from scripts.reports.build import build_report
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_point, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import differences
+from tests.following import make_source
 from tests.stop_before_command import Stop, open_store_until
 from tests.store_contents import contents, load
 
@@ -118,7 +119,7 @@ def test_repeated_it_finds_nothing_after_the_last_driver_too(command, loaded):
 
 
 def test_a_driver_of_a_fleet_without_read_models_is_erased(command, mongod):
-    mongod.trips.insert_one({**make_trip("2026-03-10T08:00", SECRET), "fleet": "f1"})
+    mongod.trips.insert_one(make_source(make_trip("2026-03-10T08:00", SECRET)))
     assert [command(*ERASE, "--yes").exit_code for _ in range(2)] == [0, 0]
     assert traces(mongod) == set()
 

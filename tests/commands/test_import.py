@@ -163,7 +163,7 @@ def test_drivers_and_trips_are_loaded_by_one_command(command, mongod, write_line
 def test_too_many_trips_of_a_driver_on_one_date_are_refused_and_the_batch_with_them(
     load_file, write_lines, mongod, monkeypatch
 ):
-    monkeypatch.setattr("scripts.materialize.documents.MAX_TRIPS_A_DAY", 2)
+    monkeypatch.setattr("scripts.materialize.periods.MAX_TRIPS_A_DAY", 2)
     load_file(write_lines("trips.ndjson", make_trip(trip_id="t1"), make_trip(trip_id="t2")))
     before = list(mongod.trips.find())
     result = load_file(write_lines("trips.ndjson", make_trip(trip_id="t3"), make_trip(driver_id="d2")), status=1)
@@ -403,8 +403,8 @@ def test_an_import_replaces_a_trip_that_another_program_changed(load_file, one_t
     assert contents(mongod) == before
 
 
-@pytest.mark.parametrize("again", [[], [{"_id": "other", "distance_miles": 1.0}]], ids=["deleted", "inserted again"])
-def test_a_trip_has_one_id_after_another_program_wrote_its_source(load_file, one_trip, command, mongod, again):
+@pytest.mark.parametrize("again", [[], [{"distance_miles": 1.0}]], ids=["deleted", "inserted again"])
+def test_an_import_writes_a_trip_again_that_another_program_deleted(load_file, one_trip, command, mongod, again):
     load_file(one_trip)
     source = mongod.trips.find_one_and_delete({"trip_id": "t1"})
     for fields in again:
@@ -563,7 +563,7 @@ def test_fleets_with_the_same_ids_do_not_touch_each_other(load_file, write_lines
     load_file(write_lines("trips.ndjson", make_trip("2026-04-10T08:00", "d1", trip_id="t1")), fleet="f2")
     load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Eve")), "drivers", fleet="f2")
     after = everything(mongod)
-    assert {name: [doc for doc in after[name] if bson.decode(doc)["fleet"] == "f1"] for name in after} == first
+    assert {name: [doc for doc in after[name] if "f1" in bson.decode(doc).values()] for name in after} == first
     assert trip_ids(mongod, fleet="f2") == ["t1"]
 
 

@@ -6,8 +6,8 @@ import pytest
 from pymongo.errors import BulkWriteError
 
 from app.store import Store
+from scripts.ingest.writes import prepare_trip, write_trips
 from scripts.materialize.rebuild import rebuild_fleet
-from scripts.materialize.trips import prepare_trip, write_trips
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import (
     FLEET,

@@ -8,6 +8,7 @@ import pytest
 
 from scripts.ingest import importer
 from scripts.ingest.lines import Line, with_pauses
+from scripts.materialize.dates import Day
 from tests.factories import make_driver, make_trip
 from tests.service_process import wait_until
 
@@ -94,7 +95,7 @@ def batches(items, seconds):
     def come():
         for _, item in items:
             now[0] = next(times)
-            yield item and (1, item)
+            yield item and importer.Prepared(item, 1, None)
 
     return list(importer.make_batches(come(), seconds, lambda: now[0]))
 
@@ -106,6 +107,13 @@ def test_a_batch_ends_a_second_after_its_first_item():
 def test_a_batch_ends_during_a_pause():
     items = [(0, "a"), (0.6, None), (1.1, None), (9, "b"), (9.5, None)]
     assert batches(items, 1.0) == [["a"], ["b"]]
+
+
+def test_a_batch_ends_before_it_changes_too_many_days(monkeypatch):
+    monkeypatch.setattr(importer, "BATCH_DAYS", 2)
+    days = [Day("d1", "2026-03-10"), Day("d1", "2026-03-11"), Day("d1", "2026-03-10"), Day("d2", "2026-03-10")]
+    items = [importer.Prepared(number, 1, day) for number, day in enumerate(days)]
+    assert list(importer.make_batches(items, float("inf"))) == [[0, 1, 2], [3]]
 
 
 def test_a_file_has_no_such_limit():

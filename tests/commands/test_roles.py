@@ -165,7 +165,14 @@ def test_users_who_only_read_cannot_write(connect, user, name):
 def test_the_service_reads_no_sources(connect):
     db = connect("service")
     read = {name: db[name].find_one for name in COLLECTIONS}
-    assert set(allowed(read.items())) == {*READ_MODELS, "keys", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks"}
+    assert set(allowed(read.items())) == {
+        *READ_MODELS,
+        "fleets",
+        "keys",
+        "reports",
+        f"{BUCKET}.files",
+        f"{BUCKET}.chunks",
+    }
 
 
 def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, server, connect, tmp_path):
@@ -206,7 +213,7 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
     assert "1 drivers, 1 trips, 1 daily" in run("export", "--fleet", "f1", "--out", tmp_path / "out", user="exporter")
 
 
-@pytest.mark.parametrize("name", sorted({*COLLECTIONS} - {*READ_MODELS, "stream_positions"}))
+@pytest.mark.parametrize("name", sorted({*COLLECTIONS} - {*READ_MODELS, "fleets", "stream_positions"}))
 def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect, name):
     assert {*allowed(writes(connect("follow")[name]))} <= {"createIndex", "collMod", "create"}
 

@@ -103,7 +103,7 @@ def kill_after(process, db, batches, seconds):
 
 def writes(db):
     """Return how many transactions have been committed, those that changed nothing included."""
-    return db.fleet_drivers.find_one({"_id": FLEET})["writes"]
+    return db.fleets.find_one({"_id": FLEET})["writes"]
 
 
 class Observation(NamedTuple):

@@ -1,17 +1,12 @@
 """Whatever is written, in whichever order: the read models are those of a rebuild from the sources that are left."""
 
-import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.store import READ_MODELS, SOURCES, Store, drivers, rankings
+from app.store import READ_MODELS, SOURCES, Store
 from app.store.indexes import VALIDATORS
-from app.store.rendering import Selection
-from schemas.introspection import fields_of
-from schemas.page import DriverPage
-from scripts.materialize import fleet_drivers
-from scripts.materialize.documents import KEY_FIELDS
+from scripts.materialize.read_models import KEY_FIELDS
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
@@ -44,38 +39,16 @@ batches = st.one_of(
 )
 
 
-@pytest.fixture(autouse=True, scope="module")
-def many_bounds():
-    """Make every other driver a bound of a ranking."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankings, "DRIVERS_PER_BOUND", 2)
-        yield
-
-
 @settings(deadline=None, max_examples=20)
 @given(st.lists(batches, min_size=1, max_size=6))
 def test_read_models_are_those_of_a_rebuild(written):
     db, rebuilt = memory_client()["written"], memory_client()["rebuilt"]
     write_batches(Store.of(db), written)
     for name in SOURCES:
-        rebuilt[name].insert_many(db[name].find({}, {"_id": 0}))
+        rebuilt[name].insert_many(db[name].find())
     list(rebuild_fleet(Store.of(rebuilt), FLEET))
     assert state_of(db) == state_of(rebuilt)
     assert differences(db) == differences(rebuilt) == []
-
-
-def test_a_page_whose_drivers_moved_to_other_positions_has_another_version(monkeypatch):
-    monkeypatch.setattr(drivers, "BLOCK_SIZE", 4)
-    monkeypatch.setattr(fleet_drivers, "BLOCK_SIZE", 4)
-    monkeypatch.setattr(fleet_drivers, "NEW_BLOCK_SIZE", 2)
-    store, result = Store.of(memory_client()["written"]), []
-    lines = [make_trip(driver_id=driver_id, trip_id=driver_id) for driver_id in "bcdefghijk"]
-    # The only trip of the last driver goes to a new first one, so that there are as many as before.
-    for batch in lines, [{**lines[-1], "driver_id": "a"}]:
-        write_batches(store, [Batch("trips", batch)])
-        result.append(drivers.find_drivers(store, FLEET, page=6, limit=1, selection=Selection(fields_of(DriverPage))))
-    assert orjson.dumps(result[0].content) != orjson.dumps(result[1].content)
-    assert result[0].version != result[1].version
 
 
 NO_CONTENT = {"_id", "fleet", "position", "deleted_at", *HISTORY}

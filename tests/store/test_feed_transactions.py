@@ -99,7 +99,7 @@ def test_a_member_that_lags_behind_the_cursor_is_a_503(mongod, mongod_uri, clock
     """The read from the member misses the last change; the one from the primary has it."""
 
     def count(writes):
-        mongod.fleet_drivers.update_one({"_id": "f1"}, {"$inc": {"writes": writes}})
+        mongod.fleets.update_one({"_id": "f1"}, {"$inc": {"writes": writes}})
 
     write_batches(Store.of(mongod), [Batch("trips", [make_trip(STARTS[0])])])
     with MongoClient(mongod_uri, event_listeners=[BeforeLinearizable(lambda: count(1))]) as connection:

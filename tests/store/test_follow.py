@@ -1,19 +1,19 @@
 """Following what another program writes directly to `drivers` and `trips`."""
 
 import json
-from operator import attrgetter
 
 import bson
 import pytest
 from pymongo import MongoClient, monitoring
 
 from app.store import Store
-from app.store.indexes import VALID_DOCUMENTS, VALIDATORS, make_validator
+from app.store.indexes import VALIDATORS, make_validator
 from schemas.driver import Driver
 from schemas.fields import Text
 from schemas.stored import StoredDriver
 from scripts.ingest.change_stream import Position, save_position
-from scripts.materialize import documents
+from scripts.materialize import drivers, trip_details
+from scripts.materialize.sources import SCHEMAS
 from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_driver, make_event, make_trip
 from tests.feed_client import Client
@@ -65,7 +65,7 @@ def test_an_inserted_trip_is_served_with_its_driver(mongod, following):
 
 @pytest.mark.parametrize(
     "change",
-    [{"distance_miles": 5.5}, {"driver_id": "d2"}, {"trip_start_time": 0}, {"trip_id": "t2"}, {"tracking_id": "k"}],
+    [{"distance_miles": 5.5}, {"driver_id": "d2"}, {"trip_start_time": 0}, {"tracking_id": "k"}],
     ids=str,
 )
 def test_a_changed_trip_is_served_as_it_is_now(mongod, following, change):
@@ -83,60 +83,6 @@ def test_a_deleted_trip_is_no_longer_served_and_neither_is_its_driver(mongod, fo
     assert (details(mongod), profiles(mongod), differences(mongod)) == ([], [], [])
 
 
-def test_a_trip_may_move_to_another_fleet_and_back(mongod, following):
-    mongod.trips.insert_one(make_source(make_trip(trip_id="t1")))
-    for fleet in ("f0", "f2", "f1"):
-        following.catch_up()
-        mongod.trips.update_one({}, {"$set": {"fleet": fleet}})
-        following.catch_up()
-        assert (details(mongod), profiles(mongod)) == ([(fleet, "t1")], [(fleet, "d1")])
-
-
-def test_two_trips_of_two_fleets_may_swap_their_ids(mongod, following):
-    trips = [make_source(make_trip(trip_id=name), fleet) for name, fleet in (("a", "f1"), ("b", "f2"))]
-    mongod.trips.insert_many([{"_id": number, **trip} for number, trip in enumerate(trips)])
-    following.catch_up()
-    mongod.trips.delete_many({})
-    mongod.trips.insert_many([{"_id": 1 - number, **trip} for number, trip in enumerate(trips)])
-    following.catch_up()
-    assert details(mongod, "_id") == [("f1", "a", 1), ("f2", "b", 0)]
-    assert (differences(mongod), following.value("invalid_documents_total")) == ([], 0)
-
-
-@pytest.mark.parametrize("fleet", ["f0", "f2"])
-def test_a_trip_that_moved_to_another_fleet_before_the_first_start_is_served_there(mongod, fleet):
-    load(mongod, make_trip(trip_id="t1"))
-    mongod.trips.update_one({}, {"$set": {"fleet": fleet}})
-    following = Following(mongod)
-    following.catch_up()
-    assert (details(mongod), differences(mongod)) == ([(fleet, "t1")], [])
-    assert following.value("invalid_documents_total") == 0
-
-
-@pytest.mark.parametrize("change", [{"fleet": "f0"}, {"fleet": "f2"}, {"trip_id": "t2"}], ids=str)
-def test_an_import_may_write_what_another_program_has_moved_before_it_is_applied(mongod, following, change):
-    load(mongod, make_trip(trip_id="t1"))
-    following.catch_up()
-    mongod.trips.update_one({}, {"$set": change})
-    moved = {"fleet": "f1", "trip_id": "t1", **change}
-    load(mongod, make_trip(trip_id="t1", distance_miles=7))
-    load(mongod, make_trip(trip_id=moved["trip_id"], distance_miles=8), fleet=moved["fleet"])
-    following.catch_up()
-    assert details(mongod) == sorted([("f1", "t1"), (moved["fleet"], moved["trip_id"])])
-    assert (differences(mongod), following.value("invalid_documents_total")) == ([], 0)
-
-
-@pytest.mark.parametrize("fleet", ["f0", "f2"])
-def test_a_rebuild_of_all_fleets_serves_a_trip_that_moved_to_another_fleet(mongod, command, fleet):
-    load(mongod, make_trip(trip_id="t1"))
-    mongod.trips.update_one({}, {"$set": {"fleet": fleet}})
-    refused = command("rollups", "rebuild", "--fleet", fleet)
-    assert refused.exit_code == 1
-    assert "run 'driver-analytics rollups rebuild' for all fleets." in refused.stderr
-    assert command("rollups", "rebuild").exit_code == 0
-    assert (details(mongod), differences(mongod)) == ([(fleet, "t1")], [])
-
-
 def test_integers_of_any_size_have_the_same_sum(mongod, following):
     miles = [0.9327299858461501, 0.08254685723487265, 4, 19.581196, 20]
     trips = [make_trip(f"2026-03-10T{8 + n:02}:00", trip_id=f"t{n}", highway_miles=m) for n, m in enumerate(miles)]
@@ -149,24 +95,12 @@ def test_integers_of_any_size_have_the_same_sum(mongod, following):
     assert len({day["json"] for day in days}) == 1
 
 
-def test_two_trips_may_swap_their_identifiers(mongod, following):
-    mongod.trips.insert_many([make_source(make_trip(trip_id=name), _id=name) for name in ("a", "b")])
-    following.catch_up()
-    for _id, name in (("a", "x"), ("b", "a"), ("a", "b")):
-        mongod.trips.update_one({"_id": _id}, {"$set": {"trip_id": name}})
-    following.catch_up()
-    assert details(mongod, "_id") == [("f1", "a", "b"), ("f1", "b", "a")]
-    assert differences(mongod) == []
-
-
-def test_a_driver_may_be_inserted_renamed_moved_and_deleted(mongod, following):
-    steps = [{"driver_id": "d1"}, {"alias": "A"}, {"driver_id": "d2"}, {"fleet": "f2"}]
-    mongod.drivers.insert_one(make_source(make_driver("d0")))
-    for step in steps:
-        mongod.drivers.update_one({}, {"$set": step})
+def test_a_driver_may_be_inserted_changed_and_deleted(mongod, following):
+    mongod.drivers.insert_one(make_source(make_driver("d1")))
+    for alias in ("A", "B"):
+        mongod.drivers.update_one({}, {"$set": {"alias": alias}})
         following.catch_up()
-        source = mongod.drivers.find_one()
-        assert profiles(mongod) == [(source["fleet"], source["driver_id"])]
+        assert f'"alias":"{alias}"' in mongod.driver_periods.find_one()["json"]
     mongod.drivers.delete_one({})
     following.catch_up()
     assert profiles(mongod) == []
@@ -179,18 +113,6 @@ def test_a_deleted_driver_with_trips_has_null_names(service, following):
     assert service.get("/drivers").json["drivers"] == [
         make_driver("d1", first_travel_date="2026-03-10", last_travel_date="2026-03-10")
     ]
-
-
-@pytest.mark.parametrize("_id", ["t", 5, 5.5, {"a": {"b": 1}}, None, bson.Binary(b"x"), bson.Int64(2**40)], ids=repr)
-def test_an_id_may_be_of_any_type(mongod, following, _id):
-    mongod.trips.insert_one(make_source(make_trip(trip_id="t1"), _id=_id))
-    mongod.drivers.insert_one(make_source(make_driver("d1"), _id=_id))
-    following.catch_up()
-    assert differences(mongod) == []
-    mongod.trips.delete_one({})
-    mongod.drivers.delete_one({})
-    following.catch_up()
-    assert (details(mongod), profiles(mongod)) == ([], [])
 
 
 def test_the_change_feed_reports_what_was_written_directly(service, following):
@@ -208,7 +130,7 @@ def test_a_nullable_field_that_a_stored_driver_lacks_counts_as_null(service, com
     following = Following(service.db)
     if not compares:
         following.catch_up()
-    service.db.drivers.insert_one({"fleet": FLEET, "driver_id": "d1", "alias": "A"}, **BYPASS)
+    service.db.drivers.insert_one({"_id": "f1/d1", "fleet": FLEET, "driver_id": "d1", "alias": "A"}, **BYPASS)
     service.db.trips.insert_one(make_source(make_trip()))
     following.catch_up()
     travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
@@ -227,9 +149,9 @@ def new_field(monkeypatch, mongod):
         pass
 
     load(mongod, make_trip(), drivers=[make_driver("d1", alias="A"), make_driver("idle")])
-    monkeypatch.setattr(documents, "DRIVER", NewDriver())
+    monkeypatch.setattr(drivers, "DRIVER", NewDriver())
+    monkeypatch.setitem(SCHEMAS, "drivers", NewStoredDriver())
     monkeypatch.setitem(VALIDATORS, "drivers", make_validator(NewStoredDriver()))
-    monkeypatch.setitem(VALID_DOCUMENTS, "drivers", make_validator(NewStoredDriver(), attrgetter("required")))
     prepare_collections(Store.of(mongod))
     yield "license_state"
     monkeypatch.undo()
@@ -277,27 +199,30 @@ def test_a_second_follower_writes_nothing(mongod, following):
     another.follower.follow().close()
     mongod.trips.insert_one(make_source(make_trip()))
     following.catch_up()
-    writes = mongod.fleet_drivers.find_one({"_id": FLEET})["writes"]
+    writes = mongod.fleets.find_one({"_id": FLEET})["writes"]
     mongod.stream_positions.delete_many({})
     another.catch_up()
-    assert mongod.fleet_drivers.find_one({"_id": FLEET})["writes"] == writes
+    assert mongod.fleets.find_one({"_id": FLEET})["writes"] == writes
 
 
 # What cannot be served.
 
 INVALID = {
-    "no trail": {"$unset": {"trail_path": 1}},
-    "text for a number": {"$set": {"distance_miles": "ten"}},
-    "an end before the start": {"$set": {"trip_end_time": 0}},
-    "no such type": {"$set": {"events": 5}},
-    "an undeclared field": {"$set": {"canary": 1}},
-    "no fleet": {"$unset": {"fleet": 1}},
-    "another type of identifier": {"$set": {"trip_id": 5}},
+    "no trail": ({"$unset": {"trail_path": 1}}, "trail_path: Missing"),
+    "text for a number": ({"$set": {"distance_miles": "ten"}}, "distance_miles: Must be a number."),
+    "a negative distance": ({"$set": {"distance_miles": -300}}, "distance_miles: Must be greater than or equal to 0"),
+    "an end before the start": ({"$set": {"trip_end_time": 0}}, "trip_end_time: Must not be before trip_start_time."),
+    "no such type": ({"$set": {"events": 5}}, "events: Not a valid list."),
+    "an undeclared field": ({"$set": {"canary": 1}}, "canary: Unknown field."),
+    "no fleet": ({"$unset": {"fleet": 1}}, "fleet: Missing"),
+    "another fleet": ({"$set": {"fleet": "f2"}}, "_id: Must be 'f2/t1'"),
+    "another identifier": ({"$set": {"trip_id": "t2"}}, "_id: Must be 'f1/t2'"),
+    "another type of identifier": ({"$set": {"trip_id": 5}}, "trip_id: Must be a string."),
 }
 
 
-@pytest.mark.parametrize("change", INVALID.values(), ids=INVALID)
-def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change):
+@pytest.mark.parametrize(("change", "reason"), INVALID.values(), ids=INVALID)
+def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change, reason):
     load(mongod, make_trip(trip_id="t1"), make_trip(trip_id="t2"))
     mongod.trips.update_one({"trip_id": "t1"}, change, **BYPASS)
     mongod.trips.insert_one(make_source(make_trip(trip_id="t3")))
@@ -305,7 +230,20 @@ def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change
     assert details(mongod) == [("f1", "t2"), ("f1", "t3")]
     assert following.value("invalid_documents_total") == 1
     (line,) = [line for line in log() if line["level"] == "error"]
-    assert (line["event"], line["collection"]) == ("document left out", "trips")
+    assert (line["event"], line["collection"], line["source_id"]) == ("document left out", "trips", "f1/t1")
+    assert reason in line["reason"]
+
+
+@pytest.mark.parametrize("_id", ["t1", 5, None, {"a": 1}, bson.ObjectId(bytes(12)), bson.Binary(b"f1/t1")], ids=repr)
+def test_a_trip_whose_id_belongs_to_no_fleet_is_left_out_and_reported(mongod, following, log, _id):
+    mongod.trips.insert_one({**make_source(make_trip(trip_id="t1")), "_id": _id}, **BYPASS)
+    following.catch_up()
+    mongod.stream_positions.delete_many({})
+    following.catch_up()
+    assert (details(mongod), differences(mongod), following.value("invalid_documents_total")) == ([], [], 2)
+    assert {line["reason"] for line in log() if line["level"] == "error"} == {
+        "_id: Must be the fleet, a slash, and the trip_id."
+    }
 
 
 @pytest.mark.parametrize(
@@ -332,7 +270,7 @@ def test_a_corrected_document_is_served(mongod, following):
 
 
 def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeypatch):
-    monkeypatch.setattr(documents, "MAX_TRIPS_A_DAY", 3)
+    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 3)
     mongod.trips.insert_many([make_source(make_trip(driver_id=driver)) for driver in ["d1"] * 5 + ["d2"] * 3])
     following.catch_up()
     assert [sum(row[2] == driver for row in details(mongod, "driver_id")) for driver in ("d1", "d2")] == [3, 3]
@@ -402,7 +340,8 @@ def test_a_position_that_cannot_be_used_is_lost(mongod, token):
     mongod.trips.insert_one(make_source(make_trip()))
     following = Following(mongod)
     following.catch_up()
-    assert (following.value("comparisons_total"), following.value("repairs_total")) == (1, 1)
+    assert following.value("comparisons_total") == 1
+    assert following.value("repairs_total") > 0
     assert differences(mongod) == []
 
 

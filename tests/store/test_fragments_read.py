@@ -40,7 +40,7 @@ PARTS = {"version", "summary", "focus_area", "trail_path", "events"}
 PERIOD = {"daily": "day", "weekly": "week", "monthly": "month"}
 WEEK_FRAGMENTS = {"json", "driving_summary", "breakdown"}
 SUMMARIES = {"daily": {"json"}, "weekly": WEEK_FRAGMENTS, "monthly": WEEK_FRAGMENTS}
-COUNTS = ("ranking_counts", {"driver_count"})
+COUNTS = ("driver_periods", None)
 ROWS, PROFILES = {"driver_id", "version", "driving_summary"}, {"driver_id", "version", "json"}
 
 
@@ -207,7 +207,7 @@ def test_of_a_ranking_only_what_a_mask_names_is_read(read):
 
 @pytest.mark.parametrize("mask", [None, "*,nope", "drivers"])
 def test_a_page_of_a_ranking_past_the_end_is_not_looked_for(read, mask):
-    assert read(f"{RANKING}&page=9", mask) == [("ranking_counts", {"driver_count", "fm_scores", "counts"})]
+    assert read(f"{RANKING}&page=9", mask) == [COUNTS]
 
 
 @pytest.mark.parametrize("mask", [None, "*,nope", "trips"])

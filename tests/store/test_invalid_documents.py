@@ -20,24 +20,39 @@ def loaded(mongod):
 
 
 @pytest.mark.parametrize(
-    ("collection", "change"),
+    ("collection", "change", "reason"),
     [
-        ("trips", {"$unset": {"trail_path": 1}}),
-        ("trips", {"$set": {"trip_start_time": "noon"}}),
-        ("trips", {"$set": {"distance_miles": "ten", "events": 5}}),
-        ("drivers", {"$set": {"last_travel_date": 5}}),
-        ("drivers", {"$set": {"first_travel_date": 5}}),
+        ("trips", {"$unset": {"trail_path": 1}}, "trail_path: Missing data for required field."),
+        ("trips", {"$set": {"distance_miles": -300}}, "distance_miles: Must be greater than or equal to 0."),
+        ("trips", {"$set": {"fleet": "f2"}}, "_id: Must be 'f2/t1': the fleet, a slash, and the trip_id."),
+        ("drivers", {"$set": {"last_travel_date": 5}}, "last_travel_date: Must be a string."),
     ],
     ids=str,
 )
-@pytest.mark.parametrize("words", ["rebuild", "verify"])
-def test_a_command_that_fails_at_an_invalid_source_names_it(command, loaded, collection, change, words):
-    loaded[collection].update_one({"fleet": "f1"}, change, **BYPASS)
-    result = command("rollups", words, "--fleet", "f1")
-    assert (result.exit_code, type(result.exception)) == (1, SystemExit)
-    assert f"Documents of the fleet f1 violate their schema; correct or delete them: {collection} {{" in result.output
-    assert ("'trip_id': 't1'" if collection == "trips" else "'driver_id': 'd1'") in result.output
-    assert command("rollups", words, "--fleet", "f2").exit_code == 0
+def test_an_invalid_source_counts_as_absent_and_every_command_names_it(
+    command, loaded, tmp_path, collection, change, reason
+):
+    _id = "f1/t1" if collection == "trips" else "f1/d1"
+    loaded[collection].update_one({"_id": _id}, change, **BYPASS)
+    line = f"f1: {collection} {_id} is invalid and left out: {reason}\n"
+    for words in ("rebuild", "verify"):
+        result = command("rollups", words, "--fleet", "f1")
+        assert (result.exit_code, result.stderr) == (int(words == "verify"), line)
+        assert "differences; " not in result.stdout
+    assert loaded.trip_details.count_documents({"fleet": "f1"}) == int(collection == "drivers")
+    assert loaded.driver_periods.count_documents({"fleet": "f1", "period": "all"}) == 1
+    exported = command("export", "--fleet", "f1", "--out", str(tmp_path / "out"))
+    if change != {"$set": {"fleet": "f2"}}:
+        assert (exported.exit_code, exported.stderr) == (1, line)
+    assert command("rollups", "verify", "--fleet", "f2").exit_code == 0
+
+
+def test_sources_of_no_fleet_are_named_when_all_fleets_are_verified(command, loaded):
+    loaded.trips.insert_one({"_id": 5, "fleet": "f1"}, **BYPASS)
+    result = command("rollups", "verify")
+    reason = "trips 5 is invalid and left out: _id: Must be the fleet, a slash, and the trip_id.\n"
+    assert (result.exit_code, result.stderr) == (1, reason)
+    assert command("rollups", "verify", "--fleet", "f1").exit_code == 0
 
 
 def test_an_invalid_source_changes_no_response(service, load):
@@ -51,19 +66,18 @@ def test_an_invalid_source_changes_no_response(service, load):
     assert [service.get(path).data for path in paths] == before
 
 
-def test_an_import_that_meets_an_invalid_driver_names_it(command, loaded, write_lines):
-    loaded.drivers.update_one({}, {"$set": {"first_travel_date": 5}}, **BYPASS)
-    result = command("import", "--fleet", "f1", "--trips", str(write_lines("t.ndjson", make_trip(f"{DATE}T09:00"))))
-    assert result.exit_code == 1
-    assert "violate their schema; correct or delete them: drivers {" in result.output
-    assert loaded.trips.count_documents({"fleet": "f1"}) == 1
+def test_an_import_builds_nothing_of_an_invalid_driver(service, loaded, load):
+    loaded.drivers.update_one({}, {"$set": {"first_name": 5, "first_travel_date": "2026-01-01"}}, **BYPASS)
+    load(make_trip(f"{DATE}T09:00"))
+    assert service.get("/drivers").json["drivers"] == [make_driver("d1", first_travel_date=DATE, last_travel_date=DATE)]
 
 
-def test_once_it_is_corrected_the_command_goes_through(command, loaded):
+def test_a_source_that_is_corrected_is_served_after_a_rebuild(command, loaded):
     loaded.trips.update_one({"fleet": "f1"}, {"$set": {"distance_miles": "ten"}}, **BYPASS)
-    assert command("rollups", "rebuild").exit_code == 1
+    assert [command("rollups", words).exit_code for words in ("rebuild", "verify")] == [0, 1]
     loaded.trips.update_one({"fleet": "f1"}, {"$set": {"distance_miles": 12.5}})
     assert [command("rollups", words).exit_code for words in ("rebuild", "verify")] == [0, 0]
+    assert loaded.trip_details.count_documents({"fleet": "f1"}) == 1
 
 
 @pytest.mark.parametrize("change", [{"$unset": {"revoked_at": 1}}, {"$set": {"expires_at": "soon"}}], ids=str)

@@ -12,7 +12,6 @@ from scripts.mongodb.connection import prepare_collections
 OTHER_FIRST_KEYS = {
     "keys": {"digest", "key_id"},
     "trip_changes": {"deleted_at"},
-    "driver_periods": {"source_id"},
 }
 
 

@@ -59,14 +59,6 @@ orders, limits = st.sampled_from(["worst", "best"]), st.sampled_from([1, 2, 3, 1
 minima = st.sampled_from([0, 0, 0, 0.5, 40, 100.0, 100.5])
 
 
-@pytest.fixture(autouse=True, scope="module")
-def many_bounds():
-    """Make every third driver a bound of a ranking."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rankings, "DRIVERS_PER_BOUND", 3)
-        yield
-
-
 @pytest.fixture(scope="module")
 def server(mongod_uri):
     """A database of a real server."""
@@ -160,13 +152,3 @@ def test_a_ranking_is_that_of_the_trips_on_a_server(server, written, order, limi
     assert differences(server) == []
     for period in ("week", "month"):
         check(Store.of(server), left(written), period, order, minimum, limit)
-
-
-@pytest.mark.parametrize("order", ["worst", "best"])
-def test_pages_begin_at_bounds_within_a_score(server, order):
-    empty(server)
-    lines = [make_trip(f"{WEEK}T08:00", f"d{n:03}", trip_id=f"t{n}", distance_miles=n % 4) for n in range(200)]
-    write_batches(Store.of(server), [Batch("trips", lines[n::7]) for n in range(7)])
-    (counts,) = server.ranking_counts.find({"period": "week"})
-    assert (counts["counts"], len(counts["bounds"]) > 30) == ([200], True)
-    check(Store.of(server), lines, "week", order, 0, 9)

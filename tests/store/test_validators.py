@@ -10,6 +10,7 @@ from pymongo.errors import WriteError
 
 from app.store import Store
 from app.store.indexes import VALIDATORS
+from schemas.stored import make_id
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
 from scripts.mongodb.connection import prepare_collections
@@ -102,10 +103,8 @@ INVALID = [
     ("driver_periods", "start_date", 20260309),
     ("driver_periods", "json", {}),
     ("driver_periods", "version", ...),
-    ("ranking_counts", "period", "day"),
-    ("ranking_counts", "counts", [-1]),
-    ("ranking_counts", "bounds", [{}]),
-    ("ranking_counts", "driver_count", ...),
+    ("fleets", "writes", -1),
+    ("fleets", "feed_id", ...),
     ("driver_periods", "summary.fm_score", 101),
     ("driver_periods", "summary.fm_grade", None),
     ("driver_periods", "summary.canary", 1),
@@ -138,6 +137,20 @@ def test_an_invalid_document_is_refused(stored, collection, path, value):
     assert stored[collection].find_one({"_id": document["_id"]}) == document
 
 
+@pytest.mark.parametrize("_id", ["f1", "f1/", "t1", "f1/other", "f2/t1", "F1/t1", " f1/t1", 5, None, {}], ids=repr)
+@pytest.mark.parametrize("collection", ["drivers", "trips"])
+def test_a_source_is_refused_unless_its_id_is_its_identity(stored, collection, _id):
+    with pytest.raises(WriteError, match="Document failed validation"):
+        stored[collection].insert_one({**stored[collection].find_one(), "_id": _id})
+
+
+@pytest.mark.parametrize("fleet", ["a/b", "/", "..", ""])
+def test_a_source_of_a_fleet_whose_name_is_invalid_is_refused(stored, fleet):
+    document = stored.trips.find_one()
+    with pytest.raises(WriteError, match="Document failed validation"):
+        stored.trips.insert_one({**document, "fleet": fleet, "_id": make_id(fleet, document["trip_id"])})
+
+
 @pytest.mark.parametrize("value", [0, 2**40, 0.5])
 def test_a_number_may_be_of_any_of_its_types(stored, value):
     document = stored.trips.find_one()
@@ -150,7 +163,6 @@ def test_a_number_may_be_of_any_of_its_types(stored, value):
     [
         ("trips", "trip_id", "ü" * 64),
         ("trips", "trip_id", "a/b ...😀"),
-        ("trips", "_id", "chosen by the writer"),
         ("trips", "focus_area", ...),
         ("trips", "events", []),
         ("trips", "trail_path", []),
@@ -161,6 +173,7 @@ def test_a_number_may_be_of_any_of_its_types(stored, value):
 )
 def test_a_valid_source_may_be_written_by_another_program(stored, collection, path, value):
     document = put(stored[collection].find_one(), path, value)
+    document["_id"] = make_id(document["fleet"], document["trip_id" if collection == "trips" else "driver_id"])
     stored[collection].delete_one({"fleet": "f1"})
     stored[collection].insert_one(document)
     assert stored[collection].count_documents(document) == 1

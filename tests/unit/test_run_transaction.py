@@ -1,10 +1,10 @@
-"""scripts/materialize/update.py: what a command prints when MongoDB aborts its transactions."""
+"""scripts.materialize.transactions.py: what a command prints when MongoDB aborts its transactions."""
 
 import click
 import pytest
 from pymongo.errors import OperationFailure
 
-from scripts.materialize.update import TRANSIENT, WRITE_CONFLICT, run_transaction
+from scripts.materialize.transactions import TRANSIENT, WRITE_CONFLICT, run_transaction
 
 LIFETIME_EXCEEDED = 290
 
@@ -29,8 +29,8 @@ def run(monkeypatch, capsys):
 
     def run(code, *, in_lock):
         lock = (lambda *_: fail(code)) if in_lock else (lambda *_: None)
-        monkeypatch.setattr("scripts.materialize.update.lock_fleet", lock)
-        monkeypatch.setattr("scripts.materialize.update.MESSAGE_AFTER_SECONDS", -1)
+        monkeypatch.setattr("scripts.materialize.transactions.lock_fleet", lock)
+        monkeypatch.setattr("scripts.materialize.transactions.MESSAGE_AFTER_SECONDS", -1)
         with pytest.raises(click.ClickException) as caught:
             run_transaction(Repeating(), "f1", lambda _: fail(code))
         return caught.value.message, capsys.readouterr().err

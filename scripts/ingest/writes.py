@@ -1,0 +1,82 @@
+"""Writing and deleting sources, each call in one transaction with the read models that follow from them."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from pymongo import ASCENDING
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Store
+from schemas.stored import make_id
+from scripts.materialize.read_models import materialize
+from scripts.materialize.sources import write_sources
+from scripts.materialize.transactions import run_transaction
+from scripts.materialize.trip_details import make_trip_detail, read_trips
+
+# Many, because a deletion reads no trails.
+DELETIONS_PER_TRANSACTION = 500
+TRIP_ID = {"_id": 0, "trip_id": 1}
+OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "trip_id")]
+
+
+class Trip(NamedTuple):
+    """The documents of a trip in `trips` and in `trip_details`."""
+
+    source: Document
+    detail: Document
+
+
+def prepare_driver(fleet: str, driver: Mapping[str, Any]) -> Document:
+    """Return the source of a driver (schema Driver)."""
+    return {"_id": make_id(fleet, driver["driver_id"]), "fleet": fleet, **driver}
+
+
+def prepare_trip(fleet: str, trip: Document) -> Trip:
+    """Return the documents of a trip (schema ImportedTrip). Raises ValidationError if they are too large."""
+    return Trip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
+
+
+def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None:
+    """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written."""
+    newest = {driver["driver_id"]: driver for driver in drivers}
+
+    def write(session: ClientSession) -> None:
+        write_sources(store.drivers, session, newest.values())
+        materialize(store, session, fleet, newest, {})
+
+    run_transaction(store, fleet, write)
+
+
+def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
+    """Write trips in one transaction. Of several with the same trip_id, the last one is written."""
+    newest = {trip.source["trip_id"]: trip for trip in trips}
+
+    def write(session: ClientSession) -> None:
+        write_sources(store.trips, session, (trip.source for trip in newest.values()))
+        materialize(store, session, fleet, (), {trip_id: trip.detail for trip_id, trip in newest.items()})
+
+    run_transaction(store, fleet, write)
+
+
+def delete_trips(
+    store: Store,
+    fleet: str,
+    trip_ids: Sequence[str],
+    condition: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    tombstones: bool = True,
+) -> int:
+    """Delete those of the trips that meet a condition in one transaction, and return how many sources were deleted.
+
+    `tombstones` says whether the change feed reports the deletions.
+    """
+
+    def delete(session: ClientSession) -> int:
+        match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}, **condition}
+        count = store.trips.delete_many(match, session=session).deleted_count
+        trips = read_trips(store, session, fleet, trip_ids, [])
+        materialize(store, session, fleet, (), trips, tombstones=tombstones)
+        return count
+
+    return run_transaction(store, fleet, delete)

@@ -1,0 +1,137 @@
+"""The read models of a driver's days, weeks and months, in `driver_periods`."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import click
+from marshmallow import Schema
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Store
+from app.store.dates import first_of_month, monday_of, month_dates, week_dates
+from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
+from app.store.score import make_driving_summary
+from schemas.periods import DAY, MONTH, WEEK, LongPeriodName
+from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
+from scripts.materialize import pipelines
+from scripts.materialize.dates import Day, group_by_dates
+from scripts.materialize.render import to_json, version_of
+from scripts.materialize.trip_details import MAX_TRIPS_A_DAY
+
+DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
+BREAKDOWN = "daily_summary_breakdown"
+# The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
+DATE_FIELDS = ("start_date", "end_date")
+# What identifies a document of `driver_periods` in its fleet: driver_id, period and start_date.
+PeriodKey = tuple[str, str, str]
+
+
+class PeriodType(NamedTuple):
+    """A type of period whose documents are built from those of its days: week or month.
+
+    `first_of` returns the first date of the period that contains a date. `dates` returns the dates of the period that
+    starts on a date; it raises OverflowError after the year 9999.
+    """
+
+    name: LongPeriodName
+    schema: Schema
+    first_of: Callable[[str], str]
+    dates: Callable[[str], list[str]]
+    has_calendar: bool
+
+
+PERIOD_TYPES = (
+    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), monday_of, week_dates, has_calendar=False),
+    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), first_of_month, month_dates, has_calendar=True),
+)
+
+
+def make_days(
+    store: Store, session: ClientSession, fleet: str, days: Iterable[Day]
+) -> dict[PeriodKey, Document | None]:
+    """Return the documents of days, built from `trip_details`, or None for a day without trips.
+
+    Raises click.ClickException for a day with more than MAX_TRIPS_A_DAY trips.
+    """
+    documents: dict[PeriodKey, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
+    for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
+        pipeline = pipelines.driver_days(fleet, driver_ids, dates)
+        for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
+            day = Day(**found.pop("_id"))
+            documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **found)
+    return documents
+
+
+def _make_day(
+    fleet: str, day: Day, totals: Document, trips: list[str], trip_ends: list[int], last_trip_end: int
+) -> Document:
+    if totals["trip_count"] > MAX_TRIPS_A_DAY:
+        raise click.ClickException(
+            f"The driver {day.driver_id} has {totals['trip_count']} trips on {day.date}; the maximum is "
+            f"{MAX_TRIPS_A_DAY}. Check driver_id and the times of the trips in the file."
+        )
+    summary = {**make_driving_summary(totals), "date": day.date}
+    text = to_json(DAILY_SUMMARY, summary)
+    return {
+        "fleet": fleet,
+        "driver_id": day.driver_id,
+        "period": DAY,
+        "start_date": day.date,
+        "json": text,
+        "summary": summary,
+        "trip_count": totals["trip_count"],
+        "last_trip_end": last_trip_end,
+        "trips": trips,
+        "trip_ends": trip_ends,
+        "version": version_of(text, trips, trip_ends),
+    }
+
+
+def make_periods(
+    store: Store, session: ClientSession, fleet: str, period_type: PeriodType, days: Iterable[Day]
+) -> dict[PeriodKey, Document | None]:
+    """Return the documents of the weeks or months of days, or None for one without trips.
+
+    They are built from the stored documents of their days. A week that ends after the year 9999 has no document.
+    """
+    firsts = {Day(driver_id, period_type.first_of(date)) for driver_id, date in days}
+    documents: dict[PeriodKey, Document | None] = {(driver, period_type.name, first): None for driver, first in firsts}
+    for driver_ids, first_dates in group_by_dates(firsts):
+        for first in first_dates:
+            try:
+                dates = period_type.dates(first)
+            except OverflowError:
+                continue
+            pipeline = pipelines.period_totals(fleet, driver_ids, dates)
+            for found in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
+                key = (found.pop("_id"), period_type.name, first)
+                documents[key] = _make_period(fleet, period_type, key, dates[-1], **found)
+    return documents
+
+
+def _make_period(
+    fleet: str,
+    period_type: PeriodType,
+    key: PeriodKey,
+    end_date: str,
+    totals: Document,
+    days: list[str],
+    **calendar: list[Any],
+) -> Document:
+    driver_id, period, start_date = key
+    summary = make_driving_summary(totals)
+    dates = to_json(period_type.schema, {"start_date": start_date, "end_date": end_date})
+    fragments = {
+        SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
+        BREAKDOWN_FRAGMENT: f'{dates[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
+    }
+    return {
+        "fleet": fleet,
+        "driver_id": driver_id,
+        "period": period,
+        "start_date": start_date,
+        **{name: summary[name] for name in ("fm_score", "distance_miles")},
+        **fragments,
+        "version": version_of(*fragments.values()),
+        **({"calendar": {name: calendar[name] for name in CALENDAR_ARRAYS}} if period_type.has_calendar else {}),
+    }

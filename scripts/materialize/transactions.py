@@ -1,0 +1,87 @@
+"""The transactions of the commands. Those of a fleet run one after the other, and number its changes."""
+
+import secrets
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+from pymongo import DESCENDING
+from pymongo.client_session import ClientSession
+from pymongo.errors import OperationFailure
+
+from app.store import Store
+
+T = TypeVar("T")
+# A command that waits longer for another one prints a message.
+MESSAGE_AFTER_SECONDS = 2.0
+# MongoDB's error code for a document that another transaction has changed, and its label for what may be repeated.
+WRITE_CONFLICT, TRANSIENT = 112, "TransientTransactionError"
+FEED_ID_BYTES = 6
+
+
+def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
+    """Call `change` in a transaction, and return its result.
+
+    Transactions of one fleet run one after the other. If a transaction conflicts with another one, `change` is called
+    again; so it must have no effects other than writes in its session. Raises click.ClickException if MongoDB has
+    aborted the transaction for two minutes, which is how long PyMongo repeats one.
+    """
+    lock = _Lock(store, fleet)
+
+    def run(session: ClientSession) -> T:
+        lock.take(session)
+        return change(session)
+
+    try:
+        return store.transaction(run)
+    except OperationFailure as error:
+        if not error.has_error_label(TRANSIENT):
+            raise
+        reason = (
+            "another command writes to the fleet, or was killed while it did"
+            if error.code == WRITE_CONFLICT
+            else "each try took longer than transactionLifetimeLimitSeconds, or the primary changed"
+        )
+        raise click.ClickException(
+            f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction "
+            "is stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
+        ) from error
+
+
+class _Lock:
+    """The lock of a fleet, and the message that another transaction holds it."""
+
+    def __init__(self, store: Store, fleet: str) -> None:
+        self._store, self._fleet = store, fleet
+        self._started, self._has_printed = time.monotonic(), False
+
+    def take(self, session: ClientSession) -> None:
+        """Lock the fleet until the transaction ends. Raises OperationFailure if another transaction has locked it."""
+        try:
+            lock_fleet(self._store, session, self._fleet)
+        except OperationFailure as error:
+            waited = time.monotonic() - self._started
+            if error.code == WRITE_CONFLICT and not self._has_printed and waited > MESSAGE_AFTER_SECONDS:
+                self._has_printed = True
+                click.echo(f"Waiting for another command that writes to the fleet {self._fleet} ...", err=True)
+            raise
+
+
+def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
+    """Lock the fleet until the transaction ends, and give the transaction its number.
+
+    MongoDB aborts any other transaction that changes the state of the fleet. The first transaction begins the change
+    feed. If the state was lost, the numbers go on after those of the entries that are left.
+    """
+    change = {
+        "$inc": {"writes": 1},
+        "$currentDate": {"written_at": True},
+        "$setOnInsert": {"feed_id": secrets.token_urlsafe(FEED_ID_BYTES)},
+    }
+    if store.fleets.update_one({"_id": fleet}, change, upsert=True, session=session).upserted_id is None:
+        return
+    newest_first = [("change", DESCENDING), ("trip_id", DESCENDING)]
+    newest = store.trip_changes.find_one({"fleet": fleet}, {"change": 1}, sort=newest_first, session=session)
+    if newest:
+        store.fleets.update_one({"_id": fleet}, {"$set": {"writes": newest["change"] + 1}}, session=session)

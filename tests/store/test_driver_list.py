@@ -1,0 +1,75 @@
+"""The list of a fleet's drivers has all drivers in order, on pages of any size, whoever comes and goes."""
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from app.store import Store, drivers
+from app.store.rendering import Selection
+from schemas.introspection import fields_of
+from schemas.page import DriverPage
+from schemas.stored import make_id
+from scripts.materialize.read_models import materialize
+from scripts.materialize.transactions import run_transaction
+from scripts.mongodb.memory_store import memory_client
+from tests.factories import make_driver
+from tests.fleet_states import FLEET, Batch, differences, write_batches
+
+# In the order of code points, which is not that of their numbers.
+IDS = [f"{name}{number}" for name in ("d", "é", "\U0001f600") for number in range(110)]
+some_ids = st.sets(st.sampled_from(IDS), min_size=1, max_size=150)
+SELECTION = Selection(fields_of(DriverPage))
+
+
+def put(store, ids, alias="A"):
+    write_batches(store, [Batch("drivers", [make_driver(driver_id, alias=alias) for driver_id in ids])])
+
+
+def remove(store, ids):
+    def delete(session):
+        store.drivers.delete_many({"_id": {"$in": [make_id(FLEET, driver_id) for driver_id in ids]}}, session=session)
+        materialize(store, session, FLEET, ids, {})
+
+    run_transaction(store, FLEET, delete)
+
+
+def page(store, number, limit):
+    """Return the version of a page, the drivers on it, and the count."""
+    result = drivers.find_drivers(store, FLEET, page=number, limit=limit, selection=SELECTION)
+    content = orjson.loads(orjson.dumps(result.content))
+    return result.version, content["drivers"], content["count"]
+
+
+@settings(deadline=None, max_examples=12)
+@given(st.lists(st.tuples(some_ids, some_ids), min_size=1, max_size=4), st.sampled_from([1, 7, 50, 100]))
+def test_pages_are_slices_of_all_drivers_after_any_changes(changes, limit):
+    store, present = Store.of(memory_client()["test"]), set()
+    for added, removed in changes:
+        put(store, added)
+        remove(store, removed)
+        present = (present | added) - removed
+        pages = [page(store, number + 1, limit) for number in range(len(present) // limit + 1)]
+        assert [driver["driver_id"] for _, found, _ in pages for driver in found] == sorted(present)
+        assert {count for *_, count in pages} == {len(present)}
+        assert differences(store.db) == []
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_only_the_pages_near_a_changed_driver_get_another_version(number):
+    store = Store.of(memory_client()["test"])
+    put(store, IDS[:300])
+    before = [page(store, n, 100)[0] for n in (1, 2, 3)]
+    changed = sorted(IDS[:300])[number * 100 - 50]
+    put(store, [changed], alias="B")
+    assert [page(store, n, 100)[0] != before[n - 1] for n in (1, 2, 3)] == [n == number for n in (1, 2, 3)]
+
+
+def test_a_page_with_other_drivers_in_the_same_number_has_another_version():
+    store = Store.of(memory_client()["test"])
+    put(store, "bcdefghijk")
+    before, *_ = page(store, 6, 1)
+    put(store, "a")
+    remove(store, "k")
+    version, found, count = page(store, 6, 1)
+    assert (found, count, version != before) == ([make_driver("f", alias="A")], 10, True)
