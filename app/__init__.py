@@ -4,6 +4,7 @@ This package only reads. Commands and everything that writes are in `scripts`, w
 """
 
 import functools
+import logging
 from typing import Any
 
 from flask import Flask, Request
@@ -14,8 +15,10 @@ from app import errors, logs, middleware, openapi
 from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config
 from app.database import is_outage, probe, service_client
+from app.middleware import rate_limit
 from app.middleware.raw_path import RestConverter, SegmentConverter
 from app.report_links import ReportLinkSigner
+from app.services import EXTENSION, Services
 from app.store import Store
 from app.store.api_keys import ApiKeyCache
 from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
@@ -30,25 +33,38 @@ def create_app(config: Config | None = None, client: MongoClient[dict[str, Any]]
     config = config or Config.from_environment()
     logs.configure()
     app = _create_routed_app()
-    listeners = []
+    services = app.extensions[EXTENSION] = _make_services(config, client)
+    if not config.secret_key:
+        services.log.warning("SECRET_KEY is not set: report links are valid only in this process")
+    errors.register(app)
+    middleware.register(app, services.limiter)
+    return app
+
+
+def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -> Services:
+    metrics, listeners = None, []
     if config.metrics_bind:
         # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so `serve` has to set it before.
-        from app.middleware import metrics
+        from app.metrics import Metrics, StoreListener
 
-        app.extensions["metrics"] = metrics.Metrics()
-        listeners.append(metrics.StoreListener(app.extensions["metrics"]))
+        metrics = Metrics()
+        listeners.append(StoreListener(metrics))
     if client is None:
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
-    app.extensions.update(config=config, store=store, store_breaker=CircuitBreaker(is_outage, probe))
-    app.extensions.update(api_key_cache=ApiKeyCache(store), report_link_signer=ReportLinkSigner(config))
-    app.extensions["openapi"] = openapi_document(config.public_base_url)
-    logs.register(app, config.log_level)
-    if not config.secret_key:
-        app.extensions["log"].warning("SECRET_KEY is not set: report links are valid only in this process")
-    errors.register(app)
-    middleware.register(app, config)
-    return app
+    limiter = rate_limit.make_limiter(config)
+    return Services(
+        config=config,
+        log=logs.make_logger(logging.getLevelNamesMapping()[config.log_level]),
+        store=store,
+        store_breaker=CircuitBreaker(is_outage, probe),
+        api_key_cache=ApiKeyCache(store),
+        report_link_signer=ReportLinkSigner(config),
+        limiter=limiter,
+        count_auth_failure=rate_limit.make_auth_failure_counter(limiter, config),
+        openapi_document=openapi_document(config.public_base_url),
+        metrics=metrics,
+    )
 
 
 @functools.cache

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pymongo
-from flask import current_app
 from pymongo import MongoClient
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 from pymongo.monitoring import CommandListener
 
-from app.circuit_breaker import CircuitBreaker
 from app.config import Config, ConfigError
 from app.store import Document, Store
 
@@ -69,18 +67,6 @@ def probe() -> contextlib.AbstractContextManager[Any]:
     return pymongo.timeout(PROBE_TIMEOUT_SECONDS)
 
 
-def guard_store() -> contextlib.AbstractContextManager[None]:
-    """Return the context manager for a call to the store, which raises CircuitOpen while the circuit is open."""
-    breaker: CircuitBreaker = current_app.extensions["store_breaker"]
-    return breaker.guard()
-
-
-def get_store() -> Store:
-    """Return the store of the current application."""
-    store: Store = current_app.extensions["store"]
-    return store
-
-
 def check_transactions(client: MongoClient[Document]) -> None:
     """Raise ConfigError unless the server supports transactions: a replica set or a sharded cluster."""
     hello = client.admin.command("hello")
@@ -91,9 +77,9 @@ def check_transactions(client: MongoClient[Document]) -> None:
         )
 
 
-def ping() -> None:
+def ping(store: Store) -> None:
     """Ping a member of the replica set that serves reads. Raises PyMongoError."""
-    db = get_store().db
+    db = store.db
     try:
         db.command("ping", read_preference=db.read_preference)
     except AutoReconnect as error:

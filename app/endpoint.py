@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from flask import Response, current_app, g, request
+from flask import Response, request
 from marshmallow import Schema
 
-from app.database import guard_store
 from app.responses import JSON, MASK_HEADER, ConditionalResponder, json_response, prefers
+from app.services import get_scope, get_services
 from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner, select_fields
 from schemas.query import Params, UnknownParameters
@@ -77,12 +77,12 @@ class Endpoint:
         def call_view(*arguments: Any) -> Any:
             if not self.reads_store:
                 return view(*arguments)
-            with guard_store():
+            with get_services().store_breaker.guard():
                 return view(*arguments)
 
         @functools.wraps(view)
         def run(**path: str) -> Response:
-            policy = current_app.extensions["config"].unknown_parameters
+            policy = get_services().config.unknown_parameters
             params = parse(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
             if self.accepts_mask:
                 return self._respond(functools.partial(call_view, params), params.get("page"))
@@ -110,10 +110,10 @@ class Endpoint:
         vary = f"Accept, {MASK_HEADER}" if self._conversions else MASK_HEADER
         for media_type, convert in self._conversions:
             if prefers(media_type, *JSON_MEDIA_RANGES):
-                responder = ConditionalResponder(g.api_key.fleet, "", page=page, vary=vary, media_type=media_type)
+                responder = ConditionalResponder(get_scope().fleet, "", page=page, vary=vary, media_type=media_type)
                 return responder.respond(read, self._fields, convert)
         mask = request.environ.get(MASK_ENVIRON_KEY, "")
         fields = select_fields(self._fields, mask)
         if not self.supports_conditional:
             return json_response(make_pruner(fields, self._fields)(read()))
-        return ConditionalResponder(g.api_key.fleet, mask, page=page, vary=vary).respond(read, fields)
+        return ConditionalResponder(get_scope().fleet, mask, page=page, vary=vary).respond(read, fields)

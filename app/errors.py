@@ -15,8 +15,8 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from app.circuit_breaker import CircuitOpen
 from app.config import API
-from app.logs import get_log
 from app.responses import JSON, get_base_url, json_response, prefers
+from app.services import get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
@@ -242,7 +242,7 @@ def _handle_unknown_drivers(error: UnknownDrivers) -> Response:
 
 
 def _handle_invalid_document(error: InvalidDocument) -> Response:
-    get_log().error("invalid document", document=str(error))
+    get_services().log.error("invalid document", document=str(error))
     return make_response(InternalError())
 
 
@@ -275,11 +275,11 @@ def _handle_unavailable_store(_error: CircuitOpen | StoreLags) -> Response:
 def _handle_mongodb_error(error: PyMongoError) -> Response:
     is_failover = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
     if is_failover or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
-        get_log().warning("the database does not respond", error=f"{type(error).__name__}: {error}")
+        get_services().log.warning("the database does not respond", error=f"{type(error).__name__}: {error}")
         return make_response(StoreUnavailable())
     return _handle_unexpected_error(error)
 
 
 def _handle_unexpected_error(error: Exception) -> Response:
-    get_log().error("unhandled exception", exc_info=error)
+    get_services().log.error("unhandled exception", exc_info=error)
     return make_response(InternalError())

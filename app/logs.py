@@ -10,8 +10,9 @@ from typing import Any
 
 import orjson
 import structlog
-from flask import Flask, current_app, g, has_app_context
+from flask import g, has_app_context
 from structlog.stdlib import ProcessorFormatter
+from structlog.typing import FilteringBoundLogger
 
 from app.config import API
 from app.store.api_keys import PREFIX
@@ -29,14 +30,6 @@ SECRET_MARKERS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "Wy"
 LEADING_FIELDS = ("timestamp", "level", "event")
 
 Event = MutableMapping[str, Any]
-
-
-def get_log() -> Any:
-    """Return the structlog logger of the current application.
-
-    Example: `get_log().warning("the database does not respond", error="...")`.
-    """
-    return current_app.extensions["log"]
 
 
 def add_request_id(logger: Any, method: str, event: Event) -> Event:
@@ -94,10 +87,15 @@ class _StandardError:
     debug = info = warning = error = critical = staticmethod(_write)
 
 
-def make_logger(level: int) -> Any:
-    """Return a structlog logger that writes events from a level of `logging` upwards."""
+def make_logger(level: int) -> FilteringBoundLogger:
+    """Return a logger that writes events from a level of `logging` upwards.
+
+    Example: `make_logger(logging.INFO).warning("the database does not respond", error="...")`.
+    """
     wrapper = structlog.make_filtering_bound_logger(level)
-    return structlog.wrap_logger(_StandardError(), PROCESSORS, wrapper, dict, cache_logger_on_first_use=True).bind()
+    proxy = structlog.wrap_logger(_StandardError(), PROCESSORS, wrapper, dict, cache_logger_on_first_use=True)
+    logger: FilteringBoundLogger = proxy.bind()
+    return logger
 
 
 class JsonHandler(logging.Handler):
@@ -132,8 +130,3 @@ def configure() -> None:
     """Write the records of libraries and of gunicorn, and Python's warnings, to the log."""
     logging.config.dictConfig(_build_config())
     logging.captureWarnings(True)
-
-
-def register(app: Flask, level: str) -> None:
-    """Create the logger of `app`, which writes events from a level of `logging` upwards."""
-    app.extensions["log"] = make_logger(logging.getLevelNamesMapping()[level])

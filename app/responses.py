@@ -8,10 +8,11 @@ from typing import Any
 from urllib.parse import quote_from_bytes, unquote_plus
 
 import orjson
-from flask import Response, current_app, request
+from flask import Response, request
 from werkzeug.sansio.utils import get_host
 
 from app.content_encoding import ENCODINGS, choose_encoding, get_encoded_etag
+from app.services import get_services
 from app.store import Result
 from app.store.rendering import Selection
 from schemas.header import MaskHeaders, header_names
@@ -36,8 +37,7 @@ def get_base_url() -> str:
 
     It is empty if the request has no valid Host and PUBLIC_BASE_URL is not set.
     """
-    base_url: str = current_app.extensions["config"].public_base_url
-    environ = request.environ
+    base_url, environ = get_services().config.public_base_url, request.environ
     return base_url or _get_host_url(environ["wsgi.url_scheme"], environ.get("HTTP_HOST", ""))
 
 

@@ -4,20 +4,21 @@
 link takes the place of a key. Views do not import from here.
 """
 
-from flask import Flask, Response, current_app
+from flask import Flask, Response
+from flask_limiter import Limiter
 
-from app.config import Config
 from app.middleware import access_log, auth, compression, headers, rate_limit, request_id
 from app.middleware.deadline import Deadline
 from app.middleware.raw_path import RawPath
+from app.services import get_services
 
 
-def register(app: Flask, config: Config) -> None:
+def register(app: Flask, limiter: Limiter) -> None:
     """Register the middleware of `app`. Raises ConfigError."""
     app.before_request(_before_request)
     app.after_request(_after_request)
     # Flask-Limiter registers its own hook, which counts the request. It has to run after authentication sets the fleet.
-    rate_limit.register(app, config)
+    rate_limit.register(app, limiter)
     app.wsgi_app = RawPath(Deadline(app.wsgi_app))  # type: ignore[method-assign]
 
 
@@ -31,7 +32,7 @@ def _after_request(response: Response) -> Response:
     rate_limit.add_headers(response)
     compression.compress(response)
     headers.add_headers(response)
-    if metrics := current_app.extensions.get("metrics"):
+    if metrics := get_services().metrics:
         metrics.observe(response)
     access_log.write(response)
     return response

@@ -4,7 +4,7 @@ import time
 
 from flask import Response, g, request
 
-from app.logs import get_log
+from app.services import get_services
 
 
 def start() -> None:
@@ -15,7 +15,7 @@ def start() -> None:
 def write(response: Response) -> None:
     """Log a request at INFO. The line has the route instead of the path, which may contain anything."""
     credential = g.get("api_key") or g.get("report_link")
-    get_log().info(
+    get_services().log.info(
         "request",
         method=request.method,
         route=request.url_rule and request.url_rule.rule,

@@ -1,15 +1,14 @@
 """Authentication. Every path under /api/v1 requires an API key, except those of PUBLIC_ENDPOINTS."""
 
-from flask import current_app, g, request
+from flask import g, request
 from werkzeug.exceptions import MethodNotAllowed
 
 from app.client_ip import get_client_ip
-from app.config import API, Config
-from app.database import get_store, guard_store
+from app.config import API
 from app.errors import Forbidden, Unauthorized
-from app.middleware.rate_limit import count_auth_failure
-from app.report_links import ReportLink, ReportLinkSigner
-from app.store.api_keys import ApiKey, ApiKeyCache, get_key_by_id, is_well_formed
+from app.report_links import ReportLink
+from app.services import Scope, get_services
+from app.store.api_keys import ApiKey, get_key_by_id, is_well_formed
 
 REPORT_FILE_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
@@ -32,7 +31,7 @@ SCHEME = "apikey"
 
 
 def authenticate() -> None:
-    """Set `g.api_key`, or for a report link `g.report_link`, from the credentials of the request.
+    """Set `g.scope`, and `g.api_key` or for a report link `g.report_link`, from the credentials of the request.
 
     Raises MethodNotAllowed, Forbidden, Unauthorized, or RateLimitExceeded after too many failures of one client.
     """
@@ -42,39 +41,41 @@ def authenticate() -> None:
     endpoint = request.endpoint
     if endpoint == REPORT_FILE_ENDPOINT:
         g.report_link = _verify_report_link()
+        g.scope = Scope(g.report_link.fleet)
     if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     api_key = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None
     if api_key is None:
         g.client = _get_client()
-        count_auth_failure()
+        get_services().count_auth_failure()
         raise Unauthorized
     g.api_key = api_key
+    g.scope = Scope(api_key.fleet)
 
 
 def _get_api_key(key: str) -> ApiKey | None:
-    api_key_cache: ApiKeyCache = current_app.extensions["api_key_cache"]
-    api_key = api_key_cache.get_cached(key)
+    services = get_services()
+    api_key = services.api_key_cache.get_cached(key)
     if api_key is not None or not is_well_formed(key):
         return api_key
-    with guard_store():
-        return api_key_cache.fetch(key)
+    with services.store_breaker.guard():
+        return services.api_key_cache.fetch(key)
 
 
 def _get_client() -> str:
-    config: Config = current_app.extensions["config"]
-    return get_client_ip(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), config.trusted_proxies)
+    trusted = get_services().config.trusted_proxies
+    return get_client_ip(request.remote_addr or "", request.headers.get("X-Forwarded-For", ""), trusted)
 
 
 def _verify_report_link() -> ReportLink:
     """Return the report link of the request. Raises Forbidden if it or the API key that requested it is not valid."""
-    signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
-    link = signer.verify((request.view_args or {}).get("link", ""))
+    services = get_services()
+    link = services.report_link_signer.verify((request.view_args or {}).get("link", ""))
     if link is None:
         raise Forbidden
-    with guard_store():
-        key = get_key_by_id(get_store(), link.key_id)
+    with services.store_breaker.guard():
+        key = get_key_by_id(services.store, link.key_id)
     if key is None or key.fleet != link.fleet:
         raise Forbidden
     return link

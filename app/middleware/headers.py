@@ -1,9 +1,10 @@
 """The headers of every response, and CORS."""
 
-from flask import Response, current_app, g, request
+from flask import Response, g, request
 
 from app.config import API, Config
 from app.responses import format_link
+from app.services import get_services
 from schemas.header import (
     ConditionalRequestHeaders,
     ETagHeaders,
@@ -46,7 +47,7 @@ def add_headers(response: Response) -> None:
         headers.add("Cache-Control", "no-store" if request.endpoint == REPORT_LINKS_ENDPOINT else "private")
     headers.add("X-Request-ID", g.request_id)
     headers.add("X-Content-Type-Options", "nosniff")
-    config: Config = current_app.extensions["config"]
+    config = get_services().config
     if config.cors_origins:
         _add_cors_headers(config, response)
 

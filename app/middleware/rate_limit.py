@@ -8,9 +8,11 @@ and the log has an error at most once a minute.
 import logging
 import math
 import time
+import weakref
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from flask import Flask, Response, current_app, g
+from flask import Flask, Response, g
 from flask_limiter import ApplicationLimit, Limiter
 from flask_limiter import RateLimitExceeded as LimitBreached
 from limits import RateLimitItem
@@ -22,9 +24,12 @@ from redis.retry import Retry
 from app import errors
 from app.circuit_breaker import CircuitBreaker, CircuitOpen
 from app.config import Config, ConfigError
+from app.services import get_services
 
 POLICY = "fleet"
 SECONDS_BETWEEN_ERRORS = 60
+# When a failure of each limiter was logged last (time.monotonic()).
+_logged_at = weakref.WeakKeyDictionary[Limiter, float]()
 # Every request first waits for Redis, which has to be as close as MongoDB.
 REDIS_TIMEOUT_SECONDS = 0.5
 # Counts a request in the window of a key; the first request opens the window. Returns the count and the time (ms)
@@ -101,8 +106,8 @@ class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
     STORAGE_SCHEME = [f"{GUARDED}redis+sentinel"]
 
 
-def register(app: Flask, config: Config) -> None:
-    """Count the requests of `app`. The hook that authenticates has to be registered first. Raises ConfigError."""
+def make_limiter(config: Config) -> Limiter:
+    """Return the extension that counts the requests of a fleet. It counts once it is registered."""
     limiter = Limiter(
         _get_fleet,
         application_limits=[ApplicationLimit(str(config.rate_limit), scope=POLICY)],
@@ -113,6 +118,24 @@ def register(app: Flask, config: Config) -> None:
     )
     limiter.request_filter(_is_public)
     limiter.logger.addFilter(_filter_failure)
+    return limiter
+
+
+def make_auth_failure_counter(limiter: Limiter, config: Config) -> Callable[[], None]:
+    """Return a function that counts a request without a valid key from `g.client`.
+
+    It raises Flask-Limiter's RateLimitExceeded.
+    """
+
+    @limiter.shared_limit(str(config.auth_failure_limit), "authentication-failure", key_func=_get_client)
+    def count_auth_failure() -> None:
+        """Do nothing. Flask-Limiter counts each call."""
+
+    return count_auth_failure
+
+
+def register(app: Flask, limiter: Limiter) -> None:
+    """Count the requests of `app`. The hook that authenticates has to be registered first. Raises ConfigError."""
     try:
         limiter.init_app(app)
     except Exception:
@@ -122,17 +145,6 @@ def register(app: Flask, config: Config) -> None:
             "docs/configuration.md lists."
         ) from None
     app.register_error_handler(LimitBreached, _refuse)
-
-    @limiter.shared_limit(str(config.auth_failure_limit), "authentication-failure", key_func=_get_client)
-    def count_auth_failure() -> None:
-        """Do nothing. Flask-Limiter counts each call."""
-
-    app.extensions.update(rate_limiter=limiter, count_auth_failure=count_auth_failure)
-
-
-def count_auth_failure() -> None:
-    """Count a request without a valid key from `g.client`. Raises Flask-Limiter's RateLimitExceeded."""
-    current_app.extensions["count_auth_failure"]()
 
 
 def add_headers(response: Response) -> None:
@@ -185,8 +197,7 @@ def _build_storage_options(config: Config) -> dict[str, Any]:
 
 
 def _read_status() -> RateLimitStatus | None:
-    limiter: Limiter = current_app.extensions["rate_limiter"]
-    current = limiter.current_limit
+    current = get_services().limiter.current_limit
     if current is None:
         return None
     closes_at, remaining = current.window
@@ -211,9 +222,9 @@ def _filter_failure(record: logging.LogRecord) -> bool:
     """
     if record.exc_info and isinstance(record.exc_info[1], CircuitOpen):
         return False
-    extensions, now = current_app.extensions, time.monotonic()
-    if now - extensions.get("limiter_failed_at", -math.inf) < SECONDS_BETWEEN_ERRORS:
+    limiter, now = get_services().limiter, time.monotonic()
+    if now - _logged_at.get(limiter, -math.inf) < SECONDS_BETWEEN_ERRORS:
         return False
-    extensions["limiter_failed_at"] = now
+    _logged_at[limiter] = now
     record.msg = "Redis failed: requests are not counted"
     return True

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint, g
+from flask import Blueprint
 
-from app.database import get_store
 from app.endpoint import Endpoint
+from app.services import get_scope, get_services
 from app.store import Result
 from app.store.rendering import Selection
 from app.store.summaries import DAILY, MONTHLY, WEEKLY, SummaryType, find_aggregates
@@ -53,7 +53,11 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
 
 
 def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], selection: Selection) -> Result:
-    driver_ids, start_date = params["driver_id"], params["start_date"]
     return find_aggregates(
-        get_store(), g.api_key.fleet, summary_type, driver_ids=driver_ids, start_date=start_date, selection=selection
+        get_services().store,
+        get_scope().fleet,
+        summary_type,
+        driver_ids=params["driver_id"],
+        start_date=params["start_date"],
+        selection=selection,
     )

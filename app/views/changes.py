@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from flask import Blueprint, Response, current_app, g
+from flask import Blueprint, Response
 
-from app.database import get_store
 from app.endpoint import Endpoint
 from app.responses import json_response
+from app.services import get_scope, get_services
 from app.store.changes import find_changes
 from schemas.change_params import ChangesParams
 from schemas.page import ChangePage
@@ -32,13 +32,13 @@ def list_changes(params: dict[str, Any]) -> Response:
     A cursor may be used again, and never expires. But deletions are reported for 30 days: after a longer pause, start
     without a cursor and with an empty copy.
     """
-    delay_hours = current_app.extensions["config"].processing_delay_hours
+    services = get_services()
     return json_response(
         find_changes(
-            get_store(),
-            g.api_key.fleet,
+            services.store,
+            get_scope().fleet,
             cursor=params.get("cursor"),
             limit=params["limit"],
-            processing_delay_hours=delay_hours,
+            processing_delay_hours=services.config.processing_delay_hours,
         )
     )

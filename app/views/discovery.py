@@ -5,10 +5,11 @@ import re
 from importlib.resources import files
 
 import orjson
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response
 
 from app.config import API
 from app.responses import JSON, format_link, get_base_url
+from app.services import get_services
 from app.views.static_files import static_response
 
 # Outside the API's path, and under it.
@@ -83,7 +84,7 @@ def get_catalog() -> Response:
 @bp.get("/llms.txt")
 def get_llms_txt() -> Response:
     """Return an overview for language models, as llmstxt.org describes it: the endpoints and the documents."""
-    return static_response("text/plain", build_llms_txt(current_app.extensions["openapi"], get_base_url()))
+    return static_response("text/plain", build_llms_txt(get_services().openapi_document, get_base_url()))
 
 
 @guides_bp.get(f"/docs/<any({', '.join(repr(name) for name in GUIDES)}):guide>")

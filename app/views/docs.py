@@ -5,9 +5,10 @@ import inspect
 import re
 from importlib.resources import files
 
-from flask import Blueprint, Response, current_app
+from flask import Blueprint, Response
 
 from app.errors import BaseExtApiException, find_error_types
+from app.services import get_services
 from app.views.static_files import build_policy, read_files, static_response
 
 bp = Blueprint("docs", __name__)
@@ -75,7 +76,7 @@ ERRORS_PAGE = ERRORS_PAGE_TEMPLATE.format(sections="\n".join(map(_render_error, 
 @bp.get("/openapi.json")
 def get_document() -> Response:
     """Return the OpenAPI document."""
-    return static_response("application/json", current_app.extensions["openapi"])
+    return static_response("application/json", get_services().openapi_document)
 
 
 @bp.get("/docs")

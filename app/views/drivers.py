@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint, g
+from flask import Blueprint
 
-from app.database import get_store
 from app.endpoint import Endpoint
+from app.services import get_scope, get_services
 from app.store import Result, drivers
 from app.store.rendering import Selection
 from schemas.page import DriverPage
@@ -33,4 +33,4 @@ def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
 
     The list has all drivers, in order of `driver_id` by code point.
     """
-    return drivers.find_drivers(get_store(), g.api_key.fleet, **params, selection=selection)
+    return drivers.find_drivers(get_services().store, get_scope().fleet, **params, selection=selection)

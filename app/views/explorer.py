@@ -7,9 +7,10 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 import orjson
-from flask import Blueprint, Response, abort, current_app, request
+from flask import Blueprint, Response, abort, request
 
 from app.config import Config
+from app.services import get_services
 from app.store.score import BEHAVIOURS
 from app.views.static_files import build_policy, read_files, static_response
 
@@ -30,7 +31,7 @@ def get_page() -> Response:
     accepted = request.accept_mimetypes
     if accepted and not accepted.quality("text/html"):
         abort(404)
-    config: Config = current_app.extensions["config"]
+    config = get_services().config
     response = static_response("text/html", _build_page(config), _build_policy(config.map_tiles_url))
     response.vary.add("Accept")
     return response

@@ -8,9 +8,10 @@ from pymongo.errors import PyMongoError
 
 from app import errors
 from app.circuit_breaker import CircuitOpen
-from app.database import guard_store, ping
+from app.database import ping
 from app.endpoint import Endpoint
 from app.responses import json_response
+from app.services import get_services
 from schemas.page import Health, Unhealthy
 from schemas.params import NoParams
 
@@ -25,9 +26,10 @@ def get_health(params: dict[str, Any]) -> Response:
     The status is 200 if the database responds, otherwise 503 within 2 seconds. Both are `application/json`. The check
     needs no key and does not count against the rate limit.
     """
+    services = get_services()
     try:
-        with guard_store():
-            ping()
+        with services.store_breaker.guard():
+            ping(services.store)
     except (PyMongoError, CircuitOpen):
         error = errors.StoreUnavailable()
         body = Unhealthy().dump({"status": "unavailable", **errors.build_body(error, g.request_id)})

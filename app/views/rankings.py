@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint, g
+from flask import Blueprint
 
-from app.database import get_store
 from app.endpoint import Endpoint
+from app.services import get_scope, get_services
 from app.store import Result, rankings
 from app.store.rendering import Selection
 from schemas.page import RankingPage
@@ -28,4 +28,4 @@ def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_ranking(get_store(), g.api_key.fleet, **params, selection=selection)
+    return rankings.find_ranking(get_services().store, get_scope().fleet, **params, selection=selection)

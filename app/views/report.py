@@ -4,15 +4,15 @@ import itertools
 import re
 from typing import Any
 
-from flask import Blueprint, Response, current_app, g
+from flask import Blueprint, Response, g
 from marshmallow import ValidationError
 from werkzeug.http import dump_options_header
 
-from app.database import get_store
 from app.endpoint import Endpoint
 from app.errors import NotFound
-from app.report_links import ReportLink, ReportLinkSigner
+from app.report_links import ReportLink
 from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, get_matching_etag, not_modified
+from app.services import get_scope, get_services
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks
@@ -43,17 +43,17 @@ def get_report_links(params: dict[str, Any]) -> dict[str, Any]:
     is built, the response is a NotFound. The links need no key and expire after 15 minutes; the operator can set
     another time.
     """
-    if get_report(get_store(), g.api_key.fleet, params["report_date"]) is None:
+    services, fleet = get_services(), get_scope().fleet
+    if get_report(services.store, fleet, params["report_date"]) is None:
         raise NotFound("Report not ready yet")
-    signer: ReportLinkSigner = current_app.extensions["report_link_signer"]
+    signer = services.report_link_signer
     base_url = get_base_url()
     if not base_url:
         raise ValidationError({"Host": [INVALID_HOST]})
     expires_at = signer.get_expiry_ms()
 
     csv, page = (
-        signer.build_url(base_url, g.api_key.fleet, params["report_date"], file, g.api_key.key_id, expires_at)
-        for file in FILES
+        signer.build_url(base_url, fleet, params["report_date"], file, g.api_key.key_id, expires_at) for file in FILES
     )
     return {"report_link": csv, "report_page": page, "expires_at": expires_at}
 
@@ -75,8 +75,9 @@ def get_report_file(params: dict[str, Any]) -> Response:
     Text that a spreadsheet would run as a formula has a `'` before it. The guide for client developers,
     `/api/v1/docs/clients.md`, has the rule.
     """
+    services, fleet = get_services(), get_scope().fleet
     link: ReportLink = g.report_link
-    report = get_report(get_store(), link.fleet, link.report_date)
+    report = get_report(services.store, fleet, link.report_date)
     if report is None:
         raise NotFound("The report was deleted.")
     file, (media_type, disposition, extension) = report[link.file], MEDIA[link.file]
@@ -86,8 +87,8 @@ def get_report_file(params: dict[str, Any]) -> Response:
         return not_modified(headers)
     # Reading the first part before the response starts turns a failure of the database into a 503. A later failure can
     # only end the connection.
-    parts = read_file(get_store(), file)
-    name = UNSAFE_IN_NAMES.sub("-", f"{link.fleet}-report-{link.report_date}").lstrip("-.")
+    parts = read_file(services.store, file)
+    name = UNSAFE_IN_NAMES.sub("-", f"{fleet}-report-{link.report_date}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),
         "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{extension}"}),

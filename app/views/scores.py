@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint, g
+from flask import Blueprint
 
-from app.database import get_store
 from app.endpoint import Endpoint
+from app.services import get_scope, get_services
 from app.store import Result
 from app.store.explanations import get_explanation
 from app.store.rendering import Selection
@@ -25,4 +25,4 @@ def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
     soon as it is stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the
     response is a NotFound.
     """
-    return get_explanation(get_store(), g.api_key.fleet, **params, selection=selection)
+    return get_explanation(get_services().store, get_scope().fleet, **params, selection=selection)

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 
-from flask import Response, current_app, request
+from flask import Response, request
 from werkzeug.http import generate_etag
 
 from app.config import API
 from app.responses import get_matching_etag
+from app.services import get_services
 from schemas.params import NoParams
 
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "png": "image/png", "svg": "image/svg+xml"}
@@ -35,7 +36,7 @@ def static_response(mimetype: str, content: bytes, policy: str = "") -> Response
     a campaign, and a file a version. `policy` is the Content-Security-Policy of a page.
     """
     if request.path.startswith(f"{API}/"):
-        NoParams().parse(request.query_string, current_app.extensions["config"].unknown_parameters)
+        NoParams().parse(request.query_string, get_services().config.unknown_parameters)
     response = Response(content, mimetype=mimetype)
     etag = generate_etag(content)
     response.set_etag(get_matching_etag(etag) or etag)

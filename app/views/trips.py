@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from flask import Blueprint, current_app, g
+from flask import Blueprint
 
-from app.database import get_store
 from app.endpoint import Endpoint, Representation
+from app.services import get_scope, get_services
 from app.store import Result, trips
 from app.store.rendering import Selection
 from schemas.geojson import GEO_JSON, TripMap, trip_map
@@ -28,8 +28,9 @@ def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
-    max_end_ms = _get_max_end_ms()
-    return trips.find_driver_trips(get_store(), g.api_key.fleet, **params, max_end_ms=max_end_ms, selection=selection)
+    return trips.find_driver_trips(
+        get_services().store, get_scope().fleet, **params, max_end_ms=_get_max_end_ms(), selection=selection
+    )
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
@@ -51,8 +52,8 @@ def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     it such as `*/*`.
     """
     return trips.find_trips(
-        get_store(),
-        g.api_key.fleet,
+        get_services().store,
+        get_scope().fleet,
         **params,
         limit=DETAIL_LIMIT,
         max_end_ms=_get_max_end_ms(),
@@ -61,4 +62,4 @@ def list_trips(params: dict[str, Any], selection: Selection) -> Result:
 
 
 def _get_max_end_ms() -> int:
-    return trips.get_max_visible_end_ms(current_app.extensions["config"].processing_delay_hours)
+    return trips.get_max_visible_end_ms(get_services().config.processing_delay_hours)

@@ -8,7 +8,6 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from flask import Flask
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
@@ -16,6 +15,7 @@ from app import create_app
 from app.config import Config, ConfigError
 from app.database import check_transactions, service_client
 from app.report_links import generate_secret
+from app.services import Services, get_services
 from app.store import Document
 
 
@@ -24,19 +24,18 @@ def check_application(config: Config) -> None:
     # A worker without a secret key logs that itself.
     config = dataclasses.replace(config, metrics_bind="", secret_key=config.secret_key or generate_secret())
     with service_client(config) as probe:
-        _warn_of_outages(create_app(config, probe), probe)
+        _warn_of_outages(get_services(create_app(config, probe)), probe)
 
 
-def _warn_of_outages(app: Flask, client: MongoClient[Document]) -> None:
+def _warn_of_outages(services: Services, client: MongoClient[Document]) -> None:
     """Log a warning for each of MongoDB and Redis that does not respond yet. Raises ConfigError."""
     # That is no error: the service starts, and serves requests once they respond.
-    log = app.extensions["log"]
     try:
         check_transactions(client)
     except PyMongoError as error:
-        log.warning("MongoDB does not respond: requests fail until it does", error=type(error).__name__)
-    if not app.extensions["rate_limiter"].storage.check():
-        log.warning("Redis does not respond: requests are not counted until it does")
+        services.log.warning("MongoDB does not respond: requests fail until it does", error=type(error).__name__)
+    if not services.limiter.storage.check():
+        services.log.warning("Redis does not respond: requests are not counted until it does")
 
 
 def check_metrics_folder(config: Config) -> None:

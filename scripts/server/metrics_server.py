@@ -9,7 +9,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.config import Config
 from app.database import service_client
-from app.middleware.metrics import StoreCollector
+from app.metrics import StoreCollector
 from app.store import Store
 
 

@@ -9,6 +9,7 @@ from pymongo.errors import NetworkTimeout
 from app import create_app
 from app.circuit_breaker import CircuitOpen
 from app.config import Config
+from app.services import get_services
 from app.store.api_keys import make_key
 from schemas.page import Unhealthy
 
@@ -43,7 +44,7 @@ def test_it_is_unavailable_while_the_store_does_not_respond(without_store):
 
 def test_a_failed_check_opens_the_circuit(without_store):
     without_store.get("/api/v1/healthz")
-    breaker = without_store.application.extensions["store_breaker"]
+    breaker = get_services(without_store.application).store_breaker
     with breaker.guard(), pytest.raises(CircuitOpen), breaker.guard():
         pass
 
@@ -62,7 +63,7 @@ def test_the_endpoints_are_unavailable_while_the_store_does_not_respond(without_
 @pytest.fixture
 def waited_for(service):
     """The service while one thread waits for a store that hangs."""
-    breaker, entered, leave = service.app.extensions["store_breaker"], threading.Event(), threading.Event()
+    breaker, entered, leave = get_services(service.app).store_breaker, threading.Event(), threading.Event()
     with pytest.raises(NetworkTimeout), breaker.guard():
         raise NetworkTimeout
 
@@ -79,7 +80,9 @@ def waited_for(service):
     thread.join()
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/drivers", "/trip/trip_id/t", "/report?report_time=2026-03-16T00:00:00"])
+@pytest.mark.parametrize(
+    "path", ["/healthz", "/drivers", "/trip/trip_id/t", "/report?report_time=2026-03-16T00:00:00", "/changes"]
+)
 def test_only_one_request_waits_for_a_store_that_hangs(waited_for, path):
     response = waited_for.get(path)
     assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")

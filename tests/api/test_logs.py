@@ -9,6 +9,7 @@ from app import logs
 from app.config import API
 from app.logs import JsonHandler, make_logger
 from app.report_links import ReportLinkSigner
+from app.services import get_services
 from app.store.api_keys import make_key
 
 pytestmark = pytest.mark.one_store
@@ -60,7 +61,7 @@ def test_no_log_line_contains_a_key(service, log):
 @pytest.mark.parametrize("fleet", ["f1", "1f", "-f", "ü", "1" * 120])
 def test_no_log_line_contains_a_report_link(make_service, log, fleet):
     service = make_service(secret_key="secret")
-    links = ReportLinkSigner(service.app.extensions["config"])
+    links = ReportLinkSigner(get_services(service.app).config)
     url = links.build_url("http://x", fleet, "2026-03-16", "csv", "key", 2**50)
     service.get(url.removeprefix(f"http://x{API}"), fleet=None, headers={"X-Request-ID": url.rpartition("/")[2][:64]})
     line = log()[-1]

@@ -6,7 +6,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from app.middleware.metrics import Metrics, StoreCollector, StoreListener
+from app.metrics import Metrics, StoreCollector, StoreListener
+from app.services import get_services
 from app.store import Store
 from tests.factories import make_driver, make_trip
 
@@ -20,7 +21,7 @@ def measured(make_service):
 
 
 def value(service, name, **labels):
-    return service.app.extensions["metrics"].registry.get_sample_value(f"driver_analytics_{name}", labels)
+    return get_services(service.app).metrics.registry.get_sample_value(f"driver_analytics_{name}", labels)
 
 
 def requests(service, route, method, status):
@@ -83,14 +84,14 @@ def test_no_metric_names_a_fleet_a_key_or_what_a_client_sent(measured, load):
     load(drivers=[make_driver("canary-driver")], fleet="canary-fleet")
     measured.get("/driver/canary-driver/trips?start_date=2026-03-01", fleet="canary-fleet")
     measured.get("/canary-path", fleet="canary-fleet")
-    metrics = generate_latest(measured.app.extensions["metrics"].registry).decode()
+    metrics = generate_latest(get_services(measured.app).metrics.registry).decode()
     assert not [word for word in ("canary", *measured.db["keys"].distinct("key_id")) if word in metrics]
 
 
 def test_without_the_setting_nothing_is_measured(make_service):
     service = make_service()
     assert service.get("/healthz").status_code == 200
-    assert "metrics" not in service.app.extensions
+    assert get_services(service.app).metrics is None
 
 
 @pytest.fixture

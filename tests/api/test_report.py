@@ -8,6 +8,7 @@ import pytest
 
 from app.config import API
 from app.report_links import ReportLink, ReportLinkSigner
+from app.services import get_services
 from schemas.report import HEADER
 from scripts.admin.keys import issue_key
 from scripts.reports.build import build_report
@@ -241,7 +242,7 @@ def test_a_link_of_a_key_that_expired_is_refused(service, ready, db, clock):
 
 
 def test_a_key_of_one_fleet_gives_no_link_to_another(service, ready, db):
-    links, end = ReportLinkSigner(service.app.extensions["config"]), epoch_ms("2026-03-18T13:00")
+    links, end = ReportLinkSigner(get_services(service.app).config), epoch_ms("2026-03-18T13:00")
     paths = {}
     for fleet in ("f1", "f2"):
         service.key(fleet)
@@ -328,6 +329,6 @@ def test_a_file_with_a_missing_part_ends_early(service, ready, db):
 
 
 def test_a_parsed_link_has_the_values_that_it_was_built_from(service):
-    links = ReportLinkSigner(service.app.extensions["config"])
+    links = ReportLinkSigner(get_services(service.app).config)
     link = ReportLink("fleet ü\u2028", DATE, "csv", "key", epoch_ms("2026-03-18T12:01"))
     assert links.verify(links.build_url("", *link).removeprefix(f"{API}/report/")) == link

@@ -14,6 +14,7 @@ from pymongo import MongoClient
 from app.config import API
 from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.report_links import ReportLinkSigner
+from app.services import get_services
 from app.store import Store
 from app.store.changes import find_changes
 from app.store.reports import BUCKET
@@ -113,7 +114,7 @@ class RequestGenerator:
 
     def __init__(self, service, seed):
         self.rng, self.urls = random.Random(seed), service.app.url_map.bind("")
-        self.links = ReportLinkSigner(service.app.extensions["config"])
+        self.links = ReportLinkSigner(get_services(service.app).config)
         self.key_ids = {key["fleet"]: key["key_id"] for key in service.db["keys"].find()}
         self.cursors = {
             fleet: [get_cursor(service, fleet, limit) for limit in (1, 5, 1000)] for fleet in (MINE, THEIRS)

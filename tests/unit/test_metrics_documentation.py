@@ -9,7 +9,8 @@ from pymongo import MongoClient
 
 from app import create_app
 from app.config import API, Config
-from app.middleware.metrics import StoreCollector
+from app.metrics import StoreCollector
+from app.services import get_services
 from app.store import Store
 from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.mongodb.connection import prepare_collections
@@ -40,10 +41,10 @@ def database(mongod_uri):
 def families(database, mongod_uri):
     """The type and the labels of every metric, after a request that read from the store."""
     app = create_app(Config(mongodb_uri=mongod_uri, mongodb_database=database.name, metrics_bind="127.0.0.1:9100"))
-    with app.extensions["store"].db.client:
+    with get_services(app).store.db.client:
         headers = {"Authorization": f"APIKEY {issue_key(database)}"}
         assert app.test_client().get(f"{API}/drivers", headers=headers).status_code == 200
-    registry = app.extensions["metrics"].registry
+    registry = get_services(app).metrics.registry
     registry.register(StoreCollector(Store.of(database)))
     return {
         family.name: (family.type, {label for sample in family.samples for label in sample.labels} - {BUCKET})

@@ -1,0 +1,61 @@
+"""What a request needs, typed: the services of the application, and what the request may see."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from flask import Flask, current_app, g
+from flask_limiter import Limiter
+from structlog.typing import FilteringBoundLogger
+
+from app.circuit_breaker import CircuitBreaker
+from app.config import Config
+from app.report_links import ReportLinkSigner
+from app.store import Store
+from app.store.api_keys import ApiKeyCache
+
+if TYPE_CHECKING:
+    # prometheus_client is imported only if METRICS_BIND is set: see `create_app`.
+    from app.metrics import Metrics
+
+# The name under which Flask keeps the services of an application.
+EXTENSION = "driver_analytics"
+
+
+@dataclasses.dataclass(frozen=True)
+class Services:
+    """The services of an application, which `create_app` makes, and which all threads share.
+
+    - `store_breaker`: the circuit breaker of the store. Whatever reads from the store runs within its `guard()`.
+    - `limiter`: counts the requests of a fleet. `count_auth_failure` counts a request without a valid key.
+    - `metrics`: None if METRICS_BIND is empty.
+    """
+
+    config: Config
+    log: FilteringBoundLogger
+    store: Store
+    store_breaker: CircuitBreaker
+    api_key_cache: ApiKeyCache
+    report_link_signer: ReportLinkSigner
+    limiter: Limiter
+    count_auth_failure: Callable[[], None]
+    openapi_document: bytes
+    metrics: "Metrics | None"
+
+
+def get_services(app: Flask = current_app) -> Services:
+    """Return the services of an application, by default of the one that handles the current request."""
+    services: Services = app.extensions[EXTENSION]
+    return services
+
+
+class Scope(NamedTuple):
+    """What a request may see: the data of a fleet."""
+
+    fleet: str
+
+
+def get_scope() -> Scope:
+    """Return what the current request may see. Authentication sets it, unless the endpoint is public."""
+    scope: Scope = g.scope
+    return scope
