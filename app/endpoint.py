@@ -1,4 +1,4 @@
-"""The decorator of every view: it declares the parameters and the response, validates and masks."""
+"""The decorator of every view of the API: parse the parameters, choose what to read, read, respond."""
 
 import dataclasses
 import functools
@@ -6,13 +6,26 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import orjson
 from flask import Response, request
 from marshmallow import Schema
 
-from app.responses import JSON, MASK_HEADER, ConditionalResponder, json_response, prefers
-from app.services import get_scope, get_services
+from app.responses import (
+    CACHE_CONTROL_REVALIDATE,
+    JSON,
+    MASK_HEADER,
+    format_page_links,
+    get_matching_etag,
+    json_response,
+    make_etag,
+    not_modified,
+    prefers,
+)
+from app.services import get_services
+from app.store.rendering import Selection
+from schemas.error import ErrorBody
 from schemas.introspection import Fields, fields_of
-from schemas.mask import make_pruner, select_fields
+from schemas.mask import select_fields
 from schemas.query import Params, UnknownParameters
 
 SECONDS_PER_DAY = 86_400
@@ -23,15 +36,18 @@ MAX_CACHED_QUERIES = 500
 
 # The media ranges that include JSON, most specific first.
 JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
+# The 503 of an endpoint that has none of its own.
+UNAVAILABLE = ErrorBody()
 
 View = Callable[..., Any]
+Convert = Callable[[Any], Any]
 
 
 class Representation(NamedTuple):
     """An alternative representation of a response: its schema, and its conversion from the JSON value."""
 
     schema: Schema
-    convert: Callable[[Any], Any]
+    convert: Convert
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,9 +57,8 @@ class Endpoint:
     - `params`: the schema of the parameters in path and query.
     - `response`: the schema of the JSON response. None if the endpoint serves only files.
     - `accepts_mask`: whether the header X-Fields selects fields of the response.
-    - `supports_conditional`: whether the response has an ETag and conditional requests get a 304.
-    - `reads_store`: whether the endpoint fails with a 503 while the database does not respond.
-    - `unavailable_response`: the schema of a 503 that differs from other errors.
+    - `has_etag`: whether the response has an ETag, and conditional requests get a 304.
+    - `unavailable_response`: the schema of the 503 while the database does not respond. None if there is no such 503.
     - `representations`: other media types of the response. None stands for a file, which the view returns itself.
     - `links`: where a response leads. For each operationId, the values of its parameters, as OpenAPI writes them.
     - `description`: text that the OpenAPI document appends to the docstring of the view.
@@ -52,9 +67,8 @@ class Endpoint:
     params: Params
     response: Schema | None = None
     accepts_mask: bool = True
-    supports_conditional: bool = True
-    reads_store: bool = True
-    unavailable_response: Schema | None = None
+    has_etag: bool = True
+    unavailable_response: Schema | None = UNAVAILABLE
     representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
     description: str = ""
@@ -62,58 +76,75 @@ class Endpoint:
     def __call__(self, view: View) -> Callable[..., Response]:
         """Return a Flask view that calls `view` with the validated parameters.
 
-        A view that supports conditional requests also gets a Selection, and returns a Result. A view that accepts a
-        mask but not conditional requests returns the JSON value. Any other view returns a Response. The parameters are
-        validated before the mask, so an invalid mask is reported only if the parameters are valid.
+        A view that accepts a mask also gets a Selection, and returns a Result, or, without an ETag, the content. It
+        runs within the circuit breaker of the store. Any other view returns the Response itself, and enters the circuit
+        breaker itself. The parameters are validated before the mask, so an invalid mask is reported only if they are
+        valid.
         """
-
-        # Clients repeat requests, and whether parameters are valid changes only at midnight UTC.
-        @functools.lru_cache(MAX_CACHED_QUERIES)
-        def parse(
-            query_string: bytes, unknown_parameters: UnknownParameters, day: int, *path: tuple[str, str]
-        ) -> dict[str, Any]:
-            return self.params.parse(query_string, unknown_parameters, **dict(path))
-
-        def call_view(*arguments: Any) -> Any:
-            if not self.reads_store:
-                return view(*arguments)
-            with get_services().store_breaker.guard():
-                return view(*arguments)
+        parse = functools.lru_cache(MAX_CACHED_QUERIES)(self._parse)
 
         @functools.wraps(view)
-        def run(**path: str) -> Response:
-            policy = get_services().config.unknown_parameters
-            params = parse(request.query_string, policy, int(time.time() // SECONDS_PER_DAY), *path.items())
-            if self.accepts_mask:
-                return self._respond(functools.partial(call_view, params), params.get("page"))
-            response: Response = call_view(params)
-            return response
+        def respond(**path: str) -> Response:
+            services, environ = get_services(), request.environ
+            today = int(time.time() // SECONDS_PER_DAY)
+            params = parse(request.query_string, services.config.unknown_parameters, today, *path.items())
+            if not self.accepts_mask:
+                # The view makes the response itself.
+                response: Response = view(params)
+                return response
 
-        run.endpoint = self  # type: ignore[attr-defined]
-        return run
+            media_type, convert = self._choose_representation()
+            # X-Fields applies only to JSON.
+            mask = "" if convert else environ.get(MASK_ENVIRON_KEY, "")
+            fields = select_fields(self._fields, mask)
+            with services.store_breaker.guard():
+                if not self.has_etag:
+                    return json_response(view(params, Selection(fields)))
+                if "HTTP_IF_NONE_MATCH" in environ:
+                    version, _, page_count = view(params, Selection(fields, include_content=False))
+                    if matching_etag := get_matching_etag(make_etag(version, media_type, mask)):
+                        return not_modified(self._make_headers(matching_etag, params, page_count))
+                version, content, page_count = view(params, Selection(fields))
+
+            body = orjson.dumps(content)
+            if convert:
+                body = orjson.dumps(convert(orjson.loads(body)))
+            headers = self._make_headers(make_etag(version, media_type, mask), params, page_count)
+            return Response(body, headers=headers, mimetype=media_type)
+
+        respond.endpoint = self  # type: ignore[attr-defined]
+        return respond
 
     @functools.cached_property
     def _fields(self) -> Fields:
         return fields_of(type(self.response)) if self.response else {}
 
     @functools.cached_property
-    def _conversions(self) -> list[tuple[str, Callable[[Any], Any]]]:
+    def _conversions(self) -> list[tuple[str, Convert]]:
         """The media types of other representations, each with the conversion of the JSON value."""
         return [(media_type, other.convert) for media_type, other in self.representations.items() if other]
 
-    def _respond(self, read: Callable[..., Any], page: int | None) -> Response:
-        """Return the response in the media type and with the fields that the client prefers.
+    def _parse(
+        self, query_string: bytes, unknown_parameters: UnknownParameters, today: int, *path: tuple[str, str]
+    ) -> dict[str, Any]:
+        """Return the validated parameters.
 
-        `page` is the number of the page if the response is a list. X-Fields applies only to JSON, not to other
-        representations.
+        They are cached, because clients repeat requests. `today` is only a part of the key of the cache: whether
+        parameters are valid changes at midnight UTC.
         """
-        vary = f"Accept, {MASK_HEADER}" if self._conversions else MASK_HEADER
+        return self.params.parse(query_string, unknown_parameters, **dict(path))
+
+    def _choose_representation(self) -> tuple[str, Convert | None]:
+        """Return the media type that the client prefers, and the conversion of the JSON value to it, if any."""
         for media_type, convert in self._conversions:
             if prefers(media_type, *JSON_MEDIA_RANGES):
-                responder = ConditionalResponder(get_scope().fleet, "", page=page, vary=vary, media_type=media_type)
-                return responder.respond(read, self._fields, convert)
-        mask = request.environ.get(MASK_ENVIRON_KEY, "")
-        fields = select_fields(self._fields, mask)
-        if not self.supports_conditional:
-            return json_response(make_pruner(fields, self._fields)(read()))
-        return ConditionalResponder(get_scope().fleet, mask, page=page, vary=vary).respond(read, fields)
+                return media_type, convert
+        return JSON, None
+
+    def _make_headers(self, etag: str, params: dict[str, Any], page_count: int) -> dict[str, str]:
+        """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
+        vary = f"Accept, {MASK_HEADER}" if self._conversions else MASK_HEADER
+        headers = {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": vary}
+        if "page" in params:
+            headers["Link"] = format_page_links(params["page"], page_count)
+        return headers

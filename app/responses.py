@@ -2,7 +2,7 @@
 
 import functools
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_plus
@@ -12,11 +12,8 @@ from flask import Response, request
 from werkzeug.sansio.utils import get_host
 
 from app.content_encoding import ENCODINGS, choose_encoding, get_encoded_etag
-from app.services import get_services
-from app.store import Result
-from app.store.rendering import Selection
+from app.services import get_scope, get_services
 from schemas.header import MaskHeaders, header_names
-from schemas.introspection import Fields
 
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
@@ -69,6 +66,16 @@ def format_page_links(page: int, page_count: int) -> str:
     return f'{next_link}{prev_link}{url}1>; rel="first"'
 
 
+def make_etag(version: str, media_type: str, mask: str) -> str:
+    """Return the ETag, without quotes, of the response to the current request in a media type and without an encoding.
+
+    It depends on the version of the content, on what the request may see, on path and query, and on the field mask.
+    """
+    fleet, environ = get_scope().fleet, request.environ
+    identity = f"{fleet}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
+    return hashlib.blake2b(identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()
+
+
 def not_modified(headers: Mapping[str, str]) -> Response:
     """Return a 304: the client has the current response stored."""
     response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
@@ -103,49 +110,3 @@ def prefers(media_type: str, *alternatives: str) -> bool:
         qualities[name] = max(qualities.get(name, 0.0), quality)
     limit = next((qualities[name] for name in alternatives if name in qualities), 0.0)
     return qualities.get(media_type, 0.0) > 0 and qualities[media_type] >= limit
-
-
-class ConditionalResponder:
-    """Makes the response to the current request, or a 304.
-
-    The ETag depends on the fleet, the path and query, the field mask, the media type and the version of the content.
-    `page` is the number of the page if the response is a list. `vary` has the names of the request headers on which
-    the response depends.
-    """
-
-    def __init__(
-        self, fleet: str, mask: str, *, page: int | None = None, vary: str = MASK_HEADER, media_type: str = JSON
-    ) -> None:
-        environ = request.environ
-        self._is_conditional = "HTTP_IF_NONE_MATCH" in environ
-        self._identity = f"{fleet}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
-        self._page, self._vary, self._media_type = page, vary, media_type
-
-    def respond(
-        self, read: Callable[[Selection], Result], fields: Fields, convert: Callable[[Any], Any] | None = None
-    ) -> Response:
-        """Return the response with these fields of the result of `read`, or a 304.
-
-        For a conditional request, first reads only the version. `convert` converts the JSON value to another
-        representation.
-        """
-        if self._is_conditional:
-            version, _, page_count = read(Selection(fields, include_content=False))
-            if matching_etag := get_matching_etag(self._get_etag(version)):
-                return not_modified(self._headers(matching_etag, page_count))
-        version, content, page_count = read(Selection(fields))
-        body = orjson.dumps(content)
-        if convert is not None:
-            body = orjson.dumps(convert(orjson.loads(body)))
-        headers = self._headers(self._get_etag(version), page_count)
-        return Response(body, headers=headers, mimetype=self._media_type)
-
-    def _headers(self, etag: str, page_count: int) -> dict[str, str]:
-        headers = {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": self._vary}
-        if self._page is not None:
-            # A 304 has them too: a cache replaces the headers of the stored response with those of the 304.
-            headers["Link"] = format_page_links(self._page, page_count)
-        return headers
-
-    def _get_etag(self, version: str) -> str:
-        return hashlib.blake2b(self._identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()

@@ -9,7 +9,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from app.endpoint import Endpoint
+from app.endpoint import UNAVAILABLE, Endpoint
 from app.errors import MaskError
 from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.openapi.responses import (
@@ -61,18 +61,14 @@ def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: OpenAPIConve
     in_query = [parameter for parameter in parameters if parameter["name"] not in rule.arguments]
     in_query.sort(key=lambda parameter: not parameter["required"])
     headers: list[Schema] = [MaskHeaders()] if endpoint.accepts_mask else []
-    headers += [ConditionalRequestHeaders()] if _has_conditional_requests(rule, endpoint) else []
+    headers += [ConditionalRequestHeaders()] if endpoint.has_etag else []
     return [*in_path, *in_query, *header_names(*headers)]
-
-
-def _has_conditional_requests(rule: Rule, endpoint: Endpoint) -> bool:
-    return rule.endpoint == REPORT_FILE_ENDPOINT or (endpoint.accepts_mask and endpoint.supports_conditional)
 
 
 def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
     """Return the responses of a route by status."""
-    is_conditional, is_public = _has_conditional_requests(rule, endpoint), rule.endpoint in PUBLIC_ENDPOINTS
-    headers: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if is_conditional else [])]
+    is_public = rule.endpoint in PUBLIC_ENDPOINTS
+    headers: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if endpoint.has_etag else [])]
     headers += [] if is_public else [RateLimitHeaders()]
     headers += [FileHeaders()] if rule.endpoint == REPORT_FILE_ENDPOINT else []
     ok = {
@@ -84,7 +80,7 @@ def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[H
         ok["links"] = {name: {"operationId": name, "parameters": dict(endpoint.links[name])} for name in endpoint.links}
     if is_public:
         return {HTTPStatus.OK: ok, **_describe_public_errors(rule, endpoint, base_url)}
-    not_modified = [HTTPStatus.NOT_MODIFIED] if is_conditional else []
+    not_modified = [HTTPStatus.NOT_MODIFIED] if endpoint.has_etag else []
     return {
         HTTPStatus.OK: ok,
         **{status: get_response_name(status) for status in (*not_modified, *KEY_ENDPOINT_ERRORS)},
@@ -98,7 +94,8 @@ def _describe_public_errors(rule: Rule, endpoint: Endpoint, base_url: str) -> di
     if rule.endpoint == REPORT_FILE_ENDPOINT:
         responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(ResponseHeaders(), ETagHeaders())
         statuses |= {*REPORT_FILE_ERRORS}
-    if not (endpoint.reads_store or endpoint.unavailable_response):
+    unavailable = endpoint.unavailable_response
+    if unavailable is not UNAVAILABLE:
         statuses.remove(HTTPStatus.SERVICE_UNAVAILABLE)
     for status in sorted(statuses):
         error_types = [
@@ -107,13 +104,11 @@ def _describe_public_errors(rule: Rule, endpoint: Endpoint, base_url: str) -> di
             if endpoint.accepts_mask or not issubclass(error_type, MaskError)
         ]
         responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
-    if endpoint.unavailable_response:
+    if unavailable is not None and unavailable is not UNAVAILABLE:
         responses[HTTPStatus.SERVICE_UNAVAILABLE] = {
-            "description": inspect.getdoc(type(endpoint.unavailable_response)),
+            "description": inspect.getdoc(type(unavailable)),
             "headers": reference_headers(ResponseHeaders(), RetryAfterHeaders()),
-            "content": {
-                JSON: {"schema": endpoint.unavailable_response, "example": example(endpoint.unavailable_response)}
-            },
+            "content": {JSON: {"schema": unavailable, "example": example(unavailable)}},
         }
     return responses
 

@@ -20,7 +20,7 @@ LINKS = {
 
 
 @bp.get("/changes")
-@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, links=LINKS)
+@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, has_etag=False, links=LINKS)
 def list_changes(params: dict[str, Any]) -> Response:
     """List the trips that became visible, changed or were deleted since the last request.
 
@@ -33,12 +33,12 @@ def list_changes(params: dict[str, Any]) -> Response:
     without a cursor and with an empty copy.
     """
     services = get_services()
-    return json_response(
-        find_changes(
+    with services.store_breaker.guard():
+        page = find_changes(
             services.store,
             get_scope().fleet,
             cursor=params.get("cursor"),
             limit=params["limit"],
             processing_delay_hours=services.config.processing_delay_hours,
         )
-    )
+    return json_response(page)

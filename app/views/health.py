@@ -19,7 +19,7 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False, unavailable_response=Unhealthy())
+@Endpoint(NoParams(), Health(), accepts_mask=False, has_etag=False, unavailable_response=Unhealthy())
 def get_health(params: dict[str, Any]) -> Response:
     """Check whether the service can serve requests.
 
@@ -40,7 +40,7 @@ def get_health(params: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Endpoint(NoParams(), Health(), accepts_mask=False, reads_store=False)
+@Endpoint(NoParams(), Health(), accepts_mask=False, has_etag=False, unavailable_response=None)
 def get_liveness(params: dict[str, Any]) -> Response:
     """Check whether the service is running.
 

@@ -13,6 +13,7 @@ from app.errors import NotFound
 from app.report_links import ReportLink
 from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, get_matching_etag, not_modified
 from app.services import get_scope, get_services
+from app.store.rendering import Selection
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks
@@ -35,27 +36,25 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
-@Endpoint(ReportParams(), ReportLinks(), supports_conditional=False)
-def get_report_links(params: dict[str, Any]) -> dict[str, Any]:
+@Endpoint(ReportParams(), ReportLinks(), has_etag=False)
+def get_report_links(params: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """Get links to the fleet's report of a date.
 
     A report covers the seven full UTC days before its date. Any `report_time` on that date selects it. Until the report
     is built, the response is a NotFound. The links need no key and expire after 15 minutes; the operator can set
     another time.
     """
-    services, fleet = get_services(), get_scope().fleet
-    if get_report(services.store, fleet, params["report_date"]) is None:
+    services, fleet, report_date = get_services(), get_scope().fleet, params["report_date"]
+    if get_report(services.store, fleet, report_date) is None:
         raise NotFound("Report not ready yet")
-    signer = services.report_link_signer
     base_url = get_base_url()
     if not base_url:
         raise ValidationError({"Host": [INVALID_HOST]})
+    signer = services.report_link_signer
     expires_at = signer.get_expiry_ms()
-
-    csv, page = (
-        signer.build_url(base_url, fleet, params["report_date"], file, g.api_key.key_id, expires_at) for file in FILES
-    )
-    return {"report_link": csv, "report_page": page, "expires_at": expires_at}
+    csv, page = (signer.build_url(base_url, fleet, report_date, file, g.api_key.key_id, expires_at) for file in FILES)
+    links = {"report_link": csv, "report_page": page, "expires_at": expires_at}
+    return {name: links[name] for name in selection.fields}
 
 
 @bp.get("/report/<rest:link>")
@@ -77,17 +76,20 @@ def get_report_file(params: dict[str, Any]) -> Response:
     """
     services, fleet = get_services(), get_scope().fleet
     link: ReportLink = g.report_link
-    report = get_report(services.store, fleet, link.report_date)
-    if report is None:
-        raise NotFound("The report was deleted.")
-    file, (media_type, disposition, extension) = report[link.file], MEDIA[link.file]
-    matching_etag = get_matching_etag(file["digest"])
-    headers = {"ETag": f'"{matching_etag or file["digest"]}"', "Cache-Control": CACHE_CONTROL_REVALIDATE}
-    if matching_etag:
-        return not_modified(headers)
-    # Reading the first part before the response starts turns a failure of the database into a 503. A later failure can
-    # only end the connection.
-    parts = read_file(services.store, file)
+    with services.store_breaker.guard():
+        report = get_report(services.store, fleet, link.report_date)
+        if report is None:
+            raise NotFound("The report was deleted.")
+        file = report[link.file]
+        matching_etag = get_matching_etag(file["digest"])
+        headers = {"ETag": f'"{matching_etag or file["digest"]}"', "Cache-Control": CACHE_CONTROL_REVALIDATE}
+        if matching_etag:
+            return not_modified(headers)
+        # Reading the first part before the response starts turns a failure of the database into a 503. A later failure
+        # can only end the connection.
+        parts = read_file(services.store, file)
+        first_part = next(parts)
+    media_type, disposition, extension = MEDIA[link.file]
     name = UNSAFE_IN_NAMES.sub("-", f"{fleet}-report-{link.report_date}").lstrip("-.")
     headers |= {
         "Content-Length": str(file["bytes"]),
@@ -95,4 +97,4 @@ def get_report_file(params: dict[str, Any]) -> Response:
         "Content-Security-Policy": CONTENT_SECURITY_POLICY,
         "Referrer-Policy": "no-referrer",
     }
-    return Response(itertools.chain([next(parts)], parts), headers=headers, mimetype=media_type)
+    return Response(itertools.chain([first_part], parts), headers=headers, mimetype=media_type)
