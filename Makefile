@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 # One stamp for what running needs, and one for everything else.
 RUN_STAMP := $(VENV)/.installed-run
 STAMP := $(VENV)/.installed
-PEERS := bench/.venv-peers/.installed bench/.venv-eve/.installed
+PEERS := bench/.venv-peers/.installed
 NPM := tests/clients/node_modules/.installed
 
 # uv takes a third of the time that pip takes. Both check the hashes. pip is the fallback where there is no uv for the
@@ -20,7 +20,7 @@ INSTALL = install() { test -x $(BIN)/uv && { $(UV_INSTALL) "$$@" || { echo "uv f
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-smoke bench-tools lint audit lock clean
+.PHONY: help setup run test test-clients test-large test-resilience resilience-tools bench bench-growth bench-compare bench-smoke lint audit lock clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 17
@@ -82,18 +82,17 @@ resilience-tools:
 		command -v wrk >/dev/null || \
 		{ echo "These tests need programs: apt-get install redis-server haproxy nginx wrk"; exit 1; }
 
-bench: bench-tools setup $(PEERS) ## compare the service with other frameworks, in 20 minutes; ARGS=--quick takes 3
+bench: setup $(PEERS) ## compare the service with the same API in FastAPI and Flask, in 12 minutes; ARGS=--quick takes 3
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-growth: bench-tools setup ## measure how the cost of a request grows with the fleet, in 20 minutes
+bench-growth: setup ## measure how the cost of a request grows with the fleet, in 10 minutes; ARGS=--quick takes 3
 	@$(BIN)/python -m bench.growth $(ARGS)
 
-bench-smoke: bench-tools setup ## check that the benchmark works, in a minute
-	@$(BIN)/python -m bench --smoke
+bench-compare: setup ## compare the service and the import with those of another checkout: OTHER=FOLDER, in 6 minutes
+	@$(BIN)/python -m bench.compare $(OTHER) $(ARGS)
 
-bench-tools:
-	@command -v wrk >/dev/null && command -v redis-server >/dev/null || \
-		{ echo "The benchmark needs wrk and redis-server: apt-get install wrk redis-server"; exit 1; }
+bench-smoke: setup ## check that the benchmark works, in a minute
+	@$(BIN)/python -m bench --smoke
 
 bench/.venv-%/.installed: bench/requirements-%.txt
 	@echo "Setting up $(@D) ..."

@@ -1,100 +1,150 @@
-"""`python -m bench`: compare the service with the floor and its peers, in one interleaved run."""
+"""`python -m bench`: compare the service with the floor and the peers, in one interleaved run."""
 
 import contextlib
+import hashlib
 import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import click
+from pymongo import MongoClient
 
-from bench import data, fleet, report
-from bench.rows import FLEET, QUERIES
-from bench.run import Plan, Run
-from bench.servers import COMMANDS, DATA, Failed, exit_on_sigterm, is_installed, redis_server
+from bench import fleet, report
+from bench.load import Request, Target, fetch, find_difference, measure
+from bench.rows import ROWS, WITHOUT_DATA, Row
+from bench.servers import DATA, DATABASE, ROOT, Checkout, Failed, Sample, Server, http_server, mongod, redis_server
 
+BIN = ROOT / ".venv" / "bin"
+# How to start each contestant besides the service. gunicorn reads the settings of the service, gunicorn.conf.py.
+CONTESTANTS: dict[str, list[str | Path]] = {
+    "floor": [BIN / "gunicorn", "bench.floor:app"],
+    "fastapi": [ROOT / "bench" / ".venv-peers" / "bin" / "python", "bench/peers/fast.py"],
+    "naive": [BIN / "gunicorn", "--pythonpath", "bench/peers", "naive:app"],
+}
 CONNECTIONS = (8, 64)
-SMOKE_SHAPE = fleet.Shape(drivers=20, points=30, old_points=6)
+# What a command has besides the query.
+NOT_QUERY = ("lsid", "readConcern", "maxTimeMS", "$clusterTime", "$readPreference", "$db")
 SMOKE_ROWS = ("drivers", "weekly")
+# The service uses at most this multiple of the floor's processor time, and has at least this multiple of the requests a
+# second of FastAPI on rows with data.
+MOST_CPU, LEAST_REQUESTS = 3, 1.4
+
+
+Prepared = dict[tuple[str, str | None, str | None], tuple[list[dict[str, Any]], bytes]]
 
 
 @click.command()
-@click.option(
-    "--rounds", default=5, show_default=True, help="Number of rounds; each contestant is measured once per round."
-)
-@click.option("--seconds", default=2, show_default=True, help="Duration of each measurement in seconds.")
-@click.option(
-    "--rows", "chosen", multiple=True, type=click.Choice(list(QUERIES)), help="Measure only this row. Can be repeated."
-)
-@click.option(
-    "--contestants",
-    multiple=True,
-    type=click.Choice(list(COMMANDS)),
-    help="Measure only this contestant. Can be repeated.",
-)
-@click.option("--scale", default=1.0, show_default=True, help="Factor for the number of drivers, which is 200.")
-@click.option("--quick", is_flag=True, help="For development: two rounds of one second with 8 connections.")
+@click.option("--rounds", default=5, show_default=True, help="Number of rounds of a second for each measurement.")
+@click.option("--row", "chosen", multiple=True, type=click.Choice(list(ROWS)), help="Only this row. Can be repeated.")
+@click.option("--quick", is_flag=True, help="For development: two rounds with 8 connections.")
 @click.option("--smoke", is_flag=True, help="Check that everything works, with little data.")
-@click.option("--keep-data", is_flag=True, help="Use data that was loaded today, even if the code has changed since.")
-@click.option(
-    "--write/--no-write", default=None, help="Write docs/benchmarks.md. By default, only a complete run does."
-)
-def main(
-    rounds: int,
-    seconds: int,
-    chosen: tuple[str, ...],
-    contestants: tuple[str, ...],
-    scale: float,
-    quick: bool,
-    smoke: bool,
-    keep_data: bool,
-    write: bool | None,
-) -> None:
-    """Compare the service with the floor and its peers."""
-    names = list(contestants or COMMANDS)
-    if smoke:
-        names = list(filter(is_installed, names))
-    if missing := [name for name in names if not is_installed(name)]:
-        raise click.ClickException(f"{', '.join(missing)}: not installed. 'make bench' installs the peers.")
-    shape = SMOKE_SHAPE if smoke else fleet.Shape(drivers=round(200 * scale))
-    plan = Plan(names, chosen or tuple(QUERIES), CONNECTIONS, rounds, seconds, warm_up=not smoke)
-    if quick:
-        plan = plan._replace(connections=CONNECTIONS[:1], rounds=2, seconds=1)
-    if smoke:
-        plan = plan._replace(measured=chosen or SMOKE_ROWS, connections=CONNECTIONS[:1], rounds=1, seconds=1)
-    is_complete = not (chosen or contestants or quick or smoke) and scale == 1 and rounds >= 5
-    exit_on_sigterm()
-    try:
-        samples, notes = _measure(plan, shape, "smoke" if smoke else "bench", keep=keep_data)
-    except Failed as error:
-        raise click.ClickException(str(error)) from None
-    DATA.joinpath("samples.pickle").write_bytes(pickle.dumps(samples))
-    conditions = (
-        f"in {plan.rounds} rounds of {plan.seconds} s per contestant and row, with a fleet of {shape.drivers} drivers"
-    )
-    text = report.bench_section(samples, notes, conditions)
-    if is_complete if write is None else write:
+def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None:
+    """Compare the service with the floor and the peers. A whole run writes docs/benchmarks.md."""
+    standard = fleet.SMOKE if smoke else fleet.standard_fleet("bench")
+    measured = chosen or (SMOKE_ROWS if smoke else tuple(ROWS))
+    connections = CONNECTIONS[:1] if quick or smoke else CONNECTIONS
+    rounds = 1 if smoke else 2 if quick else rounds
+    with contextlib.ExitStack() as stack:
+        redis, store = stack.enter_context(redis_server()), stack.enter_context(mongod())
+        checkout = Checkout(ROOT, store, redis)
+        key, imported = checkout.load(standard)
+        _prepare_peers(store, key, standard.name)
+        servers = {"service": stack.enter_context(checkout.serve())}
+        requests = {name: row.requests(servers["service"], standard, key) for name, row in ROWS.items()}
+        prepared = DATA / "prepared.pickle"
+        every = [request for row in requests.values() for request in row]
+        prepared.write_bytes(pickle.dumps(_record(servers["service"], store, every)))
+        for name, command in CONTESTANTS.items():
+            if Path(command[0]).exists():
+                env = {**checkout.env, "PREPARED": str(prepared)}
+                servers[name] = stack.enter_context(http_server(name, command, env))
+        rows = {name: _requests(ROWS[name], sent, servers, standard, key) for name, sent in requests.items()}
+        click.echo("The responses of all contestants are equal.")
+        targets = {
+            (row, number): {name: Target(servers[name], store, sent, number) for name, sent in rows[row].items()}
+            for row in measured
+            for number in connections
+        }
+        samples = measure(targets, redis, rounds)
+    text = f"Medians of {rounds} rounds. {report.conditions()}\n\n{figures(samples)}\n\n{_import_table(imported)}"
+    if not (chosen or quick or smoke):
         report.write_section("figures", text)
-        click.echo(f"Written to docs/{report.PAGE.name}")
-    click.echo(text)
+    click.echo(f"\n{text}")
 
 
-def _measure(plan: Plan, shape: fleet.Shape, folder: str, *, keep: bool) -> tuple[report.Samples, list[str]]:
-    base = fleet.today()
-    with (
-        contextlib.ExitStack() as stack,
-        data.folder(folder, {"shape": list(shape)}, keep=keep) as (mongod, record),
-        redis_server() as redis,
-    ):
-        if "key" not in record:
-            drivers, trips = data.make_files(folder, shape, base)
-            click.echo("Importing ...")
-            cost = data.import_files(FLEET, drivers, trips, mongod)
-            click.echo(f"Imported in {cost.seconds:.0f} s: {cost.cpu:.0f} s CPU, {cost.mongod_cpu:.0f} s CPU of mongod")
-            data.index_for_peers(mongod)
-            record["key"] = data.issue_key(FLEET, mongod)
-        contestants = stack.enter_context(contextlib.ExitStack())
-        run = Run(contestants, plan, record["key"], shape, base)
-        samples = report.group_samples(run.samples((mongod, redis)))
-        contestants.close()
-        return samples, run.notes
+def _prepare_peers(store: Server, key: str, fleet_name: str) -> None:
+    """Give the peers the indexes and the key that they need, because they share only the sources with the service."""
+    with MongoClient[dict[str, str]](store.mongodb_uri) as client:
+        db = client[DATABASE]
+        db.drivers.create_index(["fleet", "driver_id", "_id"])
+        db.trips.create_index(["fleet", "trip_id", "trip_end_time"])
+        db.trips.create_index(["fleet", "driver_id", "trip_start_time", "trip_id", "trip_end_time"])
+        db.peer_keys.insert_one({"_id": hashlib.sha256(key.encode()).hexdigest(), "fleet": fleet_name})
+
+
+def _record(service: Server, mongod: Server, requests: Iterable[Request]) -> Prepared:
+    """Return what the floor needs: the queries of the service as MongoDB's profiler shows them, and the bodies."""
+    prepared: Prepared = {}
+    with MongoClient[dict[str, Any]](mongod.mongodb_uri) as client:
+        store = client[DATABASE]
+        # The service caches keys, so that most requests do not read them.
+        others = {"$nin": [None, "keys", "system.profile"]}
+        is_query = {"$or": [{"command.find": others}, {"command.aggregate": others}]}
+        for request in requests:
+            store.command("profile", 2)
+            (response,) = fetch(service, [request])
+            store.command("profile", 0)
+            commands = [entry["command"] for entry in store["system.profile"].find(is_query)]
+            store.drop_collection("system.profile")
+            queries = [{name: command[name] for name in command if name not in NOT_QUERY} for command in commands]
+            key = (request.path, request.headers.get("X-Fields"), request.headers.get("If-None-Match"))
+            prepared[key] = (queries, response.body)
+    return prepared
+
+
+def _requests(
+    row: Row, requests: Sequence[Request], servers: Mapping[str, Server], standard: fleet.Fleet, key: str
+) -> dict[str, Sequence[Request]]:
+    """Return the requests of a row to each contestant; `requests` are those to the service and the floor.
+
+    Raises Failed if a contestant responds differently from the service.
+    """
+    by_name = {"service": requests, "floor": requests}
+    by_name |= {name: row.requests(servers[name], standard, key) for name in row.peers if name in servers}
+    for name, sent in by_name.items():
+        if difference := find_difference(servers["service"], requests, servers[name], sent):
+            raise Failed(difference)
+    return by_name
+
+
+def figures(samples: Mapping[tuple[str, int], Mapping[str, Sequence[Sample]]]) -> str:
+    """Return the table of the samples of each row, number of connections and contestant."""
+    header = ["row", "connections", "service, req/s", "CPU + mongod + Redis, ms", "floor, req/s", "CPU + mongod, ms"]
+    header += ["FastAPI, req/s", "CPU + mongod, ms", "naive, req/s", "CPU + mongod, ms"]
+    header += [f"CPU ÷ floor, at most {MOST_CPU}", f"req/s ÷ FastAPI, at least {LEAST_REQUESTS}", ""]
+    lines = []
+    for (row, connections), by_name in samples.items():
+        service, fastapi = by_name["service"], by_name.get("fastapi")
+        cpu = report.ratio(service, by_name["floor"], "cpu_ms")
+        rate = report.ratio(service, fastapi, "per_second") if fastapi else None
+        is_within = cpu <= MOST_CPU, rate is None or rate >= LEAST_REQUESTS or row == WITHOUT_DATA
+        cells = [cell for name in ("service", *CONTESTANTS) for cell in _cells(by_name.get(name))]
+        cells[1] += f" + {report.middle(service, 'redis_ms'):.2f}"
+        lines.append([row, str(connections), *cells, cpu, rate or "–", report.verdict(*is_within)])
+    return report.table(header, lines)
+
+
+def _cells(samples: Sequence[Sample] | None) -> list[str]:
+    if not samples:
+        return ["–", "–"]
+    rate, cpu, mongod_cpu = (report.middle(samples, name) for name in ("per_second", "cpu_ms", "mongod_ms"))
+    return [f"{rate:.0f}", f"{cpu:.2f} + {mongod_cpu:.2f}"]
+
+
+def _import_table(samples: Mapping[str, Sample]) -> str:
+    header = ["import of", "trips/s", "CPU ms a trip", "mongod ms a trip"]
+    return report.table(header, [[size, *sample[:3]] for size, sample in samples.items()])
 
 
 if __name__ == "__main__":

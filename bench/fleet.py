@@ -1,187 +1,165 @@
-"""The fleets of the benchmark: generated drivers and trips, which differ only in their dates from day to day.
+"""Generated fleets: drivers and trips in the import format, which differ only in their dates from day to day.
 
 The newest trips ended yesterday before 18:00 UTC. So all trips are visible at any hour of today, and none is too old to
 request.
 """
 
 import datetime
-import gzip
-import io
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
-from app.store import Document
-from app.store.score import compute_focus_area
+TODAY = datetime.datetime.now(datetime.UTC).date()
+YESTERDAY = TODAY - datetime.timedelta(1)
+# Of the last complete week.
+MONDAY = TODAY - datetime.timedelta(TODAY.weekday() + 7)
+# Trips start between 4:00 and 18:00 UTC, and end by 18:00.
+FIRST_START_SECOND, LAST_END_SECOND, LONGEST_TRIP_SECONDS = 4 * 3600, 18 * 3600, 3000
+# Of the part of the day that a trip has: it starts in the first, and lasts for the second, so that no two overlap.
+START_SHARE, TRIP_SHARE = 0.2, 0.8
+NAMES = {"first_name": "Inês", "last_name": "Okafor", "alias": None}
+EVENTS = {"RAPID_ACCELERATION": 1, "HARD_BRAKE": 2, "PHONE_USE": 7, "OVERSPEEDING": 9}
+SPEEDS = {"user_speed_mph": 61.2, "speed_limit_mph": 55, "max_user_speed_mph": 68.4}
 
-DAYS = 60
-# Trails are complete for two weeks, and have fewer points before.
-RECENT_DAYS = 14
-FIRST_START_SECOND, LAST_END_SECOND = 4 * 3600, 18 * 3600  # of the UTC day
-LONGEST_TRIP_SECONDS = 3000
-MS = 1000
-# The lowest level: a higher one takes more time than it saves in writing.
-GZIP_LEVEL = 1
-PROGRESS_LINES = 1000
-NOISE_RADIANS = 0.2
-
-FIRST_NAMES = ("Amina", "Benjamin", "Chiara", "Daniel", "Elif", "Farah", "Grace", "Hugo", "Ingrid", "João")
-LAST_NAMES = ("Yusuf", "Clarke", "Rossi", "Okafor", "Demir", "Haddad", "Kim", "Martínez", "Larsen", "Silva")
-EVENTS = ((1, "RAPID_ACCELERATION"), (2, "HARD_BRAKE"), (7, "PHONE_USE"), (9, "OVERSPEEDING"))
+Line = dict[str, Any]
 
 
-class Shape(NamedTuple):
-    """The size of a fleet.
+class Fleet(NamedTuple):
+    """A fleet whose drivers all have `trips_a_day` trips on each date.
 
-    A trail has `points` in the newest 14 days, and `old_points` before. With `tracked`, all trips of a driver have the
-    same tracking_id.
+    `points` has the dates, oldest first, and the number of trail points of each trip of the date.
     """
 
-    drivers: int = 200
-    days: int = DAYS
-    trips_a_day: int = 4
-    points: int = 600
-    old_points: int = 60
-    tracked: bool = False
+    name: str
+    drivers: int
+    trips_a_day: int
+    points: dict[datetime.date, int]
+
+    @property
+    def dates(self) -> list[datetime.date]:
+        """Return the dates of its trips, oldest first."""
+        return list(self.points)
+
+    @property
+    def driver_ids(self) -> list[str]:
+        """Return the ids of its drivers, in order."""
+        return [f"driver-{number:06d}" for number in range(self.drivers)]
 
 
-def today() -> datetime.date:
-    """Return today's UTC date."""
-    return datetime.datetime.now(datetime.UTC).date()
+def standard_fleet(name: str, drivers: int = 100, days: int = 60, points: int = 600, old_points: int = 60) -> Fleet:
+    """Return a fleet with 4 trips a day. Trails have `points` in the newest two weeks, and `old_points` before."""
+    ages = range(days, 0, -1)
+    return Fleet(
+        name,
+        drivers,
+        trips_a_day=4,
+        points={TODAY - datetime.timedelta(age): points if age <= 14 else old_points for age in ages},
+    )
 
 
-def driver_id(number: int) -> str:
-    """Return the driver_id of a driver, by number from 0. The ids have the order of the numbers."""
-    return f"driver-{number:06d}"
+# To check that a benchmark works.
+SMOKE = standard_fleet("smoke", drivers=20, days=30, points=30, old_points=6)
 
 
-def trip_id(driver: int, date: datetime.date, number: int) -> str:
+def trip_id(driver: str, date: datetime.date, number: int) -> str:
     """Return the trip_id of a driver's trip on a date, by number from 0."""
-    return f"{driver_id(driver)}-{date:%Y%m%d}-{number}"
+    return f"{driver}-{date:%Y%m%d}-{number}"
 
 
-def drivers(count: int, first_date: str | None = None, last_date: str | None = None) -> Iterator[Document]:
-    """Yield drivers (schema Driver), all with the same travel dates."""
-    for number in range(count):
-        first, last = FIRST_NAMES[number % 10], LAST_NAMES[number // 10 % 10]
-        yield {
-            "driver_id": driver_id(number),
-            "first_name": first,
-            "last_name": last,
-            "email": f"{first}.{last}.{number}@example.com".lower(),
-            "alias": None if number % 3 else f"Van {number}",
-            "first_travel_date": first_date,
-            "last_travel_date": last_date,
-        }
+def write(fleet: Fleet, folder: Path) -> Iterator[tuple[str, Path]]:
+    """Write the files of a fleet: yield "drivers", and "trips of N points" for trips of each size, with the file."""
+    yield "drivers", _write(folder / "drivers.ndjson", _drivers(fleet))
+    for points, dates in groupby(fleet.points, lambda date: fleet.points[date]):
+        yield f"trips of {points} points", _write(folder / "trips.ndjson", _trips(fleet, dates))
 
 
-def day_trips(shape: Shape, driver: int, age: int, base: datetime.date) -> Iterator[Document]:
-    """Yield the trips (schema ImportedTrip) of a driver on the day that is `age` days before the date `base`."""
-    date = base - datetime.timedelta(age)
-    rng = random.Random(f"{driver}:{age}")
-    slot = (LAST_END_SECOND - FIRST_START_SECOND) / shape.trips_a_day
-    midnight = datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp()
-    points = shape.points if age <= RECENT_DAYS else shape.old_points
-    for number in range(shape.trips_a_day):
-        seconds = int(min(slot * 0.8, LONGEST_TRIP_SECONDS))
-        start = (int(midnight) + FIRST_START_SECOND + int(slot * number) + rng.randrange(int(slot * 0.2) or 1)) * MS
-        yield _trip(rng, driver, trip_id(driver, date, number), start, seconds, points, tracked=shape.tracked)
+def _write(path: Path, lines: Iterable[Line]) -> Path:
+    with path.open("wb") as file:
+        file.writelines(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines)
+    return path
 
 
-def trips(shape: Shape, base: datetime.date, ages: range | None = None) -> Iterator[Document]:
-    """Yield the trips of the days of these ages, in the order of days, as an upstream system would send them."""
-    for age in ages or range(shape.days, 0, -1):
-        for driver in range(shape.drivers):
-            yield from day_trips(shape, driver, age, base)
+def _drivers(fleet: Fleet) -> Iterator[Line]:
+    dates = {"first_travel_date": str(fleet.dates[0]), "last_travel_date": str(fleet.dates[-1])}
+    for driver in fleet.driver_ids:
+        yield {"driver_id": driver, "email": f"{driver}@example.com", **NAMES, **dates}
 
 
-def _trip(
-    rng: random.Random, driver: int, trip: str, start: int, seconds: int, points: int, *, tracked: bool
-) -> Document:
-    trail = _trail(rng, start, seconds * MS // max(1, points - 1), points)
-    first, last = trail[0], trail[-1]
+def _trips(fleet: Fleet, dates: Iterable[datetime.date]) -> Iterator[Line]:
+    """Yield the trips of the dates in the order of the dates, as an upstream system would send them."""
+    slot = (LAST_END_SECOND - FIRST_START_SECOND) // fleet.trips_a_day
+    for date in dates:
+        midnight = int(datetime.datetime.combine(date, datetime.time(), datetime.UTC).timestamp())
+        for driver in fleet.driver_ids:
+            for number in range(fleet.trips_a_day):
+                identifier = trip_id(driver, date, number)
+                rng = random.Random(identifier)
+                start = midnight + FIRST_START_SECOND + number * slot + rng.randrange(int(slot * START_SHARE))
+                seconds = min(int(slot * TRIP_SHARE), LONGEST_TRIP_SECONDS)
+                trip = _trip(rng, start * 1000, seconds, fleet.points[date])
+                yield {"trip_id": identifier, "tracking_id": None, "driver_id": driver, **trip}
+
+
+def _trip(rng: random.Random, start: int, seconds: int, points: int) -> Line:
+    trail = _trail(rng, start, seconds * 1000 // points, points)
     events = [_event(rng, trail) for _ in range(rng.choice((0, 0, 1, 2, 3, 5)))]
     counts = Counter(event["event_name"] for event in events)
     miles = round(seconds / 3600 * rng.uniform(15, 50), 6)
-    trip_document = {
-        "trip_id": trip,
-        "tracking_id": driver_id(driver) if tracked else None,
-        "driver_id": driver_id(driver),
+    return {
         "trip_start_time": start,
-        "trip_end_time": start + seconds * MS,
+        "trip_end_time": start + seconds * 1000,
         "duration_seconds": seconds,
         "distance_miles": miles,
         "insurance_period": rng.choice((None, 1, 2, 3)),
-        "start_latitude": first["latitude"],
-        "start_longitude": first["longitude"],
-        "end_latitude": last["latitude"],
-        "end_longitude": last["longitude"],
-        "night_driving_seconds": rng.randrange(seconds) if rng.random() < 0.2 else 0,
+        **_position("start", trail[0]),
+        **_position("end", trail[-1]),
+        "night_driving_seconds": rng.choice((0, 0, 0, 0, seconds // 3)),
         "highway_miles": round(miles * rng.random(), 6),
         "night_driving_miles": 0.0,
         "event_summary": {
-            "phone_use_count": counts["PHONE_USE"],
-            "rapid_acceleration_count": counts["RAPID_ACCELERATION"],
-            "hard_brake_count": counts["HARD_BRAKE"],
-            "overspeeding_count": counts["OVERSPEEDING"],
+            **{f"{name.lower()}_count": counts[name] for name in EVENTS},
             "phone_use_time_seconds": 12 * counts["PHONE_USE"],
             "overspeeding_time_seconds": 30 * counts["OVERSPEEDING"],
         },
+        "focus_area": {f"is_{name.lower()}": counts[name] > 1 for name in EVENTS},
         "trail_path": trail,
         "events": events,
     }
-    return {**trip_document, "focus_area": compute_focus_area(trip_document)}
 
 
-def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Document]:
+def _trail(rng: random.Random, start: int, step_ms: int, points: int) -> list[Line]:
     """Return points of a winding road, with the digits and the noise of a phone's positions."""
-    latitude, longitude = rng.uniform(30, 48), rng.uniform(-120, -75)
-    turn, phase = rng.uniform(0.01, 0.05), rng.uniform(0, math.tau)
-    trail = []
-    for number in range(points):
-        heading = phase + math.sin(number * turn) * 2 + rng.random() * NOISE_RADIANS
-        latitude += math.cos(heading) * 0.0006
-        longitude += math.sin(heading) * 0.0008
-        trail.append(
-            {
-                "timestamp": start + number * step_ms,
-                "latitude": round(latitude, 6),
-                "longitude": round(longitude, 6),
-                "course": round(math.degrees(heading) % 360, 1),
-            }
-        )
-    return trail
+    latitude, longitude, turn = rng.uniform(30, 48), rng.uniform(-120, -75), rng.uniform(0.01, 0.05)
+    return [
+        {
+            "timestamp": start + number * step_ms,
+            "latitude": round(latitude + 0.1 * math.sin(number * turn) + 0.0001 * rng.random(), 6),
+            "longitude": round(longitude + 0.0008 * number + 0.0001 * rng.random(), 6),
+            "course": round(90 - 60 * math.cos(number * turn) + 10 * rng.random(), 1),
+        }
+        for number in range(points)
+    ]
 
 
-def _event(rng: random.Random, trail: list[Document]) -> Document:
-    number, name = rng.choice(EVENTS)
-    begin = rng.randrange(len(trail))
+def _event(rng: random.Random, trail: list[Line]) -> Line:
+    name, begin = rng.choice(list(EVENTS)), rng.randrange(len(trail))
     first, last = trail[begin], trail[min(begin + 3, len(trail) - 1)]
-    speeds = {"user_speed_mph": 61.2, "speed_limit_mph": 55, "max_user_speed_mph": 68.4}
     return {
-        "event_type": number,
+        "event_type": EVENTS[name],
         "event_name": name,
         "event_start_timestamp": first["timestamp"],
         "event_end_timestamp": last["timestamp"],
-        "event_start_latitude": first["latitude"],
-        "event_start_longitude": first["longitude"],
-        "event_end_latitude": last["latitude"],
-        "event_end_longitude": last["longitude"],
-        "event_data": speeds if name == "OVERSPEEDING" else {},
+        **_position("event_start", first),
+        **_position("event_end", last),
+        "event_data": SPEEDS if name == "OVERSPEEDING" else {},
     }
 
 
-def write(path: Path, lines: Iterable[Document], progress: Callable[[int], None] = lambda count: None) -> int:
-    """Write NDJSON, compressed with gzip. Returns the number of lines; calls `progress` with it every 1,000 lines."""
-    count = 0
-    with gzip.open(path, "wb", compresslevel=GZIP_LEVEL) as file, io.BufferedWriter(file, 1 << 20) as buffer:
-        for count, line in enumerate(lines, 1):
-            buffer.write(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE))
-            if count % PROGRESS_LINES == 0:
-                progress(count)
-    return count
+def _position(name: str, point: Line) -> Line:
+    return {f"{name}_latitude": point["latitude"], f"{name}_longitude": point["longitude"]}

@@ -1,100 +1,151 @@
-"""One measurement: the load of wrk on one server, and the processor time that it takes."""
+"""Requests, their load with wrk, and the processor time that they take."""
 
+import contextlib
+import http.client
 import json
 import subprocess
 import time
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from bench.servers import HOST, Failed, Server
+import click
+
+from bench.servers import DATA, HOST, Failed, Sample, Server
 
 SCRIPT = Path(__file__).with_name("wrk.lua")
-TIMEOUT_SECONDS = 20
 # A server has finished the last requests of wrk when it uses no processor time for this time.
-IDLE_SECONDS = 0.08
-# On a shared machine, the server may get no processor time during a turn.
-ATTEMPTS = 3
-MAX_WAIT_SECONDS = 10
+IDLE_SECONDS, MAX_WAIT_SECONDS = 0.08, 10
+# Background tasks may take one tick of 0.01 s.
+IDLE_CPU_SECONDS = 0.015
+DECIMALS = 6
+COMPARED_RESPONSES = 10
 
 
-class Sample(NamedTuple):
-    """The result of one run of wrk: processor times in ms per request; `busiest` is the share of the busiest worker."""
+class Request(NamedTuple):
+    """A GET request."""
 
-    per_second: float
-    p50_ms: float
-    p99_ms: float
-    cpu_ms: float
-    mongod_ms: float
-    redis_ms: float
-    bytes: float
-    busiest: float
+    path: str
+    headers: dict[str, str]
 
 
-def raw_request(path: str, headers: dict[str, str]) -> str:
-    """Return the bytes of a GET request as text."""
-    lines = [f"GET {path} HTTP/1.1", f"Host: {HOST}", *(f"{name}: {value}" for name, value in headers.items())]
-    return "\r\n".join([*lines, "", ""])
+class Response(NamedTuple):
+    """The response to a request."""
+
+    status: int
+    etag: str | None
+    body: bytes
+
+    def content(self) -> Any:
+        """Return the JSON to compare: floats rounded, whose sums may differ in the last bits, and no opaque cursor."""
+        content = json.loads(self.body or "null", parse_float=lambda number: round(float(number), DECIMALS))
+        if isinstance(content, dict):
+            content.pop("cursor", None)
+        return content
 
 
-def measure(server: Server, stores: tuple[Server, Server], requests: Path, connections: int, seconds: int) -> Sample:
-    """Load `server` with the requests of a file; `stores` are mongod and redis. Raises Failed for any error response.
+class Target(NamedTuple):
+    """A server to measure, and the requests that it gets again and again."""
+
+    server: Server
+    mongod: Server
+    requests: Sequence[Request]
+    connections: int = 8
+
+
+# What identifies a row, and a column.
+Row = TypeVar("Row", bound=tuple[object, ...])
+Column = TypeVar("Column", str, int)
+
+
+def fetch(server: Server, requests: Iterable[Request]) -> list[Response]:
+    """Return a server's responses."""
+    connection = http.client.HTTPConnection(HOST, server.port, timeout=30)
+    responses = []
+    with contextlib.closing(connection):
+        for request in requests:
+            connection.request("GET", request.path, headers=request.headers)
+            response = connection.getresponse()
+            responses.append(Response(response.status, response.getheader("ETag"), response.read()))
+    return responses
+
+
+def find_difference(one: Server, requests: Sequence[Request], other: Server, same: Sequence[Request]) -> str:
+    """Return how the responses of two servers to the first requests differ, or nothing."""
+    pairs = zip(fetch(one, requests[:COMPARED_RESPONSES]), fetch(other, same[:COMPARED_RESPONSES]), strict=True)
+    for request, pair in zip(requests, pairs, strict=False):
+        if pair[0].status != pair[1].status or pair[0].content() != pair[1].content():
+            bodies = "\n".join(f"{response.status} {response.body[:1000]!r}" for response in pair)
+            return f"{one.name} and {other.name} respond differently to {request.path}:\n{bodies}"
+    return ""
+
+
+def measure(
+    rows: Mapping[Row, Mapping[Column, Target]], redis: Server, rounds: int
+) -> dict[Row, dict[Column, list[Sample]]]:
+    """Return the samples of the targets in each row and column, one per round, each of a second.
+
+    The targets of a row take turns. Their order rotates from round to round.
+    """
+    samples: dict[Row, dict[Column, list[Sample]]] = {row: {column: [] for column in rows[row]} for row in rows}
+    total, done, started = sum(map(len, rows.values())) * rounds, 0, time.monotonic()
+    for number in range(rounds):
+        for row, targets in rows.items():
+            columns = list(targets)
+            first = number % len(columns)
+            for column in columns[first:] + columns[:first]:
+                sample = _measure(targets[column], redis)
+                samples[row][column].append(sample)
+                done += 1
+                minutes = (time.monotonic() - started) / done * (total - done) / 60
+                click.echo(
+                    f"[{done}/{total}, {minutes:.0f} min left] {', '.join(map(str, row))}, {column}: "
+                    f"{sample.per_second:.0f}/s, CPU {sample.cpu_ms:.2f} + {sample.mongod_ms:.2f} ms"
+                )
+    return samples
+
+
+def _measure(target: Target, redis: Server) -> Sample:
+    """Raise Failed for any error response.
 
     At the end of its run, wrk drops up to one request per connection, which the server still handles. So processor time
     is read when all servers are idle, and is divided by the number of requests sent.
     """
-    servers = (server, *stores)
-    for _ in range(ATTEMPTS):
-        before = [one.cpu() for one in servers]
-        report = _wrk(server.port, requests, connections, seconds)
-        wait_until_idle(servers)
-        after = [one.cpu() for one in servers]
-        if report["responses"]:
-            break
-    else:
-        raise Failed(f"{server.name} responds to none of {requests.name} within {seconds} s, in {ATTEMPTS} attempts")
-    if report["error_statuses"] or report["socket_errors"]:
-        raise Failed(
-            f"{server.name} at {connections} connections: {report['error_statuses']} responses with an error status "
-            f"and {report['socket_errors']} broken connections or timeouts, in {report['sent']} requests of "
-            f"{requests.name}"
-        )
-    if before[0].keys() != after[0].keys():
-        raise Failed(f"{server.name} restarted workers during a run of {requests.name}")
-    used = [
-        {pid: end - start.get(pid, 0.0) for pid, end in done.items()} for start, done in zip(before, after, strict=True)
-    ]
-    cpu, mongod, redis = (sum(one.values()) * 1000 / report["sent"] for one in used)
-    return Sample(
-        per_second=report["responses"] * 1e6 / report["us"],
-        p50_ms=report["p50_us"] / 1000,
-        p99_ms=report["p99_us"] / 1000,
-        cpu_ms=cpu,
-        mongod_ms=mongod,
-        redis_ms=redis,
-        bytes=report["bytes"] / report["responses"],
-        busiest=max(used[0].values()) / (sum(used[0].values()) or 1),
-    )
+    servers = (target.server, target.mongod, redis)
+    before = [server.cpu_seconds() for server in servers]
+    counts = _wrk(target)
+    _wait_until_idle(servers)
+    after = [server.cpu_seconds() for server in servers]
+    failures = counts["error_statuses"] + counts["socket_errors"]
+    if failures or not counts["responses"]:
+        path = target.requests[0].path
+        raise Failed(f"{target.server.name}: {failures} of {counts['sent']} requests such as {path} failed")
+    used = [(end - start) * 1000 / counts["sent"] for start, end in zip(before, after, strict=True)]
+    return Sample(counts["responses"] * 1e6 / counts["us"], *used)
 
 
-def wait_until_idle(servers: tuple[Server, ...]) -> None:
-    """Wait until the servers use no processor time."""
-    deadline = time.monotonic() + MAX_WAIT_SECONDS
-    last = 0.0
+def _wrk(target: Target) -> dict[str, int]:
+    path = DATA / "requests"
+    path.write_text("\0".join(map(_raw, target.requests)), newline="")
+    command = ["wrk", "--threads", "1", "--connections", str(target.connections), "--duration", "1s"]
+    command += ["--timeout", "20s", "--script", str(SCRIPT), f"http://{HOST}:{target.server.port}", "--", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        raise Failed(f"wrk failed: {(done.stderr or done.stdout).strip()}")
+    counts: dict[str, int] = json.loads(done.stdout.strip().splitlines()[-1])
+    return counts
+
+
+def _raw(request: Request) -> str:
+    lines = [f"GET {request.path} HTTP/1.1", f"Host: {HOST}"]
+    return "\r\n".join([*lines, *(f"{name}: {value}" for name, value in request.headers.items()), "", ""])
+
+
+def _wait_until_idle(servers: Sequence[Server]) -> None:
+    deadline, last = time.monotonic() + MAX_WAIT_SECONDS, 0.0
     while time.monotonic() < deadline:
-        used = sum(sum(server.cpu().values()) for server in servers)
-        # Background tasks may take one tick of 0.01 s.
-        if used - last < 0.015:
+        used = sum(server.cpu_seconds() for server in servers)
+        if used - last < IDLE_CPU_SECONDS:
             return
         last = used
         time.sleep(IDLE_SECONDS)
-
-
-def _wrk(port: int, requests: Path, connections: int, seconds: int) -> dict[str, int]:
-    command = ["wrk", "--threads", "1", "--connections", str(connections), "--duration", f"{seconds}s"]
-    command += ["--timeout", f"{TIMEOUT_SECONDS}s", "--script", str(SCRIPT)]
-    command += [f"http://{HOST}:{port}", "--", str(requests)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 60, check=False)
-    if done.returncode:
-        raise Failed(f"wrk failed: {(done.stderr or done.stdout).strip()}")
-    report: dict[str, int] = json.loads(done.stdout.strip().splitlines()[-1])
-    return report

@@ -1,11 +1,14 @@
-"""The servers of a benchmark, and their processor time and memory, from /proc."""
+"""The servers of a benchmark, their processor time, and the commands of a checkout of this repository."""
 
 import contextlib
+import itertools
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,29 +16,28 @@ from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 import click
-import redis
 from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
-from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, get_mongod_path, make_primary
+from bench import fleet
+from scripts.mongodb.embedded_mongod import REPLICA_SET_OPTIONS, NoMongod, get_mongod_path, make_primary
 
 ROOT = Path(__file__).parent.parent
-BENCH = ROOT / "bench"
-DATA = BENCH / ".data"
-PEERS, EVE = BENCH / ".venv-peers", BENCH / ".venv-eve"
+# Logs, and the data of the current run.
+DATA = ROOT / "bench" / ".data"
 HOST = "127.0.0.1"
-MONGOD_PORT, REDIS_PORT, HTTP_PORT = 27200, 6420, 8200
+# Each server takes the next port.
+PORTS = itertools.count(8200)
 DATABASE = "driver_analytics"
+API = "/api/v1"
 WORKERS = 2
 # High enough that no request exceeds it. All requests are counted.
 RATE_LIMIT = "1000000000 per minute"
 START_SECONDS, STOP_SECONDS, POLL_SECONDS = 60, 30, 0.05
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
-KB_A_PAGE = os.sysconf("SC_PAGE_SIZE") // 1024
-PING = "/api/v1/healthz"
 
 
-class Failed(Exception):
+class Failed(click.ClickException):
     """The benchmark cannot continue. The message is the reason."""
 
 
@@ -46,24 +48,22 @@ class Server(NamedTuple):
     process: subprocess.Popen[bytes]
     port: int
 
-    def cpu(self) -> dict[int, float]:
-        """Return the processor time (user and system, in seconds) of each of its processes, by pid."""
-        return {pid: sum(map(int, _stat(pid)[11:13])) / TICKS_A_SECOND for pid in self.pids()}
-
-    def resident_mb(self) -> list[float]:
-        """Return the resident memory of each process except the main one."""
-        return [int(_stat(pid)[21]) * KB_A_PAGE / 1024 for pid in self.pids()[1:]]
+    def cpu_seconds(self) -> float:
+        """Return the processor time, user and system, of its processes."""
+        # The fields utime and stime of /proc/PID/stat (man 5 proc), counted from the third field on.
+        stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split() for pid in self.pids()]
+        return sum(int(stat[11]) + int(stat[12]) for stat in stats) / TICKS_A_SECOND
 
     def pids(self) -> list[int]:
-        """Return its processes, the main process first. Raises Failed if that has ended."""
+        """Return its processes. Raises Failed if the main process has ended."""
         if self.process.poll() is not None:
-            raise Failed(f"{self.name} has ended. Its log: {log_path(self.name)}")
+            raise Failed(f"{self.name} has ended. Its log: {DATA / self.name}.log")
         return list(_tree(self.process.pid))
 
-
-def _stat(pid: int) -> list[str]:
-    """Return the fields of /proc/PID/stat from the third on (man 5 proc)."""
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
+    @property
+    def mongodb_uri(self) -> str:
+        """Return the URI of a `mongod`."""
+        return f"mongodb://{HOST}:{self.port}/?directConnection=true"
 
 
 def _tree(pid: int) -> Iterator[int]:
@@ -73,192 +73,163 @@ def _tree(pid: int) -> Iterator[int]:
         yield from _tree(int(child))
 
 
-def exit_on_sigterm() -> None:
-    """On SIGTERM, exit normally, so that all servers are stopped."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-
-
-def log_path(name: str) -> Path:
-    """Return the path of a server's output."""
-    return DATA / f"{name}.log"
-
-
 @contextlib.contextmanager
 def running(
     name: str,
     command: Sequence[str | Path],
     port: int,
-    is_ready: Callable[[], bool],
+    is_ready: Callable[[Server], bool],
     env: Mapping[str, str] | None = None,
     folder: Path = ROOT,
 ) -> Iterator[Server]:
     """Run a server until the end of the block, which starts when the server `is_ready`. Raises Failed."""
-    DATA.mkdir(exist_ok=True)
-    if _is_in_use(port):
+    if _is_listening(port):
         raise Failed(f"{name} needs port {port}, which is in use. Is another benchmark running?")
-    with log_path(name).open("wb") as log:
+    DATA.mkdir(exist_ok=True)
+    with (DATA / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(
             command, cwd=folder, env={**os.environ, **(env or {})}, stdout=log, stderr=log, start_new_session=True
         )
     server = Server(name, process, port)
     try:
         deadline = time.monotonic() + START_SECONDS
-        while not is_ready():
+        while not is_ready(server):
             server.pids()
             if time.monotonic() > deadline:
-                raise Failed(f"{name} is not ready in time. Its log: {log_path(name)}")
+                raise Failed(f"{name} is not ready in time. Its log: {DATA / name}.log")
             time.sleep(POLL_SECONDS)
         yield server
     finally:
         process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            click.echo(f"{name} does not stop in time. Killing it.", err=True)
-        # Its remaining processes.
+        # The processes that are left.
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
-def _is_in_use(port: int) -> bool:
+def _is_listening(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex((HOST, port)) == 0
 
 
-def _is_primary(port: int) -> bool:
+@contextlib.contextmanager
+def redis_server() -> Iterator[Server]:
+    """Run `redis-server` without persistence. On SIGTERM, exit normally, so that all servers are stopped."""
+    if not (shutil.which("wrk") and shutil.which("redis-server")):
+        raise Failed("The benchmark needs wrk and redis-server: apt-get install wrk redis-server")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    port = next(PORTS)
+    command = ["redis-server", "--bind", HOST, "--port", str(port), "--save", "", "--appendonly", "no"]
+    with running("redis", command, port, lambda server: _is_listening(server.port)) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def mongod(name: str = "mongod") -> Iterator[Server]:
+    """Run `mongod` as a replica set of one member. Its data are deleted at the end."""
     try:
-        with MongoClient[dict[str, Any]](mongodb_uri(port), timeoutMS=1000) as client:
-            return make_primary(client, f"{HOST}:{port}")
+        path = get_mongod_path()
+    except NoMongod as error:
+        raise Failed(str(error)) from None
+    port = next(PORTS)
+    with tempfile.TemporaryDirectory(dir=DATA, prefix=f"{name}-") as folder:
+        command = [path, "--dbpath", folder, "--bind_ip", HOST, "--port", str(port), "--nounixsocket"]
+        with running(name, [*command, *REPLICA_SET_OPTIONS], port, _is_primary) as server:
+            yield server
+
+
+def _is_primary(server: Server) -> bool:
+    try:
+        with MongoClient[dict[str, Any]](server.mongodb_uri, timeoutMS=1000) as client:
+            return make_primary(client, f"{HOST}:{server.port}")
     except PyMongoError:
         return False
 
 
-def _is_redis_ready() -> bool:
+@contextlib.contextmanager
+def http_server(
+    name: str, command: Sequence[str | Path], env: Mapping[str, str], folder: Path = ROOT
+) -> Iterator[Server]:
+    """Run an HTTP server of two workers. It gets its address in BIND."""
+    port = next(PORTS)
+    address = {"BIND": f"{HOST}:{port}", "WEB_CONCURRENCY": str(WORKERS)}
+    with running(name, command, port, _is_serving, {**env, **address}, folder) as server:
+        yield server
+
+
+def _is_serving(server: Server) -> bool:
     try:
-        return bool(redis.Redis(HOST, REDIS_PORT).ping())
-    except redis.ConnectionError:
+        with urlopen(f"http://{HOST}:{server.port}{API}/healthz", timeout=1):
+            # The first worker may respond before the second one has started.
+            return len(server.pids()) > WORKERS
+    except OSError:
         return False
 
 
-def _http_check(port: int, path: str) -> Callable[[], bool]:
-    def is_ready() -> bool:
-        try:
-            with urlopen(f"http://{HOST}:{port}{path}", timeout=1) as response:
-                return bool(response.status == 200)
-        except OSError:
-            return False
+class Sample(NamedTuple):
+    """What was measured: requests or imported lines a second, and the processor times in ms of each."""
 
-    return is_ready
+    per_second: float
+    cpu_ms: float
+    mongod_ms: float
+    redis_ms: float = 0.0
 
 
-def mongodb_uri(port: int) -> str:
-    """Return the URI of the `mongod` on a port."""
-    return f"mongodb://{HOST}:{port}/?directConnection=true"
+class Checkout(NamedTuple):
+    """A checkout of this repository with its own `.venv`, and the stores that its commands use."""
 
+    folder: Path
+    mongod: Server
+    redis: Server
 
-def environment(mongod_port: int, checkout: Path = ROOT) -> dict[str, str]:
-    """Return the settings of the service and of its commands."""
-    return {
-        "MONGODB_URI": mongodb_uri(mongod_port),
-        "MONGODB_DATABASE": DATABASE,
-        "RATELIMIT_STORAGE_URI": f"redis://{HOST}:{REDIS_PORT}",
-        "RATE_LIMIT": RATE_LIMIT,
-        "WEB_CONCURRENCY": str(WORKERS),
-        "PYTHONPATH": str(checkout),
-        "DATA_DIR": str(DATA),
-    }
+    @property
+    def env(self) -> dict[str, str]:
+        """Return the settings of its commands."""
+        return {
+            "MONGODB_URI": self.mongod.mongodb_uri,
+            "MONGODB_DATABASE": DATABASE,
+            "RATELIMIT_STORAGE_URI": f"redis://{HOST}:{self.redis.port}",
+            "RATE_LIMIT": RATE_LIMIT,
+            "DATA_DIR": str(DATA),
+        }
 
+    @property
+    def command(self) -> Path:
+        """Return the path of its `driver-analytics`."""
+        return self.folder / ".venv" / "bin" / "driver-analytics"
 
-def command(*arguments: str | Path, checkout: Path = ROOT) -> list[str | Path]:
-    """Return the command line of `driver-analytics` in a checkout, with these arguments."""
-    folder = Path(sys.executable).parent if checkout == ROOT else checkout / ".venv" / "bin"
-    return [folder / "driver-analytics", *arguments]
+    def call(self, *arguments: str | Path) -> str:
+        """Return what a command prints. Raises Failed."""
+        if not self.command.exists():
+            raise Failed(f"{self.folder} has no .venv. Run 'make setup' there.")
+        done = subprocess.run(
+            [self.command, *arguments], cwd=self.folder, env={**os.environ, **self.env}, capture_output=True, text=True
+        )
+        if done.returncode:
+            raise Failed(f"driver-analytics {arguments[0]} failed in {self.folder}: {done.stderr[-1000:]}")
+        return done.stdout.strip()
 
+    def load(self, new: fleet.Fleet) -> tuple[str, dict[str, Sample]]:
+        """Generate a fleet and import it. Returns an API key, and the sample of each import of trips by its content."""
+        click.echo(f"Loading {new.name} with {self.command} ...")
+        samples = {content: self._import(new.name, file) for content, file in fleet.write(new, DATA)}
+        del samples["drivers"]
+        return self.call("keys", "issue", "--fleet", new.name), samples
 
-@contextlib.contextmanager
-def mongod(folder: Path, port: int = MONGOD_PORT, options: Sequence[str] = REPLICA_SET_OPTIONS) -> Iterator[Server]:
-    """Run `mongod` with a data folder: a replica set of one member, or a standalone server with empty `options`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    command_line = [
-        get_mongod_path(),
-        "--dbpath",
-        str(folder),
-        "--bind_ip",
-        HOST,
-        "--port",
-        str(port),
-        "--nounixsocket",
-        *options,
-    ]
-    with running(f"mongod-{port}", command_line, port, lambda: _is_primary(port)) as server:
-        yield server
+    def _import(self, fleet_name: str, file: Path) -> Sample:
+        # Among others, os.times has the processor time, user and system, of the commands that have ended.
+        before = time.monotonic(), sum(os.times()[2:4]), self.mongod.cpu_seconds()
+        self.call("import", "--fleet", fleet_name, f"--{file.stem}", file)
+        after = time.monotonic(), sum(os.times()[2:4]), self.mongod.cpu_seconds()
+        with file.open("rb") as lines:
+            count = sum(1 for _ in lines)
+        seconds, cpu, mongod_cpu = (end - start for start, end in zip(before, after, strict=True))
+        return Sample(count / seconds, cpu * 1000 / count, mongod_cpu * 1000 / count)
 
-
-@contextlib.contextmanager
-def redis_server() -> Iterator[Server]:
-    """Run `redis-server` without persistence."""
-    command_line = ["redis-server", "--bind", HOST, "--port", str(REDIS_PORT), "--save", "", "--appendonly", "no"]
-    with running("redis", command_line, REDIS_PORT, _is_redis_ready) as server:
-        yield server
-
-
-def _floor(query_type: str) -> list[str | Path]:
-    # It runs in the root folder, where gunicorn reads the gunicorn.conf.py of the service.
-    return [Path(sys.executable).with_name("gunicorn"), f"bench.floor:application('{query_type}')"]
-
-
-def _gunicorn(python: Path, application: str) -> list[str | Path]:
-    # The same options as those of the service.
-    options = ["--workers", str(WORKERS), "--threads", "4", "--worker-class", "gthread", "--reuse-port"]
-    options += ["--keep-alive", "75", "--no-control-socket"]
-    return [python / "bin" / "gunicorn", *options, application]
-
-
-def _uvicorn(application: str) -> list[str | Path]:
-    return [PEERS / "bin" / "python", BENCH / "peers" / "serve.py", application]
-
-
-# The command line of each contestant, and the path that responds when it is ready. The settings are in the environment.
-COMMANDS: dict[str, tuple[list[str | Path], str]] = {
-    "service": (command("serve"), PING),
-    "floor": (_floor("documents"), PING),
-    "text floor": (_floor("text"), PING),
-    "hello": (_floor("nothing"), PING),
-    "naive": (_gunicorn(PEERS, "naive:app"), PING),
-    "fastapi": (_uvicorn("fast:app"), PING),
-    "full fastapi": (_uvicorn("fast_full:app"), PING),
-    "eve": (_gunicorn(EVE, "eve_app:app"), "/ping"),
-}
-
-
-def is_installed(name: str) -> bool:
-    """Return whether the environment of a contestant is installed."""
-    return Path(COMMANDS[name][0][0]).exists()
-
-
-@contextlib.contextmanager
-def contestant(name: str, **env: str) -> Iterator[Server]:
-    """Run a contestant. `env` has more environment variables."""
-    command_line, path = COMMANDS[name]
-    port = HTTP_PORT + list(COMMANDS).index(name)
-    folder = ROOT
-    if EVE in Path(command_line[0]).parents or PEERS in Path(command_line[0]).parents:
-        # In the root folder, gunicorn would read the settings of the service, which import the service.
-        folder, env["PYTHONPATH"] = BENCH / "peers", ""
-    options = ["--bind", f"{HOST}:{port}"] if Path(command_line[0]).name == "gunicorn" else []
-    with workers(name, [*command_line, *options], port, path, {**environment(MONGOD_PORT), **env}, folder) as server:
-        yield server
-
-
-@contextlib.contextmanager
-def workers(
-    name: str, command_line: Sequence[str | Path], port: int, path: str, env: Mapping[str, str], folder: Path = ROOT
-) -> Iterator[Server]:
-    """Run an HTTP server. It is ready when it responds at the path and all of its workers have started."""
-    env = {**env, "BIND": f"{HOST}:{port}"}
-    with running(name, command_line, port, _http_check(port, path), env, folder) as server:
-        # The first worker may respond before the second one has started.
-        while len(server.pids()) <= WORKERS:
-            time.sleep(POLL_SECONDS)
-        yield server
+    @contextlib.contextmanager
+    def serve(self, name: str = "service") -> Iterator[Server]:
+        """Run its service."""
+        with http_server(name, [self.command, "serve"], self.env, self.folder) as server:
+            yield server

@@ -242,12 +242,11 @@ SET_BY_TESTS = {
 }
 # Classes of third parties that tests and the benchmark derive from.
 EXTENDED_BY_TESTS = {
-    "eve.auth.BasicAuth": "documented for authentication of one's own",
+    "click.ClickException": "documented for errors of one's own",
     "flask_restx.Resource": "declares an endpoint",
     "flask_restx.fields.Raw": "documented for fields of one's own",
     "hypothesis.stateful.RuleBasedStateMachine": "documented for state machines of one's own",
     "marshmallow.Schema": "declares a shape",
-    "pydantic.BaseModel": "the same",
     "pymongo.monitoring.CommandListener": "documented for listeners of one's own",
 }
 

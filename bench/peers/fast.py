@@ -1,253 +1,193 @@
-"""A peer: the API in FastAPI, with pydantic response models and pymongo's asynchronous client."""
+"""A peer: the API in FastAPI, with pydantic response models and pymongo's asynchronous client.
+
+It has what users of FastAPI usually add, and what the service has too: a rate limit for each fleet, counted in Redis,
+ETags, request ids, and a JSON log line for each request.
+"""
 
 import contextlib
 import datetime
+import hashlib
+import multiprocessing
 import os
+import secrets
+import socket
+import sys
 import time
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Path, Query
-from pydantic import BaseModel
+import orjson
+import shared
+import uvicorn
+from fastapi import APIRouter, Depends, FastAPI, Header, HTTPException, Query, Request
+from limits import parse
+from limits.aio.strategies import FixedWindowRateLimiter
+from limits.storage import storage_from_string
+from pydantic import create_model
 from pymongo import AsyncMongoClient
-from shared import DAYS_A_WEEK, daily, digest, epoch_ms, is_live, pipeline, rows_of, weekly
+from starlette.datastructures import Headers, MutableHeaders
 
-DELAY_MS = 4 * 3_600_000
-DETAIL_LIMIT = 5
-OLDEST_FIRST = [("trip_start_time", 1), ("trip_id", 1)]
-
-
-class Driver(BaseModel):
-    driver_id: str
-    first_name: str | None
-    last_name: str | None
-    email: str | None
-    alias: str | None
-    first_travel_date: str | None
-    last_travel_date: str | None
+rate = parse(os.environ["RATE_LIMIT"])
+# redis-py is also the client of the service. By default, `limits` uses another asynchronous client.
+storage = storage_from_string(f"async+{os.environ['RATELIMIT_STORAGE_URI']}", implementation="redispy")
+limiter = FixedWindowRateLimiter(storage)
 
 
-class EventSummary(BaseModel):
-    phone_use_count: int
-    rapid_acceleration_count: int
-    hard_brake_count: int
-    overspeeding_count: int
-    phone_use_time_seconds: float
-    overspeeding_time_seconds: float
+def model(name, shape):
+    """Return the pydantic model of a shape."""
+    return create_model(name, **{field: (annotation(f"{name}_{field}", value), ...) for field, value in shape.items()})
 
 
-class Trip(BaseModel):
-    trip_id: str
-    driver_id: str
-    trip_start_time: int
-    trip_end_time: int
-    duration_seconds: float
-    distance_miles: float
-    insurance_period: int | None
-    start_latitude: float
-    start_longitude: float
-    end_latitude: float
-    end_longitude: float
-    night_driving_seconds: float
-    highway_miles: float
-    night_driving_miles: float
-    event_summary: EventSummary
+def annotation(name, shape):
+    """Return the type of a shape."""
+    if isinstance(shape, dict):
+        return model(name, shape)
+    return list[annotation(name, shape[0])] if isinstance(shape, list) else shape
 
 
-class FocusArea(BaseModel):
-    is_phone_use: bool
-    is_rapid_acceleration: bool
-    is_hard_brake: bool
-    is_overspeeding: bool
-
-
-class TrailPoint(BaseModel):
-    timestamp: int
-    latitude: float
-    longitude: float
-    course: float
-
-
-class Event(BaseModel):
-    event_type: int
-    event_name: str
-    event_start_timestamp: int
-    event_end_timestamp: int
-    event_start_latitude: float
-    event_start_longitude: float
-    event_end_latitude: float
-    event_end_longitude: float
-    event_data: dict[str, float]
-
-
-class TripDetail(Trip):
-    focus_area: FocusArea
-    trail_path: list[TrailPoint]
-    events: list[Event]
-
-
-class Page(BaseModel):
-    count: int
-    current_page: int
-    next_page: int | None
-    limit: int
-
-
-class DriverPage(Page):
-    drivers: list[Driver]
-
-
-class TripPage(Page):
-    trips: list[Trip]
-
-
-class TripDetailPage(Page):
-    trips: list[TripDetail]
-
-
-class SummaryFocusArea(BaseModel):
-    is_phone_use: bool
-    is_overspeeding: bool
-    is_hard_brake: bool
-    is_acceleration: bool
-
-
-class DrivingSummary(BaseModel):
-    fm_score: float
-    fm_grade: str
-    trip_count: int
-    distance_miles: float
-    duration_seconds: float
-    night_driving_seconds: float
-    highway_miles: float
-    events_summary: EventSummary
-    focus_area: SummaryFocusArea
-
-
-class DailySummary(DrivingSummary):
-    date: str
-
-
-class WeeklySummary(DrivingSummary):
-    start_date: str
-    end_date: str
-    daily_summary_breakdown: list[DailySummary]
-
-
-class DailyAggregate(BaseModel):
-    driver_info: Driver
-    driving_summary: DailySummary | None = None
-
-
-class WeeklyAggregate(BaseModel):
-    driver_info: Driver
-    driving_summary: WeeklySummary | None = None
-
-
-class DailyAggregates(BaseModel):
-    data: list[DailyAggregate]
-
-
-class WeeklyAggregates(BaseModel):
-    data: list[WeeklyAggregate]
-
-
-class Health(BaseModel):
-    status: str
+MODELS = {name: model(name, shape) for name, shape in shared.RESPONSES.items()}
 
 
 @contextlib.asynccontextmanager
 async def lifespan(_):
     global db
-    async with AsyncMongoClient(os.environ["MONGODB_URI"]) as client:
-        db = client[os.environ["MONGODB_DATABASE"]]
+    async with AsyncMongoClient(shared.MONGODB_URI) as client:
+        db = client[shared.DATABASE]
         yield
 
 
-router = APIRouter()
-
-
-async def authenticate(authorization: Annotated[str, Header()] = "") -> str:
-    key = await db["keys"].find_one({"digest": digest(authorization)})
-    if not is_live(key):
+async def authenticate(request: Request, authorization: Annotated[str, Header()] = "") -> str:
+    """Return the fleet of the key, and count the request for its rate limit."""
+    key = await db[shared.KEYS].find_one(shared.digest(authorization))
+    if key is None:
         raise HTTPException(401)
-    return key["fleet"]
+    request.state.fleet = fleet = key["fleet"]
+    if not await limiter.hit(rate, fleet):
+        raise HTTPException(429, headers={"Retry-After": str(rate.get_expiry())})
+    return fleet
 
 
 Fleet = Annotated[str, Depends(authenticate)]
 Limit = Annotated[int, Query(ge=1, le=100)]
 PageNumber = Annotated[int, Query(ge=1)]
 DriverIds = Annotated[list[str], Query(min_length=1, max_length=20)]
+router = APIRouter(prefix="/api/v1")
 
 
-async def page_of(name, collection, match, sort, page, limit, projection=None) -> dict[str, Any]:
+async def page_of(collection, match, sort, page, limit, projection=None):
     count = await collection.count_documents(match)
     cursor = collection.find(match, projection).sort(sort).skip((page - 1) * limit).limit(limit)
-    return {
-        "count": count,
-        "current_page": page,
-        "next_page": page + 1 if page * limit < count else None,
-        "limit": limit,
-        name: await cursor.to_list(),
-    }
+    return shared.page_of(collection.name, await cursor.to_list(), count, page, limit)
 
 
-@router.get("/api/v1/drivers", response_model=DriverPage)
+@router.get("/drivers", response_model=MODELS["drivers"])
 async def drivers(fleet: Fleet, limit: Limit = 50, page: PageNumber = 1):
-    return await page_of("drivers", db.drivers, {"fleet": fleet}, "driver_id", page, limit)
+    return await page_of(db.drivers, {"fleet": fleet}, "driver_id", page, limit)
 
 
-LISTED = {"_id": 0, **dict.fromkeys(Trip.model_fields, 1)}
-
-
-@router.get("/api/v1/driver/{driver_id}/trips", response_model=TripPage)
+@router.get("/driver/{driver_id}/trips", response_model=MODELS["trips"])
 async def trips(fleet: Fleet, driver_id: str, start_date: datetime.date, limit: Limit = 50, page: PageNumber = 1):
     match = {"fleet": fleet, "driver_id": driver_id}
     if await db.drivers.find_one(match, {"_id": 1}) is None:
         raise HTTPException(404)
-    match["trip_start_time"] = {"$gte": epoch_ms(start_date)}
-    match["trip_end_time"] = {"$lte": int(time.time() * 1000) - DELAY_MS}
-    return await page_of("trips", db.trips, match, OLDEST_FIRST, page, limit, LISTED)
+    match |= {"trip_start_time": {"$gte": shared.epoch_ms(start_date)}, **shared.is_visible()}
+    return await page_of(db.trips, match, shared.OLDEST_FIRST, page, limit, shared.LISTED)
 
 
-@router.get("/api/v1/trip/{param}/{value}", response_model=TripDetailPage)
-async def trip(
-    fleet: Fleet, param: Literal["trip_id", "tracking_id"], value: Annotated[str, Path()], page: PageNumber = 1
-):
-    match = {"fleet": fleet, param: value, "trip_end_time": {"$lte": int(time.time() * 1000) - DELAY_MS}}
-    return await page_of("trips", db.trips, match, OLDEST_FIRST, page, DETAIL_LIMIT)
+@router.get("/trip/trip_id/{trip_id}", response_model=MODELS["detail"])
+async def trip(fleet: Fleet, trip_id: str):
+    match = {"fleet": fleet, "trip_id": trip_id, **shared.is_visible()}
+    return await page_of(db.trips, match, shared.OLDEST_FIRST, 1, shared.DETAIL_LIMIT)
 
 
-async def aggregates(fleet, start, driver_ids, days, summarise):
-    driver_cursor = db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}})
-    drivers_by_id = {doc["driver_id"]: doc for doc in await driver_cursor.to_list()}
-    if len(drivers_by_id) < len(set(driver_ids)):
+async def aggregate(kind, fleet, start, driver_ids):
+    drivers = await db.drivers.find({"fleet": fleet, "driver_id": {"$in": driver_ids}}).to_list()
+    if len(drivers) < len(driver_ids):
         raise HTTPException(404)
-    cursor = await db.trips.aggregate(pipeline(fleet, driver_ids, start, days))
-    summaries = summarise(await cursor.to_list(), start)
-    return {"data": rows_of(drivers_by_id, summaries, driver_ids)}
+    days = await db.trips.aggregate(shared.pipeline(fleet, driver_ids, kind, start))
+    return shared.aggregate(kind, start, driver_ids, drivers, await days.to_list())
 
 
-@router.get("/api/v1/driver-aggregate/daily", response_model=DailyAggregates, response_model_exclude_unset=True)
-async def daily_aggregate(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
-    return await aggregates(fleet, start_date, driver_id, 1, lambda rows, start: daily(rows))
+@router.get("/driver-aggregate/daily", response_model=MODELS["daily"])
+async def daily(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
+    return await aggregate("daily", fleet, start_date, driver_id)
 
 
-@router.get("/api/v1/driver-aggregate/weekly", response_model=WeeklyAggregates, response_model_exclude_unset=True)
-async def weekly_aggregate(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
-    return await aggregates(fleet, start_date, driver_id, DAYS_A_WEEK, weekly)
+@router.get("/driver-aggregate/weekly", response_model=MODELS["weekly"])
+async def weekly(fleet: Fleet, start_date: datetime.date, driver_id: DriverIds):
+    return await aggregate("weekly", fleet, start_date, driver_id)
 
 
+@router.get("/healthz", response_model=MODELS["health"])
 async def health():
     await db.command("ping")
     return {"status": "ok"}
 
 
-def create_app(dependencies=()):
-    """Return the application. The dependencies apply to all endpoints that need a key."""
-    app = FastAPI(lifespan=lifespan)
-    app.include_router(router, dependencies=dependencies)
-    app.add_api_route("/api/v1/healthz", health, response_model=Health)
-    return app
+class Additions:
+    """Pure ASGI middleware: a digest of the body as ETag, 304 to a request with the same ETag, request ids, the log."""
+
+    def __init__(self, app):
+        self.app = app
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started, start, request = time.perf_counter(), {"status": 500}, Headers(scope=scope)
+        request_id = request.get("x-request-id") or secrets.token_hex(16)
+
+        async def send_more(message):
+            nonlocal start
+            # Keep the start of the response until the body comes, which FastAPI sends in one piece.
+            if message["type"] == "http.response.start":
+                start = message
+                return
+            headers = MutableHeaders(scope=start)
+            if start["status"] == 200:
+                # The fastest digest of hashlib, because processors have instructions for it.
+                etag = f'"{hashlib.sha256(message["body"]).hexdigest()}"'
+                if etag in request.get("if-none-match", ""):
+                    start, message = {**start, "status": 304, "headers": []}, {**message, "body": b""}
+                    headers = MutableHeaders(scope=start)
+                headers["ETag"] = etag
+            headers["X-Request-ID"] = request_id
+            await send(start)
+            await send(message)
+
+        try:
+            await self.app(scope, receive, send_more)
+        finally:
+            line = {
+                "time": time.time(),
+                "method": scope["method"],
+                "route": getattr(scope.get("route"), "path", None),
+                "status": start["status"],
+                "duration_ms": round((time.perf_counter() - started) * 1000, 1),
+                "fleet": scope.get("state", {}).get("fleet"),
+                "request_id": request_id,
+            }
+            print(orjson.dumps(line).decode(), file=sys.stderr)
 
 
-app = create_app()
+app = FastAPI(lifespan=lifespan)
+app.include_router(router)
+app.add_middleware(Additions)
+
+
+def serve():
+    """Run a worker with its own socket; the workers of uvicorn would share one."""
+    host, _, port = os.environ["BIND"].partition(":")
+    with socket.socket() as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        listener.bind((host, int(port)))
+        config = uvicorn.Config(app, loop="uvloop", http="httptools", access_log=False, log_level="warning")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    workers = [multiprocessing.Process(target=serve, daemon=True) for _ in range(int(os.environ["WEB_CONCURRENCY"]))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()

@@ -58,7 +58,7 @@ def test_production_does_not_install_what_only_development_needs():
 def test_every_target_is_explained_or_a_part_of_others():
     phony = re.search(r"^\.PHONY: (.*)", MAKEFILE, re.MULTILINE)[1].split()
     explained = re.findall(r"^([a-z-]+):.*## ", MAKEFILE, re.MULTILINE)
-    assert {*phony} - {*explained} == {"resilience-tools", "bench-tools"}
+    assert {*phony} - {*explained} == {"resilience-tools"}
 
 
 def test_pre_commit_runs_what_make_lint_runs():
