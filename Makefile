@@ -82,10 +82,10 @@ resilience-tools:
 		command -v wrk >/dev/null || \
 		{ echo "These tests need programs: apt-get install redis-server haproxy nginx wrk"; exit 1; }
 
-bench: setup $(PEERS) ## compare the service with the same API in FastAPI and Flask, in 12 minutes; ARGS=--quick takes 3
+bench: setup $(PEERS) ## compare the service with the same API in FastAPI and Flask, in 10 minutes; ARGS=--quick takes 3
 	@$(BIN)/python -m bench $(ARGS)
 
-bench-growth: setup ## measure how the cost of a request grows with the fleet, in 10 minutes; ARGS=--quick takes 3
+bench-growth: setup ## measure how the cost of a request grows with the fleet, in 12 minutes; ARGS=--quick takes 3
 	@$(BIN)/python -m bench.growth $(ARGS)
 
 bench-compare: setup ## compare the service and the import with those of another checkout: OTHER=FOLDER, in 6 minutes

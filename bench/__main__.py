@@ -11,8 +11,8 @@ import click
 from pymongo import MongoClient
 
 from bench import fleet, report
-from bench.load import Request, Target, fetch, find_difference, measure
-from bench.rows import ROWS, WITHOUT_DATA, Row
+from bench.load import Request, Target, fetch, find_difference, measure, rounds_option
+from bench.rows import ROWS, WITHOUT_DATA, Row, row_option
 from bench.servers import DATA, DATABASE, ROOT, Checkout, Failed, Sample, Server, http_server, mongod, redis_server
 
 BIN = ROOT / ".venv" / "bin"
@@ -30,13 +30,13 @@ SMOKE_ROWS = ("drivers", "weekly")
 # second of FastAPI on rows with data.
 MOST_CPU, LEAST_REQUESTS = 3, 1.4
 
-
+# For each request, by its path, X-Fields and If-None-Match: the queries, and the body of the response.
 Prepared = dict[tuple[str, str | None, str | None], tuple[list[dict[str, Any]], bytes]]
 
 
 @click.command()
-@click.option("--rounds", default=5, show_default=True, help="Number of rounds of a second for each measurement.")
-@click.option("--row", "chosen", multiple=True, type=click.Choice(list(ROWS)), help="Only this row. Can be repeated.")
+@rounds_option
+@row_option
 @click.option("--quick", is_flag=True, help="For development: two rounds with 8 connections.")
 @click.option("--smoke", is_flag=True, help="Check that everything works, with little data.")
 def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None:
@@ -67,7 +67,7 @@ def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None
             for number in connections
         }
         samples = measure(targets, redis, rounds)
-    text = f"Medians of {rounds} rounds. {report.conditions()}\n\n{figures(samples)}\n\n{_import_table(imported)}"
+    text = f"Rounds: {rounds}. {report.conditions()}\n\n{figures(samples)}\n\n{_import_table(imported)}"
     if not (chosen or quick or smoke):
         report.write_section("figures", text)
     click.echo(f"\n{text}")

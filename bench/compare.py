@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 
 from bench import fleet, report
-from bench.load import Target, find_difference, measure
-from bench.rows import ROWS
+from bench.load import Target, find_difference, measure, rounds_option
+from bench.rows import ROWS, row_option
 from bench.servers import ROOT, Checkout, Failed, Sample, mongod, redis_server
 
 # 3,000 trips.
@@ -21,10 +21,9 @@ FLEET = fleet.standard_fleet("compare", drivers=50, days=15, points=150, old_poi
 
 @click.command()
 @click.argument("other", type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path))
-@click.option("--rounds", default=5, show_default=True, help="Number of rounds of a second for each row and checkout.")
-@click.option("--imports", default=3, show_default=True, help="Number of imports by each checkout.")
-@click.option("--row", "chosen", multiple=True, type=click.Choice(list(ROWS)), help="Only this row. Can be repeated.")
-def main(other: Path, rounds: int, imports: int, chosen: tuple[str, ...]) -> None:
+@rounds_option
+@row_option
+def main(other: Path, rounds: int, chosen: tuple[str, ...]) -> None:
     """Compare this checkout with another one."""
     with contextlib.ExitStack() as stack:
         redis = stack.enter_context(redis_server())
@@ -34,7 +33,7 @@ def main(other: Path, rounds: int, imports: int, chosen: tuple[str, ...]) -> Non
         }
         imported: dict[str, list[Sample]] = {name: [] for name in checkouts}
         keys = {}
-        for number in range(imports):
+        for number in range(rounds):
             for name in sorted(checkouts, reverse=bool(number % 2)):
                 keys[name], trips = checkouts[name].load(FLEET._replace(name=f"compare-{number}"))
                 imported[name] += trips.values()
@@ -54,7 +53,7 @@ def main(other: Path, rounds: int, imports: int, chosen: tuple[str, ...]) -> Non
             this, that = targets[row,].values()
             click.echo(find_difference(this.server, this.requests, that.server, that.requests), nl=False)
         samples = {**measure(targets, redis, rounds), ("import of a trip",): imported}
-    click.echo(f"\nthis: {ROOT}\nother: {other}\nMedians of {rounds} rounds at 8 connections; ÷ is this ÷ other.\n")
+    click.echo(f"\nthis: {ROOT}\nother: {other}\nRounds: {rounds}. {report.conditions()} ÷ is this ÷ other.\n")
     click.echo(_table(samples))
 
 

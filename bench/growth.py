@@ -8,7 +8,7 @@ from typing import NamedTuple
 import click
 
 from bench import fleet, report
-from bench.load import Request, Target, measure
+from bench.load import Request, Target, measure, rounds_option
 from bench.rows import PAGE, ROWS, WITHOUT_DATA
 from bench.servers import ROOT, Checkout, Sample, Server, mongod, redis_server
 
@@ -17,10 +17,8 @@ POINTS, DRIVERS = 5, 20
 DATES = dict.fromkeys([fleet.TODAY - datetime.timedelta(age) for age in range(PAGE, 0, -1)], POINTS)
 # Trips or drivers of a fleet.
 SMALL_TRIPS, SMALL_DRIVERS, LARGE, QUICK = DRIVERS * PAGE, PAGE, 100_000, 10_000
-# The largest ratio of costs. A ranking counts its drivers, so mongod may take this time for each of them.
+# The largest ratio of costs, and the time that mongod may take for each driver where a row counts them.
 MOST_RATIO, MOST_US_A_DRIVER = 1.3, 2
-RANKING = "ranking"
-
 TRIPS_OF_FLEET, DRIVERS_OF_FLEET = "trips of the fleet", "drivers of the fleet"
 
 # For each of these, the fleets by their size.
@@ -30,7 +28,7 @@ Fleets = Mapping[str, Mapping[int, fleet.Fleet]]
 class Line(NamedTuple):
     """A line of the table: a row, and what grows.
 
-    `drivers` is the number of drivers that the larger size adds to a ranking or skips in it; 0 for other rows.
+    `drivers` is the number of drivers that the larger size adds or skips where the row counts them, otherwise 0.
     """
 
     row: str
@@ -39,7 +37,7 @@ class Line(NamedTuple):
 
 
 @click.command()
-@click.option("--rounds", default=3, show_default=True, help="Number of rounds of a second for each row and size.")
+@rounds_option
 @click.option("--quick", is_flag=True, help="For development: one round, with at most 10,000 trips or drivers.")
 def main(rounds: int, quick: bool) -> None:
     """Measure how the cost of a request grows. A whole run writes docs/benchmarks.md."""
@@ -65,7 +63,7 @@ def main(rounds: int, quick: bool) -> None:
         samples |= dict(_import(checkout, fleets, rounds))
     lines = [cells(line, by_size) for line, by_size in samples.items()]
     header = ["row", "by", "from → to", "service, ms", "mongod, ms", "service ÷", "mongod ÷", ""]
-    text = f"Medians of {rounds} rounds at 8 connections. {report.conditions()}\n\n{report.table(header, lines)}"
+    text = f"Rounds: {rounds}. {report.conditions()}\n\n{report.table(header, lines)}"
     if not quick:
         report.write_section("growth", text)
     click.echo(f"\n{text}")
@@ -79,17 +77,15 @@ def _requests(
         for row in ROWS.values():
             if row.name != WITHOUT_DATA:
                 requests = {size: row.requests(service, one, keys[one.name]) for size, one in by_size.items()}
-                yield Line(row.name, by, max(by_size) if (row.name, by) == (RANKING, DRIVERS_OF_FLEET) else 0), requests
-    # The collections whose pages are requested, and how much of their records is on the pages of a request.
-    for name, by, share in (
-        ("drivers", DRIVERS_OF_FLEET, 1),
-        ("trips", TRIPS_OF_FLEET, DRIVERS),
-        (RANKING, DRIVERS_OF_FLEET, 1),
-    ):
-        size, one = max(fleets[by].items())
-        first, last_page = ROWS[name].requests(service, one, keys[one.name]), size // share // PAGE
+                counted = max(by_size) if row.counts_drivers and by == DRIVERS_OF_FLEET else 0
+                yield Line(row.name, by, counted), requests
+    for name, by in (("drivers", DRIVERS_OF_FLEET), ("trips", TRIPS_OF_FLEET), ("ranking", DRIVERS_OF_FLEET)):
+        row, (size, one) = ROWS[name], max(fleets[by].items())
+        # A page of trips has those of one driver.
+        records = size // DRIVERS if name == "trips" else size
+        first, last_page = row.requests(service, one, keys[one.name]), records // PAGE
         last = [request._replace(path=f"{request.path}&page={last_page}") for request in first]
-        yield Line(name, "page", size if name == RANKING else 0), {1: first, last_page: last}
+        yield Line(name, "page", size if row.counts_drivers else 0), {1: first, last_page: last}
 
 
 def _import(checkout: Checkout, fleets: Fleets, rounds: int) -> Iterator[tuple[Line, dict[int, list[Sample]]]]:

@@ -21,6 +21,10 @@ IDLE_CPU_SECONDS = 0.015
 DECIMALS = 6
 COMPARED_RESPONSES = 10
 
+rounds_option = click.option(
+    "--rounds", type=click.IntRange(min=1), default=5, show_default=True, help="Number of rounds of a second each."
+)
+
 
 class Request(NamedTuple):
     """A GET request."""

@@ -5,6 +5,8 @@ import json
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+import click
+
 from bench.fleet import MONDAY, Fleet, trip_id
 from bench.load import Request, fetch
 from bench.servers import API, Failed, Server
@@ -39,7 +41,8 @@ def read_feed(server: Server, requests: Sequence[Request]) -> list[Request]:
 class Row(NamedTuple):
     """A row: its name, its paths below the API in a fleet, and what it requests besides.
 
-    `prepare` turns the requests into those that are measured, which depend on the responses of a server.
+    `prepare` turns the requests into those that are measured, which depend on the responses of a server. A row that
+    `counts_drivers` may cost more in a fleet of more drivers.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Row(NamedTuple):
     headers: dict[str, str] = {}
     prepare: Callable[[Server, Sequence[Request]], Sequence[Request]] = lambda _, requests: requests
     status: int = 200
+    counts_drivers: bool = False
 
     def requests(self, server: Server, fleet: Fleet, key: str) -> Sequence[Request]:
         """Return its requests to a server, with the key of the fleet. Raises Failed if the server lacks the row."""
@@ -102,9 +106,13 @@ ROWS = {
         Row("weekly", lambda fleet: _aggregates("weekly", fleet, [MONDAY]), PEERS),
         Row("monthly", lambda fleet: _aggregates("monthly", fleet, [_month(fleet)])),
         Row("score", lambda fleet: _by_driver(fleet, "score")),
-        Row("ranking", lambda _: [f"/ranking?period=week&start_date={MONDAY}&limit={PAGE}"]),
+        Row("ranking", lambda _: [f"/ranking?period=week&start_date={MONDAY}&limit={PAGE}"], counts_drivers=True),
         Row("changes", lambda _: [f"/changes?limit={PAGE}"]),
         Row("changes, nothing new", lambda _: [f"/changes?limit={MOST_CHANGES}"], prepare=read_feed),
         Row(WITHOUT_DATA, lambda _: ["/healthz"], PEERS),
     )
 }
+
+row_option = click.option(
+    "--row", "chosen", multiple=True, type=click.Choice(list(ROWS)), help="Only this row. Can be repeated."
+)

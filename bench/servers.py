@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.request import urlopen
@@ -228,8 +229,6 @@ class Checkout(NamedTuple):
         seconds, cpu, mongod_cpu = (end - start for start, end in zip(before, after, strict=True))
         return Sample(count / seconds, cpu * 1000 / count, mongod_cpu * 1000 / count)
 
-    @contextlib.contextmanager
-    def serve(self, name: str = "service") -> Iterator[Server]:
+    def serve(self, name: str = "service") -> AbstractContextManager[Server]:
         """Run its service."""
-        with http_server(name, [self.command, "serve"], self.env, self.folder) as server:
-            yield server
+        return http_server(name, [self.command, "serve"], self.env, self.folder)
