@@ -93,6 +93,7 @@ bench-compare: setup ## compare the service and the import with those of another
 
 bench-smoke: setup ## check that the benchmark works, in a minute
 	@$(BIN)/python -m bench --smoke
+	@$(BIN)/python -m bench.compare --rounds 1 --row drivers .
 
 bench/.venv-%/.installed: bench/requirements-%.txt
 	@echo "Setting up $(@D) ..."

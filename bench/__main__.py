@@ -38,13 +38,18 @@ Prepared = dict[tuple[str, str | None, str | None], tuple[list[dict[str, Any]], 
 @rounds_option
 @row_option
 @click.option("--quick", is_flag=True, help="For development: two rounds with 8 connections.")
-@click.option("--smoke", is_flag=True, help="Check that everything works, with little data.")
+@click.option(
+    "--smoke", is_flag=True, help="Check that it works, with little data, and without FastAPI if that is not installed."
+)
 def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None:
     """Compare the service with the floor and the peers. A whole run writes docs/benchmarks.md."""
     standard = fleet.SMOKE if smoke else fleet.standard_fleet("bench")
     measured = chosen or (SMOKE_ROWS if smoke else tuple(ROWS))
     connections = CONNECTIONS[:1] if quick or smoke else CONNECTIONS
     rounds = 1 if smoke else 2 if quick else rounds
+    installed = {name: command for name, command in CONTESTANTS.items() if Path(command[0]).exists()}
+    if not smoke and installed != CONTESTANTS:
+        raise Failed("FastAPI is not installed. 'make bench' installs it.")
     with contextlib.ExitStack() as stack:
         redis, store = stack.enter_context(redis_server()), stack.enter_context(mongod())
         checkout = Checkout(ROOT, store, redis)
@@ -55,10 +60,9 @@ def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None
         prepared = DATA / "prepared.pickle"
         every = [request for row in requests.values() for request in row]
         prepared.write_bytes(pickle.dumps(_record(servers["service"], store, every)))
-        for name, command in CONTESTANTS.items():
-            if Path(command[0]).exists():
-                env = {**checkout.env, "PREPARED": str(prepared)}
-                servers[name] = stack.enter_context(http_server(name, command, env))
+        for name, command in installed.items():
+            env = {**checkout.env, "PREPARED": str(prepared)}
+            servers[name] = stack.enter_context(http_server(name, command, env))
         rows = {name: _requests(ROWS[name], sent, servers, standard, key) for name, sent in requests.items()}
         click.echo("The responses of all contestants are equal.")
         targets = {

@@ -56,10 +56,7 @@ def standard_fleet(name: str, drivers: int = 100, days: int = 60, points: int = 
     """Return a fleet with 4 trips a day. Trails have `points` in the newest two weeks, and `old_points` before."""
     ages = range(days, 0, -1)
     return Fleet(
-        name,
-        drivers,
-        trips_a_day=4,
-        points={TODAY - datetime.timedelta(age): points if age <= 14 else old_points for age in ages},
+        name, drivers, 4, {TODAY - datetime.timedelta(age): points if age <= 14 else old_points for age in ages}
     )
 
 

@@ -19,7 +19,7 @@ DATES = dict.fromkeys([fleet.TODAY - datetime.timedelta(age) for age in range(PA
 SMALL_TRIPS, SMALL_DRIVERS, LARGE, QUICK = DRIVERS * PAGE, PAGE, 100_000, 10_000
 # The largest ratio of costs, and the time that mongod may take for each driver where a row counts them.
 MOST_RATIO, MOST_US_A_DRIVER = 1.3, 2
-TRIPS_OF_FLEET, DRIVERS_OF_FLEET = "trips of the fleet", "drivers of the fleet"
+BY_TRIPS, BY_DRIVERS = "trips of the fleet", "drivers of the fleet"
 
 # For each of these, the fleets by their size.
 Fleets = Mapping[str, Mapping[int, fleet.Fleet]]
@@ -43,12 +43,8 @@ def main(rounds: int, quick: bool) -> None:
     """Measure how the cost of a request grows. A whole run writes docs/benchmarks.md."""
     large, rounds = (QUICK, 1) if quick else (LARGE, rounds)
     fleets = {
-        TRIPS_OF_FLEET: {
-            size: fleet.Fleet(f"trips-{size}", DRIVERS, size // SMALL_TRIPS, DATES) for size in (SMALL_TRIPS, large)
-        },
-        DRIVERS_OF_FLEET: {
-            size: fleet.Fleet(f"drivers-{size}", size, 1, {fleet.MONDAY: POINTS}) for size in (SMALL_DRIVERS, large)
-        },
+        BY_TRIPS: {n: fleet.Fleet(f"trips-{n}", DRIVERS, n // SMALL_TRIPS, DATES) for n in (SMALL_TRIPS, large)},
+        BY_DRIVERS: {n: fleet.Fleet(f"drivers-{n}", n, 1, {fleet.MONDAY: POINTS}) for n in (SMALL_DRIVERS, large)},
     }
     with contextlib.ExitStack() as stack:
         redis, store = stack.enter_context(redis_server()), stack.enter_context(mongod())
@@ -77,9 +73,9 @@ def _requests(
         for row in ROWS.values():
             if row.name != WITHOUT_DATA:
                 requests = {size: row.requests(service, one, keys[one.name]) for size, one in by_size.items()}
-                counted = max(by_size) if row.counts_drivers and by == DRIVERS_OF_FLEET else 0
+                counted = max(by_size) if row.counts_drivers and by == BY_DRIVERS else 0
                 yield Line(row.name, by, counted), requests
-    for name, by in (("drivers", DRIVERS_OF_FLEET), ("trips", TRIPS_OF_FLEET), ("ranking", DRIVERS_OF_FLEET)):
+    for name, by in (("drivers", BY_DRIVERS), ("trips", BY_TRIPS), ("ranking", BY_DRIVERS)):
         row, (size, one) = ROWS[name], max(fleets[by].items())
         # A page of trips has those of one driver.
         records = size // DRIVERS if name == "trips" else size

@@ -226,6 +226,7 @@ class Checkout(NamedTuple):
         after = time.monotonic(), sum(os.times()[2:4]), self.mongod.cpu_seconds()
         with file.open("rb") as lines:
             count = sum(1 for _ in lines)
+        file.unlink()
         seconds, cpu, mongod_cpu = (end - start for start, end in zip(before, after, strict=True))
         return Sample(count / seconds, cpu * 1000 / count, mongod_cpu * 1000 / count)
 

@@ -7,12 +7,7 @@ from flask import Flask, abort, g, jsonify, request
 from marshmallow import Schema, fields, validate
 from pymongo import MongoClient
 
-FIELDS = {
-    **Schema.TYPE_MAPPING,
-    str | None: fields.String,
-    int | None: fields.Integer,
-    dict[str, float]: fields.Dict,
-}
+FIELDS = {**Schema.TYPE_MAPPING, str | None: fields.String, int | None: fields.Integer, dict[str, float]: fields.Dict}
 
 
 def schema(shape):
