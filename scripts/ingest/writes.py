@@ -10,7 +10,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
-from scripts.materialize.sources import write_sources
+from scripts.materialize.sources import write_by_id
 from scripts.materialize.transactions import run_transaction
 from scripts.materialize.trip_details import make_trip_detail, read_trips
 
@@ -39,22 +39,24 @@ def prepare_trip(fleet: str, trip: Document) -> Trip:
 
 def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None:
     """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written."""
-    newest = {driver["driver_id"]: driver for driver in drivers}
+    newest = {driver["_id"]: driver for driver in drivers}
+    driver_ids = [driver["driver_id"] for driver in newest.values()]
 
     def write(session: ClientSession) -> None:
-        write_sources(store.drivers, session, newest.values())
-        materialize(store, session, fleet, newest, {})
+        write_by_id(store.drivers, session, newest)
+        materialize(store, session, fleet, driver_ids, {})
 
     run_transaction(store, fleet, write)
 
 
 def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
     """Write trips in one transaction. Of several with the same trip_id, the last one is written."""
-    newest = {trip.source["trip_id"]: trip for trip in trips}
+    newest = {trip.source["_id"]: trip for trip in trips}
+    details = {trip.source["trip_id"]: trip.detail for trip in newest.values()}
 
     def write(session: ClientSession) -> None:
-        write_sources(store.trips, session, (trip.source for trip in newest.values()))
-        materialize(store, session, fleet, (), {trip_id: trip.detail for trip_id, trip in newest.items()})
+        write_by_id(store.trips, session, {_id: trip.source for _id, trip in newest.items()})
+        materialize(store, session, fleet, (), details)
 
     run_transaction(store, fleet, write)
 

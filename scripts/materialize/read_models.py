@@ -14,15 +14,15 @@ from scripts.materialize.dates import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.feed import make_entries
 from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
+from scripts.materialize.sources import write_by_id
 
-# The fields that, together with the fleet, identify a document of each collection, and the index that finds it.
+# The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone.
 KEY_FIELDS = {
     "trip_details": ("_id",),
     "trip_changes": ("_id",),
     "driver_periods": ("driver_id", "period", "start_date"),
     "fleet_drivers": ("position",),
 }
-INDEXES = {"trip_details": "_id_", "trip_changes": "_id_", "driver_periods": "period", "fleet_drivers": "position"}
 # The documents of a collection by the values of KEY_FIELDS, and None for one that must not exist.
 Documents = Mapping[tuple[Any, ...], Document | None]
 # What is done with them: `write`, or a comparison.
@@ -106,9 +106,12 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
 
 def write(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> None:
     """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ."""
-    names, index = KEY_FIELDS[collection.name], INDEXES[collection.name]
+    names = KEY_FIELDS[collection.name]
+    if names == ("_id",):
+        write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
+        return
     operations = [
-        ReplaceOne(match, document, upsert=True, hint=index) if document else DeleteOne(match, hint=index)
+        ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
         for key, document in documents.items()
         for match in [{"fleet": fleet, **dict(zip(names, key, strict=True))}]
     ]

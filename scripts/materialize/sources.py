@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import bson
 from marshmallow import ValidationError, fields
-from pymongo import ASCENDING, ReplaceOne
+from pymongo import ASCENDING, DeleteOne, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import MAX_DOCUMENT_BYTES, SOURCES, Document, DocumentCollection, Store
@@ -60,10 +60,21 @@ def split_id(_id: Any) -> tuple[str, str] | None:
     return fleet, identifier
 
 
-def write_sources(collection: DocumentCollection, session: ClientSession, sources: Iterable[Document]) -> None:
-    """Insert or replace sources by their `_id`. MongoDB writes only those that differ."""
-    operations = [ReplaceOne({"_id": source["_id"]}, source, upsert=True) for source in sources]
-    collection.bulk_write(operations, ordered=False, session=session)
+def write_by_id(
+    collection: DocumentCollection, session: ClientSession, documents: Mapping[str, Document | None]
+) -> None:
+    """Insert or replace documents by their `_id`, or delete those that are None. MongoDB writes only what differs."""
+    found = collection.find({"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
+    stored = {document["_id"] for document in found}
+    operations = list[DeleteOne | InsertOne[Document] | ReplaceOne[Document]]()
+    for _id, document in documents.items():
+        if document is None:
+            operations += [DeleteOne({"_id": _id})] if _id in stored else []
+        else:
+            # An insert takes MongoDB less time than an upsert.
+            operations.append(ReplaceOne({"_id": _id}, document) if _id in stored else InsertOne(document))
+    if operations:
+        collection.bulk_write(operations, ordered=False, session=session)
 
 
 def read_sources(

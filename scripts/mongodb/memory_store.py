@@ -33,13 +33,10 @@ class _MemoryClient(mongomock.MongoClient):  # type: ignore[type-arg]
 
 
 class _BulkBuilder(BulkOperationBuilder):
-    """Ignores the arguments `sort` and `hint` that pymongo's bulk operations pass, and that mongomock does not know."""
+    """Accepts the argument `sort` that pymongo's bulk operations pass, and that mongomock's builder does not have."""
 
-    def add_replace(self, *args: Any, sort: Any = None, hint: Any = None, **kwargs: Any) -> None:
+    def add_replace(self, *args: Any, sort: Any = None, **kwargs: Any) -> None:
         super().add_replace(*args, **kwargs)  # type: ignore[no-untyped-call]
-
-    def add_delete(self, *args: Any, hint: Any = None, **kwargs: Any) -> None:
-        super().add_delete(*args, **kwargs)  # type: ignore[no-untyped-call]
 
     def add_update(self, *args: Any, sort: Any = None, **kwargs: Any) -> None:
         super().add_update(*args, **kwargs)  # type: ignore[no-untyped-call]
