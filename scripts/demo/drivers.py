@@ -1,9 +1,6 @@
-"""The drivers of the demonstration fleet: who they are, why they drive, and their driving style."""
+"""The drivers of the demonstration fleet: who they are, how they drive, and what their days are like."""
 
-import datetime as dt
-from typing import Any, NamedTuple
-
-FLEET = "demo"
+from typing import NamedTuple
 
 
 class DemoDriver(NamedTuple):
@@ -14,13 +11,25 @@ class DemoDriver(NamedTuple):
 
     name: str | None
     alias: str | None
-    role: str | None  # None: never drives
+    role: str
     home: str = "town"
     joined: str | None = None  # month and day of the previous year
     pace: float = 1
     phone: float = 0
     brakes: float = 0  # per 100 miles
-    accelerations: float = 0  # per 100 miles
+    accelerations: float = 0  # per 100 stops
+
+
+class Role(NamedTuple):
+    """The days of drivers, who leave home, go to some places and come back. Other pairs are ranges."""
+
+    day_probabilities: tuple[float, float]  # of a drive on a weekday, and on a day of the weekend
+    start_hours: tuple[float, float]  # UTC; the town is 6 hours behind, so hours may be above 24
+    stops: tuple[int, int]
+    pause_hours: tuple[float, float]  # at each stop
+    goals: int = 40  # the number of places that a driver of this role goes to
+    tracking: str | None = None  # what a tracking_id begins with; the trips of a day share it
+    insurance_periods: tuple[int | None, ...] = (None,)  # of the first trip, the second and so on, over and over
 
 
 DRIVERS = (
@@ -32,8 +41,8 @@ DRIVERS = (
     DemoDriver(None, None, "commuter", "town", None, 1.0, 0.12, 9, 6),
     DemoDriver("Grace Kim", "Cab 1", "day cab", "town", None, 1.03, 0.035, 6, 6),
     DemoDriver("Hugo Martínez", "Cab 2", "night cab", "town", None, 1.12, 0.08, 16, 14),
-    DemoDriver("Ingrid Larsen", None, "night nurse", "suburb", "03-04", 0.97, 0, 2, 1),
-    DemoDriver("Jamal Washington", "Night desk", "night guard", "town", None, 1.07, 0.05, 9, 8),
+    DemoDriver("Ingrid Larsen", None, "night worker", "suburb", "03-04", 0.97, 0, 2, 1),
+    DemoDriver("Jamal Washington", "Night desk", "night worker", "town", None, 1.07, 0.05, 9, 8),
     DemoDriver("Keiko Tanaka", "Service 1", "technician", "town", "06-23", 1.02, 0.04, 5, 5),
     DemoDriver("Liam O'Connor", "Service 2", "technician", "suburb", None, 1.1, 0.1, 14, 14),
     DemoDriver("Mei Chen", "Cab 3", "day cab", "town", None, 0.98, 0.01, 2, 3),
@@ -43,44 +52,15 @@ DRIVERS = (
     DemoDriver("Quentin Dubois", None, "private", "suburb", None, 1.07, 0.05, 8, 10),
     DemoDriver("Rosa Silva", None, "private", "town", None, 1.04, 0.03, 5, 8),
     DemoDriver("Samuel Nguyen", "Sam", "commuter", "town", "08-30", 1.06, 0.06, 12, 10),
-    DemoDriver("Thandiwe Mbeki", None, None),
+    DemoDriver("Thandiwe Mbeki", None, "away"),
 )
-# The probability that a driver of a role drives on a weekday, and on a day of the weekend.
-DRIVING_PROBABILITIES = {
-    "commuter": (0.72, 0.3),
-    "courier": (0.42, 0.12),
-    "day cab": (0.25, 0.12),
-    "night cab": (0.25, 0.35),
-    "night guard": (0.55, 0.35),
-    "night nurse": (0.45, 0.45),
-    "private": (0.25, 0.3),
-    "technician": (0.45, 0),
+ROLES = {
+    "away": Role((0, 0), (0, 0), (1, 1), (0, 0)),
+    "commuter": Role((0.75, 0.15), (13, 14.5), (1, 1), (8, 9.5), 1),
+    "courier": Role((0.42, 0.12), (14, 16), (3, 7), (0.1, 0.3), tracking="round"),
+    "day cab": Role((0.25, 0.12), (15, 19), (5, 7), (0.1, 0.4), 40, "shift", (1, 2, 3)),
+    "night cab": Role((0.25, 0.35), (27, 29), (5, 7), (0.1, 0.4), 40, "shift", (1, 2, 3)),
+    "night worker": Role((0.5, 0.4), (27.5, 28.5), (1, 1), (6, 7), 1),
+    "private": Role((0.25, 0.3), (15.5, 24), (1, 1), (1, 3)),
+    "technician": Role((0.45, 0), (14, 15.5), (2, 3), (1, 2), tracking="job"),
 }
-
-
-def make_driver_id(number: int) -> str:
-    """Return the driver_id of the driver with this number, from 1, in DRIVERS."""
-    return f"{FLEET}-{number:02d}"
-
-
-def make_drivers(today: dt.date) -> list[dict[str, Any]]:
-    """Return the fleet's drivers (schema Driver), ordered by driver_id.
-
-    Some have a first_travel_date in the year before `today`. The other travel dates follow from the trips.
-    """
-    drivers = []
-    for number, driver in enumerate(DRIVERS, start=1):
-        first, last = driver.name.split(" ") if driver.name else (None, None)
-        address = driver.name and driver.name.lower().replace(" ", ".").replace("'", "").replace("í", "i")
-        drivers.append(
-            {
-                "driver_id": make_driver_id(number),
-                "first_name": first,
-                "last_name": last,
-                "email": address and f"{address}@example.com",
-                "alias": driver.alias,
-                "first_travel_date": driver.joined and f"{today.year - 1}-{driver.joined}",
-                "last_travel_date": None,
-            }
-        )
-    return drivers

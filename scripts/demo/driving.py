@@ -1,139 +1,92 @@
-"""How a driver drives a route: a speed profile, and the trail that a receiver in the car records.
+"""How a driver drives a route: where the car is when, and how fast.
 
-The speed profile follows from limits, turns, stops and the driver's style. The trail has a point every 5 s, one at each
-end of a turn, and one every second around sharp changes of speed.
+The speed follows from limits, turns, stops and the driver's style.
 """
 
-import dataclasses
+import cmath
+import functools
 import itertools
 import math
 import random
+from typing import NamedTuple
 
 from scripts.demo.drivers import DemoDriver
-from scripts.demo.geometry import (
-    DEGREES_PER_METER_EAST,
-    DEGREES_PER_METER_NORTH,
-    LATITUDE,
-    LONGITUDE,
-    METERS_PER_MILE,
-    MPS_PER_MPH,
-    Fix,
-    Point,
-)
-from scripts.demo.routes import Mark, Route
+from scripts.demo.town import METERS_PER_MILE, MOTORWAY_MPH, MPS_PER_MPH, STREET_MPH, Node, find_ways, get_town
 
-SAMPLE_SECONDS = 5
-MAX_SPEED_MPH = 85  # of any driver of the fleet
+TURN_MPS2, BRAKING_MPS2, ACCELERATION_MPS2 = 2.4, 1.9, 1.5  # comfortable; in a turn, sideways
+LIGHTS_PROBABILITY = 0.45  # of a stop at traffic lights
+SPOT_METERS = 24
+HARD_BRAKE_MPS = 14  # from lower speeds a hard brake would be too short to see
 
 
-@dataclasses.dataclass(slots=True)
-class Knot:
-    """A point of a drive; between two knots the acceleration is constant. Times are in seconds since the start."""
+class Spot(NamedTuple):
+    """A point of a route, with the limit from there on."""
 
-    meters: float
-    limit_mph: int  # from here on
+    position: complex  # metres east, and as the imaginary part metres north, of the town's centre
+    limit_mph: int
+    max_mps: float = math.inf  # in a turn
+    stop_probability: float = 0
+
+
+class Moment(NamedTuple):
+    """When and how fast a car is at a spot. Times are epoch seconds; they differ at a stop."""
+
+    spot: Spot
+    meters: float  # since the start
     mps: float
-    is_steady: bool = False  # neither stop nor turn
-    stop_seconds: float = 0
-    braking_mps2: float = 1.9  # maximum, towards the next knot
-    acceleration_mps2: float = 1.5
-    arrival: float = 0
-    departure: float = 0
+    arrival: float
+    departure: float
 
 
-def drive(route: Route, driver: DemoDriver, rng: random.Random) -> list[Knot]:
-    """Return the speed profile of a drive, which respects turns, stops and comfortable accelerations."""
-    knots = _cruise(route.marks, driver.pace, rng)
-    hundreds_of_miles = knots[-1].meters / METERS_PER_MILE / 100
-    _add_hard_brakes(knots, int(driver.brakes * hundreds_of_miles + rng.random()), rng)
-    _add_rapid_accelerations(knots, int(driver.accelerations * hundreds_of_miles + rng.random()), rng)
-    for here, ahead in reversed(list(itertools.pairwise(knots))):
-        here.mps = min(here.mps, math.sqrt(ahead.mps**2 + 2 * here.braking_mps2 * (ahead.meters - here.meters)))
-    for here, ahead in itertools.pairwise(knots):
-        meters = ahead.meters - here.meters
-        ahead.mps = min(ahead.mps, math.sqrt(here.mps**2 + 2 * here.acceleration_mps2 * meters))
-        ahead.arrival = here.departure + 2 * meters / (here.mps + ahead.mps)
-        ahead.departure = ahead.arrival + ahead.stop_seconds
-    return knots
+@functools.cache
+def get_route(origin: Node, destination: Node) -> list[Spot]:
+    """Return the spots of the fastest route: its nodes, and at least one between two of them, about every 24 m."""
+    roads, ways, nodes, route = get_town().roads, find_ways(destination), [origin], []
+    while nodes[-1] != destination:
+        nodes.append(ways[nodes[-1]])
+    legs = [(roads[a][b], complex(*b) - complex(*a)) for a, b in itertools.pairwise(nodes)]
+    for node, (before_mph, before), (mph, step) in zip(nodes, [legs[0], *legs], legs, strict=False):
+        has_lights = sum(limit in (35, 45) for limit in roads[node].values()) >= 3
+        has_stop_sign = before_mph == STREET_MPH < mph
+        stop_probability = 1 if has_stop_sign or node == origin else LIGHTS_PROBABILITY if has_lights else 0
+        radius = 120 if MOTORWAY_MPH in (before_mph, mph) else 12
+        angle = max(abs(cmath.phase(step / before)), 0.01)
+        corner = Spot(complex(*node), mph, math.sqrt(TURN_MPS2 * radius / math.tan(angle / 2)), stop_probability)
+        pieces = max(2, round(abs(step) / SPOT_METERS))
+        route += [corner, *(Spot(corner.position + step * piece / pieces, mph) for piece in range(1, pieces))]
+    return [*route, Spot(complex(*destination), mph, stop_probability=1)]
 
 
-def _cruise(marks: list[Mark], pace: float, rng: random.Random) -> list[Knot]:
-    """Return a knot for each mark, with the speed that the driver would like to have there."""
-    trip_pace, variation, limit = pace * rng.uniform(0.96, 1.04), 0.0, marks[0].limit_mph
-    knots = []
-    for mark in marks:
-        variation = 0.9 * variation + rng.gauss(0, 0.02)
-        cruise_mph = min(min(limit, mark.limit_mph) * trip_pace * (1 + variation), MAX_SPEED_MPH)
-        limit = mark.limit_mph
-        knot = Knot(mark.meters, limit, min(cruise_mph * MPS_PER_MPH, mark.turn_mps), mark.turn_mps == math.inf)
-        if mark.stop_probability > rng.random():
-            knot.mps, knot.is_steady = 0, False
-            knot.stop_seconds = rng.uniform(1, 4) if mark.stop_probability == 1 else rng.uniform(4, 50)
-        knots.append(knot)
-    for knot in (knots[0], knots[-1]):
-        knot.mps, knot.is_steady = 0, False
-    return knots
+def drive(route: list[Spot], driver: DemoDriver, start_second: float, rng: random.Random) -> list[Moment]:
+    """Return when and how fast a driver is at each spot of a route."""
+    lengths = [abs(b.position - a.position) for a, b in itertools.pairwise(route)]
+    allowed_mps = _plan_speeds(route, lengths, driver.pace, rng)
+    brakes_per_meter = driver.brakes / METERS_PER_MILE / 100
+    moments, meters, mps, arrival = [], 0.0, 0.0, start_second
+    for spot, length, next_allowed_mps in zip(route, lengths, allowed_mps[1:], strict=False):
+        departure = arrival
+        if mps == 0:
+            departure += rng.uniform(2, 4) if spot.stop_probability == 1 else rng.uniform(4, 50)
+            is_rapid = rng.random() < driver.accelerations / 100
+            change_mps2, lowest_mps = rng.uniform(3.4, 4) if is_rapid else ACCELERATION_MPS2, 0.0
+        elif min(mps, next_allowed_mps) > HARD_BRAKE_MPS and rng.random() < brakes_per_meter * length:
+            change_mps2, lowest_mps = -rng.uniform(4.3, 5.6), mps * rng.uniform(0.25, 0.4)
+        elif change_mps2 > 0 or mps <= lowest_mps:
+            change_mps2, lowest_mps = ACCELERATION_MPS2, 0.0
+        moments.append(Moment(spot, meters, mps, arrival, departure))
+        next_mps = min(math.sqrt(max(mps**2 + 2 * change_mps2 * length, lowest_mps**2)), next_allowed_mps)
+        meters, arrival = meters + length, departure + 2 * length / (mps + next_mps)
+        mps = next_mps
+    return [*moments, Moment(route[-1], meters, mps, arrival, arrival)]
 
 
-def _add_hard_brakes(knots: list[Knot], count: int, rng: random.Random) -> None:
-    """Add hard brakes where the speed is steady."""
-    for _ in range(count):
-        steady = [
-            i for i in range(2, len(knots)) if knots[i].mps > 9 and all(k.is_steady for k in knots[i - 2 : i + 2])
-        ]
-        if steady:
-            i = rng.choice(steady)
-            knots[i].braking_mps2 = rng.uniform(4.3, 5.6)
-            _add_knot(knots, i, knots[i].mps * rng.uniform(0.25, 0.4), knots[i].braking_mps2)
-
-
-def _add_rapid_accelerations(knots: list[Knot], count: int, rng: random.Random) -> None:
-    """Add rapid accelerations after stops."""
-    for _ in range(count):
-        stops = [i for i, (here, ahead) in enumerate(itertools.pairwise(knots)) if here.mps == 0 and ahead.mps > 8]
-        if stops:
-            i = rng.choice(stops)
-            knots[i].acceleration_mps2 = rng.uniform(3.4, 4)
-            _add_knot(knots, i, min(rng.uniform(8.5, 11), knots[i + 1].mps), knots[i].acceleration_mps2)
-
-
-def _add_knot(knots: list[Knot], i: int, mps: float, mps2: float) -> None:
-    """Add a knot where the car reaches the speed `mps` after knot i, unless a turn or stop comes first."""
-    meters = knots[i].meters + abs(mps**2 - knots[i].mps ** 2) / (2 * mps2)
-    j = i + 1
-    while knots[j].is_steady and knots[j].meters <= meters:
-        j += 1
-    if knots[j].meters > meters:
-        knots[i + 1 : j] = [Knot(meters, knots[j - 1].limit_mph, mps)]
-
-
-def sample(route: Route, knots: list[Knot], shift: Point) -> list[Fix]:
-    """Return the trail of a drive, in the order of time. All of it is `shift` metres off, as with a real receiver."""
-    fixes, k, p = [], 0, 0
-    for second in _sample_seconds(knots):
-        while k + 2 < len(knots) and knots[k + 1].arrival <= second:
-            k += 1
-        here, ahead = knots[k], knots[k + 1]
-        share = min(max(0, (second - here.departure) / (ahead.arrival - here.departure)), 1)
-        mean_mps = here.mps + (ahead.mps - here.mps) * share / 2
-        meters = here.meters + mean_mps * share * (ahead.arrival - here.departure)
-        while p + 2 < len(route.line) and route.line[p + 1][0] <= meters:
-            p += 1
-        (begin, x0, y0), (end, x1, y1) = route.line[p : p + 2]
-        share = (meters - begin) / (end - begin)
-        latitude = LATITUDE + (y0 + (y1 - y0) * share + shift[1]) * DEGREES_PER_METER_NORTH
-        longitude = LONGITUDE + (x0 + (x1 - x0) * share + shift[0]) * DEGREES_PER_METER_EAST
-        fixes.append(Fix(second, round(latitude, 6), round(longitude, 6), here.limit_mph))
-    return fixes
-
-
-def _sample_seconds(knots: list[Knot]) -> list[int]:
-    """Return the times of the trail points, in seconds since the start."""
-    last = math.ceil(knots[-1].arrival)
-    seconds = {*range(0, last, SAMPLE_SECONDS), last}
-    for here, ahead in itertools.pairwise(knots):
-        if not here.is_steady:
-            seconds.add(round(here.arrival))
-        if abs(here.mps - ahead.mps) > 2.5 * (ahead.arrival - here.departure):
-            seconds.update(range(max(0, int(here.departure) - 2), min(last, int(ahead.arrival) + 4)))
-    return sorted(seconds)
+def _plan_speeds(route: list[Spot], lengths: list[float], pace: float, rng: random.Random) -> list[float]:
+    """Return the speed (m/s) at each spot that the driver would like to have and from which the car can still stop."""
+    variation, trip_pace, speeds = 0.0, pace * rng.uniform(0.96, 1.04), []
+    for spot in route:
+        variation = 0.97 * variation + rng.uniform(-0.018, 0.018)
+        cruise_mps = spot.limit_mph * MPS_PER_MPH * trip_pace * (1 + variation)
+        speeds.append(0 if rng.random() < spot.stop_probability else min(cruise_mps, spot.max_mps))
+    for k in range(len(lengths) - 1, -1, -1):
+        speeds[k] = min(speeds[k], math.sqrt(speeds[k + 1] ** 2 + 2 * BRAKING_MPS2 * lengths[k]))
+    return speeds
