@@ -1,38 +1,58 @@
-"""The HTTP client of the service."""
+"""The HTTP client of the service, and the messages of its failures. Each says what to change."""
 
 import contextlib
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Any, Self
-from urllib.parse import quote
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote, urlsplit
 
 import anyio
 import httpx2
+from mcp.server.mcpserver import Context, Resolve
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import BaseModel, ValidationError
 
-from app.config import API, MAX_PORT
-from scripts.mcp_server.failures import (
-    INVALID_RESPONSE,
-    INVALID_SETTING,
-    NO_KEY,
-    TEMPORARY,
-    USER_IN_URL,
-    ToolFailure,
-    UnknownRecord,
-    make_failure,
-    make_temporary_failure,
-)
-from scripts.mcp_server.text import quote_data
+from app.config import API
+from scripts.mcp_server.text import to_json
 
 PACKAGE = "driver-analytics-api"
 TIMEOUT_SECONDS = 10.0
 CONNECT_TIMEOUT_SECONDS = 3.0
 # For a whole request: the client's own timeouts apply to each part that it receives.
 TOTAL_TIMEOUT_SECONDS = 20.0
-MAX_RESPONSE_BYTES = 10_000_000
+DEFAULT_WAIT_SECONDS = 10
+
+INVALID_SETTING = (
+    "DRIVER_ANALYTICS_URL or DRIVER_ANALYTICS_KEY is missing or has an invalid value. Tell the user to correct it in "
+    "the configuration of this MCP server. The URL is the address of the service, such as http://127.0.0.1:8000, "
+    "without a user or password. The operator of the service issues keys: driver-analytics keys issue --fleet ID."
+)
+# What to do about an error response with the status, after its message.
+ADVICE: dict[int, str] = {
+    HTTPStatus.UNAUTHORIZED: "The API key in DRIVER_ANALYTICS_KEY is wrong, expired or revoked. Calling again does not "
+    "help. Tell the user to set a valid key, which the operator of the service issues: driver-analytics keys issue "
+    "--fleet ID.",
+    HTTPStatus.NOT_FOUND: "If this is about a driver, use find_drivers and copy the driver_id exactly. If it is about "
+    "a path, tell the user that DRIVER_ANALYTICS_URL is the address of the service without a path, or that this "
+    "program and the service have different versions.",
+}
+# The statuses of the service, or of a proxy in front of it, after which a later request may succeed.
+TEMPORARY: frozenset[int] = frozenset(
+    {
+        HTTPStatus.TOO_MANY_REQUESTS,
+        HTTPStatus.BAD_GATEWAY,
+        HTTPStatus.SERVICE_UNAVAILABLE,
+        HTTPStatus.GATEWAY_TIMEOUT,
+    }
+)
 
 Params = Mapping[str, str | int | float | Sequence[str]]
+Reply = TypeVar("Reply", bound=BaseModel)
+
+
+class InvalidInput(Exception):
+    """The service rejects a parameter. The message tells the agent why."""
 
 
 class ApiClient:
@@ -40,72 +60,69 @@ class ApiClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
-        self._requests = 0
-        self._address = quote_data(self._url)
 
-    def for_call(self) -> Self:
-        """Return a client with the same connections for one call of a tool, which counts its requests."""
-        return type(self)(self._client, self._url, self._key)
+    async def get(self, reply: type[Reply], *path: str, params: Params | None = None, fields: str = "") -> Reply:
+        """Return the response, or these fields (a field mask) of it, as a model.
 
-    async def get(self, *path: str, params: Params, fields: str) -> dict[str, Any]:
-        """Return these fields (a field mask) of the response. `path` has the unencoded segments after /api/v1.
-
-        Raises UnknownRecord or ToolFailure.
+        `path` has the unencoded segments after /api/v1. Raises InvalidInput or ToolError.
         """
-        if not self._key:
-            raise ToolFailure(NO_KEY)
-        # The client would send the user instead of the key, and messages show the address.
-        if "@" in self._url:
-            raise ToolFailure(USER_IN_URL)
-        # In a path they would select another one.
-        if {".", ".."} & set(path):
-            raise UnknownRecord(
-                "No identifier is '.' or '..'. Copy a driver_id from find_drivers, or a trip_id from list_trips."
-            )
-        self._requests += 1
-        url = "/".join([f"{self._url}{API}", *(quote(segment, safe="") for segment in path)])
+        if not _are_valid(self._url, self._key):
+            raise ToolError(INVALID_SETTING)
+        # Encoded dots keep a client from reading the segments `.` and `..` as another path.
+        segments = [quote(segment, safe="").replace(".", "%2E") for segment in path]
+        url = "/".join([f"{self._url}{API}", *segments])
         headers = {"Authorization": f"APIKEY {self._key}", "X-Fields": fields}
         try:
             with anyio.fail_after(TOTAL_TIMEOUT_SECONDS):
-                response, body = await self._request(url, params, headers)
-        except (httpx2.UnsupportedProtocol, httpx2.InvalidURL, httpx2.LocalProtocolError, UnicodeError):
-            raise ToolFailure(f"{INVALID_SETTING} The URL is {self._address}.") from None
-        except httpx2.DecodingError:
-            raise ToolFailure(INVALID_RESPONSE) from None
-        except (httpx2.TransportError, TimeoutError) as error:
-            raise ToolFailure(
-                f"No service responds at {self._address} ({type(error).__name__}). Tell the user to start it "
+                response = await self._client.get(url, params=dict(params or {}), headers=headers)
+        except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
+            raise ToolError(
+                f"No service responds at {to_json(self._url)} ({type(error).__name__}). Tell the user to start it "
                 "(driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
             ) from None
-        return self._parse(response, body)
-
-    async def _request(self, url: str, params: Params, headers: Mapping[str, str]) -> tuple[httpx2.Response, bytes]:
-        if not 0 <= (httpx2.URL(url).port or 0) <= MAX_PORT:
-            raise httpx2.InvalidURL("The port is out of range.")
-        async with self._client.stream("GET", url, params=dict(params), headers=dict(headers)) as response:
-            body = bytearray()
-            async for part in response.aiter_bytes():
-                body += part
-                if len(body) > MAX_RESPONSE_BYTES:
-                    raise ToolFailure("The response of the service is too long. Ask for a shorter window.")
-            return response, bytes(body)
-
-    def _parse(self, response: httpx2.Response, body: bytes) -> dict[str, Any]:
+        if response.status_code != HTTPStatus.OK:
+            raise _make_failure(response, params or {})
         try:
-            content = json.loads(body)
-        except ValueError:
-            content = None
-        if not isinstance(content, dict) or (response.status_code != HTTPStatus.OK and "error" not in content):
-            if response.status_code in TEMPORARY:
-                raise make_temporary_failure(response, self._address)
-            raise ToolFailure(
-                f"What responds at {self._address} is not a Driver Analytics API (status "
-                f"{response.status_code}). Tell the user to correct DRIVER_ANALYTICS_URL: the address of the service, "
-                f"without {API}."
-            )
-        if response.status_code == HTTPStatus.OK:
-            return content
-        raise make_failure(response, content, self._requests)
+            return reply.model_validate_json(response.content)
+        except ValidationError:
+            raise ToolError(
+                f"The response of {to_json(self._url)} does not have the expected fields. Tell the user that it may "
+                "not be a Driver Analytics API, or that this program and the service may have different versions."
+            ) from None
+
+
+def _are_valid(url: str, key: str) -> bool:
+    try:
+        address = urlsplit(url)
+        # A client would send a user in the URL instead of the key. A port out of range raises ValueError.
+        has_address = bool(address.hostname) and address.port != 0 and "@" not in url
+    except ValueError:
+        return False
+    return has_address and bool(key) and key.isascii() and key.isprintable()
+
+
+def _make_failure(response: httpx2.Response, params: Params) -> InvalidInput | ToolError:
+    try:
+        error = dict(response.json())
+    except (ValueError, TypeError):
+        error = {}
+    status, errors = response.status_code, error.get("errors")
+    if status == HTTPStatus.BAD_REQUEST and isinstance(errors, dict):
+        reasons = to_json(" ".join(f"{name}: {' '.join(map(str, why))}" for name, why in errors.items()))
+        return InvalidInput(f"Correct the arguments. The service rejects the parameters {to_json(params)}: {reasons}.")
+    message = to_json(str(error.get("message", response.reason_phrase)))
+    failure = f"The service responds with status {status}: {message}."
+    if status in TEMPORARY:
+        text = response.headers.get("Retry-After", "")
+        seconds = int(text) if text.isascii() and text.isdecimal() else DEFAULT_WAIT_SECONDS
+        return ToolError(f"{failure} Wait {seconds} seconds, then call again. If that fails again, ask for less.")
+    if "error" not in error:
+        return ToolError(
+            f"{failure} It is not a Driver Analytics API. Tell the user to correct DRIVER_ANALYTICS_URL: the address "
+            f"of the service, without {API}."
+        )
+    report = f"Tell the user to report request_id {to_json(error.get('request_id'))} to the operator of the service."
+    return ToolError(f"{failure} {ADVICE.get(status, report)}")
 
 
 @contextlib.asynccontextmanager
@@ -116,3 +133,11 @@ async def connect(url: str, key: str) -> AsyncIterator[ApiClient]:
     # Redirects are not followed, so the key goes to no other address.
     async with httpx2.AsyncClient(timeout=timeout, headers=headers) as client:
         yield ApiClient(client, url, key)
+
+
+async def _get_client(context: Context[ApiClient, Any]) -> ApiClient:
+    return context.request_context.lifespan_context
+
+
+# A parameter of a tool that agents do not see.
+Api = Annotated[ApiClient, Resolve(_get_client)]

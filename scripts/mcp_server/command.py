@@ -18,7 +18,7 @@ def mcp() -> None:
     try:
         import anyio
 
-        from scripts.mcp_server.server import serve_stdio
+        from scripts.mcp_server.server import create_server
     except ModuleNotFoundError:
         raise click.ClickException(
             "The extra mcp is not installed. Install it from a clone of the project, "
@@ -31,6 +31,6 @@ def mcp() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     try:
-        anyio.run(serve_stdio, url, key)
+        anyio.run(create_server(url, key).run_stdio_async)
     except* BrokenPipeError:
         click.echo("The client has ended.", err=True)

@@ -1,154 +1,232 @@
-"""The tool that explains a score, and the requests for explanations."""
+"""The tools that explain scores: of one driver, of several, and of those to coach."""
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterable
+from typing import Annotated, Literal
 
+from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from schemas.periods import PeriodName
-from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.drivers import DriverId
-from scripts.mcp_server.periods import EndDate, StartDate, Window, get_window
-from scripts.mcp_server.results import DRIVER_FIELDS, Arguments, Data, DriverData, Result, Tool
-from scripts.mcp_server.summaries import SCORE_FIELDS, Score, ScoreStatus, describe_score, get_score_status
-from scripts.mcp_server.text import format_change
+from schemas.date_params import HISTORY, get_today
+from schemas.periods import LongPeriodName, PeriodName
+from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
+from scripts.mcp_server.models import (
+    Behaviour,
+    Data,
+    Driver,
+    ExplainedScore,
+    NoScore,
+    Number,
+    Result,
+    Score,
+    Window,
+    get_change,
+)
+from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, get_periods, get_windows
 
-BEHAVIOUR_FIELDS = "behaviours{behaviour,count,seconds,rate,cap,weight,points_lost,is_focus_area}"
-EXPLANATION_FIELDS = f"{SCORE_FIELDS},{BEHAVIOUR_FIELDS}"
-
-
-class Behaviour(Data):
-    """What a behaviour costs."""
-
-    behaviour: str
-    points_lost: float = Field(description="Points of the score that it costs.")
-    points_lost_before: float | None = Field(
-        description="The same before. Null without a score, or if it is not known."
-    )
-    max_points: float = Field(description="The most that it can cost.")
-    count: int
-    seconds: float | None = Field(description="Null for a behaviour that is counted per 100 miles.")
-    is_focus_area: bool = Field(description="Whether to coach the driver in it.")
-
-    @classmethod
-    def of(cls, values: dict[str, Any], before: dict[str, Any] | None) -> Self:
-        """Return what the service explains of a behaviour, now and before."""
-        return cls(
-            behaviour=values["behaviour"],
-            points_lost=round(values["points_lost"], 1),
-            points_lost_before=round(before["points_lost"], 1) if before else None,
-            max_points=values["weight"],
-            count=values["count"],
-            seconds=values["seconds"],
-            is_focus_area=values["is_focus_area"],
-        )
-
-    @property
-    def is_costly(self) -> bool:
-        """Whether it costs points, now or before."""
-        return self.points_lost > 0 or (self.points_lost_before or 0) > 0
-
-    @property
-    def change(self) -> float:
-        """How many more points it costs than before."""
-        return self.points_lost - (self.points_lost_before or 0)
-
-    def __str__(self) -> str:
-        before = "" if self.points_lost_before is None else f", before {self.points_lost_before:g}"
-        time = "" if self.seconds is None else f", {self.seconds:g} s"
-        coach = "; coach" if self.is_focus_area else ""
-        cost = f"{self.points_lost:g} of {self.max_points:g} points"
-        return f"{self.behaviour} costs {cost}{before} ({self.count}×{time}{coach})"
+# As many of the longest rows as have room in a result.
+MAX_DRIVERS = 10
+PAGE_SIZE = 100
+# How many drivers of each ranking are compared.
+MAX_RANKED = 5_000
 
 
-def find_behaviours(explanation: dict[str, Any], before: dict[str, Any] | None) -> list[Behaviour]:
-    """Return the behaviours that cost points, now or before, the most costly one first."""
-    behaviours_before = before["behaviours"] if before else [None] * len(explanation["behaviours"])
-    pairs = zip(explanation["behaviours"], behaviours_before, strict=True)
-    behaviours = [behaviour for pair in pairs if (behaviour := Behaviour.of(*pair)).is_costly]
-    return sorted(behaviours, key=lambda behaviour: -behaviour.points_lost)
-
-
-async def fetch_explanation(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> dict[str, Any]:
-    """Return the explanation of a driver's score in a window, and in each of its intervals. Raises UnknownRecord."""
-    params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "interval": interval}
-    fields = (
-        f"driver_info{{{DRIVER_FIELDS}}},total{{{EXPLANATION_FIELDS}}},"
-        f"series{{start_date,end_date,explanation{{{EXPLANATION_FIELDS}}}}}"
-    )
-    return await api.get("driver", driver_id, "score", params=params, fields=fields)
-
-
-class ExplainScoreArguments(Arguments):
-    """The arguments of explain_score."""
-
-    driver_id: DriverId
-    start_date: StartDate = None
-    end_date: EndDate = None
-    interval: PeriodName = Field(default="day", description="Into what to divide the window, to see when it got worse.")
-
-
-class Interval(Score):
-    """The score of an interval."""
+class Interval(Data):
+    """An interval in which the driver drove."""
 
     start_date: str
-    end_date: str
+    explanation: Score
 
 
-class Explanation(Result):
-    """What a driver's score is made of."""
+class DriverScore(Data):
+    """The explanation of a driver's score in a window and its intervals."""
 
-    ROWS: ClassVar[str] = "intervals"
-    OLDEST_FIRST: ClassVar[bool] = True
-
-    driver: DriverData
-    window: Window
-    score: Score | None = Field(description="Null if the driver did not drive.")
-    behaviours: list[Behaviour] = Field(description="The most costly one first.")
-    window_before: Window
-    score_before: Score | None = Field(description="The window before. Null unless score_before_status is known.")
-    score_before_status: ScoreStatus
-    change: float | None = Field(description="Change of the score. Negative is worse.")
-    intervals: list[Interval] = Field(description="The intervals in which the driver drove, oldest first.")
-
-    def to_lines(self) -> list[str]:
-        """Return the score, a line for each behaviour, and a line for each interval."""
-        now = f"{self.score}{format_change(self.change)}" if self.score else "did not drive"
-        return [
-            f"Driver {self.driver}, {self.window}: {now}",
-            f"Before, {self.window_before}: {describe_score(self.score_before, self.score_before_status)}",
-            *(f"- {behaviour}" for behaviour in self.behaviours),
-            *(f"- {interval.start_date} to {interval.end_date}: {interval}" for interval in self.intervals),
-        ]
+    driver_info: Driver
+    total: ExplainedScore | None
+    series: list[Interval]
 
 
-async def explain_score(api: ApiClient, arguments: ExplainScoreArguments) -> Explanation:
-    """Explain why a driver has a score: the points that each behaviour costs, compared with the window before.
+class Explanation(Data):
+    """The score of a driver, and what it is made of."""
 
-    The window is any span of dates. The window before has the same length and ends on the day before. The result also
-    has the score of each interval, which shows when it changed. For the trips that cost the points, use list_trips.
-    """
-    window = get_window(arguments.start_date, arguments.end_date)
-    before = window.get_window_before()
-    explanation = await fetch_explanation(api, arguments.driver_id, window, arguments.interval)
-    is_available = before.is_available()
-    explanation_before = await fetch_explanation(api, arguments.driver_id, before, "month") if is_available else {}
-    total, total_before = explanation["total"], explanation_before.get("total")
+    driver: Driver
+    score: Score | NoScore
+    score_before: Score | NoScore
+    score_change: Number | None
+    behaviours: list[Behaviour] = Field(description="Those that cost points, the most costly first.")
+
+
+async def get_driver_score(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> DriverScore:
+    """Return the explanation of a driver's score. Raises InvalidInput if the window is outside the last six months."""
+    params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "interval": interval}
+    return await api.get(DriverScore, "driver", driver_id, "score", params=params)
+
+
+async def _compare(api: ApiClient, content: DriverScore, before: Window) -> Explanation:
+    """Return the score of a driver compared with the window before."""
+    score_before: ExplainedScore | NoScore
+    try:
+        content_before = await get_driver_score(api, content.driver_info.driver_id, before, "month")
+        score_before = content_before.total or "did_not_drive"
+    except InvalidInput:
+        score_before = "not_known"
+    behaviours_before = score_before.behaviours if isinstance(score_before, ExplainedScore) else ()
+    points_before = {row.behaviour: row.points_lost for row in behaviours_before}
+    behaviours = [
+        row.model_copy(update={"points_lost_before": points_before.get(row.behaviour)})
+        for row in (content.total.behaviours if content.total else ())
+        if row.points_lost or points_before.get(row.behaviour)
+    ]
+    score: ExplainedScore | NoScore = content.total or "did_not_drive"
     return Explanation(
-        driver=DriverData.of(explanation["driver_info"]),
-        window=window,
-        score=Score.of(total) if total else None,
-        behaviours=find_behaviours(total, total_before) if total else [],
-        window_before=before,
-        score_before=Score.of(total_before) if total_before else None,
-        score_before_status=get_score_status(total_before, is_available=is_available),
-        change=round(total["fm_score"] - total_before["fm_score"], 1) if total and total_before else None,
-        intervals=[
-            Interval(
-                start_date=item["start_date"], end_date=item["end_date"], **Score.of(item["explanation"]).model_dump()
-            )
-            for item in explanation["series"]
-        ],
+        driver=content.driver_info,
+        score=score,
+        score_before=score_before,
+        score_change=get_change(score, score_before),
+        behaviours=sorted(behaviours, key=lambda row: -row.points_lost),
     )
 
 
-TOOLS = (Tool(explain_score, ExplainScoreArguments, Explanation, "Explain a score"),)
+class ScoreExplanation(Explanation, Result):
+    """The score of a driver, what it is made of, and the score of each interval."""
+
+    window: Window
+    window_before: Window
+    intervals: dict[str, Number] = Field(description="The score of each interval with trips, by its first date.")
+
+
+async def explain_score(
+    api: Api,
+    driver_id: str,
+    start_date: StartDate = None,
+    end_date: EndDate = None,
+    interval: PeriodName = "day",
+) -> ScoreExplanation:
+    """Explain a driver's score in any window up to today: the points that each behaviour costs.
+
+    It compares with the window of the same length before. The score of each interval shows when it changed. For the
+    trips that cost the points, use list_trips.
+    """
+    window, before = get_windows(start_date, end_date)
+    content = await get_driver_score(api, driver_id, window, interval)
+    explanation = await _compare(api, content, before)
+    return ScoreExplanation(
+        **dict(explanation),
+        window=window,
+        window_before=before,
+        intervals={item.start_date: item.explanation.fm_score for item in content.series},
+    )
+
+
+class Comparison(Result):
+    """Drivers in one window."""
+
+    window: Window
+    window_before: Window
+    drivers: list[Explanation]
+
+
+async def compare_drivers(
+    api: Api,
+    driver_ids: Annotated[list[str], Field(min_length=1, max_length=MAX_DRIVERS)],
+    start_date: StartDate = None,
+    end_date: EndDate = None,
+) -> Comparison:
+    """Compare up to 10 drivers in any window up to today, and with the window before. The best score comes first.
+
+    Points do not depend on how far somebody drove.
+    """
+    window, before = get_windows(start_date, end_date)
+    rows = await _compare_all(api, driver_ids, window, before)
+    rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
+    return Comparison(window=window, window_before=before, drivers=rows)
+
+
+async def _compare_all(api: ApiClient, driver_ids: Iterable[str], window: Window, before: Window) -> list[Explanation]:
+    contents = [await get_driver_score(api, driver_id, window, "month") for driver_id in dict.fromkeys(driver_ids)]
+    return [await _compare(api, content, before) for content in contents]
+
+
+class RankedDriver(Data):
+    """A driver, and the driver's score in a period."""
+
+    driver_info: Driver
+    driving_summary: Score
+
+
+class Ranking(Data):
+    """A page of the drivers who drove in a period."""
+
+    count: int
+    next_page: int | None
+    drivers: list[RankedDriver]
+
+
+class Coaching(Comparison):
+    """The drivers to coach."""
+
+    driver_count: int = Field(description="How many drove, at least min_distance_miles.")
+    compared_driver_count: int | None = Field(description="got_worse: how many of them have a score before, too.")
+    left_out: int = Field(description="How many drivers to coach are left out.")
+
+
+async def who_needs_coaching(
+    api: Api,
+    period: LongPeriodName = "week",
+    date: PeriodDate = None,
+    order: Annotated[
+        Literal["lowest_score", "got_worse"],
+        Field(description="got_worse: whose score fell most since the week or month before."),
+    ] = "lowest_score",
+    min_distance_miles: Annotated[float, Field(ge=0, le=1_000_000, description="Leaves out who drove less.")] = 0,
+    limit: Annotated[int, Field(ge=1, le=MAX_DRIVERS)] = 5,
+) -> Coaching:
+    """List whom to coach in a week or month that began before today, and why: the points that each behaviour costs.
+
+    For the trips behind it, call list_trips with a driver_id and the dates of the window.
+    """
+    window, before = get_periods(period, date)
+    compares = order == "got_worse"
+    if compares and before.start_date < get_today() - HISTORY:
+        raise ToolError(
+            f"Who got worse is not known: the {period} before begins on {before.start_date}, more than six months ago. "
+            "Choose a later date."
+        )
+    count, scores = await _rank(api, period, window, min_distance_miles, MAX_RANKED if compares else limit)
+    left_out, driver_ids = count - len(scores), list(scores)
+    if compares:
+        _, scores_before = await _rank(api, period, before, min_distance_miles, MAX_RANKED)
+        changes = {
+            driver_id: scores[driver_id] - scores_before[driver_id]
+            for driver_id in scores.keys() & scores_before.keys()
+        }
+        worse = sorted((change, driver_id) for driver_id, change in changes.items() if change < 0)
+        driver_ids, left_out = [driver_id for _, driver_id in worse[:limit]], max(0, len(worse) - limit)
+    return Coaching(
+        window=window,
+        window_before=before,
+        drivers=await _compare_all(api, driver_ids, window, before),
+        driver_count=count,
+        compared_driver_count=len(changes) if compares else None,
+        left_out=left_out,
+    )
+
+
+async def _rank(
+    api: ApiClient, period: LongPeriodName, window: Window, min_distance_miles: float, limit: int
+) -> tuple[int, dict[str, float]]:
+    """Return how many drivers a ranking has, and up to `limit` lowest scores by driver_id, the lowest first."""
+    scores: dict[str, float] = {}
+    next_page: int | None = 1
+    while next_page and len(scores) < limit:
+        params: Params = {
+            "period": period,
+            "start_date": str(window.start_date),
+            # Like the service, without an exponent.
+            "min_distance_miles": f"{min_distance_miles:f}",
+            "limit": min(limit, PAGE_SIZE),
+            "page": next_page,
+        }
+        page = await api.get(Ranking, "ranking", params=params)
+        scores |= {row.driver_info.driver_id: row.driving_summary.fm_score for row in page.drivers}
+        next_page = page.next_page
+    return page.count, scores

@@ -1,111 +1,79 @@
-"""The server: it lists the tools and calls them, over stdio."""
+"""The server: its tools, and how their results become text."""
 
-import json
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
 from importlib.metadata import version
+from typing import Any
 
-from mcp.server import Server, ServerRequestContext
-from mcp.server.stdio import stdio_server
-from mcp.types import (
-    CallToolRequestParams,
-    CallToolResult,
-    ListToolsResult,
-    PaginatedRequestParams,
-    TextContent,
-    ToolAnnotations,
-)
-from mcp.types import Tool as ListedTool
-from pydantic import ValidationError
+from mcp.server import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.types import CallToolResult, TextContent, ToolAnnotations
+from pydantic import create_model
 
 from schemas.date_params import get_today
-from scripts.mcp_server import coaching, drivers, scores, trips
-from scripts.mcp_server.client import PACKAGE, ApiClient, connect
-from scripts.mcp_server.failures import InvalidInput, ToolFailure
-from scripts.mcp_server.results import NOTICE, Tool
+from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
+from scripts.mcp_server.drivers import driver_summary, find_drivers
+from scripts.mcp_server.models import NOTICE, Result, drop_titles
+from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
+from scripts.mcp_server.text import to_json
+from scripts.mcp_server.trips import describe_trip, list_trips
 
-TOOLS = {tool.name: tool for tool in (*drivers.TOOLS, *scores.TOOLS, *coaching.TOOLS, *trips.TOOLS)}
+TOOLS = (
+    find_drivers,
+    driver_summary,
+    compare_drivers,
+    explain_score,
+    who_needs_coaching,
+    list_trips,
+    describe_trip,
+)
 INSTRUCTIONS = """\
 Answers questions about the drivers of one fleet: who drove how safely, who got worse and why, which trips mattered.
 Everything is read-only.
 
 - Scores are 0 to 100; 100 is the best. A score is 100 minus the points that four behaviours cost: phone use,
   overspeeding, hard braking, rapid acceleration.
-- Dates are ISO dates in UTC. A week is Monday to Sunday. Today is {today} (UTC) as this server starts; every result
-  has the date of today. Without dates, tools use the last complete week (or day, or month).
+- A score is did_not_drive if there was no trip. It is not_known before the last six months, which the service does not
+  show: the driver may have driven.
+- Dates are in UTC. A week is Monday to Sunday. Today is {today} as this server starts; every result has the date of
+  today. A window that ends today is not complete.
 - To find out who got worse and why: who_needs_coaching with order=got_worse, then list_trips of a driver for the
   trips that cost most points, then describe_trip.
 - {notice}
 """
 
 
-def create_server(api: ApiClient) -> Server:
-    """Return a server whose tools make their requests with `api`."""
-
-    async def list_tools(context: ServerRequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_list_tool(tool) for tool in TOOLS.values()])
-
-    async def call_tool(context: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
-        try:
-            return await _call(api, params)
-        except ToolFailure as failure:
-            text = f"{failure} Today is {get_today()} (UTC)."
-            return CallToolResult(content=[TextContent(text=text)], is_error=True)
-
-    instructions = INSTRUCTIONS.format(today=f"{get_today():%A %Y-%m-%d}", notice=NOTICE)
-    return Server(
+def create_server(url: str, key: str) -> MCPServer[ApiClient]:
+    """Return a server whose tools make requests to the service at `url` with an API key."""
+    return MCPServer(
         "driver-analytics",
         title="Driver Analytics",
         version=version(PACKAGE),
-        instructions=instructions,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
+        instructions=INSTRUCTIONS.format(today=f"{get_today():%A %Y-%m-%d}", notice=NOTICE),
+        tools=[_make_tool(function) for function in TOOLS],
+        lifespan=lambda server: connect(url, key),
+        log_level="WARNING",
     )
 
 
-def _list_tool(tool: Tool) -> ListedTool:
-    return ListedTool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.arguments.model_json_schema(),
-        output_schema=tool.result.model_json_schema(mode="serialization"),
-        annotations=ToolAnnotations(
-            title=tool.title,
-            read_only_hint=True,
-            destructive_hint=False,
-            idempotent_hint=True,
-            open_world_hint=False,
-        ),
+def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
+    """Return the tool of a function, whose signature and docstring describe it to agents."""
+
+    @functools.wraps(function)
+    async def run(**arguments: Any) -> CallToolResult:
+        try:
+            data = (await function(**arguments)).model_dump(mode="json")
+        except InvalidInput as error:
+            raise ToolError(str(error)) from None
+        return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=data)
+
+    tool = Tool.from_function(
+        run, description=inspect.getdoc(function), annotations=ToolAnnotations(read_only_hint=True)
     )
-
-
-async def _call(api: ApiClient, params: CallToolRequestParams) -> CallToolResult:
-    tool = TOOLS.get(params.name)
-    if tool is None:
-        raise ToolFailure(f"There is no such tool. The tools are {', '.join(TOOLS)}.")
-    try:
-        # As JSON, a date has to be an ISO date, and a number is not text.
-        arguments = tool.arguments.model_validate_json(json.dumps(params.arguments or {}), strict=True)
-    except ValidationError as error:
-        reasons = [f"{'.'.join(map(str, item['loc']))}: {item['msg']}." for item in error.errors()]
-        expected = ", ".join(tool.arguments.model_fields)
-        raise ToolFailure(f"Correct the arguments. {' '.join(reasons)} The arguments are {expected}.") from None
-    try:
-        result = (await tool.run(api.for_call(), arguments)).shorten()
-    except InvalidInput as error:
-        reasons = [arguments.explain(name, reason) for name, reason in error.reasons.items()]
-        raise ToolFailure(f"Correct the arguments. {' '.join(reasons)}" if reasons else str(error)) from None
-    except (KeyError, TypeError, ValidationError):
-        raise ToolFailure(
-            "The response of the service does not have the expected fields. Tell the user that this program and the "
-            "service may have different versions."
-        ) from None
-    return CallToolResult(
-        content=[TextContent(text=result.to_text())], structured_content=result.model_dump(mode="json")
-    )
-
-
-async def serve_stdio(url: str, key: str) -> None:
-    """Serve a client on standard input and output until it closes standard input."""
-    async with connect(url, key) as api, stdio_server() as (read_stream, write_stream):
-        server = create_server(api)
-        await server.run(read_stream, write_stream, server.create_initialization_options())
+    # An unknown argument is an error, so that a misspelt one is not ignored.
+    config = {"extra": "forbid", "json_schema_extra": drop_titles}
+    arguments = create_model("Arguments", __base__=tool.fn_metadata.arg_model, __cls_kwargs__=config)
+    tool.fn_metadata.arg_model, tool.parameters = arguments, arguments.model_json_schema()
+    return tool

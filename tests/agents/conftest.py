@@ -1,17 +1,16 @@
 """A service of a fleet over HTTP in this process, and the SDK's own client of the tools."""
 
 import asyncio
+import json
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from mcp import Client
-from mcp.types import CallToolResult
 from pymongo.database import Database
 from werkzeug.serving import make_server
 
-from scripts.mcp_server.client import connect
 from scripts.mcp_server.server import create_server
 from scripts.mongodb.memory_store import memory_client
 from tests.conftest import Service
@@ -60,36 +59,32 @@ def servers() -> Iterator[Servers]:
 
 
 @pytest.fixture
-def serve(servers) -> Callable[..., str]:
-    """Serve the application of a Service; return its URL."""
-    return servers.start
-
-
-@pytest.fixture
-def url(serve, service) -> str:
+def url(servers, service) -> str:
     """The URL of the service."""
-    return serve(service)
+    return servers.start(service)
 
 
-def call_tool(url: str, key: str, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-    """Call a tool with the SDK's client, which checks the data against the tool's schema."""
+def call_tool(url: str, key: str, tool: str, arguments: dict[str, Any]) -> tuple[Any, str]:
+    """Call a tool with the SDK's client, which checks the data against the schema; return the data and the text."""
 
-    async def run() -> CallToolResult:
-        async with connect(url, key) as api, Client(create_server(api)) as client:
+    async def run() -> Any:
+        async with Client(create_server(url, key)) as client:
             return await client.call_tool(tool, arguments)
 
-    return asyncio.run(run())
+    result = asyncio.run(run())
+    (content,) = result.content
+    assert result.is_error or json.loads(content.text) == result.structured_content
+    return None if result.is_error else result.structured_content, content.text
 
 
 @pytest.fixture
-def call(url, service) -> Callable[..., tuple[Any, str]]:
-    """Call a tool that succeeds: `call("find_drivers", text="ann")` returns the data and the text."""
+def call(url, service) -> Callable[..., Any]:
+    """Call a tool that succeeds: `call("find_drivers", search="ann")` returns the data."""
 
-    def run(tool: str, **arguments: Any) -> tuple[Any, str]:
-        result = call_tool(url, service.key("f1"), tool, arguments)
-        (content,) = result.content
-        assert not result.is_error, content.text
-        return result.structured_content, content.text
+    def run(tool: str, **arguments: Any) -> Any:
+        data, text = call_tool(url, service.key("f1"), tool, arguments)
+        assert data, text
+        return data
 
     return run
 
@@ -99,17 +94,16 @@ def fail(url, service) -> Callable[..., str]:
     """Call a tool that fails; return the message. `key` and `at`, a URL, are those of the fleet by default."""
 
     def run(tool: str, key: str | None = None, at: str | None = None, **arguments: Any) -> str:
-        result = call_tool(at or url, service.key("f1") if key is None else key, tool, arguments)
-        (content,) = result.content
-        assert result.is_error, content.text
-        return content.text
+        data, text = call_tool(at or url, service.key("f1") if key is None else key, tool, arguments)
+        assert data is None, text
+        return text
 
     return run
 
 
 @pytest.fixture
 def fleet(load) -> None:
-    """Ann got worse, mostly by two trips; Bob got better; Cem drove in one week; Dee never drove."""
+    """Ann got worse, mostly by two trips; Bob got better; Cem drove in one week; Dee drove in autumn."""
     phone = {"phone_use_count": 2, "phone_use_time_seconds": 180}
     trips = [
         make_trip(f"{WEEK_BEFORE}T08:00", "ann"),
@@ -119,10 +113,16 @@ def fleet(load) -> None:
         make_trip(f"{WEEK_BEFORE}T08:00", "bob", event_summary=make_event_summary(hard_brake_count=1)),
         make_trip(f"{LAST_WEEK}T08:00", "bob"),
         make_trip(f"{LAST_WEEK}T08:00", "cem", event_summary=make_event_summary(**phone)),
+        make_trip("2025-09-02T08:00", "dee"),
     ]
-    names = {"ann": ("Ann", "Ødegård", None), "bob": ("Bob", "Stone", "Van 1"), "cem": ("Cem", None, "Van 2")}
+    names = {
+        "ann": ("Ann", "Ødegård", None),
+        "bob": ("Bob", "Dvořák", "Van 1"),
+        "cem": ("Cem", None, "Van 2"),
+        "dee": (None, None, None),
+    }
     drivers = [
-        make_driver(driver_id, first_name=first, last_name=last, alias=alias)
+        make_driver(driver_id, first_name=first, last_name=last, alias=alias, email="secret@example.com")
         for driver_id, (first, last, alias) in names.items()
     ]
-    load(*trips, drivers=[*drivers, make_driver("dee")])
+    load(*trips, drivers=drivers)

@@ -1,0 +1,61 @@
+"""Windows of dates: days, weeks from Monday to Sunday, calendar months. All dates are UTC."""
+
+import datetime
+from typing import Annotated
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
+
+from schemas.date_params import get_today
+from schemas.periods import PeriodName
+from scripts.mcp_server.models import Window
+
+ONE_DAY = datetime.timedelta(days=1)
+# The bounds keep the dates around it in the calendar; the service has its own.
+Date = Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))]
+PeriodDate = Annotated[
+    Date | SkipJsonSchema[None],
+    Field(description="A date in the day, week (Monday to Sunday) or month. Default: the last complete one."),
+]
+StartDate = Annotated[
+    Date | SkipJsonSchema[None], Field(description="In the last six months. Default: the Monday of last week.")
+]
+EndDate = Annotated[Date | SkipJsonSchema[None], Field(description="At most today, the default.")]
+
+
+def get_periods(period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
+    """Return the day, week or month that contains a date, by default the last complete one, and the one before.
+
+    The current one ends today. Raises ToolError if it begins today or later: the service has no summary of it.
+    """
+    today = get_today()
+    window = _get_period(period, date or _get_period(period, today).start_date - ONE_DAY)
+    if window.start_date >= today:
+        raise ToolError(
+            f"The {period} begins on {window.start_date}, not before today ({today}). Give an earlier date. For "
+            f"what a driver did today, use explain_score with start_date={today}."
+        )
+    before = _get_period(period, window.start_date - ONE_DAY)
+    return Window(start_date=window.start_date, end_date=min(window.end_date, today)), before
+
+
+def _get_period(period: PeriodName, date: datetime.date) -> Window:
+    if period == "week":
+        monday = date - datetime.timedelta(days=date.weekday())
+        return Window(start_date=monday, end_date=monday + datetime.timedelta(days=6))
+    if period == "month":
+        first = date.replace(day=1)
+        return Window(start_date=first, end_date=(first + datetime.timedelta(days=31)).replace(day=1) - ONE_DAY)
+    return Window(start_date=date, end_date=date)
+
+
+def get_windows(start_date: datetime.date | None, end_date: datetime.date | None) -> tuple[Window, Window]:
+    """Return the window between two dates, by default from the Monday of last week to today.
+
+    The second one has the same length, and ends on the day before.
+    """
+    today = get_today()
+    first, last = start_date or get_periods("week", None)[0].start_date, end_date or today
+    before = Window(start_date=first - ONE_DAY - (last - first), end_date=first - ONE_DAY)
+    return Window(start_date=first, end_date=last), before
