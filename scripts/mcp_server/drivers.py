@@ -7,7 +7,18 @@ from pydantic import Field
 
 from schemas.periods import PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput
-from scripts.mcp_server.models import Data, Driver, NoScore, Number, Result, Score, Summary, Window, get_change
+from scripts.mcp_server.models import (
+    Data,
+    Driver,
+    NoScore,
+    Number,
+    Result,
+    Score,
+    Summary,
+    Window,
+    WindowResult,
+    get_change,
+)
 from scripts.mcp_server.text import fold
 from scripts.mcp_server.windows import PeriodDate, get_periods
 
@@ -93,13 +104,11 @@ class Aggregates(Data):
     data: list[Aggregate]
 
 
-class DriverSummary(Result):
+class DriverSummary(WindowResult):
     """A driver's period, and the one before."""
 
     driver: Driver
-    window: Window
     summary: Summary | NoScore
-    window_before: Window
     score_before: Score | NoScore
     score_change: Number | None
     days: dict[str, Number] = Field(description="The score of each day with trips, of a week or month.")
@@ -120,10 +129,10 @@ async def driver_summary(
         summary_before = "not_known"
     days = summary.daily_summary_breakdown if isinstance(summary, PeriodSummary) else ()
     return DriverSummary(
-        driver=driver,
         window=window,
-        summary=summary,
         window_before=before,
+        driver=driver,
+        summary=summary,
         score_before=summary_before,
         score_change=get_change(summary, summary_before),
         days={day.date: day.fm_score for day in days},

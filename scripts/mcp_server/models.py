@@ -58,6 +58,13 @@ class Window(Data):
     end_date: datetime.date
 
 
+class WindowResult(Result):
+    """The result of a tool that compares a window with the one before."""
+
+    window: Window
+    window_before: Window
+
+
 class Driver(Data):
     """A driver. Names are empty if there are none."""
 
@@ -92,6 +99,7 @@ class Behaviour(Data):
     behaviour: str
     points_lost: Number
     points_lost_before: Number | None = None
+    weight: Number = Field(description="The most that it can cost.")
     count: int
     seconds: Number | None
     is_focus_area: bool

@@ -16,9 +16,9 @@ from scripts.mcp_server.models import (
     ExplainedScore,
     NoScore,
     Number,
-    Result,
     Score,
     Window,
+    WindowResult,
     get_change,
 )
 from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, get_periods, get_windows
@@ -86,11 +86,9 @@ async def _compare(api: ApiClient, content: DriverScore, before: Window) -> Expl
     )
 
 
-class ScoreExplanation(Explanation, Result):
+class ScoreExplanation(Explanation, WindowResult):
     """The score of a driver, what it is made of, and the score of each interval."""
 
-    window: Window
-    window_before: Window
     intervals: dict[str, Number] = Field(description="The score of each interval with trips, by its first date.")
 
 
@@ -117,11 +115,9 @@ async def explain_score(
     )
 
 
-class Comparison(Result):
+class Comparison(WindowResult):
     """Drivers in one window."""
 
-    window: Window
-    window_before: Window
     drivers: list[Explanation]
 
 

@@ -4,8 +4,7 @@ import datetime
 from typing import Annotated
 
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
-from pydantic.json_schema import SkipJsonSchema
+from pydantic import Field, WithJsonSchema
 
 from schemas.date_params import get_today
 from schemas.periods import PeriodName
@@ -13,15 +12,16 @@ from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
 # The bounds keep the dates around it in the calendar; the service has its own.
-Date = Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))]
+Date = Annotated[
+    Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))] | None,
+    # Null is accepted, but not worth its place in the list of the tools.
+    WithJsonSchema({"type": "string", "format": "date"}),
+]
 PeriodDate = Annotated[
-    Date | SkipJsonSchema[None],
-    Field(description="A date in the day, week (Monday to Sunday) or month. Default: the last complete one."),
+    Date, Field(description="A date in the day, week (Monday to Sunday) or month. Default: the last complete one.")
 ]
-StartDate = Annotated[
-    Date | SkipJsonSchema[None], Field(description="In the last six months. Default: the Monday of last week.")
-]
-EndDate = Annotated[Date | SkipJsonSchema[None], Field(description="At most today, the default.")]
+StartDate = Annotated[Date, Field(description="In the last six months. Default: the Monday of last week.")]
+EndDate = Annotated[Date, Field(description="At most today, the default.")]
 
 
 def get_periods(period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:

@@ -89,6 +89,7 @@ CASES = {
             BEHAVIOURS: ["hard_brake", "phone_use"],
             "behaviours.*.points_lost_before": [0, 0],
             "behaviours.*.seconds": [None, 180],
+            "behaviours.*.weight": [20, 35],
             "intervals": {"2026-03-09": 88.3, "2026-03-11": 80},
         },
     ),
