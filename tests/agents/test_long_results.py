@@ -32,6 +32,7 @@ REQUESTS = [
     ("compare_drivers", {"driver_ids": IDS[:10], "start_date": "2026-03-02"}, {}),
     ("explain_score", {"driver_id": IDS[0], "start_date": "2025-09-18"}, {}),
     ("who_needs_coaching", {"limit": 10}, {"driver_count": COUNT, "left_out": COUNT - 10}),
+    ("who_needs_coaching", {"order": "got_worse", "limit": 10}, {"compared_driver_count": COUNT, "left_out": 49}),
     ("list_trips", {"driver_id": IDS[0], "limit": 20}, {"left_out": 39}),
     ("describe_trip", {"trip_id": TRIP}, {"left_out": 150}),
 ]
@@ -39,10 +40,12 @@ REQUESTS = [
 
 @pytest.fixture(scope="module")
 def db():
-    """Sixty drivers with the longest identifiers and names; the first one drove every day, and a lot on one of them."""
+    """Sixty drivers with the longest identifiers and names. The first drove on most days, all others got worse."""
     db = memory_client()["long"]
     each = [
-        make_trip(f"2026-03-{day:02}T08:00", driver_id, event_summary=SCORED) for driver_id in IDS[1:] for day in (2, 9)
+        make_trip(f"2026-03-{day:02}T08:00", driver_id, event_summary=events)
+        for driver_id in IDS[1:]
+        for day, events in ((2, make_event_summary()), (9, SCORED))
     ]
     days = [
         make_trip(f"{year}-{month:02}-{day:02}T08:00", IDS[0], event_summary=SCORED)
