@@ -30,6 +30,21 @@ Put = Callable[[DocumentCollection, ClientSession, str, Documents], None]
 VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
+def write(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> None:
+    """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ."""
+    names = KEY_FIELDS[collection.name]
+    if names == ("_id",):
+        write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
+        return
+    operations = [
+        ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
+        for key, document in documents.items()
+        for match in [{"fleet": fleet, **dict(zip(names, key, strict=True))}]
+    ]
+    if operations:
+        collection.bulk_write(operations, ordered=False, session=session)
+
+
 def materialize(
     store: Store,
     session: ClientSession,
@@ -43,8 +58,7 @@ def materialize(
 
     `trips` has the details of each by trip_id, or None without a valid source (`trip_details.read_trips`); the sources
     of drivers are read here. `tombstones` says whether the change feed reports deletions. Returns how many trips and
-    drivers differed: with 0, nothing was written. Raises click.ClickException
-    for too many trips of a driver on a day.
+    drivers differed: with 0, nothing was written. Raises click.ClickException for too many trips of a driver on a day.
     """
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
     stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, VERSION, session=session)}
@@ -68,18 +82,17 @@ def put_trips(
     trips: Mapping[str, Document | None],
     *,
     tombstones: bool = True,
-    put: Put | None = None,
+    put: Put = write,
 ) -> None:
     """Put the details of trips, and those of their entries in the change feed that differ."""
-    put = put or write
     put(store.trip_details, session, fleet, {(make_id(fleet, trip_id),): detail for trip_id, detail in trips.items()})
     entries = make_entries(store, session, fleet, trips, tombstones=tombstones)
     put(store.trip_changes, session, fleet, {(_id,): entry for _id, entry in entries.items()})
 
 
-def put_periods(store: Store, session: ClientSession, fleet: str, days: Iterable[Day], put: Put | None = None) -> int:
+def put_periods(store: Store, session: ClientSession, fleet: str, days: Iterable[Day], put: Put = write) -> int:
     """Put the days, then their weeks and months. Returns how many of the days have trips."""
-    put, days = put or write, list(days)
+    days = list(days)
     documents = make_days(store, session, fleet, days)
     put(store.driver_periods, session, fleet, documents)
     for period_type in PERIOD_TYPES:
@@ -102,18 +115,3 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
     if document is None or stored is None:
         return document is not stored
     return bool(document["version"] != stored["version"])
-
-
-def write(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> None:
-    """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ."""
-    names = KEY_FIELDS[collection.name]
-    if names == ("_id",):
-        write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
-        return
-    operations = [
-        ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
-        for key, document in documents.items()
-        for match in [{"fleet": fleet, **dict(zip(names, key, strict=True))}]
-    ]
-    if operations:
-        collection.bulk_write(operations, ordered=False, session=session)
