@@ -98,7 +98,9 @@ def _put_trips(
     store: Store, fleet: str, trip_ids: list[str], session: ClientSession, put: Put
 ) -> tuple[int, list[InvalidSource]]:
     invalid = list[InvalidSource]()
-    put_trips(store, session, fleet, read_trips(store, session, fleet, trip_ids, invalid), put=put)
+    trips = read_trips(store, session, fleet, trip_ids, invalid)
+    # A comparison names an entry of a trip that is gone as one that should not be there.
+    put_trips(store, session, fleet, trips, tombstones=put is write, put=put)
     return 0, invalid
 
 

@@ -60,7 +60,7 @@ def test_loading_it_on_another_day_moves_it_there_without_leftovers(loaded):
     dates = loaded.driver_periods.distinct("start_date", {"period": "day"})
     assert earliest <= min(dates) <= max(dates) <= "2026-05-01"
     assert loaded.trips.count_documents({"trip_start_time": {"$lt": epoch_ms(f"{earliest}T00:00")}}) == 0
-    assert [result for _, result in verify_fleet(Store.of(loaded), FLEET) if result] == []
+    assert [outcome for outcome in verify_fleet(Store.of(loaded), FLEET) if outcome.differences] == []
 
 
 @pytest.fixture

@@ -279,6 +279,7 @@ MISSING = [
 # A copy of a document, changed so that there should be none.
 SUPERFLUOUS = [
     ("trip_details", TRIP, {"_id": "f1/x", "trip_id": "x"}, ["trip_details f1/x: "]),
+    ("trip_changes", TRIP, {"_id": "f1/z", "trip_id": "z"}, ["trip_changes f1/z: "]),
     ("trip_details", TRIP, {"_id": "f1/y", "trip_id": "y", "driver_id": "new"}, ["trip_details f1/y: "]),
     ("driver_periods", DAY, {"start_date": "2026-03-13"}, ["driver_periods d13 day 2026-03-13: "]),
     ("driver_periods", DAY, {"driver_id": "new"}, ["driver_periods new day 2026-03-10: "]),
