@@ -98,10 +98,14 @@ def parse_sources(
 def find_identifiers(
     collection: DocumentCollection, fleet: str, match: Mapping[str, Any] = MappingProxyType({})
 ) -> Iterator[str]:
-    """Yield the identifiers in the `_id` of matching documents of a fleet, in code point order. Index: (_id)."""
+    """Yield the identifiers in the `_id` of matching documents of a fleet, in code point order. Index: (_id).
+
+    One that is not UTF-8 is left out: `find_unidentified` yields its document.
+    """
     ids = {"_id": ids_of_fleet(fleet), **match}
     for document in collection.find(ids, {"_id": 1}, sort=[("_id", ASCENDING)], batch_size=BATCH_SIZE):
-        yield document["_id"].partition("/")[2]
+        if identity := split_id(document["_id"]):
+            yield identity[1]
 
 
 def ids_of_fleet(fleet: str) -> dict[str, str]:
@@ -129,7 +133,10 @@ def check_size(document: Mapping[str, Any], length: int) -> None:
 
 
 def find_unidentified(store: Store) -> Iterator[InvalidSource]:
-    """Yield the sources whose `_id` belongs to no fleet. Scans the index of `_id`."""
+    """Yield the sources whose `_id` belongs to no fleet. Scans the index of `_id`.
+
+    MongoDB's regular expressions match only text in UTF-8.
+    """
     for name in SOURCES:
         for source in store.db[name].find({"_id": {"$not": {"$regex": "/"}}}, {"_id": 1}, hint="_id_"):
             yield InvalidSource.unidentified(name, source["_id"])

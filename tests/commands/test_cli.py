@@ -5,8 +5,10 @@ import signal
 import subprocess
 import sys
 
+import click
 import pytest
 
+from scripts.cli import cli
 from tests.service_process import COMMAND
 
 # An import hook that presses Ctrl-C when the command line is loaded.
@@ -40,6 +42,25 @@ def test_an_error_is_one_line_and_a_status(run_main, words, status):
     result = run_main(*words, MONGODB_URI="mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
     assert (result.status, result.stdout) == (status, "")
     assert [line[:7] for line in result.stderr.splitlines()] == ["Error: "]
+
+
+def commands_of(group, *words):
+    """Yield the words and the object of each command."""
+    for name, found in group.commands.items():
+        if isinstance(found, click.Group):
+            yield from commands_of(found, *words, name)
+        else:
+            yield (*words, name), found
+
+
+WITH_FLEET = [words for words, found in commands_of(cli) if any("--fleet" in param.opts for param in found.params)]
+
+
+@pytest.mark.parametrize("words", WITH_FLEET, ids=" ".join)
+def test_a_fleet_with_a_slash_is_refused(command, words):
+    result = command(*words, "--fleet", "a/b")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Invalid value for '--fleet': Must not contain a slash." in result.stderr
 
 
 def test_a_setting_is_checked_by_every_command(run_main):

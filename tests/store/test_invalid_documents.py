@@ -1,10 +1,13 @@
 """Documents that violate their schema, put into the store past the validators."""
 
+import bson
 import pytest
+from bson.raw_bson import RawBSONDocument
 
 from app.store import Store
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_trip
+from tests.following import make_source
 from tests.store_contents import load
 
 DATE = "2026-03-16"
@@ -53,6 +56,20 @@ def test_sources_of_no_fleet_are_named_when_all_fleets_are_verified(command, loa
     reason = "trips 5 is invalid and left out: _id: Must be the fleet, a slash, and the trip_id.\n"
     assert (result.exit_code, result.stderr) == (1, reason)
     assert command("rollups", "verify", "--fleet", "f1").exit_code == 0
+
+
+def test_text_that_is_not_utf8_makes_a_source_invalid(command, loaded):
+    sources = [make_source(make_trip(trip_id="tXX")), make_source(make_trip(trip_id="t3", tracking_id="kXX"))]
+    documents = [RawBSONDocument(bson.encode(source).replace(b"XX", b"\xff\xfe")) for source in sources]
+    loaded.command({"insert": "trips", "documents": documents, "bypassDocumentValidation": True})
+    for words, status in (("rebuild", 0), ("verify", 1)):
+        result = command("rollups", words)
+        assert result.exit_code == status
+        assert "trips f1/t3 is invalid and left out: tracking_id: Must be UTF-8: it contains" in result.stderr
+        assert (
+            "trips f1/t?? is invalid and left out: _id: Must be the fleet, a slash, and the trip_id." in result.stderr
+        )
+    assert loaded.trip_details.count_documents({"fleet": "f1"}) == 1
 
 
 def test_an_invalid_source_changes_no_response(service, load):
