@@ -7,6 +7,7 @@ import sys
 
 from app import logs
 from app.config import Config, ConfigError
+from app.services import get_services
 
 try:
     service = Config.from_environment()
@@ -82,10 +83,15 @@ def when_ready(server):
 
 
 def post_worker_init(worker):
-    """Leave Ctrl-C to the main process, and exclude the objects that exist now from garbage collection."""
+    """Leave Ctrl-C to the main process, open connections, and exclude what exists now from garbage collection."""
+    from scripts.server.checks import open_connections
+
     # A terminal sends it to the workers, too. If the main process then signals a worker that is ending, gunicorn's
     # handler waits forever for a lock that it holds itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The worker listens already, and accepts connections after this. With several new workers and busy processors, the
+    # first requests would otherwise spend their whole time on connecting, and open the circuit breaker.
+    open_connections(get_services(worker.wsgi))
     # These objects stay until the worker ends.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)

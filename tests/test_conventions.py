@@ -248,6 +248,7 @@ EXTENDED_BY_TESTS = {
     "hypothesis.stateful.RuleBasedStateMachine": "documented for state machines of one's own",
     "marshmallow.Schema": "declares a shape",
     "pymongo.monitoring.CommandListener": "documented for listeners of one's own",
+    "pymongo.monitoring.ConnectionPoolListener": "documented for listeners of one's own",
 }
 
 

@@ -1,4 +1,7 @@
-"""Checks of the settings before the workers start: an error here ends the program with one line."""
+"""Checks before the service accepts requests.
+
+An invalid setting ends the program with one line. An outage of MongoDB or Redis is logged.
+"""
 
 import contextlib
 import dataclasses
@@ -8,30 +11,35 @@ import socket
 from collections.abc import Mapping
 from pathlib import Path
 
-from pymongo import MongoClient
 from pymongo.errors import PyMongoError
 
 from app import create_app
 from app.config import Config, ConfigError
-from app.database import check_transactions, service_client
+from app.database import check_transactions, ping, service_client
 from app.report_links import generate_secret
-from app.services import Services, get_services
-from app.store import Document
+from app.services import Services
 
 
 def check_application(config: Config) -> None:
     """Raise ConfigError unless a worker can create the application."""
     # A worker without a secret key logs that itself.
     config = dataclasses.replace(config, metrics_bind="", secret_key=config.secret_key or generate_secret())
-    with service_client(config) as probe:
-        _warn_of_outages(get_services(create_app(config, probe)), probe)
+    with service_client(config) as client:
+        create_app(config, client)
+        # An outage is no error, and each worker logs it.
+        with contextlib.suppress(PyMongoError):
+            check_transactions(client)
 
 
-def _warn_of_outages(services: Services, client: MongoClient[Document]) -> None:
-    """Log a warning for each of MongoDB and Redis that does not respond yet. Raises ConfigError."""
-    # That is no error: the service starts, and serves requests once they respond.
+def open_connections(services: Services) -> None:
+    """Send a request to each of MongoDB and Redis, so that the first requests of clients find open connections.
+
+    Logs a warning for each that does not respond within about a second. That is no error: the service starts, and
+    serves requests once they respond.
+    """
+    # Outside the circuit breaker: after a slow start, the first requests still have their whole time.
     try:
-        check_transactions(client)
+        ping(services.store)
     except PyMongoError as error:
         services.log.warning("MongoDB does not respond: requests fail until it does", error=type(error).__name__)
     if not services.limiter.storage.check():
