@@ -27,8 +27,7 @@ from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
-from scripts.batches import batches
-from scripts.materialize.sources import InvalidSource, read_sources
+from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
 from scripts.progress import make_bar
 
@@ -49,7 +48,6 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 GZIP_LEVEL = 1
 BATCH_BYTES = 16_000_000
-BATCH_SOURCES = 100
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
 
@@ -90,10 +88,9 @@ def _find_invalid_sources(store: Store) -> list[str]:
     lines = list[str]()
     for name in SOURCES:
         # MongoDB's validator is the faster check, but it refuses what an earlier version wrote without a new field.
-        refused = (source["_id"] for source in store.db[name].find({"$nor": [VALIDATORS[name]]}, {"_id": 1}))
         invalid = list[InvalidSource]()
-        for ids in batches(refused, BATCH_SOURCES):
-            list(read_sources(store.db[name], None, ids, invalid))
+        for _ in parse_sources(name, store.db[name].find({"$nor": [VALIDATORS[name]]}), invalid):
+            pass
         lines += map(str, invalid[:MAX_NAMED_SOURCES])
     return lines
 

@@ -83,8 +83,8 @@ def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> int:
 
 
 def _print_unidentified(store: Store, fleet: str | None) -> bool:
-    """Name the sources that belong to no fleet, if the command works on all fleets. Returns whether there are any."""
-    unidentified = list(find_unidentified(store)) if fleet is None else []
+    """Name the sources that belong to no fleet, or to another one than they say. Returns whether there are any."""
+    unidentified = list(find_unidentified(store, fleet))
     for source in unidentified:
         click.echo(str(source), err=True)
     return bool(unidentified)

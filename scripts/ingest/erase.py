@@ -13,7 +13,7 @@ from app.store import Document, Store
 from schemas.periods import PERIODS
 from schemas.stored import make_id
 from scripts.batches import batches
-from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips
+from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
 from scripts.materialize.dates import Day
 from scripts.materialize.drivers import make_list
 from scripts.materialize.read_models import materialize, put_periods, put_trips, write
@@ -107,11 +107,12 @@ def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
 
 def _find_trip_ids(store: Store, of_driver: Document) -> Iterator[str]:
     """Yield the trip_id of each trip of a driver, and of each read model of one."""
-    for trip in itertools.chain(
-        store.trips.find(of_driver, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE),
-        store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE),
-    ):
-        yield trip["trip_id"]
+    return find_trip_ids(
+        itertools.chain(
+            store.trips.find(of_driver, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE),
+            store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE),
+        )
+    )
 
 
 def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession) -> int:

@@ -9,17 +9,22 @@ from typing import IO, Any, BinaryIO, Protocol, cast
 
 import click
 import orjson
+from marshmallow import ValidationError
 from pymongo import ASCENDING
 
 from app.store import Document, DocumentCollection, Store
 from schemas.periods import DAY
+from schemas.stored import make_id
 from scripts.ingest.writes import OLDEST_FIRST
-from scripts.materialize.sources import InvalidSource, parse_sources
+from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
+from scripts.materialize.trip_details import make_trip_detail
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import FLEET, ID, take_one
 
 GZIP_LEVEL = 1
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
+# A trip with fewer trail points and events is never too large for its read model.
+LONG_TRIP_ROWS = 20_000
 
 
 class Export(Protocol):
@@ -136,7 +141,14 @@ def _find_lines(
 ) -> Iterator[Document]:
     """Yield the valid sources as lines of an import file."""
     for source in parse_sources(collection.name, collection.find(match, sort=order), invalid):
-        yield {name: value for name, value in source.items() if name != "fleet"}
+        fleet = source.pop("fleet")
+        if len(source.get("trail_path", ())) + len(source.get("events", ())) > LONG_TRIP_ROWS:
+            try:
+                make_trip_detail(fleet, source)
+            except ValidationError as error:
+                invalid.append(InvalidSource("trips", make_id(fleet, source["trip_id"]), describe_errors(error)))
+                continue
+        yield source
 
 
 def _find_days(store: Store, match: Document) -> Iterator[Document]:

@@ -6,7 +6,7 @@ import click
 
 from app.store import Document, Store
 from scripts.batches import batches
-from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips
+from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
 from scripts.materialize.dates import midnight
 from scripts.materialize.sources import BATCH_SIZE
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
@@ -50,8 +50,10 @@ def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:
     """
     match = _match_before(fleet, date)
     trips = store.trips.find(match, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE).hint("driver_trips")
-    for trip_ids in batches((trip["trip_id"] for trip in trips), DELETIONS_PER_TRANSACTION):
+    for trip_ids in batches(find_trip_ids(trips), DELETIONS_PER_TRANSACTION):
         yield delete_trips(store, fleet, trip_ids, match, tombstones=False)
+    # Invalid trips whose _id is not their identity. They have no read models.
+    yield store.trips.delete_many(match).deleted_count
 
 
 def _match_before(fleet: str, date: str) -> Document:

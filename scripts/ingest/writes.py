@@ -1,6 +1,6 @@
 """Writing and deleting sources, each call in one transaction with the read models that follow from them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
 from scripts.materialize.sources import write_by_id
@@ -59,6 +60,14 @@ def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
         materialize(store, session, fleet, (), details)
 
     run_transaction(store, fleet, write)
+
+
+def find_trip_ids(documents: Iterable[Document]) -> Iterator[str]:
+    """Yield the trip_id of each document, but for those that no valid document can have."""
+    for document in documents:
+        trip_id = document.get("trip_id")
+        if isinstance(trip_id, str) and not SURROGATE.search(trip_id):
+            yield trip_id
 
 
 def delete_trips(

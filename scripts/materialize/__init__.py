@@ -1,5 +1,6 @@
-"""From sources to read models: `read_models.materialize` is the only writer of read models.
+"""From sources to read models. `read_models` has the only functions that write them.
 
 A command changes drivers or trips in `transactions.run_transaction` and calls `materialize` for what it changed, in the
-same transaction. Reading input, deciding what to change and reporting results is the task of the commands.
+same transaction. `rebuild` runs the steps of `materialize` over a whole fleet, to write or to compare. Reading input,
+deciding what to change and reporting results is the task of the commands.
 """

@@ -58,12 +58,12 @@ def _make_entry(
         "fleet": fleet,
         "trip_id": trip_id,
         "change": state["writes"],
-        "replaced": _find_replaced(before, state["writes"]) if before else [],
+        "replaced": _list_replaced(before, state["writes"]) if before else [],
         **(_get_content(detail) if detail else deleted),
     }
 
 
-def _find_replaced(before: Document, change: int) -> list[Document]:
+def _list_replaced(before: Document, change: int) -> list[Document]:
     """Return the earlier versions of a trip that has the entry `before`, which this change replaces.
 
     A version that ended before another one, and was replaced after it, was visible whenever the other one was.

@@ -1,4 +1,4 @@
-"""The one way from sources to read models: `materialize`, and those of its steps that a rebuild takes apart."""
+"""The one way from sources to read models: `materialize`, and its steps, which a rebuild runs over a whole fleet."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -25,9 +25,9 @@ KEY_FIELDS = {
 }
 # The documents of a collection by the values of KEY_FIELDS, and None for one that must not exist.
 Documents = Mapping[tuple[Any, ...], Document | None]
-# What is done with them: `write`, or a comparison.
+# A function that does something with them: `write`, or a comparison with the stored ones.
 Put = Callable[[DocumentCollection, ClientSession, str, Documents], None]
-VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
+DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
 
 
 def write(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> None:
@@ -49,30 +49,38 @@ def materialize(
     store: Store,
     session: ClientSession,
     fleet: str,
-    drivers: Iterable[str],
-    trips: Mapping[str, Document | None],
+    driver_ids: Iterable[str],
+    details: Mapping[str, Document | None],
     *,
     tombstones: bool = True,
 ) -> int:
     """Write the read models of drivers and trips that differ, in the transaction that changed their sources.
 
-    `trips` has the details of each by trip_id, or None without a valid source (`trip_details.read_trips`); the sources
-    of drivers are read here. `tombstones` says whether the change feed reports deletions. Returns how many trips and
-    drivers differed: with 0, nothing was written. Raises click.ClickException for too many trips of a driver on a day.
+    `details` are those of the trips by trip_id, or None for a trip without a valid source (`trip_details.read_trips`).
+    The sources of the drivers are read here. `tombstones` says whether the change feed reports deletions. Returns how
+    many trips and drivers differed: with 0, nothing was written. Raises click.ClickException for too many trips of a
+    driver on a day.
     """
-    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
-    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, VERSION, session=session)}
-    changed = {trip_id: trips[trip_id] for trip_id in trips if _differs(trips[trip_id], stored.get(trip_id))}
+    changed, days = find_changed(store, session, fleet, details)
     if changed:
         put_trips(store, session, fleet, changed, tombstones=tombstones)
         store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}}, session=session)
-    # The days that trips have left, and those that they are on now.
-    days = days_of([*(stored[trip_id] for trip_id in changed if trip_id in stored), *filter(None, changed.values())])
     put_periods(store, session, fleet, days)
-    changed_drivers = _write_profiles(store, session, fleet, {*drivers, *(day.driver_id for day in days)})
+    changed_drivers = _write_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
     if changed_drivers:
         write(store.fleet_drivers, session, fleet, make_list(store, session, fleet, changed_drivers))
     return len(changed) + len(changed_drivers)
+
+
+def find_changed(
+    store: Store, session: ClientSession, fleet: str, trips: Mapping[str, Document | None]
+) -> tuple[dict[str, Document | None], set[Day]]:
+    """Return the trips whose stored details differ, and the days that they have left or are on now."""
+    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
+    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
+    changed = {trip_id: trips[trip_id] for trip_id in trips if _differs(trips[trip_id], stored.get(trip_id))}
+    left = [stored[trip_id] for trip_id in changed if trip_id in stored]
+    return changed, days_of([*left, *filter(None, changed.values())])
 
 
 def put_trips(
@@ -105,7 +113,9 @@ def _write_profiles(store: Store, session: ClientSession, fleet: str, driver_ids
     profiles = make_profiles(store, session, fleet, driver_ids)
     ids = [driver_id for driver_id, *_ in profiles]
     match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}, "start_date": ANY_DATE}
-    stored = {profile["driver_id"]: profile for profile in store.driver_periods.find(match, VERSION, session=session)}
+    stored = {
+        profile["driver_id"]: profile for profile in store.driver_periods.find(match, DAY_AND_VERSION, session=session)
+    }
     changed = {key: profile for key, profile in profiles.items() if _differs(profile, stored.get(key[0]))}
     write(store.driver_periods, session, fleet, changed)
     return [driver_id for driver_id, *_ in changed]

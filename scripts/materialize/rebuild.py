@@ -15,7 +15,7 @@ from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.materialize.dates import Day, midnight
 from scripts.materialize.drivers import make_list, make_profiles
-from scripts.materialize.read_models import KEY_FIELDS, Documents, Put, put_periods, put_trips, write
+from scripts.materialize.read_models import KEY_FIELDS, Documents, Put, find_changed, put_periods, put_trips, write
 from scripts.materialize.sources import BATCH_SIZE, InvalidSource, find_identifiers, read_sources
 from scripts.materialize.transactions import run_transaction
 from scripts.materialize.trip_details import read_trips
@@ -99,8 +99,15 @@ def _put_trips(
 ) -> tuple[int, list[InvalidSource]]:
     invalid = list[InvalidSource]()
     trips = read_trips(store, session, fleet, trip_ids, invalid)
+    _, days = find_changed(store, session, fleet, trips)
     # A comparison names an entry of a trip that is gone as one that should not be there.
     put_trips(store, session, fleet, trips, tombstones=put is write, put=put)
+    if put is write:
+        # In the same transaction. Once the details have their new version, nothing shows which days a trip has left,
+        # and the step over all days may leave these out: it begins at `since`, and the command may be killed before.
+        put_periods(store, session, fleet, days)
+        drivers = {day.driver_id for day in days}
+        put(store.driver_periods, session, fleet, make_profiles(store, session, fleet, drivers))
     return 0, invalid
 
 

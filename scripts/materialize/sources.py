@@ -1,9 +1,10 @@
 """The sources: writing them, and reading those that are valid.
 
 A source is invalid if it violates its schema, if its `_id` is not its identity, or if its read model would be too large
-for MongoDB. It counts as absent. The reasons are all here.
+for MongoDB (`trip_details.read_trips`). It counts as absent.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -52,18 +53,19 @@ class InvalidSource(NamedTuple):
 
 
 def split_id(_id: Any) -> tuple[str, str] | None:
-    """Return the fleet and the identifier of an `_id`, or None if it belongs to no fleet."""
+    """Return the fleet and the identifier of an `_id`, or None if it belongs to no fleet or is not UTF-8."""
     # What is not UTF-8 was read with surrogates, which MongoDB does not take back.
-    if not isinstance(_id, str) or "/" not in _id or (not _id.isascii() and SURROGATE.search(_id)):
-        return None
-    fleet, _, identifier = _id.partition("/")
-    return fleet, identifier
+    fleet, slash, identifier = _id.partition("/") if isinstance(_id, str) else ("", "", "")
+    return None if not fleet or not slash or SURROGATE.search(_id) else (fleet, identifier)
 
 
 def write_by_id(
     collection: DocumentCollection, session: ClientSession, documents: Mapping[str, Document | None]
 ) -> None:
-    """Insert or replace documents by their `_id`, or delete those that are None. MongoDB writes only what differs."""
+    """Insert or replace documents by their `_id`, or delete those that are None.
+
+    MongoDB leaves a document as it is if its replacement does not differ.
+    """
     found = collection.find({"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
     stored = {document["_id"] for document in found}
     operations = list[DeleteOne | InsertOne[Document] | ReplaceOne[Document]]()
@@ -132,13 +134,16 @@ def check_size(document: Mapping[str, Any], length: int) -> None:
         raise ValidationError(f"Larger than MongoDB's limit of {MAX_DOCUMENT_BYTES} bytes per document.")
 
 
-def find_unidentified(store: Store) -> Iterator[InvalidSource]:
-    """Yield the sources whose `_id` belongs to no fleet. Scans the index of `_id`.
+def find_unidentified(store: Store, fleet: str | None = None) -> Iterator[InvalidSource]:
+    """Yield the sources whose `_id` belongs to no fleet, or those of a fleet whose `_id` does not belong to it.
 
-    MongoDB's regular expressions match only text in UTF-8.
+    Scans the collections. MongoDB's regular expressions match only text in UTF-8.
     """
+    match: Document = {"_id": {"$not": {"$regex": "^[^/]+/"}}}
+    if fleet is not None:
+        match = {"fleet": fleet, "_id": {"$not": {"$regex": f"^{re.escape(fleet)}/"}}}
     for name in SOURCES:
-        for source in store.db[name].find({"_id": {"$not": {"$regex": "/"}}}, {"_id": 1}, hint="_id_"):
+        for source in store.db[name].find(match, {"_id": 1}):
             yield InvalidSource.unidentified(name, source["_id"])
 
 

@@ -72,7 +72,7 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     """Lock the fleet until the transaction ends, and give the transaction its number.
 
     MongoDB aborts any other transaction that changes the state of the fleet. The first transaction begins the change
-    feed. If the state was lost, the numbers go on after those of the entries that are left.
+    feed. If the state was lost, the new numbers continue after those in the feed.
     """
     change = {
         "$inc": {"writes": 1},

@@ -74,7 +74,9 @@ def read_trips(
 
 
 def _find_excess(store: Store, session: ClientSession, fleet: str, details: list[Document]) -> list[str]:
-    """Return the trips that would be more than MAX_TRIPS_A_DAY on their day. Those that are stored on it stay.
+    """Return the trips for which their day has no room: it would have more than MAX_TRIPS_A_DAY trips with them.
+
+    The trips that are stored on the day keep their places, also one that leaves it in the same batch.
 
     Index: trip_details (fleet, driver_id, date, trip_start_time, trip_id).
     """

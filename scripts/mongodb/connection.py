@@ -14,7 +14,7 @@ from app.config import Config
 from app.database import check_transactions, connect
 from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, SOURCES, Document, DocumentCollection, Store
 from app.store.indexes import INDEXES, VALIDATORS
-from scripts.materialize.sources import ids_of_fleet, split_id
+from scripts.materialize.sources import ids_of_fleet
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 
 SELECTION_TIMEOUT_MS = 5000
@@ -103,13 +103,11 @@ def find_fleets(store: Store, fleet: str | None) -> list[str]:
 def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:
     """Yield the fleets of a source collection. Reads one key of the index of `_id` for each."""
     first, by_id = "", [("_id", ASCENDING)]
-    while source := sources.find_one({"_id": {"$gte": first}}, {"_id": 1}, sort=by_id):
-        if identity := split_id(source["_id"]):
-            yield identity[0]
-            first = ids_of_fleet(identity[0])["$lt"]
-        else:
-            # The next one that MongoDB sorts after it.
-            first = f"{source['_id']}\0"
+    # The expression leaves out what belongs to no fleet.
+    while source := sources.find_one({"_id": {"$gte": first, "$regex": "^[^/]+/"}}, {"_id": 1}, sort=by_id):
+        fleet, _, _ = source["_id"].partition("/")
+        yield fleet
+        first = ids_of_fleet(fleet)["$lt"]
 
 
 def select_fleets(store: Store, fleet: str | None) -> list[str]:

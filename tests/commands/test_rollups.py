@@ -13,6 +13,7 @@ from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from schemas.summary import DailySummary, WeeklySummary
+from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.connection import prepare_collections
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.fleet_states import differences
@@ -179,6 +180,19 @@ def test_a_driver_imported_before_a_field_existed_gets_null_for_it(loaded, rebui
     rebuild("--fleet", "f1")
     assert orjson.loads(mongod.driver_periods.find_one({**idle, "period": "all"})["json"])["alias"] is None
     assert verify("--fleet", "f1")[0] == 0
+
+
+def test_a_rebuild_since_a_date_builds_the_day_that_a_trip_has_left(loaded, rebuild, verify, mongod):
+    moved = {"trip_start_time": epoch_ms("2026-03-12T08:00"), "trip_end_time": epoch_ms("2026-03-12T09:00")}
+    mongod.trips.update_one({"_id": "f1/10 13"}, {"$set": moved})
+    rebuild("--fleet", "f1", "--since", "2026-03-12")
+    assert verify("--fleet", "f1")[0] == 0
+
+
+def test_days_are_right_after_a_rebuild_that_ended_after_its_first_transaction(loaded, mongod):
+    mongod.trips.update_many({"fleet": "f1"}, {"$set": {"distance_miles": 7}})
+    next(rebuild_fleet(Store.of(mongod), "f1"))
+    assert differences(mongod) == []
 
 
 def test_an_empty_store_has_nothing_to_rebuild(mongod, rebuild):
