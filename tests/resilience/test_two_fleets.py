@@ -85,9 +85,10 @@ def get_cursor(service, fleet, limit):
 
 def copy(both, alone, fleet):
     """Copy all that is the fleet's."""
-    own = {f"{BUCKET}.files": "_id", f"{BUCKET}.chunks": "files_id"}
+    files = {"$regex": f"^{fleet}\t"}
+    own = {f"{BUCKET}.files": {"_id": files}, f"{BUCKET}.chunks": {"files_id": files}, "fleets": {"_id": fleet}}
     for name in both.list_collection_names():
-        match = {own[name]: {"$regex": f"^{fleet}\t"}} if name in own else {"fleet": fleet}
+        match = own.get(name, {"fleet": fleet})
         if counts := list(both[name].find(match)):
             alone[name].insert_many(counts)
 
