@@ -7,7 +7,7 @@ import sys
 
 from app import logs
 from app.config import Config, ConfigError
-from app.services import get_services
+from app.services import EXTENSION, get_services
 
 try:
     service = Config.from_environment()
@@ -90,8 +90,10 @@ def post_worker_init(worker):
     # handler waits forever for a lock that it holds itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # The worker listens already, and accepts connections after this. With several new workers and busy processors, the
-    # first requests would otherwise spend their whole time on connecting, and open the circuit breaker.
-    open_connections(get_services(worker.wsgi))
+    # first requests would otherwise spend their whole time on connecting, and open the circuit breaker. Another WSGI
+    # callable, such as one that wraps the application, connects with its first request.
+    if EXTENSION in getattr(worker.wsgi, "extensions", {}):
+        open_connections(get_services(worker.wsgi))
     # These objects stay until the worker ends.
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD)
