@@ -1,4 +1,4 @@
-"""scripts.materialize.transactions.py: what a command prints when MongoDB aborts its transactions."""
+"""scripts/materialize/transactions.py: what a command prints when MongoDB aborts its transactions."""
 
 import click
 import pytest
