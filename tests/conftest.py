@@ -1,5 +1,6 @@
 """The fixtures that tests share: the two stores, the service on either, and a frozen clock."""
 
+import collections
 import functools
 import gzip
 import itertools
@@ -23,7 +24,7 @@ from app.store import Store
 from scripts.admin.keys import issue_key
 from scripts.cli import cli
 from scripts.mongodb.connection import prepare_collections
-from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod
+from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod, get_mongod_path
 from scripts.mongodb.memory_store import memory_client
 from tests import store_contents
 from tests.command_recorder import Recorder
@@ -33,21 +34,30 @@ from tests.resilience.processes import Redis
 NOW = "2026-03-18T12:00:00Z"
 
 
-def pytest_collection_modifyitems(config, items) -> None:
-    """Run tests marked `one_store` on mongomock alone, and of other tests those on mongomock with the large ones."""
-    left_out = set()
-    for item in items:
-        is_of_one = bool(item.get_closest_marker("one_store"))
-        if is_of_one and _is_on(item, "mongod"):
-            left_out.add(item)
-        elif not is_of_one and _is_on(item, "mongomock"):
-            item.add_marker(pytest.mark.large)
-    config.hook.pytest_deselected(items=list(left_out))
-    items[:] = [item for item in items if item not in left_out]
+NO_MONGOD = pytest.StashKey[str]()
 
 
-def _is_on(item, kind) -> bool:
-    return hasattr(item, "callspec") and kind in map(item.callspec.params.get, ("db", "shared_db"))
+def pytest_addoption(parser) -> None:
+    parser.addoption(
+        "--store",
+        choices=["mongod", "mongomock"],
+        help="what the fixtures db and shared_db are: a database of a real server, or of mongomock. By default a real "
+        "server, or mongomock where there is none. Tests with the fixture mongod run on a real server only.",
+    )
+
+
+def pytest_configure(config) -> None:
+    try:
+        get_mongod_path()
+    except NoMongod as error:
+        config.stash[NO_MONGOD] = str(error)
+    if config.option.store is None:
+        is_mock = NO_MONGOD in config.stash and not os.environ.get("CI")
+        config.option.store = "mongomock" if is_mock else "mongod"
+
+
+def pytest_report_header(config) -> str:
+    return f"store: {config.option.store}"
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -56,6 +66,9 @@ def pytest_terminal_summary(terminalreporter) -> None:
             for name, line in result.user_properties:
                 if name == "outcome":
                     terminalreporter.write_line(line)
+    skipped = collections.Counter(result.longrepr[2] for result in terminalreporter.stats.get("skipped", ()))
+    for reason, count in skipped.most_common():
+        terminalreporter.write_line(f"{count} x {reason}")
 
 
 @pytest.fixture
@@ -80,15 +93,12 @@ def data_folder(tmp_path_factory) -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def mongod_uri(data_folder) -> Iterator[str]:
+def mongod_uri(pytestconfig, data_folder) -> Iterator[str]:
     """A real MongoDB server."""
-    try:
-        with embedded_mongod(data_folder) as uri:
-            yield uri
-    except NoMongod as error:
-        if os.environ.get("CI"):
-            pytest.fail(str(error))
-        pytest.skip(str(error))
+    if pytestconfig.option.store == "mongomock":
+        pytest.skip(pytestconfig.stash.get(NO_MONGOD, "it needs a real server, and the store is mongomock"))
+    with embedded_mongod(data_folder) as uri:
+        yield uri
 
 
 @pytest.fixture(scope="session")
@@ -135,16 +145,17 @@ def recorded_mongod(mongod, mongod_uri, recorder) -> Iterator[Database]:
         yield client[mongod.name]
 
 
-@pytest.fixture(params=["mongomock", "mongod"])
-def db(request) -> Database:
-    """An empty database: one of mongomock, one of a real server."""
-    return memory_client()["test"] if request.param == "mongomock" else request.getfixturevalue("mongod")
+@pytest.fixture
+def db(request, pytestconfig) -> Database:
+    """An empty database of the store that --store names."""
+    is_mock = pytestconfig.option.store == "mongomock"
+    return memory_client()["test"] if is_mock else request.getfixturevalue("mongod")
 
 
-@pytest.fixture(scope="module", params=["mongomock", "mongod"])
-def shared_db(request) -> Iterator[Database]:
-    """A database for the tests of a module that only read: one of mongomock, one of a real server."""
-    if request.param == "mongomock":
+@pytest.fixture(scope="module")
+def shared_db(request, pytestconfig) -> Iterator[Database]:
+    """A database of the store that --store names, for the tests of a module that only read."""
+    if pytestconfig.option.store == "mongomock":
         yield memory_client()["shared"]
         return
     with MongoClient(request.getfixturevalue("mongod_uri")) as client:

@@ -20,8 +20,6 @@ from tests.factories import make_driver
 from tests.service_process import run_service
 from tests.store_contents import load
 
-pytestmark = pytest.mark.one_store
-
 DECODERS = {None: bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 DOCUMENT = "/openapi.json"
 UNKNOWN = urlencode([("driver_id", f"{number:0100}") for number in range(20)])

@@ -4,8 +4,6 @@ import pytest
 
 from tests.factories import make_driver, make_trip
 
-pytestmark = pytest.mark.one_store
-
 SINCE = "start_date=2026-03-01"
 PATHS = {
     "drivers": "/drivers",

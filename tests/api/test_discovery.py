@@ -6,8 +6,6 @@ import pytest
 
 from tests.service_process import ROOT
 
-pytestmark = pytest.mark.one_store
-
 CATALOG = "/.well-known/api-catalog"
 
 

@@ -4,8 +4,6 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.one_store
-
 
 @pytest.fixture
 def page(service):

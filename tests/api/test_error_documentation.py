@@ -9,8 +9,6 @@ import pytest
 
 from app.errors import find_error_types
 
-pytestmark = pytest.mark.one_store
-
 MARKDOWN = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
 PROBLEM = {"Accept": "application/problem+json"}
 

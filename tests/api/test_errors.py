@@ -5,8 +5,6 @@ from pymongo.errors import AutoReconnect, OperationFailure
 
 from app.views import drivers
 
-pytestmark = pytest.mark.one_store
-
 
 def test_an_error_body_has_exactly_its_members_in_order(service):
     assert list(service.get("/nothing").json) == ["message", "error", "request_id"]

@@ -9,8 +9,6 @@ import pytest
 from app.store.score import BEHAVIOURS
 from app.views.explorer import FILES
 
-pytestmark = pytest.mark.one_store
-
 TILES = "https://tiles.example.com:8443/{z}/{x}/{y}.png?key=abc"
 
 

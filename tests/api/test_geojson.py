@@ -14,8 +14,6 @@ from schemas.page import TripDetailPage
 from tests.api.test_openapi import OF_RECORDS, OPERATIONS, assert_valid, example_request
 from tests.factories import make_event, make_point, make_trip
 
-pytestmark = pytest.mark.one_store
-
 GEO_JSON = "application/geo+json"
 START = 1_773_129_600_000  # 2026-03-10T08:00
 DESCRIBED = OPERATIONS["/api/v1/trip/{filter_param}/{filter_value}"]["responses"]["200"]["content"][GEO_JSON]

@@ -23,8 +23,6 @@ from tests.conftest import NOW, Service
 from tests.factories import make_trip
 from tests.store_contents import load
 
-pytestmark = pytest.mark.one_store
-
 ORIGIN = "https://app.example.com"
 DATE = "2026-03-16"
 MAP = {"Accept": "application/geo+json"}

@@ -6,8 +6,6 @@ import pytest
 
 from tests.factories import make_driver, make_trip
 
-pytestmark = pytest.mark.one_store
-
 MONDAY = "2026-03-09"
 DESCRIPTION = '<http://localhost/api/v1/openapi.json>; rel="service-desc"'
 LISTS = {

@@ -12,8 +12,6 @@ from app.report_links import ReportLinkSigner
 from app.services import get_services
 from app.store.api_keys import make_key
 
-pytestmark = pytest.mark.one_store
-
 LINK = "WyJmMSIsIjIwMjYtMDMtMTYiXQ.x-Y_z"
 
 

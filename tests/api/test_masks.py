@@ -17,8 +17,6 @@ from tests.factories import make_driver, make_event, make_event_summary, make_tr
 from tests.store_contents import load as load_documents
 from tests.store_contents import put_canaries
 
-pytestmark = pytest.mark.one_store
-
 HIDDEN = ("tracking_id", "trail_path", "events")
 START = 1_773_129_600_000  # 2026-03-10T08:00
 SPEEDS = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}

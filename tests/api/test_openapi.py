@@ -18,8 +18,6 @@ from schemas.params import NoParams, ReportParams
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 
-pytestmark = pytest.mark.one_store
-
 DOCUMENT = json.loads(openapi_document(""))
 OPERATIONS = {path: item["get"] for path, item in DOCUMENT["paths"].items()}
 SCHEMAS = DOCUMENT["components"]["schemas"]

@@ -198,7 +198,6 @@ def refused(service, link):
     assert "WWW-Authenticate" not in response.headers
 
 
-@pytest.mark.one_store
 def test_a_link_altered_anywhere_is_refused(service, ready):
     prefix, link = "/report/", link_of(service).removeprefix("/report/")
     for place, letter in enumerate(link):
