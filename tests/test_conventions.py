@@ -18,7 +18,7 @@ CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 # The cells of each setting's row: name, default, unit, meaning, example.
 SETTING_ROWS = re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|$", CONFIGURATION, re.MULTILINE)
-MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 SAMPLE = {"driver_id": "d1", "filter_param": "trip_id", "filter_value": "t1", "link": "x", "guide": "clients.md"}
 FILES = {"docs.get_file": "docs.js", "explorer.get_file": "main.js"}
 
