@@ -10,5 +10,5 @@ WEEK: Final = "week"
 MONTH: Final = "month"
 PERIODS: tuple[PeriodName, ...] = (DAY, WEEK, MONTH)
 LONG_PERIODS: tuple[LongPeriodName, ...] = (WEEK, MONTH)
-# The period and the start_date of the document with a driver's profile.
-PROFILE, ANY_DATE = "all", ""
+# What a driver's profile has in place of a period and its first date.
+PROFILE, ANY_DATE = "profile", ""

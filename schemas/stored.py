@@ -153,14 +153,15 @@ class Calendar(Schema):
 
 
 class DriverPeriod(_ReadModel):
-    """A document of `driver_periods`: a driver in a period, which is `all`, a `day`, a `week` or a `month`.
+    """A document of `driver_periods`: the profile of a driver, or a driver's day, week or month.
 
-    `start_date` is the first UTC date of the period, and empty for `all`. `version` covers the rendered JSON and, for a
-    day, its trips. `all` and a day have `json`: the Driver, or the Daily summary. A day also has its summary as BSON,
-    and its trips in order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the
-    end (epoch ms) of each. A week and a month have their summary as rendered JSON in two fragments: `driving_summary`
-    is the DrivingSummary, `breakdown` the object with the other fields. They also have what ranks the driver,
-    `fm_score` and `distance_miles`. A month has the calendar of its days.
+    `period` is `profile`, `day`, `week` or `month`. `start_date` is the first UTC date of the day, week or month, and
+    empty in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
+    the Driver, or the Daily summary. A day also has its summary as BSON, and its trips in order of start and trip_id:
+    `trips` has the summary form of each as rendered JSON, `trip_ends` the end (epoch ms) of each. A week and a month
+    have their summary as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the
+    object with the other fields. They also have what ranks the driver, `fm_score` and `distance_miles`. A month has the
+    calendar of its days.
     """
 
     driver_id = Identifier(required=True)

@@ -50,7 +50,7 @@ def get_explanation(
     from_days = [name for name in FROM_DAYS if name in fields]
     with store.snapshot() as session:
         periods = DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
-        profile, *months = _find_profile_and_months(periods, window, selection)
+        *months, profile = _find_months_and_profile(periods, window, selection)
         calendar = Calendar.of(months, *window)
         # The default of end_date changes at midnight, and the response with it.
         version = " ".join([end_date, profile["version"], *calendar.versions])
@@ -63,18 +63,18 @@ def get_explanation(
     return Result(version, make_pruner(fields, FIELDS)(content))
 
 
-def _find_profile_and_months(periods: DriverPeriods, window: Window, selection: Selection) -> list[Document]:
-    """Return the driver's profile, then the months of the window, if it is needed, in order of date.
+def _find_months_and_profile(periods: DriverPeriods, window: Window, selection: Selection) -> list[Document]:
+    """Return the months of the window in order of date, if they are needed, then the driver's profile.
 
     Raises UnknownDrivers.
     """
-    # PROFILE comes before MONTH. Every driver who drove has a profile.
+    # MONTH comes before PROFILE. Every driver who drove has a profile.
     dates = [ANY_DATE]
     if not selection.fields.keys().isdisjoint(FROM_DAYS):
         dates += months_of(*window)
     fragments = selection.projection("json") if "driver_info" in selection.fields else {}
     projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
-    documents = periods.find({"$in": [PROFILE, MONTH]}, {"$in": dates}, projection)
+    documents = periods.find({"$in": [MONTH, PROFILE]}, {"$in": dates}, projection)
     if not documents:
         raise UnknownDrivers([periods.driver["driver_id"]])
     return documents

@@ -66,6 +66,6 @@ def test_the_example_in_data_md_is_valid_and_served(mongod_uri):
         subprocess.run([sys.executable, "-c", EXAMPLE], env={**os.environ, "MONGODB_URI": mongod_uri}, check=True)
         Following(db).catch_up()
         assert [trip["totals"]["distance_miles"] for trip in db.trip_details.find()] == [4.1]
-        assert '"first_name":"Amina"' in db.driver_periods.find_one({"period": "all"})["json"]
+        assert '"first_name":"Amina"' in db.driver_periods.find_one({"period": "profile"})["json"]
         assert differences(db) == []
         client.drop_database(db.name)

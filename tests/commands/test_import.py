@@ -102,7 +102,8 @@ def days(db):
 
 def profiles(db):
     """Return the drivers as they are served."""
-    return {profile["driver_id"]: json.loads(profile["json"]) for profile in db.driver_periods.find({"period": "all"})}
+    found = db.driver_periods.find({"period": "profile"})
+    return {profile["driver_id"]: json.loads(profile["json"]) for profile in found}
 
 
 def travel_dates(db, driver_id="d1"):

@@ -158,7 +158,7 @@ def test_a_driver_who_did_not_drive_has_empty_cells(command, mongod, load):
 
 def test_a_read_model_written_before_a_field_existed_has_an_empty_cell_for_it(command, mongod, load):
     load(drivers=[make_driver(alias="Ada")])
-    mongod.driver_periods.update_one({"period": "all"}, {"$set": {"json": '{"driver_id":"d1"}'}})
+    mongod.driver_periods.update_one({"period": "profile"}, {"$set": {"json": '{"driver_id":"d1"}'}})
     assert command("reports", "build", *WORDS).exit_code == 0
     assert rows(mongod)[0]["alias"] == ""
 

@@ -174,11 +174,12 @@ def test_days_before_the_date_stay_as_they_are(loaded, rebuild, mongod):
 
 def test_a_driver_imported_before_a_field_existed_gets_null_for_it(loaded, rebuild, verify, mongod):
     idle = {"fleet": "f1", "driver_id": "idle"}
+    profile = {**idle, "period": "profile"}
     mongod.drivers.update_one(idle, {"$unset": {"alias": 1}}, **BYPASS)
-    mongod.driver_periods.update_one({**idle, "period": "all"}, {"$set": {"json": '{"driver_id":"idle"}'}}, **BYPASS)
+    mongod.driver_periods.update_one(profile, {"$set": {"json": '{"driver_id":"idle"}'}}, **BYPASS)
     assert verify("--fleet", "f1")[0] == 1
     rebuild("--fleet", "f1")
-    assert orjson.loads(mongod.driver_periods.find_one({**idle, "period": "all"})["json"])["alias"] is None
+    assert orjson.loads(mongod.driver_periods.find_one(profile)["json"])["alias"] is None
     assert verify("--fleet", "f1")[0] == 0
 
 
@@ -236,12 +237,12 @@ TRIP, DRIVER = {"trip_id": "10 13"}, {"driver_id": "d13"}
 DAY = {**DRIVER, "period": "day", "start_date": "2026-03-10"}
 WEEK = {**DRIVER, "period": "week", "start_date": "2026-03-09"}
 MONTH = {**DRIVER, "period": "month", "start_date": "2026-03-01"}
-PROFILE = {**DRIVER, "period": "all"}
+PROFILE = {**DRIVER, "period": "profile"}
 LIST, HEAD = {"position": 0}, {"position": -1}
 OF_TRIP, OF_CHANGE = "trip_details f1/10 13: ", "trip_changes f1/10 13: "
 OF_DAY = "driver_periods d13 day 2026-03-10: "
 OF_WEEK, OF_MONTH = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 month 2026-03-01: "
-OF_PROFILE = "driver_periods d13 all : "
+OF_PROFILE = "driver_periods d13 profile : "
 OF_LIST, OF_HEAD = "fleet_drivers 0: ", "fleet_drivers -1: "
 # What differs: the collection, the document, and a change of it with the differences that are named.
 CHANGES = [
@@ -301,7 +302,7 @@ SUPERFLUOUS = [
     ("driver_periods", WEEK, {"driver_id": "new"}, ["driver_periods new week 2026-03-09: "]),
     ("driver_periods", MONTH, {"start_date": "2026-04-01"}, ["driver_periods d13 month 2026-04-01: "]),
     ("driver_periods", MONTH, {"driver_id": "new"}, ["driver_periods new month 2026-03-01: "]),
-    ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new all : "]),
+    ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new profile : "]),
     ("fleet_drivers", LIST, {"position": 100}, ["fleet_drivers 100: "]),
 ]
 

@@ -42,7 +42,7 @@ def following(mongod):
 
 def profiles(db):
     """Return the drivers that are served, as (fleet, driver_id)."""
-    found = db.driver_periods.find({"period": "all"}, sort=[("fleet", 1), ("driver_id", 1)])
+    found = db.driver_periods.find({"period": "profile"}, sort=[("fleet", 1), ("driver_id", 1)])
     return [(profile["fleet"], profile["driver_id"]) for profile in found]
 
 
@@ -164,7 +164,7 @@ def test_drivers_stored_before_a_nullable_field_was_added_keep_their_names(mongo
         # The first of them is applied by the comparison.
         mongod.trips.insert_one(make_source(make_trip(f"2026-03-{date}T08:00")))
         following.catch_up()
-        driver = json.loads(mongod.driver_periods.find_one({"period": "all", "driver_id": "d1"})["json"])
+        driver = json.loads(mongod.driver_periods.find_one({"period": "profile", "driver_id": "d1"})["json"])
         expected = {"alias": "A", "last_travel_date": f"2026-03-{date}", new_field: None}
         assert expected.items() <= driver.items()
     assert (differences(mongod), following.value("invalid_documents_total")) == ([], 0)
@@ -255,7 +255,7 @@ def test_an_invalid_driver_counts_as_absent(mongod, following, change):
     mongod.trips.insert_one(make_source(make_trip()))
     following.catch_up()
     assert profiles(mongod) == [("f1", "d1")]
-    assert '"alias":null' in mongod.driver_periods.find_one({"period": "all"})["json"]
+    assert '"alias":null' in mongod.driver_periods.find_one({"period": "profile"})["json"]
     assert (following.value("invalid_documents_total"), len(details(mongod))) == (2, 2)
 
 
@@ -307,7 +307,7 @@ def test_the_first_start_compares_everything(mongod, log):
     following = Following(mongod)
     following.catch_up()
     assert details(mongod) == [("f1", "t3"), ("f2", "t1")]
-    assert '"alias":"A"' in mongod.driver_periods.find_one({"period": "all", "driver_id": "d3"})["json"]
+    assert '"alias":"A"' in mongod.driver_periods.find_one({"period": "profile", "driver_id": "d3"})["json"]
     assert [line["event"] for line in log() if line["level"] == "error"] == ["document left out"]
 
 

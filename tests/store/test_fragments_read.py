@@ -242,21 +242,21 @@ def periods(recorder):
 @pytest.mark.parametrize("kind", AGGREGATES)
 def test_drivers_and_summaries_are_read_at_once(read, recorder, kind):
     read(AGGREGATES[kind])
-    assert periods(recorder) == ["all", PERIOD[kind]]
+    assert periods(recorder) == ["profile", PERIOD[kind]]
 
 
 @pytest.mark.parametrize("mask", ["data{driver_info}", "data{driver_info{alias}}", "data{driver_info{}}"])
 @pytest.mark.parametrize("kind", AGGREGATES)
 def test_no_summary_is_read_if_the_mask_selects_none(read, recorder, kind, mask):
     assert read(AGGREGATES[kind], mask) == [("driver_periods", {*PERIODS, "json"})]
-    assert periods(recorder) == ["all"]
+    assert periods(recorder) == ["profile"]
 
 
 @pytest.mark.parametrize("mask", ["{}", "data{nope}", "nope"])
 @pytest.mark.parametrize("kind", AGGREGATES)
 def test_only_versions_of_drivers_are_read_where_a_mask_names_nothing(read, recorder, kind, mask):
     assert read(AGGREGATES[kind], mask) == [("driver_periods", PERIODS)]
-    assert periods(recorder) == ["all"]
+    assert periods(recorder) == ["profile"]
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -43,7 +43,7 @@ def test_an_invalid_source_counts_as_absent_and_every_command_names_it(
         assert (result.exit_code, result.stderr) == (int(words == "verify"), line)
         assert "differences; " not in result.stdout
     assert loaded.trip_details.count_documents({"fleet": "f1"}) == int(collection == "drivers")
-    assert loaded.driver_periods.count_documents({"fleet": "f1", "period": "all"}) == 1
+    assert loaded.driver_periods.count_documents({"fleet": "f1", "period": "profile"}) == 1
     exported = command("export", "--fleet", "f1", "--out", str(tmp_path / "out"))
     claims_another_fleet = change == {"$set": {"fleet": "f2"}}
     assert (exported.exit_code, exported.stderr) == ((0, "") if claims_another_fleet else (1, line))

@@ -104,7 +104,7 @@ def test_a_trip_s_fragments_are_what_the_schemas_dump(fleet):
 
 
 def test_a_profile_is_what_the_schema_dumps(fleet):
-    (profile,) = fleet.db.driver_periods.find({"period": "all", "driver_id": "ü/2"})
+    (profile,) = fleet.db.driver_periods.find({"period": "profile", "driver_id": "ü/2"})
     dates = {"first_travel_date": "2026-03-10", "last_travel_date": "2026-03-15"}
     assert profile["json"] == orjson.dumps(Driver().dump({**DRIVERS[1], **dates})).decode()
 

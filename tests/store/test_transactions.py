@@ -138,7 +138,7 @@ def test_travel_dates_are_right_when_the_last_day_goes_while_an_earlier_day_come
         empty(mongod)
         connect(base)
         assert overlap(last_goes, earlier_comes, command)
-        profile = orjson.loads(mongod.driver_periods.find_one({"driver_id": "d1", "period": "all"})["json"])
+        profile = orjson.loads(mongod.driver_periods.find_one({"driver_id": "d1", "period": "profile"})["json"])
         assert (profile["first_travel_date"], profile["last_travel_date"]) == ("2026-03-02", "2026-03-09")
 
 
