@@ -1,4 +1,4 @@
-"""The cursor of the change feed: a position in the feed of a fleet, as opaque text with a checksum."""
+"""The cursor of the change feed: how far a client has read it, as opaque text with a checksum."""
 
 import base64
 import hashlib
@@ -14,19 +14,21 @@ CHECKSUM_BYTES = 8
 INVALID = "Must be a cursor that this service returned for this fleet. Start without a cursor."
 
 
-class FeedPosition(NamedTuple):
+class FeedCursor(NamedTuple):
     """How far a client has read a feed.
 
-    The client has read all changes up to (`change`, `trip_id`), in the order of this pair. Its copy has the trips that,
-    as of this change, come up to (`trip_end_time`, `end_trip_id`), in the order of that pair. An empty `trip_id` or
-    `end_trip_id` comes before every other. The client had no trips before the change `first_change`. `complete_change`
-    was the last change when the client had last read all of them. All trips that the client has not read end at
-    `next_end_time` or later, unless they were changed since. Times are epoch milliseconds.
+    - `change`, `trip_id`: the client has applied all changes up to this pair, in the order of the pair.
+    - `trip_end_time`, `end_trip_id`: the copy has the trips that end up to this pair, as they were at `change`.
+    - `first_change`: the first change after the client began with an empty copy.
+    - `caught_up_change`: the last change of the feed when the client had last applied all of them.
+    - `next_end_time`: the trips that are not in the copy yet end at this time or later, unless they were changed since.
+
+    An empty `trip_id` or `end_trip_id` comes before every other. Times are epoch milliseconds.
     """
 
     feed_id: str
     first_change: int
-    complete_change: int
+    caught_up_change: int
     change: int
     trip_id: str
     trip_end_time: int
@@ -35,11 +37,11 @@ class FeedPosition(NamedTuple):
 
 
 class CursorContent(Schema):
-    """The content of a cursor: a FeedPosition."""
+    """The fields of a FeedCursor."""
 
     feed_id = Text(required=True)
     first_change = Count(required=True)
-    complete_change = Count(required=True)
+    caught_up_change = Count(required=True)
     change = Count(required=True)
     trip_id = Text(required=True)
     trip_end_time = Int64(required=True)
@@ -50,29 +52,29 @@ class CursorContent(Schema):
 CONTENT = CursorContent()
 
 
-def encode_cursor(fleet: str, position: FeedPosition) -> str:
-    """Return the cursor of a position in the feed of a fleet."""
-    content = json.dumps(position, ensure_ascii=False, separators=(",", ":")).encode()
+def encode_cursor(fleet: str, cursor: FeedCursor) -> str:
+    """Return a cursor of the feed of a fleet as text."""
+    content = json.dumps(cursor, ensure_ascii=False, separators=(",", ":")).encode()
     return base64.urlsafe_b64encode(_checksum(fleet, content) + content).rstrip(b"=").decode()
 
 
-def decode_cursor(fleet: str, cursor: str) -> FeedPosition:
-    """Return the position of a cursor. Raises marshmallow.ValidationError unless it was made for this fleet.
+def decode_cursor(fleet: str, text: str) -> FeedCursor:
+    """Return the cursor that a text contains. Raises marshmallow.ValidationError unless it was made for this fleet.
 
     The checksum is not secret, because a cursor never expires: it finds mistakes. Whoever computes one sees only what
     the key gives access to anyway.
     """
     try:
-        content = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))[CHECKSUM_BYTES:]
-        values = zip(FeedPosition._fields, json.loads(content), strict=True)
-        position = FeedPosition(**CONTENT.load(dict(values)))
+        content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]
+        values = zip(FeedCursor._fields, json.loads(content), strict=True)
+        cursor = FeedCursor(**CONTENT.load(dict(values)))
         # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
-        is_own = encode_cursor(fleet, position) == cursor
+        is_own = encode_cursor(fleet, cursor) == text
     except (ValueError, TypeError, RecursionError, ValidationError):
         is_own = False
     if not is_own:
         raise ValidationError({"cursor": [INVALID]})
-    return position
+    return cursor
 
 
 def _checksum(fleet: str, content: bytes) -> bytes:

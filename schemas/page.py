@@ -114,7 +114,7 @@ class ChangePage(Schema):
         fields.Nested(TripChange), metadata=field_metadata("The changes, in the order to apply them."), required=True
     )
     cursor = Text(
-        "The position after this page. Send it with the next request.",
+        "Where the next page begins. Send it with the next request.",
         example="a56PNm5MYxhbIlprM3ZUcTl4IiwxLDIsIiIsMTc3MzgyMDgwMDAwMSwiIiwyNTM0MDIzMDA3OTk5OTld",
         required=True,
     )

@@ -126,13 +126,13 @@ class _ReadModel(Schema):
 class FleetDrivers(Schema):
     """A document of `fleet_drivers`: a block of the list of a fleet's drivers, which is in order of driver_id.
 
-    `position` is the number of drivers before the block, and `driver_count` the number of those in it. `drivers` is the
-    Driver of each as rendered JSON, in the order of `driver_ids`. The document at position -1 is the head of the list:
+    `offset` is the number of drivers before the block, and `driver_count` the number of those in it. `drivers` is the
+    Driver of each as rendered JSON, in the order of `driver_ids`. The document at offset -1 is the head of the list:
     its `driver_count` is the number of all drivers, and it has no other fields.
     """
 
     fleet = FleetName(required=True)
-    position = Int64(required=True)
+    offset = Int64(required=True)
     driver_count = Count(required=True)
     first_driver_id = Identifier()
     driver_ids = fields.List(Identifier())
@@ -271,8 +271,8 @@ class StoredKey(Schema):
     revoked_at = Int64(required=True, allow_none=True)
 
 
-class StreamPosition(Schema):
-    """A document of `stream_positions`: how far `follow` has applied the changes of the sources.
+class StoredResumeToken(Schema):
+    """A document of `resume_tokens`: how far `follow` has applied the changes of the sources.
 
     `token` is the resume token of the change stream in BSON. `applied_until` is epoch milliseconds: all changes that
     were committed until then are applied.

@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
-from app.store.drivers import BY_POSITION, HEAD_POSITION
+from app.store.drivers import BY_OFFSET, HEAD_OFFSET
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.materialize.rebuild import verify_fleet
 from scripts.materialize.transactions import lock_fleet
@@ -49,7 +49,7 @@ def state_of(db: Database) -> State:
     """Return what the store holds: documents without their ids, and the list of drivers however it is divided."""
     names = [name for name in (*SOURCES, *READ_MODELS) if name != "fleet_drivers"]
     state = {name: sorted(map(bson.encode, db[name].find(PRESENT, {**HISTORY, "_id": 0}))) for name in names}
-    blocks = db.fleet_drivers.find({"position": {"$gt": HEAD_POSITION}}, sort=BY_POSITION)
+    blocks = db.fleet_drivers.find({"offset": {"$gt": HEAD_OFFSET}}, sort=BY_OFFSET)
     return state | {"fleet_drivers": [row for block in blocks for row in block["drivers"]]}
 
 

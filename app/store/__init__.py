@@ -20,7 +20,7 @@ T = TypeVar("T")
 # MongoDB's limit on a document.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 # The fields that identify a document in an error message. Each collection has some of them.
-IDENTIFYING_FIELDS = ("fleet", "driver_id", "trip_id", "period", "start_date", "position", "key_id", "report_date")
+IDENTIFYING_FIELDS = ("fleet", "driver_id", "trip_id", "period", "start_date", "offset", "key_id", "report_date")
 
 
 class UnknownDrivers(LookupError):
@@ -72,7 +72,7 @@ class Store:
     keys: DocumentCollection
     reports: DocumentCollection
     # Written by `follow` for itself.
-    stream_positions: DocumentCollection
+    resume_tokens: DocumentCollection
 
     @classmethod
     def of(cls, db: Database[Document]) -> Self:

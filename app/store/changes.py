@@ -15,7 +15,7 @@ from pymongo.read_concern import ReadConcern
 from app.store import Document, Store, StoreLags
 from app.store.dates import MS_PER_HOUR
 from app.store.trips import get_max_visible_end_ms
-from schemas.cursor import INVALID, FeedPosition, decode_cursor, encode_cursor
+from schemas.cursor import INVALID, FeedCursor, decode_cursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
@@ -45,30 +45,30 @@ def find_changes(
     with store.snapshot() as session:
         feed = _Feed(store, session, fleet)
         state = feed.get_fleet_state()
-        start = sent or _make_first_position(state, max_end_ms)
+        start = sent or _make_first_cursor(state, max_end_ms)
         if not start.feed_id:
             # The cursor is from before the first trip of the fleet, which begins the feed.
             start = start._replace(feed_id=state["feed_id"])
         if not _has_reached(state, start):
             _check_primary(store, fleet, start)
-        changes, position = list[Document](), start
+        changes, next_cursor = list[Document](), start
         has_more = start.change <= state["writes"]
         if has_more:
-            changes, position, has_more = feed.read_changed(start, limit, state["writes"], delay_ms)
-        if not has_more and max_end_ms >= position.next_end_time:
-            trips, position, has_more = feed.read_ended(position, limit - len(changes), max_end_ms)
+            changes, next_cursor, has_more = feed.read_changed(start, limit, state["writes"], delay_ms)
+        if not has_more and max_end_ms >= next_cursor.next_end_time:
+            trips, next_cursor, has_more = feed.read_ended(next_cursor, limit - len(changes), max_end_ms)
             changes += trips
         if not has_more:
-            position = _pass_time(position, max_end_ms)
-    return {"changes": changes, "cursor": encode_cursor(fleet, position), "has_more": has_more}
+            next_cursor = _pass_time(next_cursor, max_end_ms)
+    return {"changes": changes, "cursor": encode_cursor(fleet, next_cursor), "has_more": has_more}
 
 
-def _make_first_position(state: Document, max_end_ms: int) -> FeedPosition:
-    """Return the position before all changes, of which the visible trips are those that end by `max_end_ms`."""
-    return FeedPosition(
+def _make_first_cursor(state: Document, max_end_ms: int) -> FeedCursor:
+    """Return the cursor before all changes, of which the visible trips are those that end by `max_end_ms`."""
+    return FeedCursor(
         feed_id=state["feed_id"],
         first_change=state["writes"] + 1,
-        complete_change=0,
+        caught_up_change=0,
         change=0,
         trip_id="",
         trip_end_time=max_end_ms + 1,
@@ -77,25 +77,25 @@ def _make_first_position(state: Document, max_end_ms: int) -> FeedPosition:
     )
 
 
-def _pass_time(position: FeedPosition, max_end_ms: int) -> FeedPosition:
-    """Return the position after all trips that ended by `max_end_ms`, or later if it has been there before."""
-    end = max((position.trip_end_time, position.end_trip_id), (max_end_ms + 1, ""))
-    return position._replace(trip_end_time=end[0], end_trip_id=end[1])
+def _pass_time(cursor: FeedCursor, max_end_ms: int) -> FeedCursor:
+    """Return the cursor after all trips that ended by `max_end_ms`, or later if it has been there before."""
+    end = max((cursor.trip_end_time, cursor.end_trip_id), (max_end_ms + 1, ""))
+    return cursor._replace(trip_end_time=end[0], end_trip_id=end[1])
 
 
-def _has_reached(state: Document, position: FeedPosition) -> bool:
-    """Return whether a state of the feed is the one of the position or a later one."""
-    return bool(state["feed_id"] == position.feed_id and position.change <= state["writes"] + 1)
+def _has_reached(state: Document, cursor: FeedCursor) -> bool:
+    """Return whether a state of the feed is the one of the cursor or a later one."""
+    return bool(state["feed_id"] == cursor.feed_id and cursor.change <= state["writes"] + 1)
 
 
-def _check_primary(store: Store, fleet: str, position: FeedPosition) -> None:
+def _check_primary(store: Store, fleet: str, cursor: FeedCursor) -> None:
     """Raise StoreLags if only the member that was read lags, otherwise ValidationError: the feed began from scratch.
 
     The linearizable read waits until a new primary has all that its predecessor acknowledged.
     """
     fleets = store.fleets.with_options(read_concern=ReadConcern("linearizable"), read_preference=ReadPreference.PRIMARY)
     state = fleets.find_one({"_id": fleet}, FLEET_STATE_FIELDS)
-    if _has_reached({**EMPTY_FEED, **(state or {})}, position):
+    if _has_reached({**EMPTY_FEED, **(state or {})}, cursor):
         raise StoreLags
     raise ValidationError({"cursor": [INVALID]})
 
@@ -118,40 +118,38 @@ class _Feed(NamedTuple):
         return list(self.store.trip_changes.find({"fleet": self.fleet, **after}, {"_id": 0}, **options))
 
     def read_changed(
-        self, start: FeedPosition, limit: int, writes: int, delay_ms: int
-    ) -> tuple[list[Document], FeedPosition, bool]:
-        """Return up to `limit` changes, the position after them, and whether there are more.
+        self, start: FeedCursor, limit: int, writes: int, delay_ms: int
+    ) -> tuple[list[Document], FeedCursor, bool]:
+        """Return up to `limit` changes, the cursor after them, and whether there are more.
 
         Trips that are changed, but neither visible nor shown before, are left out: they come when they are visible.
         """
-        changes, position, scanned, size = list[Document](), start, 0, max(limit, BATCH_SIZE) + 1
+        changes, cursor, scanned, size = list[Document](), start, 0, max(limit, BATCH_SIZE) + 1
         while scanned < MAX_SCANNED:
-            entries = self.find(_after("change", position.change, position.trip_id, writes), BY_CHANGE, size)
+            entries = self.find(_after("change", cursor.change, cursor.trip_id, writes), BY_CHANGE, size)
             for entry in entries:
                 if len(changes) == limit:
-                    return changes, position, True
+                    return changes, cursor, True
                 changes += _describe(entry, start, delay_ms)
-                position = position._replace(
-                    change=entry["change"], trip_id=entry["trip_id"], next_end_time=UNKNOWN_END
-                )
+                cursor = cursor._replace(change=entry["change"], trip_id=entry["trip_id"], next_end_time=UNKNOWN_END)
             if len(entries) < size:
-                position = position._replace(complete_change=writes, change=writes + 1, trip_id="")
-                return changes, position._replace(next_end_time=UNKNOWN_END), False
+                cursor = cursor._replace(caught_up_change=writes, change=writes + 1, trip_id="")
+                return changes, cursor._replace(next_end_time=UNKNOWN_END), False
             scanned += size
-        return changes, position, True
+        return changes, cursor, True
 
-    def read_ended(self, start: FeedPosition, limit: int, max_end_ms: int) -> tuple[list[Document], FeedPosition, bool]:
-        """Return up to `limit` trips that became visible, the position after them, and whether there are more."""
-        visible, position = list[Document](), start
+    def read_ended(self, start: FeedCursor, limit: int, max_end_ms: int) -> tuple[list[Document], FeedCursor, bool]:
+        """Return up to `limit` trips that became visible, the cursor after them, and whether there are more."""
+        visible, cursor = list[Document](), start
         if start.trip_end_time <= max_end_ms:
             after = _after("trip_end_time", start.trip_end_time, start.end_trip_id, max_end_ms)
             visible = self.find(after, BY_END, limit + 1)
         shown = visible[:limit]
         if shown:
-            position = position._replace(trip_end_time=shown[-1]["trip_end_time"], end_trip_id=shown[-1]["trip_id"])
+            cursor = cursor._replace(trip_end_time=shown[-1]["trip_end_time"], end_trip_id=shown[-1]["trip_id"])
         if len(visible) <= limit:
-            position = position._replace(next_end_time=self.get_next_end(max(start.trip_end_time, max_end_ms + 1)))
-        return list(map(_make_trip, shown)), position, len(visible) > limit
+            cursor = cursor._replace(next_end_time=self.get_next_end(max(start.trip_end_time, max_end_ms + 1)))
+        return list(map(_make_trip, shown)), cursor, len(visible) > limit
 
     def get_next_end(self, end_ms: int) -> int:
         """Return the first end of a trip at `end_ms` or later, or NO_END."""
@@ -165,27 +163,27 @@ def _after(field: str, value: int, trip_id: str, last: int) -> Document:
     return {"$or": [{field: value, "trip_id": {"$gt": trip_id}}, {field: {"$gt": value, "$lte": last}}]}
 
 
-def _describe(entry: Document, position: FeedPosition, delay_ms: int) -> Iterator[Document]:
-    """Yield the change that an entry is for a client at a position, if it is one."""
+def _describe(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Document]:
+    """Yield the change that an entry is for a client with this cursor, if it is one."""
     if "deleted_at" in entry:
         yield _make_deletion(entry)
-    elif (entry["trip_end_time"], entry["trip_id"]) <= (position.trip_end_time, position.end_trip_id):
+    elif (entry["trip_end_time"], entry["trip_id"]) <= (cursor.trip_end_time, cursor.end_trip_id):
         yield _make_trip(entry)
-    elif any(_was_shown(replaced, entry["trip_id"], position, delay_ms) for replaced in entry["replaced"]):
+    elif any(_was_shown(replaced, entry["trip_id"], cursor, delay_ms) for replaced in entry["replaced"]):
         yield _make_deletion(entry)
 
 
-def _was_shown(replaced: Document, trip_id: str, position: FeedPosition, delay_ms: int) -> bool:
-    """Return whether a client at a position may have an earlier version of a trip.
+def _was_shown(replaced: Document, trip_id: str, cursor: FeedCursor, delay_ms: int) -> bool:
+    """Return whether a client with this cursor may have an earlier version of a trip.
 
-    The position says so, unless the client has been further and lost its cursor. So a version that was replaced when it
-    was visible counts as shown, too. The client may not have read a replacement after `complete_change`, even if its
-    position has passed that number: a later change has moved the entry of the trip ahead of it.
+    A version that was replaced up to `caught_up_change` is not in the copy: the client has applied the replacement. It
+    may not have applied a later one, even if the cursor has passed it, because a change after that moved the entry of
+    the trip ahead of the cursor. A client that lost its last cursor may have any version that was visible.
     """
-    if replaced["change"] <= position.complete_change:
+    if replaced["change"] <= cursor.caught_up_change:
         return False
-    ended = (replaced["trip_end_time"], trip_id) <= (position.trip_end_time, position.end_trip_id)
-    was_read = ended and replaced["change"] >= position.first_change
+    ended = (replaced["trip_end_time"], trip_id) <= (cursor.trip_end_time, cursor.end_trip_id)
+    was_read = ended and replaced["change"] >= cursor.first_change
     return bool(was_read or replaced["replaced_at"] - replaced["trip_end_time"] >= delay_ms - CLOCK_MARGIN_MS)
 
 

@@ -13,10 +13,10 @@ from schemas.stored import (
     StoredFleet,
     StoredKey,
     StoredReport,
+    StoredResumeToken,
     StoredTrip,
     StoredTripChange,
     StoredTripDetail,
-    StreamPosition,
 )
 
 # The change feed reports a deletion for 30 days.
@@ -44,7 +44,7 @@ INDEXES = {
     ],
     "fleets": [],
     "fleet_drivers": [
-        _index("position", "fleet", "position", unique=True),
+        _index("offset", "fleet", "offset", unique=True),
     ],
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
@@ -78,7 +78,7 @@ INDEXES = {
         _index("fleet", "fleet", "created_at", "key_id"),
     ],
     # It has one document, which is found by its _id.
-    "stream_positions": [],
+    "resume_tokens": [],
 }
 
 
@@ -101,5 +101,5 @@ VALIDATORS = {
     "trip_changes": make_validator(StoredTripChange()),
     "reports": make_validator(StoredReport()),
     "keys": make_validator(StoredKey()),
-    "stream_positions": make_validator(StreamPosition()),
+    "resume_tokens": make_validator(StoredResumeToken()),
 }

@@ -29,53 +29,53 @@ PIPELINE: list[Document] = [
     {"$match": {"ns.coll": {"$in": [*SOURCES, "fleets"]}}},
     {"$project": dict.fromkeys(("operationType", "ns", "documentKey._id", "lsid", "txnNumber", "wallTime"), 1)},
 ]
-POSITION_ID = "follow"
-# MongoDB's label of errors after which a stream cannot go on from its position, its codes for a position that is no
-# longer in the oplog, and those for one that is no resume token.
+FOLLOW = "follow"
+# MongoDB's label of errors after which a stream cannot go on from its resume token, its codes for a token that is no
+# longer in the oplog, and those for a value that is no resume token.
 LOST_LABEL = "NonResumableChangeStreamError"
 LOST_CODES = (280, 286, 9, 15, 260, 40647, 40649, 50795, 50811)
 
 
-class PositionLost(Exception):
-    """The stream cannot go on from its position. The message is the reason."""
+class ResumeTokenLost(Exception):
+    """The stream cannot go on from its resume token. The message is the reason."""
 
 
-class Position(NamedTuple):
-    """A place in the stream: the resume token, and the time (epoch ms) until which it has all changes."""
+class ResumeToken(NamedTuple):
+    """How far the stream was read: the resume token in BSON, and the time (epoch ms) until which it has all changes."""
 
     token: bytes
     until_ms: int
 
 
 class Batch(NamedTuple):
-    """Changes: the collection and the `_id` of each document, and the position after them.
+    """Changes: the collection and the `_id` of each document, and the resume token after them.
 
     `change_count` includes the changes of the commands, which are left out.
     """
 
     documents: list[tuple[str, Any]]
     change_count: int
-    position: Position
+    resume_token: ResumeToken
 
 
-def get_position(store: Store) -> Position | None:
-    """Return the stored position."""
-    stored = store.stream_positions.find_one({"_id": POSITION_ID})
-    return Position(stored["token"], stored["applied_until"]) if stored else None
+def get_resume_token(store: Store) -> ResumeToken | None:
+    """Return the stored resume token."""
+    stored = store.resume_tokens.find_one({"_id": FOLLOW})
+    return ResumeToken(stored["token"], stored["applied_until"]) if stored else None
 
 
-def save_position(store: Store, position: Position, session: ClientSession | None = None) -> None:
-    """Store the position, in the transaction that writes the read models up to it, or after it."""
-    content = {"token": position.token, "applied_until": position.until_ms}
-    store.stream_positions.replace_one({"_id": POSITION_ID}, content, upsert=True, session=session)
+def save_resume_token(store: Store, resume_token: ResumeToken, session: ClientSession | None = None) -> None:
+    """Store the token, in the transaction that writes the read models up to it, or after it."""
+    content = {"token": resume_token.token, "applied_until": resume_token.until_ms}
+    store.resume_tokens.replace_one({"_id": FOLLOW}, content, upsert=True, session=session)
 
 
 class ChangeStream:
-    """An open change stream, from a position or from now on. Raises PositionLost."""
+    """An open change stream, from a resume token or from now on. Raises ResumeTokenLost."""
 
-    def __init__(self, store: Store, position: Position | None = None) -> None:
-        token = bson.decode(position.token) if position else None
-        with _naming_lost_positions():
+    def __init__(self, store: Store, resume_token: ResumeToken | None = None) -> None:
+        token = bson.decode(resume_token.token) if resume_token else None
+        with _naming_lost_tokens():
             self._stream = store.db.watch(PIPELINE, resume_after=token, max_await_time_ms=AWAIT_MS)
         self._opened_ms = now_ms()
         # The session and the number of the last transaction of a command.
@@ -88,8 +88,8 @@ class ChangeStream:
         self._stream.close()
 
     def read(self) -> Batch:
-        """Return the next changes, or none after AWAIT_MS without any. Raises PositionLost and PyMongoError."""
-        with _naming_lost_positions():
+        """Return the next changes, or none after AWAIT_MS without any. Raises ResumeTokenLost and PyMongoError."""
+        with _naming_lost_tokens():
             return self._read()
 
     def _read(self) -> Batch:
@@ -109,18 +109,18 @@ class ChangeStream:
             requested_ms = now_ms()
             change = self._next()
             until_ms = until_ms if change else requested_ms
-        return Batch(documents, count, self.position(until_ms))
+        return Batch(documents, count, self.resume_token(until_ms))
 
-    def position(self, until_ms: int | None = None) -> Position:
-        """Return the position after the last change that was read; for a new stream, where it begins."""
-        return Position(bson.encode(self._stream.resume_token or {}), until_ms or self._opened_ms)
+    def resume_token(self, until_ms: int | None = None) -> ResumeToken:
+        """Return the token after the last change that was read; for a new stream, the one where it begins."""
+        return ResumeToken(bson.encode(self._stream.resume_token or {}), until_ms or self._opened_ms)
 
     def _next(self) -> Document | None:
         change: Document | None = self._stream.try_next()
         if not self._stream.alive:
-            raise PositionLost("the database was dropped")
+            raise ResumeTokenLost("the database was dropped")
         if change and change["operationType"] not in OPERATION_TYPES:
-            raise PositionLost(f"the collection {change['ns']['coll']} was dropped or renamed")
+            raise ResumeTokenLost(f"the collection {change['ns']['coll']} was dropped or renamed")
         return change
 
     def _is_of_another_program(self, change: Document) -> bool:
@@ -136,11 +136,11 @@ def _epoch_ms(time_utc: datetime.datetime) -> int:
 
 
 @contextlib.contextmanager
-def _naming_lost_positions() -> Iterator[None]:
-    """Replace MongoDB's errors on a position that it cannot find by PositionLost."""
+def _naming_lost_tokens() -> Iterator[None]:
+    """Replace MongoDB's errors on a token that it cannot find by ResumeTokenLost."""
     try:
         yield
     except OperationFailure as error:
         if error.code in LOST_CODES or error.has_error_label(LOST_LABEL):
-            raise PositionLost(str((error.details or {}).get("errmsg", error))) from error
+            raise ResumeTokenLost(str((error.details or {}).get("errmsg", error))) from error
         raise

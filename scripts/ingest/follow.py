@@ -21,10 +21,10 @@ from schemas.stored import make_id
 from scripts.ingest.change_stream import (
     Batch,
     ChangeStream,
-    Position,
-    PositionLost,
-    get_position,
-    save_position,
+    ResumeToken,
+    ResumeTokenLost,
+    get_resume_token,
+    save_resume_token,
 )
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild import repair_fleet
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics
 
 RETRY_SECONDS = 1.0
-# Without changes, the position is stored as often, so that it stays in the oplog.
+# Without changes, the resume token is stored as often, so that it stays in the oplog.
 SAVE_SECONDS = 10.0
 UNAUTHORIZED = 13
 # The trips of a transaction end at whichever limit comes first, as those of an import do.
@@ -92,15 +92,15 @@ class Follower:
         self._saved, self._is_ready, self._is_lost = 0.0, False, False
 
     def follow(self) -> Iterator[Batch]:
-        """Apply the changes from the stored position on, and yield each batch, whatever happens to MongoDB.
+        """Apply the changes from the stored resume token on, and yield each batch, whatever happens to MongoDB.
 
         Raises OperationFailure if the user lacks a privilege.
         """
         while True:
             try:
                 yield from self._follow()
-            except PositionLost as error:
-                self._log.error("position lost", reason=str(error))
+            except ResumeTokenLost as error:
+                self._log.error("resume token lost", reason=str(error))
                 self._is_lost = True
             except PyMongoError as error:
                 if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
@@ -109,9 +109,9 @@ class Follower:
                 time.sleep(RETRY_SECONDS)
 
     def _follow(self) -> Iterator[Batch]:
-        position = (None if self._is_lost else get_position(self._store)) or self._compare()
-        self._metrics.until_ms = position.until_ms
-        with ChangeStream(self._store, position) as stream:
+        resume_token = (None if self._is_lost else get_resume_token(self._store)) or self._compare()
+        self._metrics.until_ms = resume_token.until_ms
+        with ChangeStream(self._store, resume_token) as stream:
             self._log.info("following the change stream")
             if not self._is_ready:
                 click.echo(f"Following {self._store.db.name}.drivers and {self._store.db.name}.trips")
@@ -121,23 +121,23 @@ class Follower:
                 self._apply(batch)
                 yield batch
 
-    def _compare(self) -> Position:
-        """Compare all documents, repair what differs, and return the position from before the comparison."""
+    def _compare(self) -> ResumeToken:
+        """Compare all documents, repair what differs, and return the resume token from before the comparison."""
         self._metrics.comparisons.inc()
         self._log.warning("comparing all documents")
         # A collection that was dropped has lost its validator and its indexes.
         prepare_collections(self._store)
         with ChangeStream(self._store) as stream:
-            position = stream.position()
+            resume_token = stream.resume_token()
         self._log_left_out(find_unidentified(self._store))
         repaired = sum(map(self._repair, find_fleets(self._store, None)))
         self._metrics.repairs.inc(repaired)
         self._log.warning(
-            "all documents are compared", repaired=repaired, seconds=(now_ms() - position.until_ms) // 1000
+            "all documents are compared", repaired=repaired, seconds=(now_ms() - resume_token.until_ms) // 1000
         )
-        save_position(self._store, position)
+        save_resume_token(self._store, resume_token)
         self._is_lost = False
-        return position
+        return resume_token
 
     def _repair(self, fleet: str) -> int:
         """Repair the read models of a fleet, and return how many documents differed."""
@@ -151,15 +151,15 @@ class Follower:
         unidentified = list[InvalidSource]()
         parts = list(divide(self._store, batch.documents, unidentified))
         self._log_left_out(unidentified)
-        save = partial(save_position, self._store, batch.position)
+        save = partial(save_resume_token, self._store, batch.resume_token)
         for number, changed in enumerate(parts, 1):
-            # It is the position after the whole batch, so it belongs into the last transaction.
+            # It is the token after the whole batch, so it belongs into the last transaction.
             self._log_left_out(apply_changed(self._store, changed, save if number == len(parts) else None))
         if time.monotonic() - self._saved > SAVE_SECONDS:
             save()
             self._saved = time.monotonic()
         self._metrics.changes.inc(batch.change_count)
-        self._metrics.until_ms = batch.position.until_ms
+        self._metrics.until_ms = batch.resume_token.until_ms
 
     def _log_left_out(self, invalid: Iterable[InvalidSource]) -> None:
         for source in invalid:

@@ -25,7 +25,7 @@ class FollowMetrics:
             f"{PREFIX}_invalid_documents", "Invalid source documents that were left out.", registry=registry
         )
         self.comparisons = Counter(
-            f"{PREFIX}_comparisons", "Comparisons of all documents, without a usable position.", registry=registry
+            f"{PREFIX}_comparisons", "Comparisons of all documents, without a usable resume token.", registry=registry
         )
         self.repairs = Counter(
             f"{PREFIX}_repairs", "Documents of read models that such a comparison repaired.", registry=registry

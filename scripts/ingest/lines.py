@@ -44,7 +44,7 @@ class Line(NamedTuple):
 class Input:
     """An open file. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes.
 
-    The path `-` is standard input. `is_pipe` is true for whatever has no position and may pause between lines.
+    The path `-` is standard input. `is_pipe` is true for whatever cannot seek and may pause between lines.
     """
 
     def __init__(self, path: Path) -> None:

@@ -7,7 +7,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.drivers import BLOCK_SIZE, BY_POSITION, HEAD_POSITION
+from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
 from schemas.periods import ANY_DATE, PROFILE
 from schemas.stored import make_id
@@ -76,42 +76,42 @@ def _choose_date(choose: Callable[[list[str]], str], *dates: str | None) -> str 
 def make_list(
     store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str] | None = None
 ) -> dict[tuple[int], Document | None]:
-    """Return the blocks of the list that changed with these drivers, by position; None for one to delete.
+    """Return the blocks of the list that changed with these drivers, by offset; None for one to delete.
 
     All blocks are full, but the last one. So a block whose number of drivers changed is returned with all blocks after
     it, and with the head of the list. Without `driver_ids`, all are returned. The list is built from the profiles.
     """
     if driver_ids is None:
         return _make_rest(store, session, fleet, 0, {"$gte": ""})
-    match = {"fleet": fleet, "position": {"$gt": HEAD_POSITION}}
-    blocks = store.fleet_drivers.find(match, {"first_driver_id": 1}, sort=BY_POSITION, session=session)
+    match = {"fleet": fleet, "offset": {"$gt": HEAD_OFFSET}}
+    blocks = store.fleet_drivers.find(match, {"first_driver_id": 1}, sort=BY_OFFSET, session=session)
     # A driver may come before the first one in the list.
     firsts = ["", *[block["first_driver_id"] for block in blocks][1:]]
     documents: dict[tuple[int], Document | None] = {}
     for index in sorted({bisect_right(firsts, driver_id) - 1 for driver_id in driver_ids}):
-        position, driver_range = index * BLOCK_SIZE, {"$gte": firsts[index]}
+        offset, driver_range = index * BLOCK_SIZE, {"$gte": firsts[index]}
         if index + 1 < len(firsts):
             profiles = _find_profiles(store, session, fleet, driver_range | {"$lt": firsts[index + 1]})
             if len(profiles) == BLOCK_SIZE:
-                documents[position,] = _make_block(fleet, position, profiles)
+                documents[offset,] = _make_block(fleet, offset, profiles)
                 continue
-        return documents | _make_rest(store, session, fleet, position, driver_range)
+        return documents | _make_rest(store, session, fleet, offset, driver_range)
     return documents
 
 
 def _make_rest(
     store: Store, session: ClientSession, fleet: str, start: int, driver_range: Document
 ) -> dict[tuple[int], Document | None]:
-    """Return the blocks from a position on, of which `driver_range` matches the drivers, and the head of the list."""
+    """Return the blocks from an offset on, of which `driver_range` matches the drivers, and the head of the list."""
     profiles = _find_profiles(store, session, fleet, driver_range)
-    later = store.fleet_drivers.find({"fleet": fleet, "position": {"$gte": start}}, {"position": 1}, session=session)
-    documents: dict[tuple[int], Document | None] = {(block["position"],): None for block in later}
-    for offset in range(0, len(profiles), BLOCK_SIZE):
-        block = _make_block(fleet, start + offset, profiles[offset : offset + BLOCK_SIZE])
-        documents[start + offset,] = block
+    later = store.fleet_drivers.find({"fleet": fleet, "offset": {"$gte": start}}, {"offset": 1}, session=session)
+    documents: dict[tuple[int], Document | None] = {(block["offset"],): None for block in later}
+    for index in range(0, len(profiles), BLOCK_SIZE):
+        block = _make_block(fleet, start + index, profiles[index : index + BLOCK_SIZE])
+        documents[start + index,] = block
     count = start + len(profiles)
-    head = {"fleet": fleet, "position": HEAD_POSITION, "driver_count": count} if count else None
-    return documents | {(HEAD_POSITION,): head}
+    head = {"fleet": fleet, "offset": HEAD_OFFSET, "driver_count": count} if count else None
+    return documents | {(HEAD_OFFSET,): head}
 
 
 def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_range: Document) -> list[Document]:
@@ -121,11 +121,11 @@ def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_rang
     return list(store.driver_periods.find(match, projection, sort=BY_DRIVER, session=session))
 
 
-def _make_block(fleet: str, position: int, profiles: list[Document]) -> Document:
+def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:
     texts = [profile["json"] for profile in profiles]
     return {
         "fleet": fleet,
-        "position": position,
+        "offset": offset,
         "driver_count": len(profiles),
         "first_driver_id": profiles[0]["driver_id"],
         "driver_ids": [profile["driver_id"] for profile in profiles],

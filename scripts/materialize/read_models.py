@@ -21,7 +21,7 @@ KEY_FIELDS = {
     "trip_details": ("_id",),
     "trip_changes": ("_id",),
     "driver_periods": ("driver_id", "period", "start_date"),
-    "fleet_drivers": ("position",),
+    "fleet_drivers": ("offset",),
 }
 # The documents of a collection by the values of KEY_FIELDS, and None for one that must not exist.
 Documents = Mapping[tuple[Any, ...], Document | None]

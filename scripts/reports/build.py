@@ -14,7 +14,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.dates import monday_of, now_ms
-from app.store.drivers import HEAD_POSITION
+from app.store.drivers import HEAD_OFFSET
 from app.store.score import compute_points_lost
 from schemas.date_params import get_today
 from schemas.report import HEADER, row
@@ -94,7 +94,7 @@ def _count_erasures(store: Store, session: ClientSession, fleet: str) -> int:
 
 
 def _count_drivers(store: Store, session: ClientSession, fleet: str) -> int:
-    head = store.fleet_drivers.find_one({"fleet": fleet, "position": HEAD_POSITION}, session=session)
+    head = store.fleet_drivers.find_one({"fleet": fleet, "offset": HEAD_OFFSET}, session=session)
     return int(head["driver_count"]) if head else 0
 
 

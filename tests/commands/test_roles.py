@@ -213,7 +213,7 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
     assert "1 drivers, 1 trips, 1 daily" in run("export", "--fleet", "f1", "--out", tmp_path / "out", user="exporter")
 
 
-@pytest.mark.parametrize("name", sorted({*COLLECTIONS} - {*READ_MODELS, "fleets", "stream_positions"}))
+@pytest.mark.parametrize("name", sorted({*COLLECTIONS} - {*READ_MODELS, "fleets", "resume_tokens"}))
 def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect, name):
     assert {*allowed(writes(connect("follow")[name]))} <= {"createIndex", "collMod", "create"}
 

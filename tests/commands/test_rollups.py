@@ -137,7 +137,7 @@ def test_a_rebuild_removes_what_follows_from_trips_that_are_gone(loaded, rebuild
 def test_of_drivers_whose_trips_are_gone_only_those_imported_stay(loaded, rebuild, mongod):
     mongod.trips.delete_many({"driver_id": {"$in": ["d13", "d14"]}})
     rebuild()
-    profiles = [orjson.loads(row) for row in mongod.fleet_drivers.find_one({"fleet": "f1", "position": 0})["drivers"]]
+    profiles = [orjson.loads(row) for row in mongod.fleet_drivers.find_one({"fleet": "f1", "offset": 0})["drivers"]]
     result = [(profile["driver_id"], profile["first_travel_date"], profile["last_travel_date"]) for profile in profiles]
     assert result == [("d13", "2026-01-01", None), ("d15", "2026-03-10", "2026-03-12"), ("idle", None, None)]
 
@@ -238,7 +238,7 @@ DAY = {**DRIVER, "period": "day", "start_date": "2026-03-10"}
 WEEK = {**DRIVER, "period": "week", "start_date": "2026-03-09"}
 MONTH = {**DRIVER, "period": "month", "start_date": "2026-03-01"}
 PROFILE = {**DRIVER, "period": "profile"}
-LIST, HEAD = {"position": 0}, {"position": -1}
+LIST, HEAD = {"offset": 0}, {"offset": -1}
 OF_TRIP, OF_CHANGE = "trip_details f1/10 13: ", "trip_changes f1/10 13: "
 OF_DAY = "driver_periods d13 day 2026-03-10: "
 OF_WEEK, OF_MONTH = "driver_periods d13 week 2026-03-09: ", "driver_periods d13 month 2026-03-01: "
@@ -303,7 +303,7 @@ SUPERFLUOUS = [
     ("driver_periods", MONTH, {"start_date": "2026-04-01"}, ["driver_periods d13 month 2026-04-01: "]),
     ("driver_periods", MONTH, {"driver_id": "new"}, ["driver_periods new month 2026-03-01: "]),
     ("driver_periods", PROFILE, {"driver_id": "new"}, ["driver_periods new profile : "]),
-    ("fleet_drivers", LIST, {"position": 100}, ["fleet_drivers 100: "]),
+    ("fleet_drivers", LIST, {"offset": 100}, ["fleet_drivers 100: "]),
 ]
 
 
@@ -413,11 +413,11 @@ def test_an_empty_store_has_nothing_to_compare(mongod, verify):
 def test_a_list_of_several_blocks_is_compared_and_built_again(command, write_lines, verify, rebuild, mongod):
     drivers = write_lines("drivers.ndjson", *(make_driver(f"d{number:03}") for number in range(250)))
     command("import", "--fleet", "f1", "--drivers", str(drivers))
-    mongod.fleet_drivers.delete_one({"position": {"$gt": 0}})
+    mongod.fleet_drivers.delete_one({"offset": {"$gt": 0}})
     assert verify()[1][0] == "f1: fleet_drivers 100: is missing"
     rebuild()
     assert verify() == (0, ["f1: 0 days compared: no differences"])
-    assert mongod.fleet_drivers.find_one({"fleet": "f1", "position": -1})["driver_count"] == 250
+    assert mongod.fleet_drivers.find_one({"fleet": "f1", "offset": -1})["driver_count"] == 250
 
 
 # Whatever the trips.

@@ -240,7 +240,7 @@ def test_it_compares_everything_when_the_oplog_has_rolled_over(primary, make_ser
     )
     assert comparisons[0] == 1
     assert comparisons[1] > 0
-    assert '"event":"position lost"' in follow.log_text()
+    assert '"event":"resume token lost"' in follow.log_text()
     check(primary.uri, make_service)
 
 

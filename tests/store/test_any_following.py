@@ -72,7 +72,7 @@ def rebuilt(db):
 
 
 def sorted_state(db):
-    """Return the state, with the drivers of all fleets sorted: the blocks of two fleets have the same positions."""
+    """Return the state, with the drivers of all fleets sorted: the blocks of two fleets have the same offsets."""
     state = state_of(db)
     return {**state, "fleet_drivers": sorted(state["fleet_drivers"])}
 

@@ -51,7 +51,7 @@ def test_read_models_are_those_of_a_rebuild(written):
     assert differences(db) == differences(rebuilt) == []
 
 
-NO_CONTENT = {"_id", "fleet", "position", "deleted_at", *HISTORY}
+NO_CONTENT = {"_id", "fleet", "offset", "deleted_at", *HISTORY}
 # The fields that are not what a document is found by.
 CONTENT = {
     name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - NO_CONTENT.union(KEY_FIELDS.get(name, ()))

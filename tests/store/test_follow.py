@@ -11,7 +11,7 @@ from app.store.indexes import VALIDATORS, make_validator
 from schemas.driver import Driver
 from schemas.fields import Text
 from schemas.stored import StoredDriver
-from scripts.ingest.change_stream import Position, save_position
+from scripts.ingest.change_stream import ResumeToken, save_resume_token
 from scripts.materialize import drivers, trip_details
 from scripts.materialize.sources import SCHEMAS
 from scripts.mongodb.connection import prepare_collections
@@ -178,7 +178,7 @@ def test_what_the_commands_wrote_is_not_read_again(mongod, following, mongod_uri
         names = []
 
         def started(self, event):
-            if event.command_name in ("find", "aggregate") and event.command.get("find") != "stream_positions":
+            if event.command_name in ("find", "aggregate") and event.command.get("find") != "resume_tokens":
                 self.names.append(event.command.get("aggregate", event.command.get("find")))
 
         def succeeded(self, event):
@@ -200,7 +200,7 @@ def test_a_second_follower_writes_nothing(mongod, following):
     mongod.trips.insert_one(make_source(make_trip()))
     following.catch_up()
     writes = mongod.fleets.find_one({"_id": FLEET})["writes"]
-    mongod.stream_positions.delete_many({})
+    mongod.resume_tokens.delete_many({})
     another.catch_up()
     assert mongod.fleets.find_one({"_id": FLEET})["writes"] == writes
 
@@ -238,7 +238,7 @@ def test_an_invalid_trip_is_left_out_and_reported(mongod, following, log, change
 def test_a_trip_whose_id_belongs_to_no_fleet_is_left_out_and_reported(mongod, following, log, _id):
     mongod.trips.insert_one({**make_source(make_trip(trip_id="t1")), "_id": _id}, **BYPASS)
     following.catch_up()
-    mongod.stream_positions.delete_many({})
+    mongod.resume_tokens.delete_many({})
     following.catch_up()
     assert (details(mongod), differences(mongod), following.value("invalid_documents_total")) == ([], [], 2)
     assert {line["reason"] for line in log() if line["level"] == "error"} == {
@@ -286,7 +286,7 @@ def test_a_trip_too_large_for_its_read_model_is_left_out(mongod, following):
     assert following.value("invalid_documents_total") == 1
 
 
-# The position in the stream.
+# The resume token of the stream.
 
 
 def test_a_follower_resumes_where_another_one_stopped(mongod, following):
@@ -316,7 +316,7 @@ def test_the_comparison_repairs_damaged_read_models(mongod, following):
     mongod.trip_details.update_one({"trip_id": "t1"}, {"$set": {"totals.distance_miles": 1}})
     mongod.driver_periods.delete_one({"period": "week", "driver_id": "d2"})
     mongod.trip_changes.delete_one({"trip_id": "t3"})
-    mongod.stream_positions.delete_many({})
+    mongod.resume_tokens.delete_many({})
     following.catch_up()
     assert differences(mongod) == []
     assert following.value("comparisons_total") == 2
@@ -331,12 +331,12 @@ def test_a_dropped_collection_is_created_again_with_its_validator(mongod, follow
         following.catch_up()
     assert ("f1", "t1") in details(mongod)
     assert (mongod[name].options()["validator"], differences(mongod)) == (VALIDATORS[name], [])
-    assert [line["event"] for line in log() if line["level"] == "error"] == ["position lost"]
+    assert [line["event"] for line in log() if line["level"] == "error"] == ["resume token lost"]
 
 
 @pytest.mark.parametrize("token", [{"_data": "82"}, {"_data": "no token"}, {}, {"x": 1}], ids=str)
-def test_a_position_that_cannot_be_used_is_lost(mongod, token):
-    save_position(Store.of(mongod), Position(bson.encode(token), 0))
+def test_a_resume_token_that_cannot_be_used_is_lost(mongod, token):
+    save_resume_token(Store.of(mongod), ResumeToken(bson.encode(token), 0))
     mongod.trips.insert_one(make_source(make_trip()))
     following = Following(mongod)
     following.catch_up()

@@ -20,7 +20,7 @@ AGGREGATES = {
 SCORE = "/driver/d1/score?start_date=2026-02-27&end_date=2026-03-14"
 RANKING = "/ranking?period=week&start_date=2026-03-09"
 PATHS = [DRIVERS, TRIPS, TRIP, *AGGREGATES.values(), SCORE, RANKING]
-BLOCKS = {"position", "version", "driver_count", "drivers"}
+BLOCKS = {"offset", "version", "driver_count", "drivers"}
 CALENDAR = {"calendar"}
 PERIODS = {"period", "driver_id", "version"}
 FRAGMENTS = {
@@ -180,7 +180,7 @@ def test_no_list_is_read_where_a_mask_leaves_it_out(read, recorder, mask):
     assert read(TRIP, mask) == [("trip_details", None)]
     assert read(RANKING, mask) == [COUNTS]
     assert read(DRIVERS, mask) == [("fleet_drivers", BLOCKS)]
-    assert recorder.reads[-1]["filter"]["$or"] == [{"position": -1}]
+    assert recorder.reads[-1]["filter"]["$or"] == [{"offset": -1}]
 
 
 @pytest.mark.parametrize(

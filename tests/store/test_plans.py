@@ -110,7 +110,7 @@ def in_transaction(change):
 READS = {
     "driver page": (
         lambda store: drivers.find_drivers(store, "f1", **PAGE, selection=Selection(fields_of(DriverPage))),
-        {"fleet_drivers": {"position"}},
+        {"fleet_drivers": {"offset"}},
     ),
     "trips of a driver": (driver_trips, {"driver_periods": {"period"}}),
     "trips of a driver of which some have not ended": (

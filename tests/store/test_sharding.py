@@ -16,7 +16,7 @@ from tests.factories import make_driver, make_trip
 SCRIPT = (Path(__file__).parents[2] / "deploy" / "sharding.js").read_text()
 SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
 # Small, and rarely written or read; keys are looked up by digest, before the fleet is known.
-UNSHARDED = {"keys", "reports", "report_files.files", "stream_positions"}
+UNSHARDED = {"keys", "reports", "report_files.files", "resume_tokens"}
 DATE = "2026-03-16"
 REPORT = f"/report?report_time={DATE}T00:00:00"
 REQUESTS = {

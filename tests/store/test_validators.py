@@ -36,7 +36,7 @@ def fill(db):
     load(db, trip, drivers=[make_driver("d1")])
     issue_key(Store.of(db), "f1")
     build_report(Store.of(db), "f1", "2026-03-16")
-    db.stream_positions.insert_one({"token": b"", "applied_until": 0})
+    db.resume_tokens.insert_one({"token": b"", "applied_until": 0})
 
 
 def put(document, path, value):
@@ -95,7 +95,7 @@ INVALID = [
     ("drivers", "driver_id", ...),
     ("drivers", "alias", ...),
     ("drivers", "version", "0123456789abcdef"),
-    ("fleet_drivers", "position", "first"),
+    ("fleet_drivers", "offset", "first"),
     ("fleet_drivers", "driver_count", ...),
     ("fleet_drivers", "drivers", [1]),
     ("driver_periods", "period", "year"),
@@ -118,7 +118,7 @@ INVALID = [
     ("trip_changes", "deleted_at", "yesterday"),
     ("reports", "drivers", -1),
     ("reports", "csv.digest", ...),
-    ("stream_positions", "token", "82"),
+    ("resume_tokens", "token", "82"),
     ("keys", "digest", ...),
     ("keys", "key", "da_secret"),
 ]
