@@ -31,9 +31,9 @@ SYSTEM_DATABASES = ("admin", "config", "local")
 
 
 # The library `limits` treats `per 0 minutes` as `per 1 minute`.
-ZERO_PERIODS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
+ZERO_WINDOWS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 # Redis cannot store an expiry of any length.
-MAX_PERIOD_SECONDS = 366 * 24 * 3600
+MAX_WINDOW_SECONDS = 366 * 24 * 3600
 # An integer of a structured header field has 15 digits at most (RFC 9651).
 MAX_RATE = 999_999_999_999_999
 
@@ -68,8 +68,8 @@ def _parse_rate(text: str) -> RateLimitItem:
         rates = []
     if len(rates) != 1 or not 1 <= rates[0].amount <= MAX_RATE:
         raise ValueError(f"one rate from 1 to {MAX_RATE}, such as '5000 per minute'")
-    if ZERO_PERIODS.search(text) or rates[0].get_expiry() > MAX_PERIOD_SECONDS:
-        raise ValueError("a rate with a period from 1 second to 366 days, such as '5000 per minute'")
+    if ZERO_WINDOWS.search(text) or rates[0].get_expiry() > MAX_WINDOW_SECONDS:
+        raise ValueError("a rate over a time from 1 second to 366 days, such as '5000 per minute'")
     return rates[0]
 
 

@@ -129,8 +129,8 @@ class Endpoint:
     ) -> dict[str, Any]:
         """Return the validated parameters.
 
-        They are cached, because clients repeat requests. `today` is only a part of the key of the cache: whether
-        parameters are valid changes at midnight UTC.
+        They are cached, because clients repeat requests. `today` is a parameter only for the cache: at midnight UTC,
+        other parameters become valid.
         """
         return self.params.parse(query_string, unknown_parameters, **dict(path))
 

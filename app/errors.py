@@ -127,7 +127,7 @@ class MethodNotAllowed(BaseExtApiException):
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """The fleet made too many requests in a window of time, or a client address too many without a valid key."""
+    """The fleet made more requests than its limit, or a client address more without a valid key than its limit."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     remedy = (
@@ -183,13 +183,13 @@ def build_body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
 
 def build_problem(error: BaseExtApiException, request_id: str, base_url: str) -> dict[str, Any]:
     """Return the body of an error as RFC 9457 defines it. Its `type` is a page of the service at `base_url`."""
-    members = {
+    fields = {
         "type": f"{base_url}{ERRORS_PATH}#{type(error).__name__}",
         "title": error.status.phrase,
         "status": int(error.status),
         "detail": error.message,
     }
-    problem: dict[str, Any] = PROBLEM_BODY.dump({**members, **build_body(error, request_id)})
+    problem: dict[str, Any] = PROBLEM_BODY.dump({**fields, **build_body(error, request_id)})
     return problem
 
 

@@ -18,7 +18,7 @@ class FeedCursor(NamedTuple):
     """How far a client has read a feed.
 
     - `change`, `trip_id`: the client has applied all changes up to this pair, in the order of the pair.
-    - `trip_end_time`, `end_trip_id`: the copy has the trips that end up to this pair, as they were at `change`.
+    - `trip_end_time`, `end_trip_id`: the client has applied all trips that became visible up to this pair.
     - `first_change`: the first change after the client began with an empty copy.
     - `caught_up_change`: the last change of the feed when the client had last applied all of them.
     - `next_end_time`: the trips that are not in the copy yet end at this time or later, unless they were changed since.

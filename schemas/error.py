@@ -27,7 +27,7 @@ class ErrorBody(Schema):
 
 
 class Problem(ErrorBody):
-    """An error as RFC 9457 defines it, followed by the members of the plain body."""
+    """An error as RFC 9457 defines it, followed by the fields of the plain body."""
 
     type = Text("URL of a page that describes the cause and the remedy of the error.", required=True)
     title = Text("Reason phrase of the status.", required=True)
@@ -35,6 +35,6 @@ class Problem(ErrorBody):
     detail = Text("What is wrong, and how to fix it: the same text as `message`.", required=True)
 
     class Meta:
-        """The members of the RFC in its order, then those of the plain body."""
+        """The fields of the RFC in its order, then those of the plain body."""
 
         fields = ("type", "title", "status", "detail", "message", "error", "request_id", "errors")

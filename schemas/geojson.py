@@ -98,7 +98,7 @@ class TripMap(TripDetailPage):
     )
 
     class Meta:
-        """The members of a FeatureCollection, with those of the page between them."""
+        """The fields of a FeatureCollection, with those of the page between them."""
 
         fields = ("type", "count", "current_page", "next_page", "limit", "features")
 
@@ -109,8 +109,8 @@ SUMMARY = tuple(TripSummary().fields)
 def trip_map(page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the TripMap of a Trip page in detail form."""
     features = [feature for trip in page["trips"] for feature in _features(trip)]
-    members = {**page, "type": "FeatureCollection", "features": features}
-    return {name: members[name] for name in TripMap.Meta.fields}
+    collection = {**page, "type": "FeatureCollection", "features": features}
+    return {name: collection[name] for name in TripMap.Meta.fields}
 
 
 def _features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -85,10 +85,14 @@ class ResponseHeaders(Schema):
 class RateLimitHeaders(Schema):
     """The rate limit status of the fleet: in every response to a request with a valid key that was counted."""
 
-    limit = Count("Requests that the fleet may make in a window.", example=5000, data_key="X-RateLimit-Limit")
-    remaining = Count("Requests left in this window.", example=4999, data_key="X-RateLimit-Remaining")
+    limit = Count(
+        "Requests that the fleet may make in a rate limit window.", example=5000, data_key="X-RateLimit-Limit"
+    )
+    remaining = Count("Requests left in this rate limit window.", example=4999, data_key="X-RateLimit-Remaining")
     reset = Count(
-        "Time at which the window ends, in epoch seconds.", example=1_773_043_260, data_key="X-RateLimit-Reset"
+        "Time at which the rate limit window closes, in epoch seconds.",
+        example=1_773_043_260,
+        data_key="X-RateLimit-Reset",
     )
     policy = Text(
         "The limit, as draft-ietf-httpapi-ratelimit-headers-10 defines it: `q` requests in a window of `w` seconds.",
@@ -96,7 +100,7 @@ class RateLimitHeaders(Schema):
         data_key="RateLimit-Policy",
     )
     status = Text(
-        "The rate limit status, as the same draft defines it: `r` requests left, `t` seconds until the window ends.",
+        "The rate limit status, as the same draft defines it: `r` requests left, `t` seconds until the window closes.",
         example='"fleet";r=4999;t=60',
         data_key="RateLimit",
     )

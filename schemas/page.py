@@ -139,6 +139,6 @@ class Unhealthy(ErrorBody):
     )
 
     class Meta:
-        """The status, then the members of every error."""
+        """The status, then the fields of every error."""
 
         fields = ("status", "message", "error", "request_id")

@@ -59,8 +59,8 @@ class RankingParams(PageParams):
         metadata=field_metadata("Rank the drivers of a `week` or of a `month`.", WEEK),
     )
     start_date = PeriodStartDate(
-        "The first day of the period (UTC), `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. For a "
-        "month, its first day: from the month of the date six months ago to yesterday.",
+        "The first UTC date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
+        "For a month, its first day: from the month of the date six months ago to yesterday.",
         required=True,
         error_messages=REQUIRED,
     )
@@ -69,4 +69,4 @@ class RankingParams(PageParams):
         validate=OneOf(ORDERS),
         metadata=field_metadata("`worst`: the lowest score first. `best`: the highest score first.", ORDERS[0]),
     )
-    min_distance_miles = DistanceParam("Leave out drivers with a shorter distance in the period, in miles.")
+    min_distance_miles = DistanceParam("Leave out drivers with a shorter distance in the week or month, in miles.")

@@ -29,7 +29,7 @@ class SummaryFocusArea(Schema):
 
 
 class DrivingSummary(Schema):
-    """The totals of a period, and the score computed from them."""
+    """Totals of trips, and the score computed from them."""
 
     fm_score = Number(
         "Safety score from 0 (worst) to 100 (best), with one decimal.", low=0, high=100, example=92.5, required=True

@@ -1,8 +1,8 @@
 """The rate limits: requests of a fleet, and failed authentications of a client address, counted by Flask-Limiter.
 
-The windows are fixed; docs/configuration.md says what that means for a limit. Workers and hosts share their counts in
-Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served without being counted,
-and the log has an error at most once a minute.
+Requests are counted in fixed windows; docs/configuration.md says what that means for a limit. Workers and hosts share
+their counts in Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served
+without being counted, and the log has an error at most once a minute.
 """
 
 import logging
@@ -32,8 +32,8 @@ SECONDS_BETWEEN_ERRORS = 60
 _logged_at = weakref.WeakKeyDictionary[Limiter, float]()
 # Every request first waits for Redis, which has to be as close as MongoDB.
 REDIS_TIMEOUT_SECONDS = 0.5
-# Counts a request in the window of a key; the first request opens the window. Returns the count and the time (ms)
-# until the window closes.
+# Counts a request of a counter; the first request opens its window. Returns the count and the time (ms) until the
+# window closes.
 COUNT_SCRIPT = b"""
 local count = redis.call("INCRBY", KEYS[1], ARGV[2])
 if count == tonumber(ARGV[2]) then
@@ -46,7 +46,7 @@ GUARDED = "guarded+"
 
 
 class RateLimitStatus(NamedTuple):
-    """How many requests of a limit remain, and when its window ends.
+    """How many requests of a limit remain, and when its window closes.
 
     At `reset_at` (epoch seconds), `retry_after_seconds` (at least 1) from now, the window is certain to be closed.
     """
@@ -58,9 +58,9 @@ class RateLimitStatus(NamedTuple):
 
 
 class RateLimitWindow(NamedTuple):
-    """The window in which a request was counted: its key, its count, and the epoch seconds at which it closes."""
+    """The window in which a request was counted: its counter, its count, and the epoch seconds at which it closes."""
 
-    key: str
+    counter: str
     requests: int
     closes_at: float
 
@@ -95,7 +95,7 @@ class GuardedRedis(RedisStorage):
 
     def _get_window(self, key: str) -> RateLimitWindow:
         window: RateLimitWindow = g.rate_limit_window
-        if window.key != key:
+        if window.counter != key:
             raise KeyError(key)
         return window
 
@@ -151,12 +151,12 @@ def add_headers(response: Response) -> None:
     """Add the rate limit status of the fleet. A request that was not counted has no such headers."""
     status = get_status() if _has_fleet() else None
     if status is not None:
-        amount, period, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
+        amount, window_seconds, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
         add = response.headers.add
         add("X-RateLimit-Limit", str(amount))
         add("X-RateLimit-Remaining", str(remaining))
         add("X-RateLimit-Reset", str(status.reset_at))
-        add("RateLimit-Policy", f'"{POLICY}";q={amount};w={period}')
+        add("RateLimit-Policy", f'"{POLICY}";q={amount};w={window_seconds}')
         add("RateLimit", f'"{POLICY}";r={remaining};t={status.retry_after_seconds}')
 
 
@@ -183,7 +183,7 @@ def _is_public() -> bool:
 
 
 def _get_client() -> str:
-    # Flask-Limiter does not count an empty key. On a Unix socket without X-Forwarded-For the client is unknown.
+    # Flask-Limiter does not count an empty name. On a Unix socket without X-Forwarded-For the client is unknown.
     return g.client or "unknown"
 
 
@@ -202,7 +202,7 @@ def _read_status() -> RateLimitStatus | None:
         return None
     closes_at, remaining = current.window
     now = time.time()
-    # An open window closes within one period.
+    # A window closes after the time of the rate, whatever the clocks say.
     seconds = min(max(1, math.ceil(closes_at - now)), current.limit.get_expiry())
     return RateLimitStatus(current.limit, 0 if current.breached else remaining, math.ceil(closes_at), seconds)
 

@@ -23,16 +23,16 @@ from schemas.stored import (
 TOMBSTONE_SECONDS = 30 * 86_400
 
 
-def _index(name: str, *keys: str, **options: Any) -> IndexModel:
-    return IndexModel([(key, ASCENDING) for key in keys], name=name, **options)
+def _index(name: str, *fields: str, **options: Any) -> IndexModel:
+    return IndexModel([(field, ASCENDING) for field in fields], name=name, **options)
 
 
 def _ranking_index(name: str, direction: int) -> IndexModel:
-    keys = [(key, ASCENDING) for key in ("fleet", "period", "start_date")]
+    fields = [(field, ASCENDING) for field in ("fleet", "period", "start_date")]
     order = [("fm_score", direction), ("distance_miles", DESCENDING), ("driver_id", ASCENDING)]
     # Days and profiles have no score, and cost the index nothing.
     ranked = {"fm_score": {"$exists": True}}
-    return IndexModel([*keys, *order], name=name, partialFilterExpression=ranked)
+    return IndexModel([*fields, *order], name=name, partialFilterExpression=ranked)
 
 
 INDEXES = {
@@ -57,7 +57,7 @@ INDEXES = {
         _index("tracking", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time"),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
     ],
-    # The fleet's own shard has all of them, so the keys of both orders begin with the fleet alone.
+    # The fleet's own shard has all of them, so the indexes of both orders begin with the fleet alone.
     "trip_changes": [
         _index("change", "fleet", "change", "trip_id"),
         _index("end", "fleet", "trip_end_time", "trip_id"),

@@ -42,16 +42,16 @@ def find_aggregates(
     if "driving_summary" in element:
         start_dates[summary_type.period] = start_date
     fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))
-    documents_by_key = _find_documents(store, fleet, driver_ids, start_dates, selection.projection(*fragments))
-    if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents_by_key]:
+    documents = _find_documents(store, fleet, driver_ids, start_dates, selection.projection(*fragments))
+    if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
-    keys = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
-    version = "".join(documents_by_key[key]["version"] if key in documents_by_key else "-" for key in keys)
+    identities = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
+    version = "".join(documents[one]["version"] if one in documents else "-" for one in identities)
     if not selection.include_content:
         return Result(version, {})
     render = _make_element_renderer(summary_type, element)
     data = [
-        render(documents_by_key[PROFILE, driver_id], documents_by_key.get((summary_type.period, driver_id)))
+        render(documents[PROFILE, driver_id], documents.get((summary_type.period, driver_id)))
         for driver_id in driver_ids
     ]
     return Result(version, dict.fromkeys(selection.fields, data))

@@ -1,4 +1,4 @@
-"""The totals of a period, as MongoDB expressions: the sums of its trips, or of its days.
+"""Totals, as MongoDB expressions: the sums of trips, or of days.
 
 MongoDB's $sum compensates rounding, so sums of the same values in the same order always have the same bits.
 """

@@ -155,8 +155,8 @@ def parse(line: Line, schema: Schema) -> dict[str, Any]:
 def _decode(content: bytes) -> Any:
     """Return the value of a JSON text. Raises ValidationError, ValueError or RecursionError.
 
-    orjson is ten times as fast as json, but accepts duplicate keys and converts integers beyond 64 bits to floats. A
-    text without backslashes has a duplicate key if its value is written with fewer quotation marks; a text without 19
+    orjson is ten times as fast as json, but accepts duplicate fields and converts integers beyond 64 bits to floats. A
+    text without backslashes has a duplicate field if its value is written with fewer quotation marks; a text without 19
     digits in a row has no integer beyond 64 bits. All other texts are parsed by json.
     """
     if b"\\" not in content and LONG_NUMBER not in content.translate(DIGITS_TO_ZERO):
@@ -168,11 +168,11 @@ def _decode(content: bytes) -> Any:
 
 
 def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object. Raises ValidationError for a duplicate key."""
+    """Return a JSON object. Raises ValidationError for a duplicate field."""
     value = dict(pairs)
     if len(value) < len(pairs):
         ((duplicate, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValidationError(f"Contains the key {json.dumps(duplicate)} more than once.")
+        raise ValidationError(f"Contains the field {json.dumps(duplicate)} more than once.")
     return value
 
 

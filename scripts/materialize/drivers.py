@@ -12,7 +12,7 @@ from schemas.driver import Driver
 from schemas.periods import ANY_DATE, PROFILE
 from schemas.stored import make_id
 from scripts.materialize import pipelines
-from scripts.materialize.periods import PeriodKey
+from scripts.materialize.periods import PeriodIdentity
 from scripts.materialize.render import to_json, version_of
 from scripts.materialize.sources import read_sources
 
@@ -22,7 +22,7 @@ BY_DRIVER = [("driver_id", ASCENDING)]
 
 def make_profiles(
     store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
-) -> dict[PeriodKey, Document | None]:
+) -> dict[PeriodIdentity, Document | None]:
     """Return the profiles of drivers, or None for one without a valid source and without trips.
 
     They are built from the sources, and from the stored documents of the days.

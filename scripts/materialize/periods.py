@@ -23,7 +23,7 @@ BREAKDOWN = "daily_summary_breakdown"
 # The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
 DATE_FIELDS = ("start_date", "end_date")
 # What identifies a document of `driver_periods` in its fleet: driver_id, period and start_date.
-PeriodKey = tuple[str, str, str]
+PeriodIdentity = tuple[str, str, str]
 
 
 class PeriodType(NamedTuple):
@@ -48,12 +48,12 @@ PERIOD_TYPES = (
 
 def make_days(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day]
-) -> dict[PeriodKey, Document | None]:
+) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of days, built from `trip_details`, or None for a day without trips.
 
     Raises click.ClickException for a day with more than MAX_TRIPS_A_DAY trips.
     """
-    documents: dict[PeriodKey, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
+    documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
         pipeline = pipelines.driver_days(fleet, driver_ids, dates)
         for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
@@ -89,36 +89,38 @@ def _make_day(
 
 def make_periods(
     store: Store, session: ClientSession, fleet: str, period_type: PeriodType, days: Iterable[Day]
-) -> dict[PeriodKey, Document | None]:
+) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of the weeks or months of days, or None for one without trips.
 
     They are built from the stored documents of their days. A week that ends after the year 9999 has no document.
     """
     firsts = {Day(driver_id, period_type.first_of(date)) for driver_id, date in days}
-    documents: dict[PeriodKey, Document | None] = {(driver, period_type.name, first): None for driver, first in firsts}
+    documents: dict[PeriodIdentity, Document | None] = {
+        (driver, period_type.name, first): None for driver, first in firsts
+    }
     for driver_ids, first_dates in group_by_dates(firsts):
         for first in first_dates:
             try:
                 dates = period_type.dates(first)
             except OverflowError:
                 continue
-            pipeline = pipelines.period_totals(fleet, driver_ids, dates)
+            pipeline = pipelines.driver_totals(fleet, driver_ids, dates)
             for found in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
-                key = (found.pop("_id"), period_type.name, first)
-                documents[key] = _make_period(fleet, period_type, key, dates[-1], **found)
+                identity = (found.pop("_id"), period_type.name, first)
+                documents[identity] = _make_period(fleet, period_type, identity, dates[-1], **found)
     return documents
 
 
 def _make_period(
     fleet: str,
     period_type: PeriodType,
-    key: PeriodKey,
+    identity: PeriodIdentity,
     end_date: str,
     totals: Document,
     days: list[str],
     **calendar: list[Any],
 ) -> Document:
-    driver_id, period, start_date = key
+    driver_id, period, start_date = identity
     summary = make_driving_summary(totals)
     dates = to_json(period_type.schema, {"start_date": start_date, "end_date": end_date})
     fragments = {

@@ -35,7 +35,7 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
     ]
 
 
-def period_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+def driver_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
     """Over `driver_periods`: one document per driver who drove on the dates.
 
     Its fields: `_id`, the driver_id; `totals`; `days`, the JSON of the Daily summaries, ordered by date; and the arrays
@@ -64,8 +64,8 @@ def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipelin
 def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
     """Over `driver_periods`: one document per driver who drove: `_id` is the driver_id, `date` the first or last date.
 
-    `direction` is pymongo's ASCENDING for the first date, DESCENDING for the last. MongoDB reads one key per driver of
-    the index (fleet, period, driver_id, start_date), however many days the driver drove.
+    `direction` is pymongo's ASCENDING for the first date, DESCENDING for the last. MongoDB reads one entry per driver
+    of the index (fleet, period, driver_id, start_date), however many days the driver drove.
     """
     return [
         {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}}},

@@ -17,13 +17,13 @@ from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
 from scripts.materialize.sources import write_by_id
 
 # The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone.
-KEY_FIELDS = {
+IDENTITY_FIELDS = {
     "trip_details": ("_id",),
     "trip_changes": ("_id",),
     "driver_periods": ("driver_id", "period", "start_date"),
     "fleet_drivers": ("offset",),
 }
-# The documents of a collection by the values of KEY_FIELDS, and None for one that must not exist.
+# The documents of a collection by their identity, the values of IDENTITY_FIELDS, and None for one that must not exist.
 Documents = Mapping[tuple[Any, ...], Document | None]
 # A function that does something with them: `write`, or a comparison with the stored ones.
 Put = Callable[[DocumentCollection, ClientSession, str, Documents], None]
@@ -32,14 +32,14 @@ DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version":
 
 def write(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> None:
     """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ."""
-    names = KEY_FIELDS[collection.name]
+    names = IDENTITY_FIELDS[collection.name]
     if names == ("_id",):
         write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
         return
     operations = [
         ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
-        for key, document in documents.items()
-        for match in [{"fleet": fleet, **dict(zip(names, key, strict=True))}]
+        for identity, document in documents.items()
+        for match in [{"fleet": fleet, **dict(zip(names, identity, strict=True))}]
     ]
     if operations:
         collection.bulk_write(operations, ordered=False, session=session)
@@ -116,7 +116,9 @@ def _write_profiles(store: Store, session: ClientSession, fleet: str, driver_ids
     stored = {
         profile["driver_id"]: profile for profile in store.driver_periods.find(match, DAY_AND_VERSION, session=session)
     }
-    changed = {key: profile for key, profile in profiles.items() if _differs(profile, stored.get(key[0]))}
+    changed = {
+        identity: profile for identity, profile in profiles.items() if _differs(profile, stored.get(identity[0]))
+    }
     write(store.driver_periods, session, fleet, changed)
     return [driver_id for driver_id, *_ in changed]
 

@@ -15,7 +15,7 @@ from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.materialize.dates import Day, midnight
 from scripts.materialize.drivers import make_list, make_profiles
-from scripts.materialize.read_models import KEY_FIELDS, Documents, Put, find_changed, put_periods, put_trips, write
+from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Put, find_changed, put_periods, put_trips, write
 from scripts.materialize.sources import BATCH_SIZE, InvalidSource, find_identifiers, read_sources
 from scripts.materialize.transactions import run_transaction
 from scripts.materialize.trip_details import read_trips
@@ -74,15 +74,16 @@ def _compare(
     differences: list[str], collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents
 ) -> None:
     """Add a line to `differences` for each stored document that differs."""
-    names = KEY_FIELDS[collection.name]
-    # This matches all combinations of the keys' values, so also documents with other keys.
-    values = {name: {"$in": sorted({key[index] for key in documents})} for index, name in enumerate(names)}
+    names = IDENTITY_FIELDS[collection.name]
+    # This matches all combinations of the values, so also documents with other identities.
+    values = {name: {"$in": sorted({identity[index] for identity in documents})} for index, name in enumerate(names)}
     found = collection.find({"fleet": fleet, **values}, None if "_id" in names else {"_id": 0}, session=session)
     stored = {tuple(document[name] for name in names): document for document in found}
-    for key in sorted(documents):
-        if documents[key] != stored.get(key):
-            problem = "is missing" if key not in stored else "differs" if documents[key] else "should not be there"
-            differences.append(f"{collection.name} {' '.join(map(str, key))}: {problem}")
+    for identity in sorted(documents):
+        if documents[identity] != stored.get(identity):
+            expected = "differs" if documents[identity] else "should not be there"
+            problem = expected if identity in stored else "is missing"
+            differences.append(f"{collection.name} {' '.join(map(str, identity))}: {problem}")
 
 
 def _walk(store: Store, fleet: str, run: Callable[[Step], Outcome], since: str = "") -> Iterator[Outcome]:

@@ -158,9 +158,9 @@ def describe_errors(error: ValidationError) -> str:
 def _flatten(messages: Any, path: str) -> Iterator[str]:
     """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude: Must be ...`."""
     if isinstance(messages, dict):
-        for key, inner in messages.items():
-            step = f"[{key}]" if isinstance(key, int) else f".{key}" if path else key
-            yield from _flatten(inner, path if key == "_schema" else path + step)
+        for name, inner in messages.items():
+            step = f"[{name}]" if isinstance(name, int) else f".{name}" if path else name
+            yield from _flatten(inner, path if name == "_schema" else path + step)
     else:
         for message in messages:
             yield f"{path}: {message}" if path else message

@@ -101,7 +101,7 @@ def find_fleets(store: Store, fleet: str | None) -> list[str]:
 
 
 def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:
-    """Yield the fleets of a source collection. Reads one key of the index of `_id` for each."""
+    """Yield the fleets of a source collection. Reads one entry of the index of `_id` for each."""
     first, by_id = "", [("_id", ASCENDING)]
     # The expression leaves out what belongs to no fleet.
     while source := sources.find_one({"_id": {"$gte": first, "$regex": "^[^/]+/"}}, {"_id": 1}, sort=by_id):

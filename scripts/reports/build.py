@@ -55,8 +55,8 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
         figures = collector.figures
         files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}
-        key = {"fleet": fleet, "report_date": report_date}
-        report = {**key, "built_at": now_ms(), "drivers": figures.drivers, **files}
+        identity = {"fleet": fleet, "report_date": report_date}
+        report = {**identity, "built_at": now_ms(), "drivers": figures.drivers, **files}
         if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
             return report
         discard_files(store, files.values())
@@ -80,10 +80,10 @@ def _publish(store: Store, session: ClientSession, report: Document, erasures: i
     """Write the document of a report, unless a driver was erased since. Returns whether it was written."""
     if _count_erasures(store, session, report["fleet"]) != erasures:
         return False
-    key = {name: report[name] for name in ("fleet", "report_date")}
-    if replaced := store.reports.find_one(key, session=session):
+    identity = {name: report[name] for name in ("fleet", "report_date")}
+    if replaced := store.reports.find_one(identity, session=session):
         mark_replaced(store, session, replaced)
-    store.reports.replace_one(key, report, upsert=True, session=session)
+    store.reports.replace_one(identity, report, upsert=True, session=session)
     return True
 
 

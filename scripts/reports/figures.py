@@ -102,7 +102,7 @@ class FigureCollector:
         return [orjson.loads(profile["json"]) for profile in profiles]
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
-        pipeline = pipelines.period_totals(self._fleet, driver_ids, self.figures.dates)
+        pipeline = pipelines.driver_totals(self._fleet, driver_ids, self.figures.dates)
         weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
         return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks}
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store
 from app.store.indexes import VALIDATORS
-from scripts.materialize.read_models import KEY_FIELDS
+from scripts.materialize.read_models import IDENTITY_FIELDS
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
@@ -54,7 +54,7 @@ def test_read_models_are_those_of_a_rebuild(written):
 NO_CONTENT = {"_id", "fleet", "offset", "deleted_at", *HISTORY}
 # The fields that are not what a document is found by.
 CONTENT = {
-    name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - NO_CONTENT.union(KEY_FIELDS.get(name, ()))
+    name: VALIDATORS[name]["$jsonSchema"]["properties"].keys() - NO_CONTENT.union(IDENTITY_FIELDS.get(name, ()))
     for name in READ_MODELS
 }
 

@@ -201,7 +201,7 @@ def test_a_rate_of_15_digits_is_read():
 
 @pytest.mark.parametrize("period", ["0 minute", "00day", "99999999999 years", "367 days", "2 years"])
 def test_a_rate_with_a_period_that_cannot_be_counted_is_refused(period):
-    with pytest.raises(ConfigError, match="a period from 1 second to 366 days"):
+    with pytest.raises(ConfigError, match="a time from 1 second to 366 days"):
         READ({"RATE_LIMIT": f"5 per {period}"})
 
 
