@@ -127,7 +127,7 @@ class MethodNotAllowed(BaseExtApiException):
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """The fleet made more requests than its limit, or a client address more without a valid key than its limit."""
+    """The fleet, or a client address without a valid key, made more requests than its rate limit allows."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     remedy = (

@@ -10,7 +10,7 @@ from marshmallow import Schema, ValidationError
 from schemas.fields import Count, EpochMs, Int64, Text
 
 CHECKSUM_BYTES = 8
-# What a cursor cannot be used for, whatever the reason, so that the message names nothing that the client sent.
+# The message for every invalid cursor. It gives no reason, so it repeats nothing that the client sent.
 INVALID = "Must be a cursor that this service returned for this fleet. Start without a cursor."
 
 
@@ -61,8 +61,8 @@ def encode_cursor(fleet: str, cursor: FeedCursor) -> str:
 def decode_cursor(fleet: str, text: str) -> FeedCursor:
     """Return the cursor that a text contains. Raises marshmallow.ValidationError unless it was made for this fleet.
 
-    The checksum is not secret, because a cursor never expires: it finds mistakes. Whoever computes one sees only what
-    the key gives access to anyway.
+    The checksum finds mistakes. It has no secret, which could not be replaced, because a cursor never expires. A cursor
+    gives access to nothing that the key does not.
     """
     try:
         content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]

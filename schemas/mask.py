@@ -96,7 +96,7 @@ def apply_mask(all_fields: Fields, mask: Mask) -> Fields:
 def make_pruner(selected: Fields, all_fields: Fields) -> Callable[[Any], Any]:
     """Return a function that prunes an object, a list of objects or None to the selected fields, in their order.
 
-    `all_fields` has all fields of the object. A part of which all fields are selected is returned unchanged.
+    `all_fields` has all fields of the object. An object is returned unchanged if all of its fields are selected.
     """
     if selected is all_fields:
         return lambda value: value

@@ -47,7 +47,7 @@ function describe(count, { period, start, miles }) {
 
 const nearestMiles = (text) => Math.min(MAX_MILES, Math.max(0, Math.round(Number(text) || 0)));
 
-/** Returns the scores of the drivers in a period, by id, as far as there are some. */
+/** Returns the scores, by id, of those drivers who drove in a period. */
 async function fetchScores(period, start, drivers) {
   if (!drivers.length || start < format.oldestStart(period)) return new Map();
   const query = { start_date: start, driver_id: drivers.map(({ driver_info }) => driver_info.driver_id) };

@@ -70,7 +70,7 @@ export function startOf(period, date) {
   return period === "week" ? addDays(date, -((new Date(date).getUTCDay() + 6) % 7)) : date;
 }
 
-/** Returns the first date of the period so many periods later. */
+/** Returns the first date of the period that is `count` periods later. */
 export const shift = (period, start, count) =>
   (period === "month" ? addMonths(start, count) : addDays(start, count * PERIODS[period].days));
 

@@ -92,7 +92,7 @@ function showSignIn(message) {
   replace(heading("Look at your fleet"),
     el("p", { class: "lead" }, "Who needs coaching, about what, and where did it happen? Paste the key of your fleet."),
     form, el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. ",
-      "Whoever runs this service issues keys. For the demonstration fleet, ", el("code", {}, "make run"),
+      "The operator of this service issues keys. For the demonstration fleet, ", el("code", {}, "make run"),
       " prints a link that opens this page with the key."));
 }
 

@@ -69,7 +69,7 @@ export const describeLosses = (behaviours) => format.findLosses(behaviours).map(
 export const extent = ({ count, seconds }) =>
   format.count(count, "time") + (seconds ? `, ${format.duration(seconds)}` : "");
 
-/** Returns links of which one is the current choice: options are [label, href, isCurrent]. */
+/** Returns a link for each option, [label, href, isCurrent]. */
 export const choice = (label, options) =>
   el("nav", { class: "choice", "aria-label": label }, options.map(([text, href, isCurrent]) =>
     el("a", { href, id: `${label}-${text}`.replace(/\W/g, "-"), "aria-current": isCurrent && "true" }, text)));

@@ -48,7 +48,7 @@ GUARDED = "guarded+"
 class RateLimitStatus(NamedTuple):
     """How many requests of a limit remain, and when its window closes.
 
-    At `reset_at` (epoch seconds), `retry_after_seconds` (at least 1) from now, the window is certain to be closed.
+    At `reset_at` (epoch seconds), `retry_after_seconds` (at least 1) from now, the window has closed.
     """
 
     limit: RateLimitItem

@@ -24,7 +24,7 @@ BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]
 BATCH_SIZE = 100
 # A page ends after this many entries, even if it has fewer changes than its limit.
 MAX_SCANNED = 1_000
-# The clocks of hosts may differ by so much.
+# The clocks of two hosts differ by at most this.
 CLOCK_MARGIN_MS = 90_000
 EMPTY_FEED: Document = {"feed_id": "", "writes": 0}
 FLEET_STATE_FIELDS = {"_id": 0, "feed_id": 1, "writes": 1}
@@ -64,7 +64,7 @@ def find_changes(
 
 
 def _make_first_cursor(state: Document, max_end_ms: int) -> FeedCursor:
-    """Return the cursor before all changes, of which the visible trips are those that end by `max_end_ms`."""
+    """Return the cursor of a client that has read nothing; the trips that end by `max_end_ms` are visible."""
     return FeedCursor(
         feed_id=state["feed_id"],
         first_change=state["writes"] + 1,
@@ -84,7 +84,7 @@ def _pass_time(cursor: FeedCursor, max_end_ms: int) -> FeedCursor:
 
 
 def _has_reached(state: Document, cursor: FeedCursor) -> bool:
-    """Return whether a state of the feed is the one of the cursor or a later one."""
+    """Return whether the feed is the one of the cursor, and has all changes that the client has read."""
     return bool(state["feed_id"] == cursor.feed_id and cursor.change <= state["writes"] + 1)
 
 
@@ -113,7 +113,7 @@ class _Feed(NamedTuple):
         return {**EMPTY_FEED, **(state or {})}
 
     def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:
-        """Return the first entries of an order of which one of the alternatives in `after` is true."""
+        """Return the first entries, in this order, that match one of the alternatives in `after`."""
         options: dict[str, Any] = {"sort": order, "limit": limit, "batch_size": limit, "session": self.session}
         return list(self.store.trip_changes.find({"fleet": self.fleet, **after}, {"_id": 0}, **options))
 

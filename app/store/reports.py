@@ -30,7 +30,7 @@ def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
 def read_file(store: Store, file: Document) -> Iterator[bytes]:
     """Yield the content of a report's file (schema StoredFile), one chunk of GridFS at a time.
 
-    PyMongo reads up to 16 MB ahead. Index: (files_id, n). Raises PyMongoError, of which CorruptGridFile is one.
+    PyMongo reads up to 16 MB ahead. Index: (files_id, n). Raises PyMongoError, for example CorruptGridFile.
     """
     stream = GridFSBucket(store.db, BUCKET).open_download_stream(file["file_id"])
     while chunk := stream.readchunk():

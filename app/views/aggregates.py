@@ -45,7 +45,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     """Summarise a month of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A month is a calendar month in UTC. The
-    earliest one is that of the date six months ago, and it is complete. A month in progress includes all trips stored
+    earliest month has the date six months ago, and it is complete. A month in progress includes all trips stored
     so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
     response is a NotFound whose message names all unknown drivers.
     """

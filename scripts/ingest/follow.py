@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics
 
 RETRY_SECONDS = 1.0
-# Without changes, the resume token is stored as often, so that it stays in the oplog.
+# How often the resume token is stored without changes, so that it stays in the oplog.
 SAVE_SECONDS = 10.0
 UNAUTHORIZED = 13
 # The trips of a transaction end at whichever limit comes first, as those of an import do.
@@ -153,7 +153,7 @@ class Follower:
         self._log_left_out(unidentified)
         save = partial(save_resume_token, self._store, batch.resume_token)
         for number, changed in enumerate(parts, 1):
-            # It is the token after the whole batch, so it belongs into the last transaction.
+            # It is the token after the whole batch, so it belongs in the last transaction.
             self._log_left_out(apply_changed(self._store, changed, save if number == len(parts) else None))
         if time.monotonic() - self._saved > SAVE_SECONDS:
             save()

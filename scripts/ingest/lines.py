@@ -97,7 +97,7 @@ class Input:
 
 
 def with_pauses(lines: Iterator[Line], seconds: float) -> Iterator[Line | None]:
-    """Yield the lines, and None whenever no line has come for so many seconds.
+    """Yield the lines, and None whenever no line has come for `seconds`.
 
     A thread reads the lines. An error of the iterator is raised here.
     """

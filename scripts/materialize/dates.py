@@ -29,7 +29,7 @@ def midnight(date: str) -> int:
 
 
 def days_of(details: Iterable[Document]) -> set[Day]:
-    """Return the days of trips, of which the details (schema StoredTripDetail) have at least `driver_id` and `date`."""
+    """Return the days of trips. `details` are StoredTripDetails with at least `driver_id` and `date`."""
     return {Day(detail["driver_id"], detail["date"]) for detail in details}
 
 

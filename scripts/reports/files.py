@@ -71,7 +71,7 @@ def find_unused_files(store: Store, fleet: str) -> set[str]:
 
 
 def find_unused_files_with(store: Store, fleet: str, driver_id: str) -> set[str]:
-    """Return those of them that may contain a driver: the ids of drivers are in both files of a report."""
+    """Return the unused files that may contain a driver: the ids of drivers are in both files of a report."""
     chunks = store.db[f"{BUCKET}.chunks"]
     file_ids = set[str]()
     for file_id in find_unused_files(store, fleet):
