@@ -113,22 +113,7 @@ def outcome(response, hook=None):
     return response.status_code, body["message"], body.get("error", KINDS.get(body["message"].partition(":")[0]))
 
 
-STRANGE = [
-    "*",
-    "nope",
-    "COUNT",
-    "$where",
-    "a:b",
-    "count:limit",
-    "-x",
-    "_id",
-    "fleet",
-    "é",
-    "n\xe4me",
-    "**",
-    "\xb5",
-    "0",
-]
+STRANGE = ["*", "nope", "COUNT", "$where", "count:limit", "-x", "_id", "fleet", "n\xe4me", "**", "\xb5", "0"]
 SEPARATORS = [","] * 8 + [", ", " ", ";", ".", "\t", " , ", "\xa0", "$", "\x85"]
 
 
@@ -285,13 +270,3 @@ def test_a_mask_is_parsed_like_in_flask_restx(mask):
     mask = mask.strip()
     theirs = read(lambda text: as_nested(Mask(text)), mask)
     assert repr(read(parse, mask)) == repr(theirs)
-
-
-def test_flask_restx_refuses_a_mask_on_a_plain_value_but_not_on_a_raw_one():
-    reference = Reference(TripDetailPage())
-    reference.whole = {"count": 1, "trips": [{"events": [{"event_data": {"a": 1, "b": 2}}]}]}
-    assert reference.get_response("count{x}") == MASK_ERROR
-    assert reference.get_response("trips{events{event_data{b}}}") == (
-        200,
-        '{"trips": [{"events": [{"event_data": {"b": 2}}]}]}',
-    )
