@@ -57,16 +57,11 @@ def test_the_processing_delay_is_a_setting(make_service, load):
 
 
 def test_pages_follow_each_other_without_gap_or_overlap(service, load):
-    load(*(make_trip(trip_id=f"t{number:02}") for number in range(7)))
-    responses = [service.get(PATH, start_date="2026-03-01", limit=3, page=page) for page in (1, 2, 3)]
-    assert sum(map(ids, responses), []) == [f"t{number:02}" for number in range(7)]
-    assert [response.json["next_page"] for response in responses] == [2, 3, None]
-
-
-def test_a_page_past_the_end_is_empty(service, load):
-    load(make_trip())
-    response = service.get(PATH, start_date="2026-03-01", page=2).json
-    assert response == {"count": 1, "current_page": 2, "next_page": None, "limit": 50, "trips": []}
+    load(*(make_trip(trip_id=f"t{number}") for number in range(5)))
+    responses = [service.get(PATH, start_date="2026-03-01", limit=2, page=page) for page in (1, 2, 3, 4)]
+    assert list(map(ids, responses)) == [["t0", "t1"], ["t2", "t3"], ["t4"], []]
+    assert [response.json["next_page"] for response in responses] == [2, 3, None, None]
+    assert {(response.json["count"], response.json["limit"]) for response in responses} == {(5, 2)}
 
 
 def test_a_driver_without_trips_has_an_empty_page(service, load):
@@ -74,16 +69,11 @@ def test_a_driver_without_trips_has_an_empty_page(service, load):
     assert service.get(PATH, start_date="2026-03-01").json["count"] == 0
 
 
-def test_an_unknown_driver_is_not_found(service):
-    response = service.get("/driver/nobody/trips", start_date="2026-03-01")
-    assert (response.status_code, response.json["error"]) == (404, "NotFound")
-
-
 def test_another_fleets_driver_gets_the_response_of_an_unknown_driver(service, load):
     load(make_trip(driver_id="theirs"), fleet="f2")
     theirs = service.get("/driver/theirs/trips", start_date="2026-03-01")
     nobody = service.get("/driver/nobody/trips", start_date="2026-03-01")
-    assert theirs.status_code == nobody.status_code == 404
+    assert (theirs.status_code, theirs.json["error"]) == (404, "NotFound")
     assert theirs.json["message"].replace("theirs", "nobody") == nobody.json["message"]
 
 
@@ -94,37 +84,16 @@ def test_fleets_with_the_same_driver_id_see_their_own_trips(service, load):
     assert [[trip["distance_miles"] for trip in trips] for trips in distances] == [[1.5], [2.5]]
 
 
-@pytest.mark.parametrize(
-    "driver_id", ["a/b", "a b", "a+b", "%", "%2F", "é", "日本", "a?b#c", "..a", "-", "'$ne'", "𝄞" * 32]
-)
+@pytest.mark.parametrize("driver_id", ["a/b", "a b", "a+b", "%2F", "é", "a?b#c", "..a", "'$ne'", "𝄞" * 32])
 def test_an_identifier_is_opaque(service, load, driver_id):
     load(make_trip(driver_id=driver_id))
     response = service.get(f"/driver/{quote(driver_id, safe='')}/trips", start_date="2026-03-01")
     assert response.json["trips"][0]["driver_id"] == driver_id
 
 
-@pytest.mark.parametrize("segment", ["a" * 129, "é" * 65, "%00", "a%0Ab", "%C2%85", "%FF", "%ED%A0%80", ".", "%2E%2e"])
+@pytest.mark.parametrize("segment", ["a" * 129, "%00", "%C2%85", "%FF", "%ED%A0%80", ".", "%2E%2e"])
 def test_an_identifier_out_of_bounds_is_refused(service, segment):
     assert list(service.errors(f"/driver/{segment}/trips", start_date="2026-03-01")) == ["driver_id"]
-
-
-def test_start_date_is_required(service):
-    assert service.errors(PATH) == {"start_date": ["Must be given."]}
-
-
-@pytest.mark.parametrize("date", ["2025-09-18", "2026-03-18"])
-def test_start_date_may_be_six_months_back_and_today(service, load, date):
-    load(drivers=[make_driver("d1")])
-    assert service.get(PATH, start_date=date).status_code == 200
-
-
-@pytest.mark.parametrize(
-    "date",
-    ["2025-09-17", "2026-03-19", "20260310", "2026-W11-2", "2026-3-10", "2026-02-29", "2026-03-10 ", "2026-03-10T00:00"]
-    + ["", "0000-01-01", "٢٠٢٦-03-10", "2026-03-10\n", "-2026-03-10", "9999999999-01-01"],
-)
-def test_any_other_start_date_is_refused(service, date):
-    assert list(service.errors(PATH, start_date=date)) == ["start_date"]
 
 
 def test_one_response_lists_all_faults(service):

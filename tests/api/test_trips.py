@@ -57,16 +57,12 @@ def test_a_trip_that_ended_less_than_four_hours_ago_is_not_there_yet(service, lo
     assert ids(service.get("/trip/trip_id/t1")) == ids(service.get("/trip/tracking_id/k")) == ["t1"]
 
 
-@pytest.mark.parametrize("path", ["/trip/trip_id/nothing", "/trip/tracking_id/nothing"])
-def test_a_search_without_results_returns_an_empty_page(service, path):
-    response = service.get(path)
-    assert (response.status_code, response.json["count"], response.json["trips"]) == (200, 0, [])
-
-
 def test_another_fleets_trip_gets_the_response_of_an_unknown_trip(service, load):
     load(make_trip(trip_id="t1", tracking_id="k"), fleet="f2")
     for param, value in (("trip_id", "t1"), ("tracking_id", "k")):
-        assert service.get(f"/trip/{param}/{value}").data == service.get(f"/trip/{param}/nothing").data
+        response = service.get(f"/trip/{param}/{value}")
+        assert (response.status_code, response.json["count"], response.json["trips"]) == (200, 0, [])
+        assert response.data == service.get(f"/trip/{param}/nothing").data
 
 
 def test_trips_without_a_tracking_id_are_not_found_by_its_name(service, load):
@@ -74,7 +70,7 @@ def test_trips_without_a_tracking_id_are_not_found_by_its_name(service, load):
     assert service.get("/trip/tracking_id/null").json["count"] == 0
 
 
-@pytest.mark.parametrize("param", ["driver_id", "fleet", "_id", "Trip_id", "trip_id,", "$where"])
+@pytest.mark.parametrize("param", ["driver_id", "Trip_id", "$where"])
 def test_another_filter_param_is_no_path(service, param):
     response = service.get(f"/trip/{param}/x")
     assert (response.status_code, response.json["error"]) == (404, "NotFound")
@@ -86,16 +82,6 @@ def test_the_value_is_opaque(service, load, value):
     load(make_trip(trip_id=value, tracking_id=value))
     encoded = quote(value, safe="")
     assert ids(service.get(f"/trip/trip_id/{encoded}")) == ids(service.get(f"/trip/tracking_id/{encoded}")) == [value]
-
-
-@pytest.mark.parametrize("value", ["a" * 129, "%01", "%FF", ".", ".."])
-def test_a_value_out_of_bounds_is_refused(service, value):
-    assert list(service.errors(f"/trip/trip_id/{value}")) == ["filter_value"]
-
-
-@pytest.mark.parametrize("query", [{"limit": "5"}, {"start_date": "2026-03-01"}, {"filter_value": "t1"}])
-def test_parameters_of_other_endpoints_are_refused(service, query):
-    assert list(service.errors("/trip/trip_id/t1", **query)) == list(query)
 
 
 def test_a_trip_imported_without_a_focus_area_gets_it_from_its_event_summary(service, load):
