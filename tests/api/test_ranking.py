@@ -22,10 +22,6 @@ def ranked(service, **query):
     return [(row["rank"], row["driver_info"]["driver_id"]) for row in response.json["drivers"]]
 
 
-def ids(service, **query):
-    return [driver_id for _, driver_id in ranked(service, **query)]
-
-
 def test_a_ranking_has_exactly_the_fields_of_the_contract_in_order(service, load):
     load(trip_of("d1", brakes=5), drivers=[make_driver("d1", alias="Ada")])
     page = service.get("/ranking", **WEEK).json
@@ -38,26 +34,11 @@ def test_a_ranking_has_exactly_the_fields_of_the_contract_in_order(service, load
     assert (row["rank"], row["driver_info"]["alias"], row["driving_summary"]["fm_score"]) == (1, "Ada", 95)
 
 
-def test_the_worst_come_first_and_the_best_with_order_best(service, load):
-    load(trip_of("good"), trip_of("bad", brakes=20), trip_of("fair", brakes=9))
-    assert ranked(service) == ranked(service, order="worst") == [(1, "bad"), (2, "fair"), (3, "good")]
-    assert ranked(service, order="best") == [(1, "good"), (2, "fair"), (3, "bad")]
-
-
-@pytest.mark.parametrize("order", ["worst", "best"])
-def test_ties_go_to_the_longer_distance_then_to_the_driver_id_by_code_point(service, load, order):
-    load(*(trip_of(driver_id, miles=miles) for driver_id, miles in [("b", 5), ("é", 9), ("Z", 9.0), ("a", 9)]))
-    assert ids(service, order=order) == ["Z", "a", "é", "b"]
-
-
-@pytest.mark.parametrize("order", ["worst", "best"])
-@pytest.mark.parametrize("limit", [1, 2, 3, 4])
-def test_pages_continue_within_ties(service, load, order, limit):
-    load(*(trip_of(f"d{n}", brakes=n % 3, miles=100) for n in range(11)))
-    whole = ranked(service, order=order, limit=100)
-    pages = [ranked(service, order=order, limit=limit, page=page) for page in range(1, 13)]
-    assert [row for page in pages for row in page] == whole
-    assert [rank for rank, _ in whole] == list(range(1, 12))
+def test_the_worst_come_first_by_default_and_ties_go_to_the_longer_distance_then_by_code_point(service, load):
+    ties = [trip_of(driver_id, miles=miles) for driver_id, miles in [("b", 5), ("é", 9), ("Z", 9.0), ("a", 9)]]
+    load(trip_of("bad", brakes=20), *ties)
+    assert ranked(service) == ranked(service, order="worst") == [*enumerate(["bad", "Z", "a", "é", "b"], 1)]
+    assert ranked(service, order="best") == [*enumerate(["Z", "a", "é", "b", "bad"], 1)]
 
 
 def test_the_count_and_the_next_page_are_those_of_the_ranking(service, load):
@@ -71,18 +52,6 @@ def test_the_count_and_the_next_page_are_those_of_the_ranking(service, load):
     ]
 
 
-def test_a_ranking_has_only_who_drove_in_the_period(service, load):
-    load(
-        trip_of("before", start="2026-03-08T23:59:59.999"),
-        trip_of("first", start="2026-03-09T00:00"),
-        trip_of("last", start="2026-03-15T23:59:59.999"),
-        trip_of("after", start="2026-03-16T00:00"),
-        trip_of("february", start="2026-02-28T23:59:59.999"),
-    )
-    assert sorted(ids(service)) == ["first", "last"]
-    assert sorted(ids(service, **MONTH)) == ["after", "before", "first", "last"]
-
-
 def test_a_summary_is_that_of_the_aggregates(service, load):
     load(trip_of("d1", brakes=3), trip_of("d1", brakes=9, start="2026-03-12T08:00"))
     row = service.get("/ranking", **WEEK).json["drivers"][0]
@@ -93,7 +62,7 @@ def test_a_summary_is_that_of_the_aggregates(service, load):
 
 @pytest.mark.parametrize(
     ("today", "last"),
-    [("2026-03-18", date) for date in ("2026-02-28", "2026-01-31", "2025-11-30")] + [("2024-03-18", "2024-02-29")],
+    [("2026-03-18", "2026-02-28"), ("2026-03-18", "2025-11-30"), ("2024-03-18", "2024-02-29")],
 )
 def test_a_month_ends_on_its_last_day(service, load, clock, today, last):
     clock.move_to(f"{today}T12:00:00Z")
@@ -105,52 +74,28 @@ def test_a_month_ends_on_its_last_day(service, load, clock, today, last):
 
 def test_a_period_in_progress_counts_every_stored_trip(service, load):
     load(trip_of("d1", start="2026-03-18T11:59"))
-    assert ids(service, period="week", start_date="2026-03-16") == ids(service, **MONTH) == ["d1"]
-
-
-@pytest.mark.parametrize("distance", [0, 0.0])
-def test_drivers_without_miles_or_seconds_have_the_best_score_and_come_last_of_it(service, load, distance):
-    still = trip_of("still", brakes=9, miles=distance, duration_seconds=0)
-    load(still, trip_of("b"), trip_of("bad", brakes=1))
-    assert ids(service) == ["bad", "b", "still"]
-    assert ids(service, order="best") == ["b", "still", "bad"]
+    assert ranked(service, start_date="2026-03-16") == ranked(service, **MONTH) == [(1, "d1")]
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("0", "abcd"),
-        ("0.1", "bcd"),
         ("0.30000000000000004", "bcd"),
         ("0.3000000000000001", "cd"),
-        ("7", "cd"),
-        ("7.0", "cd"),
-        ("7.1", "d"),
+        ("0.7e1", "cd"),
+        ("71E-1", "d"),
+        (f"5.{'0' * 398}", "cd"),
         ("9223372036854775807", "d"),
         ("9223372036854775808", ""),
     ],
 )
-def test_who_drove_at_least_the_minimum_is_ranked(service, load, text, expected):
+def test_who_drove_at_least_the_minimum_a_number_as_in_json_is_ranked(service, load, text, expected):
     load(trip_of("a", miles=0), trip_of("b", miles=0.1), trip_of("c", miles=7), trip_of("d", miles=2**63 - 1))
     load(trip_of("b", miles=0.2))
     page = service.get("/ranking", **WEEK, min_distance_miles=text).json
     assert sorted(row["driver_info"]["driver_id"] for row in page["drivers"]) == list(expected)
     assert page["count"] == len(expected)
-
-
-def test_ranks_count_who_is_left_across_pages(service, load):
-    load(*(trip_of(f"d{n}", brakes=n, miles=100 + 10 * (n % 2)) for n in range(10)))
-    query = {"min_distance_miles": "110", "limit": 2}
-    pages = [ranked(service, **query, page=page) for page in (1, 2, 3, 4)]
-    assert pages == [[(1, "d9"), (2, "d7")], [(3, "d5"), (4, "d3")], [(5, "d1")], []]
-    assert ranked(service, **query, page=2, order="best") == [(3, "d5"), (4, "d7")]
-
-
-def test_a_trip_that_moves_leaves_the_ranking_of_the_earlier_period(service, load):
-    load(trip_of("d1", trip_id="t"), trip_of("d2", brakes=1))
-    load(trip_of("d1", trip_id="t", start="2026-02-10T08:00"))
-    assert (ids(service), ids(service, **MONTH)) == (["d2"], ["d2"])
-    assert ids(service, period="month", start_date="2026-02-01") == ["d1"]
 
 
 def test_another_fleet_does_not_matter(service, load):
@@ -161,33 +106,19 @@ def test_another_fleet_does_not_matter(service, load):
     assert service.get("/ranking", **WEEK, fleet="f3").json["drivers"] == []
 
 
-@pytest.mark.parametrize(
-    ("period", "dates"),
-    [
-        ("week", ["2025-09-22", "2026-03-09", "2026-03-16"]),
-        ("month", ["2025-09-01", "2026-02-01", "2026-03-01"]),
-    ],
-)
-def test_periods_of_the_last_six_months_are_ranked(service, period, dates):
-    for date in dates:
+DATES = {
+    "week": (["2025-09-22", "2026-03-16"], ["2025-09-15", "2026-03-10", "2026-03-23", "2026-3-9", "x"]),
+    "month": (["2025-09-01", "2026-03-01"], ["2025-08-01", "2026-03-02", "2026-04-01", "2026-02-29", "2026-03"]),
+}
+
+
+@pytest.mark.parametrize("period", DATES)
+def test_a_ranking_is_of_a_whole_week_or_month_of_the_last_six_months(service, period):
+    accepted, refused = DATES[period]
+    for date in accepted:
         assert service.get("/ranking", period=period, start_date=date).json["count"] == 0
-
-
-@pytest.mark.parametrize(
-    ("period", "dates"),
-    [
-        ("week", ["2025-09-15", "2026-03-10", "2026-03-23", "2026-3-9", "20260309", "x", ""]),
-        ("month", ["2025-08-01", "2026-03-02", "2026-03-09", "2026-04-01", "2026-02-29", "2026-03"]),
-    ],
-)
-def test_other_start_dates_are_refused(service, period, dates):
-    for date in dates:
+    for date in refused:
         assert list(service.errors("/ranking", period=period, start_date=date)) == ["start_date"]
-
-
-def test_a_month_that_begins_today_is_refused(service, clock):
-    clock.move_to("2026-04-01T12:00:00Z")
-    assert list(service.errors("/ranking", period="month", start_date="2026-04-01")) == ["start_date"]
 
 
 @pytest.mark.parametrize(
@@ -199,27 +130,11 @@ def test_a_minimum_that_is_no_number_from_0_is_refused(service, text):
     assert list(service.errors("/ranking", **WEEK, min_distance_miles=text)) == ["min_distance_miles"]
 
 
-@pytest.mark.parametrize(
-    ("text", "count"), [("5", 1), (f"5.{'0' * 398}", 1), ("0.5e1", 1), ("5E-1", 1), ("5.1", 0), ("1e307", 0)]
-)
-def test_a_minimum_is_written_like_a_number_in_json(service, load, text, count):
-    load(trip_of("d1", miles=5))
-    assert service.get("/ranking", **WEEK, min_distance_miles=text).json["count"] == count
-
-
 def test_every_wrong_parameter_is_named(service):
     query = "period=year&start_date=x&order=first&min_distance_miles=-1&limit=101&page=0&driver_id=d1"
     names = {part.partition("=")[0] for part in query.split("&")}
     assert service.errors(f"/ranking?{query}").keys() == names
     assert service.errors("/ranking").keys() == {"period", "start_date"}
-
-
-def test_a_mask_selects_fields_of_the_drivers(service, load):
-    load(trip_of("d1", brakes=10))
-    mask = "{drivers{driving_summary{fm_grade},rank,driver_info{driver_id}},count}"
-    response = service.get("/ranking", **WEEK, headers={"X-Fields": mask})
-    row = '{"driving_summary":{"fm_grade":"excellent"},"rank":1,"driver_info":{"driver_id":"d1"}}'
-    assert response.text == f'{{"drivers":[{row}],"count":1}}'
 
 
 def test_an_etag_changes_when_another_driver_takes_a_place(service, load):
