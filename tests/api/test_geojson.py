@@ -1,6 +1,5 @@
 """GET /trip/{filter_param}/{filter_value} as GeoJSON (RFC 7946)."""
 
-import gzip
 import itertools
 import json
 
@@ -76,11 +75,9 @@ def test_trips_come_oldest_first_each_followed_by_its_events(service, load):
     assert shown == ["t1", START, START + 1, START + 2, "t2", START]
 
 
-@pytest.mark.parametrize("points", [0, 1])
-def test_a_trail_of_fewer_than_two_points_has_no_geometry(service, load, points):
-    load(make_trip(trip_id="t1", trail_path=[make_point(START)] * points))
-    (feature,) = features(get_map(service))
-    assert feature["geometry"] is None
+def test_a_trail_of_fewer_than_two_points_has_no_geometry(service, load):
+    load(*(make_trip(tracking_id="k", trail_path=[make_point(START)] * points) for points in (0, 1)))
+    assert [feature["geometry"] for feature in features(get_map(service, "/trip/tracking_id/k"))] == [None, None]
 
 
 def test_numbers_are_those_of_the_trail(service, load):
@@ -92,7 +89,6 @@ def test_numbers_are_those_of_the_trail(service, load):
     ("places", "parts"),
     [
         ([(179, 10), (-177, 14)], [[[179, 10], [180, 11]], [[-180, 11], [-177, 14]]]),
-        ([(-179, 10), (179, 12)], [[[-179, 10], [-180, 11]], [[180, 11], [179, 12]]]),
         (
             [(179, 0), (-179, 0), (179, 0)],
             [[[179, 0], [180, 0]], [[-180, 0], [-179, 0], [-180, 0]], [[180, 0], [179, 0]]],
@@ -101,7 +97,6 @@ def test_numbers_are_those_of_the_trail(service, load):
 )
 def test_a_trail_across_the_antimeridian_is_cut_there(places, parts):
     assert line(*places) == {"type": "MultiLineString", "coordinates": parts}
-    assert_valid({"$ref": "#/components/schemas/MultiLineString"}, line(*places))
 
 
 @given(st.lists(st.tuples(st.floats(-180, 180), st.floats(-90, 90)), min_size=2))
@@ -119,28 +114,22 @@ def test_no_line_goes_more_than_half_way_round(places):
         ([(180, 1), (-179, 2)], [[-180, 1], [-179, 2]]),
         ([(179, 1), (-180, 2)], [[179, 1], [180, 2]]),
         ([(180, 1), (-180, 1)], [[180, 1], [-180, 1]]),
+        ([(-90, 0), (90, 0)], [[-90, 0], [90, 0]]),
     ],
 )
-def test_a_trail_that_only_touches_the_antimeridian_is_whole(places, expected):
+def test_a_trail_that_only_touches_the_antimeridian_or_does_not_is_whole(places, expected):
     assert line(*places) == {"type": "LineString", "coordinates": expected}
 
 
-@pytest.mark.parametrize("places", [[(-1, 50), (1, 50)], [(-90, 0), (90, 0)], [(179, 0), (180, 0)]])
-def test_other_trails_are_one_line(places):
-    assert line(*places) == {"type": "LineString", "coordinates": list(map(list, places))}
-
-
 def test_a_map_is_paged_as_trips_are(service, load):
-    load(*(make_trip(f"2026-03-{number + 10}T08:00", trip_id=f"t{number}", tracking_id="k") for number in range(7)))
+    load(*(make_trip(trip_id=f"t{number}", tracking_id="k") for number in range(7)))
     pages = [get_map(service, "/trip/tracking_id/k", page=page) for page in (1, 2, 3)]
-    assert [[feature["id"][1:] for feature in features(page)] for page in pages] == [list("01234"), list("56"), []]
-    members = [list(json.loads(page.text).items())[:-1] for page in pages]
-    shared = [("type", "FeatureCollection"), ("count", 7)]
-    names = [[("current_page", at), ("next_page", then), ("limit", 5)] for at, then in ((1, 2), (2, None), (3, None))]
-    assert members == [shared + own for own in names]
+    assert [[feature["id"] for feature in features(page)][-1:] for page in pages] == [["t4"], ["t6"], []]
+    second = {"type": "FeatureCollection", "count": 7, "current_page": 2, "next_page": None, "limit": 5}
+    assert list(json.loads(pages[1].text).items())[:-1] == list(second.items())
 
 
-@pytest.mark.parametrize("mask", ["count", "{}", "{count", "count{x}", "trips{trip_id}", "features"])
+@pytest.mark.parametrize("mask", ["{}", "{count", "count{x}"])
 def test_a_map_ignores_masks(service, load, mask):
     load(make_trip(trip_id="t1"))
     masked = get_map(service, headers={"X-Fields": mask})
@@ -152,16 +141,10 @@ def test_a_map_ignores_masks(service, load, mask):
     [
         ("APPLICATION/Geo+JSON; charset=utf-8", True),
         ("application/json, application/geo+json", True),
-        ("application/geo+json;q=0.9, text/html", True),
-        ("application/geo+json, */*", True),
         ("application/geo+json;q=0.9, application/json;q=0.1, */*", True),
         ("application/geo+json;q=0.9, application/json", False),
         ("application/geo+json;q=0.9, */*", False),
-        ("application/geo+json;q=0.9, application/*", False),
         ("application/geo+json;q=0", False),
-        ("application/vnd.geo+json", False),
-        ("application/geo+json2", False),
-        ("application/*", False),
         ("*/*", False),
         ("", False),
         ("garbage;;;,", False),
@@ -174,14 +157,6 @@ def test_a_client_gets_geojson_if_it_names_it_and_does_not_prefer_json(service, 
     assert mapped or response.data == service.get("/trip/trip_id/t1").data
 
 
-@pytest.mark.parametrize("accept", ["application/json", GEO_JSON])
-def test_both_media_types_have_the_same_vary_header(service, load, accept):
-    load(make_trip(trip_id="t1"))
-    response = get_map(service, accept=accept)
-    not_modified = get_map(service, accept=accept, headers={"If-None-Match": response.headers["ETag"]})
-    assert set(response.vary) == set(not_modified.vary) == {"Accept", "X-Fields", "Accept-Encoding"}
-
-
 def test_the_etag_of_a_map_is_not_modified(service, load):
     load(make_trip(trip_id="t1"))
     tag = get_map(service).headers["ETag"]
@@ -191,58 +166,17 @@ def test_the_etag_of_a_map_is_not_modified(service, load):
     assert get_map(service, headers={"If-None-Match": tag}).status_code == 200
 
 
-@pytest.mark.parametrize("mask", ["", GEO_JSON])
-def test_json_and_geojson_have_different_etags(service, load, mask):
+def test_json_and_geojson_have_different_etags(service, load):
     load(make_trip(trip_id="t1"))
-    tags = [
-        service.get("/trip/trip_id/t1", headers={"X-Fields": mask}).headers["ETag"],
-        get_map(service).headers["ETag"],
-    ]
-    assert get_map(service, headers={"If-None-Match": tags[0]}).status_code == 200
-    assert service.get("/trip/trip_id/t1", headers={"X-Fields": mask, "If-None-Match": tags[1]}).status_code == 200
-
-
-def test_a_long_map_is_compressed_and_has_its_own_etag(service, load):
-    load(make_trip(trip_id="t1", trail_path=[make_point(START)] * 100))
-    plain, packed = get_map(service), get_map(service, headers={"Accept-Encoding": "gzip"})
-    assert (packed.headers["Content-Encoding"], gzip.decompress(packed.data)) == ("gzip", plain.data)
-    assert packed.headers["ETag"] == f'"{plain.headers["ETag"].strip(chr(34))}-gzip"'
-
-
-def test_head_has_the_headers_of_get(service, load):
-    load(make_trip(trip_id="t1"))
-    whole, head = get_map(service), get_map(service, method="HEAD")
-    names = ("Content-Type", "Content-Length", "ETag", "Vary", "Cache-Control")
-    assert [head.headers[name] for name in names] == [whole.headers[name] for name in names]
-    assert (head.status_code, head.data) == (200, b"")
+    etags = {accept: get_map(service, accept=accept).headers["ETag"] for accept in (GEO_JSON, "application/json")}
+    assert get_map(service, headers={"If-None-Match": etags["application/json"]}).status_code == 200
+    assert service.get("/trip/trip_id/t1", headers={"If-None-Match": etags[GEO_JSON]}).status_code == 200
 
 
 @pytest.mark.parametrize(("path", "status"), [("/trip/trip_id/t1?page=0", 400), ("/trip/driver_id/t1", 404)])
 def test_errors_are_json(service, path, status):
     response = get_map(service, path)
     assert (response.status_code, response.content_type) == (status, "application/json")
-
-
-def test_a_map_requires_a_key(service):
-    assert (get_map(service, fleet=None).status_code, get_map(service, fleet=None).json["error"]) == (
-        401,
-        "Unauthorized",
-    )
-
-
-def test_another_fleets_trip_gets_the_response_of_an_unknown_trip(service, load):
-    load(make_trip(trip_id="t1", tracking_id="k"), fleet="f2")
-    for path in ("/trip/trip_id/t1", "/trip/tracking_id/k", "/trip/trip_id/nothing"):
-        response = get_map(service, path)
-        assert (features(response), json.loads(response.text)["count"]) == ([], 0)
-
-
-def test_a_trip_that_ended_less_than_four_hours_ago_is_not_on_the_map_yet(service, load, clock):
-    load(make_trip("2026-03-18T08:00", trip_id="t1"))
-    empty = get_map(service)
-    assert features(empty) == []
-    clock.move_to("2026-03-18T12:31:00Z")
-    assert len(features(get_map(service, headers={"If-None-Match": empty.headers["ETag"]}))) == 1
 
 
 @pytest.mark.parametrize("path", [path for path in OF_RECORDS if "filter_param" not in path])

@@ -5,16 +5,14 @@ from urllib.parse import quote
 
 import jsonschema
 import pytest
-from flask import Flask
 from openapi_spec_validator import validate
 
-from app import errors, openapi, openapi_document
-from app.endpoint import Endpoint
+from app import errors, openapi_document
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.introspection import example
 from schemas.page import TripDetailPage
-from schemas.params import NoParams, ReportParams
+from schemas.params import ReportParams
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 
@@ -230,20 +228,6 @@ def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(se
     response = service.get(path, **query)
     assert response.status_code == 200
     assert_valid(operation["responses"]["200"]["content"][JSON]["schema"], response.json)
-
-
-def test_an_operation_may_return_only_files():
-    app = Flask("files")
-
-    @app.get("/file")
-    @Endpoint(NoParams(), None, accepts_mask=False, representations={"text/csv": None, "text/html": None})
-    def get_file(query):
-        """Return a file."""
-
-    document = json.loads(openapi.build_document(app, ""))
-    validate(document)
-    content = document["paths"]["/file"]["get"]["responses"]["200"]["content"]
-    assert content == {kind: {"schema": {"type": "string"}} for kind in ("text/csv", "text/html")}
 
 
 WRONG = {
