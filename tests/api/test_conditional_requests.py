@@ -39,21 +39,13 @@ def revalidate(service, path, etag, **options):
 @EVERY
 def test_a_response_with_a_matching_etag_is_not_sent_again(service, fleet, path):
     whole = service.get(path)
-    again = revalidate(service, path, whole.headers["ETag"])
-    assert (again.status_code, again.data) == (304, b"")
-    for name in ("ETag", "Cache-Control", "Vary"):
-        assert again.headers[name] == whole.headers[name]
-    assert "Content-Type" not in again.headers
-
-
-@EVERY
-def test_only_the_client_may_cache_a_response_and_must_revalidate_it(service, fleet, path):
-    assert service.get(path).headers["Cache-Control"] == "private, no-cache"
-
-
-@EVERY
-def test_an_etag_is_strong(service, fleet, path):
-    assert get_etag(service, path).startswith('"')
+    assert whole.headers["Cache-Control"] == "private, no-cache"
+    assert whole.headers["ETag"].startswith('"')
+    for method in ("GET", "HEAD"):
+        again = revalidate(service, path, whole.headers["ETag"], method=method)
+        assert (again.status_code, again.data) == (304, b"")
+        assert {again.headers[name] == whole.headers[name] for name in ("ETag", "Cache-Control", "Vary")} == {True}
+        assert "Content-Type" not in again.headers
 
 
 @EVERY
@@ -64,11 +56,10 @@ def test_a_response_without_a_matching_etag_is_sent(service, fleet, path):
         assert (response.status_code, response.data) == (200, whole.data)
 
 
-@EVERY
-def test_an_etag_matches_in_every_form_of_if_none_match(service, fleet, path):
-    etag = get_etag(service, path)
+def test_an_etag_matches_in_every_form_of_if_none_match(service, fleet):
+    etag = get_etag(service, "/drivers")
     for form in ("{}", "W/{}", '"another", {}', '"another" , W/{}', "*"):
-        assert revalidate(service, path, form.format(etag)).status_code == 304, form
+        assert revalidate(service, "/drivers", form.format(etag)).status_code == 304, form
 
 
 @EVERY
@@ -132,13 +123,6 @@ def test_a_masked_response_is_revalidated(service, fleet, path):
     assert revalidate(service, path, etag, **options).status_code == 304
 
 
-@EVERY
-def test_head_has_the_headers_of_get(service, fleet, path):
-    etag = get_etag(service, path)
-    assert get_etag(service, path, method="HEAD") == etag
-    assert revalidate(service, path, etag, method="HEAD").status_code == 304
-
-
 def test_a_trip_that_becomes_visible_changes_the_etag(service, load, clock):
     load(make_trip("2026-03-18T08:00", trip_id="t1", tracking_id="k1"))
     paths = [PATHS[name] for name in ("trips", "trip", "trips by tracking id")]
@@ -147,20 +131,6 @@ def test_a_trip_that_becomes_visible_changes_the_etag(service, load, clock):
     assert [revalidate(service, path, of).status_code for path, of in zip(paths, etag, strict=True)] == [200] * 3
 
 
-def test_a_304_counts_against_the_rate_limit(make_service, fleet):
-    service = make_service()
-    etag = service.get("/drivers")
-    again = revalidate(service, "/drivers", etag.headers["ETag"])
-    remaining = [int(response.headers["X-RateLimit-Remaining"]) for response in (etag, again)]
-    assert remaining[1] == remaining[0] - 1
-
-
-@EVERY
-def test_errors_have_no_etag(service, fleet, path):
-    more = "&" if "?" in path else "?"
-    response = revalidate(service, f"{path}{more}nope=1", "*")
-    assert (response.status_code, response.headers["Cache-Control"], response.headers.get("ETag")) == (
-        400,
-        "private",
-        None,
-    )
+def test_errors_have_no_etag(service, fleet):
+    response = revalidate(service, "/drivers?nope=1", "*")
+    assert (response.status_code, "ETag" in response.headers) == (400, False)
