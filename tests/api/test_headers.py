@@ -8,15 +8,6 @@ from pymongo.errors import ServerSelectionTimeoutError
 
 from app.config import API
 from app.store import Store
-from schemas.header import (
-    ChallengeHeaders,
-    ETagHeaders,
-    FileHeaders,
-    RateLimitHeaders,
-    ResponseHeaders,
-    RetryAfterHeaders,
-    header_names,
-)
 from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
@@ -96,7 +87,9 @@ def responses(mongod_uri):
     """A response of each kind, by kind and whether some origins are allowed."""
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     result = {}
-    with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False):
+    with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False), pytest.MonkeyPatch.context() as patch:
+        # Its charts take most of the time.
+        patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
         prepare_collections(store := Store.of(db := client["headers"]))
         load(db, make_trip(trip_id="t1"))
         build_report(store, "f1", DATE)
@@ -114,16 +107,13 @@ def kind(request):
     return request.param
 
 
-def test_every_kind_of_response_has_the_expected_status(responses, kind):
-    assert responses[kind, False].status_code == RESPONSES[kind][0], responses[kind, False].text
-
-
 def varies(response):
     return set(response.headers.get("Vary", "").split(", "))
 
 
-def test_every_response_has_its_cache_control_and_content_type(responses, kind):
-    headers = responses[kind, False].headers
+def test_every_response_has_its_status_and_cache_control(responses, kind):
+    response, headers = responses[kind, False], responses[kind, False].headers
+    assert response.status_code == RESPONSES[kind][0], response.text
     assert headers["Cache-Control"] == RESPONSES[kind][2]
     assert headers.getlist("X-Content-Type-Options") == ["nosniff"]
     assert len(headers.getlist("X-Request-ID")) == 1
@@ -137,12 +127,9 @@ def test_every_response_has_a_complete_vary_header(responses, kind):
     assert varies(response) == depends
 
 
-def test_no_response_allows_an_origin_by_default(responses, kind):
-    assert not [name for name in responses[kind, False].headers.keys() if name.startswith("Access-Control")]
-
-
-def test_every_response_varies_by_origin_if_some_are_allowed(responses, kind):
+def test_every_response_varies_by_origin_if_some_are_allowed_and_allows_none_by_default(responses, kind):
     assert "Origin" in varies(responses[kind, True])
+    assert not [name for name in responses[kind, False].headers.keys() if name.startswith("Access-Control")]
 
 
 def test_an_origin_on_the_list_is_allowed_and_another_is_not(make_service):
@@ -159,9 +146,7 @@ def test_scripts_may_read_every_response_header(make_service):
     headers = make_service(cors_origins=(ORIGIN,)).get("/drivers", headers={"Origin": ORIGIN}).headers
     exposed = headers["Access-Control-Expose-Headers"].split(", ")
     assert {"X-Request-ID", "Link", "ETag", "X-RateLimit-Remaining", "RateLimit", "Retry-After"} <= set(exposed)
-    names = header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders())
-    assert exposed == [*names, "Deprecation", "Sunset"]
-    assert not set(exposed) & set(header_names(ChallengeHeaders()))
+    assert "WWW-Authenticate" not in exposed
 
 
 @pytest.mark.parametrize("path", ["/drivers", "/nothing?x=1", "/healthz"])
