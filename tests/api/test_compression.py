@@ -1,34 +1,25 @@
 """Compressed responses, and their headers for caches and clients."""
 
 import gzip
-import http.client
-import json
-import shutil
-import subprocess
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
-import httpx
 import pytest
 import time_machine
 
-from app.content_encoding import ENCODINGS, MIN_BYTES
+from app.content_encoding import ENCODINGS
 from app.middleware.compression import zstd
-from app.store import Store
-from scripts.admin.keys import issue_key
 from tests.conftest import NOW, Service
 from tests.factories import make_driver
-from tests.service_process import run_service
 from tests.store_contents import load
 
 DECODERS = {None: bytes, "gzip": gzip.decompress, "zstd": zstd.decompress}
 DOCUMENT = "/openapi.json"
 UNKNOWN = urlencode([("driver_id", f"{number:0100}") for number in range(20)])
 LONG_ERROR = f"/driver-aggregate/daily?start_date=2026-03-10&{UNKNOWN}"
-PATHS = ["/drivers", "/drivers?limit=100", "/drivers?limit=0", "/nothing", "/healthz", "/docs", DOCUMENT]
 CHOICES = {
-    **dict.fromkeys((None, "", "identity", "br", "deflate, br;q=1.0", "gzip;q=0", "*;q=0", "identity;q=0"), None),
-    **dict.fromkeys(("gzip;q=0.5, identity", "zstd;q=0, gzip;q=0.0", "x-gzip", "gzip;q=x", ";,=;q=", "\xff"), None),
-    **dict.fromkeys(("gzip", "GZIP", "gzip, deflate, br", "gzip;q=0.1", "gzip, identity", "gzip, *;q=0"), "gzip"),
+    **dict.fromkeys((None, "", "identity", "deflate, br;q=1.0", "gzip;q=0", "*;q=0", "identity;q=0"), None),
+    **dict.fromkeys(("gzip;q=0.5, identity", "x-gzip", "gzip;q=x", ";,=;q=", "\xff"), None),
+    **dict.fromkeys(("GZIP", "gzip, deflate, br", "gzip;q=0.1", "gzip, identity", "gzip, *;q=0"), "gzip"),
     **dict.fromkeys(("gzip, identity;q=0", "zstd;q=0.5, gzip", "zstd;q=0, *"), "gzip"),
     **dict.fromkeys(("zstd", "gzip, deflate, br, zstd", "*", "identity;q=0, *"), "zstd"),
 }
@@ -59,11 +50,11 @@ def drivers(service):
     return get_compressed
 
 
-def document(service, accepted=None, etag=None, method="GET"):
+def document(service, accepted=None, etag=None):
     """Return the OpenAPI document, which has a tag."""
     headers = {"Accept-Encoding": accepted, "If-None-Match": etag}
     headers = {name: value for name, value in headers.items() if value}
-    return service.get(DOCUMENT, fleet=None, headers=headers, method=method)
+    return service.get(DOCUMENT, fleet=None, headers=headers)
 
 
 @pytest.mark.parametrize(("accepted", "encoding"), CHOICES.items())
@@ -79,12 +70,9 @@ def test_a_compressed_response_has_its_own_content_length_and_is_much_shorter(dr
     assert int(response.headers["Content-Length"]) == len(response.data) < len(drivers().data) / 5
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_response_is_compressed_from_a_minimum_size_on(drivers, encoding):
-    size = len(drivers(path="/drivers?limit=1").data)
-    assert size < MIN_BYTES
-    assert "Content-Encoding" not in drivers(encoding, path="/drivers?limit=1").headers
-    assert drivers(encoding, path=f"/drivers?limit={MIN_BYTES // 100}").headers["Content-Encoding"] == encoding
+def test_a_short_response_is_not_compressed(drivers):
+    assert "Content-Encoding" not in drivers("gzip", path="/drivers?limit=1").headers
+    assert drivers("gzip", path="/drivers?limit=10").headers["Content-Encoding"] == "gzip"
 
 
 def test_a_client_that_refuses_identity_gets_a_short_response_compressed(drivers):
@@ -92,22 +80,12 @@ def test_a_client_that_refuses_identity_gets_a_short_response_compressed(drivers
     assert DECODERS[response.headers["Content-Encoding"]](response.data) == drivers(path="/drivers?limit=1").data
 
 
-@pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("accepted", [None, "gzip"])
-def test_every_response_varies_by_accept_encoding(drivers, path, accepted):
-    assert "Accept-Encoding" in drivers(accepted, path=path).vary
-
-
-def test_compression_keeps_the_other_members_of_vary(drivers):
-    assert set(drivers("gzip").vary) == {"X-Fields", "Accept-Encoding"}
-    assert set(drivers("gzip", path="/nothing").vary) == {"Accept", "Accept-Encoding"}
-
-
 @pytest.mark.parametrize("accepted", [None, *ENCODINGS])
 def test_head_has_the_headers_of_a_compressed_get(drivers, accepted):
     whole, head = drivers(accepted), drivers(accepted, method="HEAD")
     names = ("Content-Type", "Content-Encoding", "Content-Length", "Vary")
     assert [head.headers.get(name) for name in names] == [whole.headers.get(name) for name in names]
+    assert set(whole.vary) == {"X-Fields", "Accept-Encoding"}
     assert head.data == b""
 
 
@@ -117,29 +95,19 @@ def test_a_long_error_is_compressed_too(service):
     assert gzip.decompress(response.data) == service.get(LONG_ERROR, headers={"X-Request-ID": "r1"}).data
 
 
-def test_a_picture_is_left_as_it_is(service):
-    response = service.get("/docs/favicon-32x32.png", fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
-    assert not {"Content-Encoding", "Vary"} & {*response.headers.keys()}
-
-
 def test_the_log_has_the_number_of_bytes_sent(drivers, log):
     size = len(drivers("gzip").data)
     assert log()[-1]["bytes"] == size
 
 
-def test_each_encoding_has_its_own_etag(service):
-    tag = document(service).headers["ETag"].strip('"')
-    tags = {encoding: document(service, encoding).headers["ETag"] for encoding in ENCODINGS}
-    assert tags == {encoding: f'"{tag}-{encoding}"' for encoding in ENCODINGS}
-
-
-@pytest.mark.parametrize("accepted", [None, *ENCODINGS, "gzip, zstd", "identity"])
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_the_etag_of_any_encoding_is_not_modified(service, accepted, method):
+@pytest.mark.parametrize("accepted", [None, *ENCODINGS, "gzip, zstd"])
+def test_each_encoding_has_its_own_etag_which_is_not_modified_with_any(service, accepted):
+    whole = document(service).headers["ETag"].strip('"')
     for encoding in (None, *ENCODINGS):
         tag = document(service, encoding).headers["ETag"]
+        assert tag == (f'"{whole}-{encoding}"' if encoding else f'"{whole}"')
         for etag in (tag, f"W/{tag}", f'"other", {tag}'):
-            response = document(service, accepted, etag, method)
+            response = document(service, accepted, etag)
             assert (response.status_code, response.data, response.headers["ETag"]) == (304, b"", tag)
             assert "Accept-Encoding" in response.vary
             assert "Content-Encoding" not in response.headers
@@ -151,37 +119,6 @@ def test_a_304_for_several_etags_has_the_etag_of_the_preferred_encoding(service,
     assert document(service, accepted, ", ".join(tags.values())).headers["ETag"] == tags[preferred]
 
 
-@pytest.mark.parametrize("etag", ['"other"', '"other-gzip"', "x", '""'])
-def test_another_etag_gets_the_full_response(service, etag):
-    assert document(service, "gzip", etag).status_code == 200
-
-
-@pytest.fixture(scope="module")
-def live(mongod_uri, tmp_path_factory):
-    """Run the service, with a page of drivers: its URL, and the headers to send."""
-    with run_service(mongod_uri, tmp_path_factory.mktemp("live"), "compression") as (process, db):
-        load(db, drivers=[make_driver(f"d{number}") for number in range(100)])
-        yield (
-            f"http://{process.bind}/api/v1/drivers?limit=100",
-            {"Authorization": f"APIKEY {issue_key(Store.of(db), 'f1')}"},
-        )
-
-
-def test_over_the_wire_each_encoding_arrives_whole_on_a_connection_that_goes_on(live):
-    url, headers = live
-    connection, bodies = http.client.HTTPConnection(urlsplit(url).netloc, timeout=10), set()
-    for encoding in ("identity", *ENCODINGS, "identity"):
-        connection.request("GET", url, headers=headers | {"Accept-Encoding": encoding})
-        response = connection.getresponse()
-        bodies.add(DECODERS[response.getheader("Content-Encoding")](response.read()))
-    connection.close()
-    assert [len(json.loads(body)["drivers"]) for body in bodies] == [100]
-
-
-def test_common_clients_decompress_responses(live):
-    url, headers = live
-    response = httpx.get(url, headers=headers)
-    assert (response.headers["Content-Encoding"] in ENCODINGS, response.json()["count"]) == (True, 100)
-    if curl := shutil.which("curl"):
-        command = [curl, "-sS", "--compressed", "-H", f"Authorization: {headers['Authorization']}", url]
-        assert subprocess.run(command, check=True, capture_output=True).stdout == response.content
+def test_another_etag_gets_the_full_response(service):
+    for etag in ('"other"', '"other-gzip"', "x", '""'):
+        assert document(service, "gzip", etag).status_code == 200
