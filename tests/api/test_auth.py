@@ -27,19 +27,8 @@ def refused(service, header):
 
 @pytest.mark.parametrize(
     "header",
-    [
-        None,
-        "",
-        "APIKEY",
-        "APIKEY ",
-        "APIKEY x",
-        "Bearer {key}",
-        "{key}",
-        "APIKEY{key}",
-        "APIKEY {key}x",
-        "APIKEY {key},",
-    ]
-    + ["APIKEY {key} {key}", "APIKEY da_" + "0" * 36, "APIKEY {other}", "Basic Zm9vOmJhcg==", "APIKEY \xff"],
+    [None, "", "APIKEY", "APIKEY x", "Bearer {key}", "{key}", "APIKEY{key}", "APIKEY {key}x", "APIKEY {key},"]
+    + ["APIKEY {key} {key}", "APIKEY da_" + "0" * 36, "APIKEY {other}", "APIKEY \xff"],
 )
 def test_every_invalid_key_gets_the_same_response(service, header):
     header = header and header.format(key=service.key("f1"), other=make_key())
@@ -63,16 +52,10 @@ def test_a_revoked_key_is_refused_and_another_key_of_the_fleet_is_accepted(servi
     assert [refused(service, f"APIKEY {key}").status_code for key in (old, new)] == [401, 200]
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/", "/nothing", "/drivers/", "//drivers", "/Drivers", "/driver//trips", "/openapi"]
-)
+@pytest.mark.parametrize("path", ["", "/", "/nothing", "/drivers/", "//drivers", "/Drivers"])
 def test_an_unknown_path_requires_a_key(service, path):
     assert service.get(path, fleet=None).status_code == 401
     assert service.get(path).status_code == 404
-
-
-def test_the_health_check_requires_no_key(service):
-    assert service.get("/healthz", fleet=None).status_code == 200
 
 
 def test_failures_are_counted_by_the_address_that_a_trusted_proxy_sends(make_service):
@@ -80,14 +63,6 @@ def test_failures_are_counted_by_the_address_that_a_trusted_proxy_sends(make_ser
     addresses = ("198.51.100.1", "198.51.100.2", "6.6.6.6, 198.51.100.1", "198.51.100.2, nonsense")
     responses = [service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in addresses]
     assert [response.status_code for response in responses] == [401, 401, 429, 401]
-
-
-def test_a_forwarded_address_is_ignored_without_a_trusted_proxy(make_service):
-    service = make_service(auth_failure_limit=parse("1 per minute"))
-    responses = [
-        service.get("/drivers", fleet=None, headers={"X-Forwarded-For": address}) for address in ("1.1.1.1", "2.2.2.2")
-    ]
-    assert [response.status_code for response in responses] == [401, 429]
 
 
 def test_failures_of_one_address_are_limited_and_its_valid_keys_are_accepted(make_service, clock):

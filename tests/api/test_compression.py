@@ -95,6 +95,11 @@ def test_a_long_error_is_compressed_too(service):
     assert gzip.decompress(response.data) == service.get(LONG_ERROR, headers={"X-Request-ID": "r1"}).data
 
 
+def test_a_picture_is_left_as_it_is(service):
+    response = service.get("/docs/favicon-32x32.png", fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
+    assert not {"Content-Encoding", "Vary"} & {*response.headers.keys()}
+
+
 def test_the_log_has_the_number_of_bytes_sent(drivers, log):
     size = len(drivers("gzip").data)
     assert log()[-1]["bytes"] == size

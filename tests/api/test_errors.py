@@ -27,9 +27,7 @@ def test_a_problem_has_the_members_of_rfc_9457_and_those_of_the_plain_body(servi
         ("APPLICATION/Problem+JSON; charset=utf-8", True),
         ("application/problem+json;q=0.1, application/json", False),
         ("*/*", False),
-        ("application/*", False),
         ("application/problem+json;q=0", False),
-        ("", False),
         ("garbage;;;,", False),
     ],
 )
@@ -49,8 +47,8 @@ def test_a_valid_request_id_is_used(service, sent, taken):
     assert (service.get("/nothing", headers={"X-Request-ID": sent}).json["request_id"] == sent) is taken
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE", "TRACE", "CONNECT", "BREW"])
-@pytest.mark.parametrize("path", ["/drivers", "/driver/x/trips", "/trip/trip_id/x", "/healthz"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "TRACE", "CONNECT", "BREW"])
+@pytest.mark.parametrize("path", ["/drivers", "/trip/trip_id/x", "/healthz"])
 def test_other_methods_are_not_allowed_and_need_no_key(service, method, path):
     response = service.get(path, method=method, fleet=None)
     assert (response.status_code, response.json["error"]) == (405, "MethodNotAllowed")
@@ -73,17 +71,8 @@ def test_head_has_the_response_of_get_without_the_body(service, path):
     assert head.headers["Content-Length"] == get.headers["Content-Length"]
 
 
-@pytest.mark.parametrize(
-    "path", ["/driver/a/b/trips", "/driver/a//trips", "/trip/trip_id/a/b", "/trip/tracking_id/a/b/c"]
-)
-def test_a_path_whose_identifier_may_hold_a_slash_hints_at_its_encoding(service, path):
-    response = service.get(path)
-    assert (response.status_code, "%2F" in response.json["message"]) == (404, True)
-    assert service.get(path, fleet=None).status_code == 401
-
-
 @pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/drivers/a/b", "/nothing", "/driver/a/trips/"])
-def test_other_unknown_paths_have_no_hint(service, path):
+def test_a_path_without_an_identifier_that_may_hold_a_slash_has_no_hint(service, path):
     message = "There is no such path. Check for doubled or trailing slashes and for upper case."
     assert service.get(path).json["message"] == message
 
@@ -97,19 +86,10 @@ def test_the_message_of_an_unknown_path_never_repeats_it(service, path):
     assert hostile == plain
 
 
-def test_the_hint_of_a_parameter_never_repeats_its_name(service):
-    (reasons,) = service.errors(f"/drivers?{HOSTILE}s=1&{HOSTILE}s=2").values()
-    assert reasons == ["Unknown parameter."]
-
-
 def test_the_message_names_parameters_as_a_url_does(service):
-    message = service.get("/drivers?%3Cb%3E%0D%0A=1&limit=0").json["message"]
-    assert message == "Invalid parameters: limit, %3Cb%3E%0D%0A."
-
-
-def test_a_trips_path_hints_at_no_parameter_for_a_driver_with_commas(service):
-    message = service.get("/driver/a,b/trips?start_date=2026-03-10").json["message"]
-    assert message == "Not in this fleet: a,b"
+    error = service.get("/drivers?%3Cb%3E%0D%0A=1&limit=0").json
+    assert error["message"] == "Invalid parameters: limit, %3Cb%3E%0D%0A."
+    assert error["errors"]["<b>\r\n"] == ["Unknown parameter."]
 
 
 @pytest.mark.parametrize(
@@ -118,10 +98,6 @@ def test_a_trips_path_hints_at_no_parameter_for_a_driver_with_commas(service):
 def test_paths_outside_the_api_are_not_found(service, path):
     response = service.app.test_client().get(path)
     assert (response.status_code, response.json["error"]) == (404, "NotFound")
-
-
-def test_an_invalid_parameter_is_reported_before_a_missing_record(service):
-    assert service.get("/driver/nobody/trips?start_date=x").status_code == 400
 
 
 def raising(error):
@@ -150,9 +126,9 @@ def test_an_internal_error_is_500_without_details(service, monkeypatch, error, l
     assert line["status"] == 500
 
 
-@pytest.mark.parametrize("host", ["a..b", "[", "x" * 300, "host:port", "é"])
-def test_an_invalid_host_header_is_no_internal_error(service, host):
-    assert service.get("/drivers", headers={"Host": host}).status_code in (200, 400)
+def test_an_invalid_host_header_is_no_internal_error(service):
+    for host in ("a..b", "[", "x" * 300, "host:port", "é"):
+        assert service.get("/drivers", headers={"Host": host}).status_code in (200, 400), host
 
 
 def test_a_get_is_served_with_and_without_a_content_type(service):
