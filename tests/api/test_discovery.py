@@ -36,12 +36,9 @@ def test_a_head_request_of_the_catalog_has_a_link_to_it(service):
     assert '<http://localhost/.well-known/api-catalog>; rel="api-catalog"' in response.headers["Link"]
 
 
-def test_the_overview_begins_with_a_title_and_a_summary(overview):
-    assert (overview.status_code, overview.content_type) == (200, "text/plain; charset=utf-8")
-    assert overview.text.startswith("# Driver Analytics API\n\n> ")
-
-
 def test_the_overview_lists_every_endpoint_of_the_openapi_document(service, overview):
+    assert overview.content_type == "text/plain; charset=utf-8"
+    assert overview.text.startswith("# Driver Analytics API\n\n> ")
     assert re.findall(r"^- `GET (.+?)`", overview.text, re.MULTILINE) == [*service.get("/openapi.json").json["paths"]]
 
 
@@ -69,13 +66,6 @@ def test_every_link_of_a_document_leads_to_another_one(service):
 @pytest.mark.parametrize("name", ["nothing.md", "..%2F..%2Fsetup.cfg", "README", "docs.py"])
 def test_nothing_else_is_served_as_a_document(service, name):
     assert service.get(f"/docs/{name}").status_code == 404
-
-
-@pytest.mark.parametrize("path", [CATALOG, "/llms.txt", "/api/v1/docs/clients.md"])
-def test_each_is_sent_once_and_then_revalidated(service, path):
-    first = service.open(path, fleet=None)
-    again = service.open(path, fleet=None, headers={"If-None-Match": first.headers["ETag"]})
-    assert (first.headers["Cache-Control"], again.status_code, again.data) == ("public, no-cache", 304, b"")
 
 
 def test_the_setting_gives_the_addresses(make_service):

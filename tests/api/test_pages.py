@@ -1,0 +1,117 @@
+"""The pages: the explorer at `/`, the documentation at /docs, and the errors, which docs/errors.md describes, too."""
+
+import html
+import inspect
+import json
+import re
+from pathlib import Path
+from urllib.parse import urljoin
+
+import pytest
+
+from app.errors import find_error_types
+from app.store.score import BEHAVIOURS
+
+EXPLORER, DOCS, ERRORS = "/", "/api/v1/docs", "/api/v1/docs/errors"
+FILES = ["/explorer/main.js", "/explorer/leaflet.js", "/api/v1/docs/docs.js", "/api/v1/docs/clients.md", "/llms.txt"]
+FILES += ["/.well-known/api-catalog"]
+SCRIPTS = pytest.mark.parametrize("path", [EXPLORER, DOCS])
+TILES = "https://tiles.example.com:8443/{z}/{x}/{y}.png?key=abc"
+MARKDOWN = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
+PROBLEM = {"Accept": "application/problem+json"}
+
+
+def get_page(service, path, **options):
+    return service.open(path, fleet=None, buffered=True, **options)
+
+
+def policy(page):
+    return dict(rule.split(" ", 1) for rule in page.headers["Content-Security-Policy"].split("; "))
+
+
+def settings(page):
+    (content,) = re.findall(r'name="explorer-settings" content="([^"]*)"', page.text)
+    return json.loads(html.unescape(content))
+
+
+@pytest.mark.parametrize("path", [EXPLORER, DOCS, ERRORS, *FILES])
+def test_a_page_or_file_needs_no_key_is_not_counted_and_is_sent_once_and_then_revalidated(service, path):
+    first = get_page(service, path)
+    again = get_page(service, path, headers={"If-None-Match": first.headers["ETag"]})
+    assert path in FILES or first.content_type == "text/html; charset=utf-8"
+    assert (first.status_code, first.headers["Cache-Control"]) == (200, "public, no-cache")
+    assert (again.status_code, again.data) == (304, b"")
+    assert "X-RateLimit-Remaining" not in service.open(path, buffered=True).headers
+
+
+@SCRIPTS
+def test_a_page_has_no_inline_script_or_style_and_all_it_refers_to_is_served(service, path):
+    page = get_page(service, path)
+    assert re.findall(r"<script(?![^>]* src=)|<style| on\w+=| style=", page.text) == []
+    links = re.findall(r'(?:href|src)="([^"#]+)"', page.text)
+    assert len(links) > 3
+    for link in links:
+        assert get_page(service, urljoin(path, link)).data, link
+
+
+def test_a_page_may_run_and_load_what_the_service_serves_and_nothing_else(service):
+    explorer, docs, errors = (policy(get_page(service, path)) for path in (EXPLORER, DOCS, ERRORS))
+    denied = {name for name, source in explorer.items() if source == "'none'"}
+    assert denied == {"default-src", "base-uri", "form-action", "frame-ancestors"}
+    assert {source for name, source in explorer.items() if name not in denied} == {"'self'"}
+    assert docs["script-src"] == docs["connect-src"] == "'self'"
+    assert docs["default-src"] == errors["default-src"] == "'none'"
+    assert "script-src" not in errors
+
+
+def test_map_tiles_of_the_operators_choice_are_allowed_from_their_host_alone(make_service):
+    page = make_service(map_tiles_url=TILES, map_tiles_attribution='<b>"Tiles"</b>').open("/")
+    assert policy(page)["img-src"] == "'self' data: https://tiles.example.com:8443"
+    assert "tiles.example.com" not in policy(page)["connect-src"] + policy(page)["default-src"]
+    assert (settings(page)["map_tiles_url"], settings(page)["map_tiles_attribution"]) == (TILES, '<b>"Tiles"</b>')
+
+
+def test_the_explorer_has_the_table_of_the_score(service):
+    table = {row["name"]: (row["cap"], row["weight"]) for row in settings(get_page(service, "/"))["behaviours"]}
+    assert table == {behaviour.name: (behaviour.cap, behaviour.weight) for behaviour in BEHAVIOURS}
+
+
+@pytest.mark.parametrize("folder", ["/explorer", "/api/v1/docs"])
+@pytest.mark.parametrize("name", ["index.html", "../config.py", "..%2Fconfig.py", "swagger-ui.js", ""])
+def test_no_other_file_is_served(service, folder, name):
+    assert service.open(f"{folder}/{name}").status_code == 404
+
+
+@pytest.mark.parametrize("accept", ["text/html", "*/*", "text/*;q=0.1", ""])
+def test_a_client_that_accepts_html_gets_the_explorer(service, accept):
+    assert get_page(service, "/", headers={"Accept": accept}).status_code == 200
+
+
+@pytest.mark.parametrize("accept", ["application/json", "application/problem+json", "text/html;q=0, application/json"])
+def test_a_client_that_does_not_accept_html_gets_the_error_of_an_unknown_path(service, accept):
+    response, unknown = (get_page(service, path, headers={"Accept": accept}) for path in ("/", "/nothing"))
+    assert (response.status_code, response.content_type) == (404, unknown.content_type)
+    assert {**response.json, "request_id": ""} == {**unknown.json, "request_id": ""}
+    assert "Accept" in response.headers["Vary"]
+
+
+@pytest.mark.parametrize("error_type", find_error_types(), ids=lambda error_type: error_type.__name__)
+def test_the_page_of_errors_and_its_document_describe_cause_and_remedy_of_an_error(service, error_type):
+    name, cause = error_type.__name__, inspect.getdoc(error_type)
+    section = re.search(rf'<section id="{name}">(.*?)</section>', get_page(service, ERRORS).text, re.DOTALL).group(1)
+    text = html.unescape(re.sub("</?code>", "`", section))
+    assert (cause in text, error_type.remedy in text) == (True, True)
+    (section,) = re.findall(rf"^## {name}$(.*?)(?=^## |\Z)", MARKDOWN, re.DOTALL | re.MULTILINE)
+    status = f"Status {error_type.status.value} {error_type.status.phrase}."
+    expected = f"{status} **Cause:** {cause} **Remedy:** {error_type.remedy}"
+    assert section.split() == expected.split()
+
+
+def test_the_document_of_errors_describes_no_others():
+    assert len(re.findall("^## ", MARKDOWN, re.MULTILINE)) == len(find_error_types())
+
+
+@pytest.mark.parametrize("base_url", ["", "https://api.example.com/driving"])
+def test_the_type_of_a_problem_links_to_the_section_of_the_error(make_service, base_url):
+    problem = make_service(public_base_url=base_url).get("/nothing", headers=PROBLEM).json
+    assert problem["type"] == f"{base_url or 'http://localhost'}{ERRORS}#NotFound"
