@@ -21,11 +21,6 @@ def test_it_is_ok_while_the_store_responds(service):
     assert (response.status_code, response.json) == (200, {"status": "ok"})
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/livez"])
-def test_it_takes_no_parameters(service, path):
-    assert list(service.errors(path, x="1")) == ["x"]
-
-
 @pytest.fixture
 def without_store():
     with MongoClient(NOWHERE, timeoutMS=200) as client:
@@ -80,19 +75,13 @@ def waited_for(service):
     thread.join()
 
 
-@pytest.mark.parametrize(
-    "path", ["/healthz", "/drivers", "/trip/trip_id/t", "/report?report_time=2026-03-16T00:00:00", "/changes"]
-)
+@pytest.mark.parametrize("path", ["/healthz", "/drivers", "/report?report_time=2026-03-16T00:00:00", "/changes"])
 def test_only_one_request_waits_for_a_store_that_hangs(waited_for, path):
     response = waited_for.get(path)
     assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
     assert response.headers["Retry-After"] == "2"
+    assert response.json.get("status") == ("unavailable" if path == "/healthz" else None)
     assert path != "/healthz" or list(response.json) == list(Unhealthy().fields)
-
-
-def test_a_check_with_an_open_circuit_has_the_same_body_as_one_that_waited(waited_for):
-    response = waited_for.get("/healthz")
-    assert (response.json["status"], list(response.json)) == ("unavailable", list(Unhealthy().fields))
 
 
 @pytest.mark.parametrize(("path", "status"), [("/nothing", 401), ("/drivers?page=0", 401), ("/livez", 200)])

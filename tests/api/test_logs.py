@@ -56,7 +56,7 @@ def test_no_log_line_contains_a_key(service, log):
     assert lines[-1]["request_id"] == "da_[redacted]"
 
 
-@pytest.mark.parametrize("fleet", ["f1", "1f", "-f", "ü", "1" * 120])
+@pytest.mark.parametrize("fleet", ["f1", "ü", "1" * 120])
 def test_no_log_line_contains_a_report_link(make_service, log, fleet):
     service = make_service(secret_key="secret")
     links = ReportLinkSigner(get_services(service.app).config)
@@ -110,23 +110,13 @@ def test_a_warning_of_python_is_a_line(log):
     assert (line["logger"], "UserWarning: Unknown option: foo" in line["event"]) == ("py.warnings", True)
 
 
-def test_keys_inside_values_are_redacted(log):
-    key = make_key()
-    make_logger(logging.INFO).warning("what", document={"driver_id": key, "days": [{key: 1}]})
-    assert log()[-1]["document"] == {"driver_id": "da_[redacted]", "days": [{"da_[redacted]": 1}]}
-
-
-def test_a_traceback_is_redacted(log):
+def test_keys_inside_values_and_tracebacks_are_redacted(log):
     key = make_key()
     try:
         raise ValueError(key)
     except ValueError as error:
-        make_logger(logging.INFO).error("unhandled exception", exc_info=error)
+        make_logger(logging.INFO).error("what", exc_info=error, document={"days": [{key: 1}]}, error=error)
     (line,) = log()
+    assert (line["document"], line["error"]) == ({"days": [{"da_[redacted]": 1}]}, "da_[redacted]")
     assert line["exception"].startswith("Traceback")
     assert line["exception"].endswith("ValueError: da_[redacted]")
-
-
-def test_values_without_a_json_type_are_logged_as_text(log):
-    make_logger(logging.INFO).warning("what", error=ValueError("x"), day={1})
-    assert (log()[-1]["error"], log()) == ("x", [])
