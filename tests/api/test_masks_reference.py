@@ -16,7 +16,6 @@ from schemas.mask import MaskError, parse
 from schemas.page import (
     DailyAggregates,
     DriverPage,
-    MonthlyAggregates,
     RankingPage,
     TripDetailPage,
     TripSummaryPage,
@@ -219,10 +218,6 @@ CASES = {
     "daily": (
         DailyAggregates(),
         [f"/driver-aggregate/daily?start_date=2026-03-{day}&{DRIVER_IDS}" for day in (10, 14)],
-    ),
-    "monthly": (
-        MonthlyAggregates(),
-        [f"/driver-aggregate/monthly?start_date={month}-01&{DRIVER_IDS}" for month in ("2026-03", "2026-02")],
     ),
     "score": (
         DriverScore(),
