@@ -82,15 +82,6 @@ def test_the_figures_are_those_of_the_trips(service, load):
             check_totals(day, between(trips, day["date"], day["date"]))
 
 
-def test_the_flags_of_a_summary_are_in_the_order_of_the_score(service, load):
-    # Per 1,000 s and 100 miles: phone 75 s = half its cap, speeding 300 s = past its cap, 5 brakes = a quarter, 0.
-    events = make_event_summary(phone_use_time_seconds=75, overspeeding_time_seconds=300, hard_brake_count=5)
-    load(make_trip("2026-03-10T08:00", duration_seconds=1000, distance_miles=100, event_summary=events))
-    result = summary(service, DAILY, "2026-03-10")
-    assert (result["fm_score"], result["fm_grade"]) == (100 - 17.5 - 30 - 5, "poor")
-    assert list(result["focus_area"].values()) == [True, True, False, False]
-
-
 @pytest.mark.parametrize(
     ("path", "date", "dates"),
     [

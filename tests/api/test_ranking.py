@@ -60,10 +60,7 @@ def test_a_summary_is_that_of_the_aggregates(service, load):
     assert row["driving_summary"] == {name: week["driving_summary"][name] for name in SUMMARY_FIELDS}
 
 
-@pytest.mark.parametrize(
-    ("today", "last"),
-    [("2026-03-18", "2026-02-28"), ("2026-03-18", "2025-11-30"), ("2024-03-18", "2024-02-29")],
-)
+@pytest.mark.parametrize(("today", "last"), [("2026-03-18", "2025-11-30"), ("2024-03-18", "2024-02-29")])
 def test_a_month_ends_on_its_last_day(service, load, clock, today, last):
     clock.move_to(f"{today}T12:00:00Z")
     load(trip_of("d1", start=f"{last}T23:59:59.999"))

@@ -260,9 +260,3 @@ def test_a_file_is_compressed_for_clients_that_accept_it(service, ready):
     assert packed.headers["Content-Encoding"] == "gzip"
     assert packed.headers["ETag"] == f'{plain.headers["ETag"][:-1]}-gzip"'
     assert gzip.decompress(packed.data) == plain.data
-
-
-def test_a_file_with_a_missing_part_ends_early(service, ready, db):
-    link = link_of(service)
-    db["report_files.chunks"].delete_many({"n": 0})
-    assert service.get(link, fleet=None).status_code == 500

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.factories import make_event, make_event_summary, make_point, make_trip
+from tests.factories import make_event, make_point, make_trip
 
 START = 1_773_129_600_000  # 2026-03-10T08:00
 
@@ -82,15 +82,3 @@ def test_the_value_is_opaque(service, load, value):
     load(make_trip(trip_id=value, tracking_id=value))
     encoded = quote(value, safe="")
     assert ids(service.get(f"/trip/trip_id/{encoded}")) == ids(service.get(f"/trip/tracking_id/{encoded}")) == [value]
-
-
-def test_a_trip_imported_without_a_focus_area_gets_it_from_its_event_summary(service, load):
-    # 1,800 s and 10 miles: half of each cap is 135 s, 180 s, 1 event, 1 event.
-    summary = make_event_summary(phone_use_time_seconds=135, overspeeding_time_seconds=179.9, hard_brake_count=1)
-    load(make_trip(trip_id="t1", event_summary=summary))
-    assert service.get("/trip/trip_id/t1").json["trips"][0]["focus_area"] == {
-        "is_phone_use": True,
-        "is_rapid_acceleration": False,
-        "is_hard_brake": True,
-        "is_overspeeding": False,
-    }
