@@ -3,12 +3,10 @@
 import pytest
 import time_machine
 from limits import parse
-from pymongo import MongoClient
 from pymongo.errors import ServerSelectionTimeoutError
 
 from app.config import API
 from app.store import Store
-from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests.conftest import NOW, Service
 from tests.factories import make_trip
@@ -81,22 +79,20 @@ RESPONSES = {
 
 
 @pytest.fixture(scope="module")
-def responses(mongod_uri):
+def responses(shared_db):
     """A response of each kind, by kind and whether some origins are allowed."""
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     result = {}
-    with MongoClient(mongod_uri) as client, time_machine.travel(NOW, tick=False), pytest.MonkeyPatch.context() as patch:
+    with time_machine.travel(NOW, tick=False), pytest.MonkeyPatch.context() as patch:
         # Its charts take most of the time.
         patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
-        prepare_collections(store := Store.of(db := client["headers"]))
-        load(db, make_trip(trip_id="t1"))
-        build_report(store, "f1", DATE)
+        load(shared_db, make_trip(trip_id="t1"))
+        build_report(Store.of(shared_db), "f1", DATE)
         for origins in ((), (ORIGIN,)):
             for kind, (_, get, _) in RESPONSES.items():
-                service = Service(db, secret_key="secret", cors_origins=origins, **limits)
+                service = Service(shared_db, secret_key="secret", cors_origins=origins, **limits)
                 result[kind, bool(origins)] = get(service)
-        yield result
-        client.drop_database("headers")
+        return result
 
 
 @pytest.fixture(params=RESPONSES)
