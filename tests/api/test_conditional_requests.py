@@ -56,12 +56,6 @@ def test_a_response_without_a_matching_etag_is_sent(service, fleet, path):
         assert (response.status_code, response.data) == (200, whole.data)
 
 
-def test_an_etag_matches_in_every_form_of_if_none_match(service, fleet):
-    etag = get_etag(service, "/drivers")
-    for form in ("{}", "W/{}", '"another", {}', '"another" , W/{}', "*"):
-        assert revalidate(service, "/drivers", form.format(etag)).status_code == 304, form
-
-
 @EVERY
 def test_a_changed_trip_changes_the_etag_at_once(service, load, fleet, path):
     etag = get_etag(service, path)

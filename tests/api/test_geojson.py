@@ -4,7 +4,7 @@ import itertools
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.geojson import trip_map
@@ -80,11 +80,6 @@ def test_a_trail_of_fewer_than_two_points_has_no_geometry(service, load):
     assert [feature["geometry"] for feature in features(get_map(service, "/trip/tracking_id/k"))] == [None, None]
 
 
-def test_numbers_are_those_of_the_trail(service, load):
-    load(make_trip(trip_id="t1", trail_path=[make_point(START, longitude=-7, latitude=0.1 + 0.2)] * 2))
-    assert "[[-7,0.30000000000000004],[-7,0.30000000000000004]]" in get_map(service).text
-
-
 @pytest.mark.parametrize(
     ("places", "parts"),
     [
@@ -99,6 +94,7 @@ def test_a_trail_across_the_antimeridian_is_cut_there(places, parts):
     assert line(*places) == {"type": "MultiLineString", "coordinates": parts}
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(-180, 180), st.floats(-90, 90)), min_size=2))
 def test_no_line_goes_more_than_half_way_round(places):
     result = line(*places)
