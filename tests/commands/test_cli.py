@@ -33,6 +33,7 @@ main()
         (["import", "--fleet", "f"], 2),
         (["import", "--fleet", "", "--trips", "setup.cfg"], 2),
         (["import", "--fleet", "f", "--trips", "."], 2),
+        (["import", "--fleet", "f", "--drivers", "-", "--trips", "-"], 2),
         (["import", "--fleet", "f", "--trips", "setup.cfg", "--rejects", "nowhere"], 2),
         (["keys", "issue", "--fleet", "f", "--expires-in-days", "0"], 2),
         (["rollups", "rebuild", "--since", "2026-02-30"], 2),

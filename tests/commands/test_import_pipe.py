@@ -27,19 +27,13 @@ def write(file, *lines):
     file.flush()
 
 
-def test_standard_input_is_loaded_to_its_end(pipe, run_main, mongod):
-    write(pipe, make_trip(), make_trip())
+def test_standard_input_is_loaded_to_its_end_as_either_file(pipe, run_main, mongod, write_lines):
+    write(pipe, make_driver("d1"), make_driver("d2"))
     pipe.close()
-    assert run_main("import", "--fleet", "f1", "--trips", "-").stdout == "stdin: 2 loaded, 0 rejected\n"
-    assert mongod.trips.count_documents({}) == 2
-
-
-def test_drivers_too_may_come_from_standard_input(pipe, run_main, mongod, write_lines):
-    write(pipe, make_driver())
-    pipe.close()
-    trips = write_lines("trips.ndjson", make_trip())
-    assert run_main("import", "--fleet", "f1", "--drivers", "-", "--trips", str(trips)).status == 0
-    assert mongod.drivers.count_documents({}) == 1
+    trips = write_lines("trips", make_trip())
+    ended = run_main("import", "--fleet", "f1", "--drivers", "-", "--trips", str(trips))
+    assert ended == (0, "stdin: 2 loaded, 0 rejected\ntrips: 1 loaded, 0 rejected\n", "")
+    assert mongod.drivers.count_documents({}) == 2
 
 
 def test_a_line_is_stored_while_the_pipe_stays_open(pipe, run_main, mongod, monkeypatch):
@@ -72,11 +66,6 @@ def test_rejected_lines_go_to_a_file_in_the_folder_of_rejects(pipe, run_main, mo
     assert json.loads((tmp_path / "stdin.rejected.ndjson").read_text())["input"] == "nonsense"
 
 
-def test_standard_input_cannot_be_both_files(command):
-    ended = command("import", "--fleet", "f1", "--drivers", "-", "--trips", "-")
-    assert (ended.exit_code, "name the same file" in ended.stderr) == (2, True)
-
-
 def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mongod, monkeypatch):
     def fail(*_):
         raise OSError(28, "No space left on device")
@@ -100,13 +89,16 @@ def batches(items, seconds):
     return list(importer.make_batches(come(), seconds, lambda: now[0]))
 
 
-def test_a_batch_ends_a_second_after_its_first_item():
-    assert batches([(0, "a"), (0.5, "b"), (1.1, "c"), (1.2, "d")], 1.0) == [["a", "b"], ["c", "d"]]
-
-
-def test_a_batch_ends_during_a_pause():
-    items = [(0, "a"), (0.6, None), (1.1, None), (9, "b"), (9.5, None)]
-    assert batches(items, 1.0) == [["a"], ["b"]]
+@pytest.mark.parametrize(
+    ("items", "seconds", "expected"),
+    [
+        pytest.param([(0, "a"), (0.5, "b"), (1.1, "c"), (1.2, "d")], 1.0, [["a", "b"], ["c", "d"]], id="at an item"),
+        pytest.param([(0, "a"), (0.6, None), (1.1, None), (9, "b"), (9.5, None)], 1.0, [["a"], ["b"]], id="in a pause"),
+        pytest.param([(0, "a"), (1000, "b")], float("inf"), [["a", "b"]], id="never in a file"),
+    ],
+)
+def test_a_batch_ends_a_second_after_its_first_item(items, seconds, expected):
+    assert batches(items, seconds) == expected
 
 
 def test_a_batch_ends_before_it_changes_too_many_days(monkeypatch):
@@ -114,10 +106,6 @@ def test_a_batch_ends_before_it_changes_too_many_days(monkeypatch):
     days = [Day("d1", "2026-03-10"), Day("d1", "2026-03-11"), Day("d1", "2026-03-10"), Day("d2", "2026-03-10")]
     items = [importer.Prepared(number, 1, day) for number, day in enumerate(days)]
     assert list(importer.make_batches(items, float("inf"))) == [[0, 1, 2], [3]]
-
-
-def test_a_file_has_no_such_limit():
-    assert batches([(0, "a"), (1000, "b")], float("inf")) == [["a", "b"]]
 
 
 def test_a_pause_is_told_from_a_line():
