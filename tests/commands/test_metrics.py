@@ -1,6 +1,7 @@
 """The metrics of `driver-analytics serve`, on their own port."""
 
 import contextlib
+import os
 import signal
 import socket
 import urllib.error
@@ -9,8 +10,8 @@ import urllib.request
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.commands.test_serve import replace_workers, workers
-from tests.service_process import free_port, run_service
+from tests.commands.test_serve import workers
+from tests.service_process import free_port, run_service, wait_until
 from tests.store_contents import issue_key
 
 ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
@@ -75,6 +76,14 @@ def test_an_idle_connection_does_not_block_the_metrics(live):
     host, port = bind.split(":")
     with socket.create_connection((host, int(port))), socket.create_connection((host, int(port))):
         assert scrape(bind, "store_up") == 1
+
+
+def replace_workers(process, pid, number):
+    """Send a signal, and wait until it has put new workers in the place of some."""
+    wait_until(lambda: len(workers(process)) == 2)
+    before = {*workers(process)}
+    os.kill(pid, number)
+    wait_until(lambda: len(workers(process)) == 2 and before - {*workers(process)} and process.responds())
 
 
 def test_counts_survive_the_end_of_a_worker(live):
