@@ -1,16 +1,12 @@
 """driver-analytics backup and restore."""
 
 import contextlib
-import datetime
-import gzip
 import json
 import signal
 import subprocess
 from pathlib import Path
 
-import bson
 import pytest
-from bson import Decimal128, Int64, MinKey, ObjectId, Regex, Timestamp
 from click.testing import CliRunner
 from pymongo import MongoClient
 
@@ -122,6 +118,8 @@ def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, source, 
         assert documents(empty, name) == documents(source, name)
     for name in READ_MODELS:
         assert documents(empty, name, _id=0, **HISTORY) == documents(source, name, _id=0, **HISTORY)
+    for name in (*INDEXES, *FILE_INDEXES):
+        assert empty[name].index_information() == source[name].index_information()
     verified = command("rollups", "verify")
     assert (verified.exit_code, verified.stdout.count("no differences")) == (0, 2)
 
@@ -135,42 +133,6 @@ def test_the_change_feed_of_a_restored_store_begins_from_scratch(command, source
     assert list(services[1].errors("/changes", cursor=before.cursor)) == ["cursor"]
     after.sync()
     assert after.copy == before.copy
-
-
-def test_what_is_restored_has_its_indexes(command, source, saved, empty):
-    assert command("restore", str(saved)).exit_code == 0
-    for name in (*INDEXES, *FILE_INDEXES):
-        assert empty[name].index_information() == source[name].index_information()
-
-
-def test_a_file_contains_the_documents_one_after_the_other(saved, source):
-    for name in COLLECTIONS:
-        held = bson.decode_all(gzip.decompress((saved / f"{name}.bson.gz").read_bytes()))
-        assert sorted(map(bson.encode, held)) == documents(source, name)
-
-
-def test_every_kind_of_value_comes_back_as_it_was(command, empty, tmp_path):
-    values = [
-        1,
-        Int64(1),
-        1.0,
-        -0.0,
-        Decimal128("1.10"),
-        "ä\0",
-        b"\0",
-        None,
-        True,
-        ObjectId(),
-        MinKey(),
-        Regex("a", "i"),
-    ]
-    values += [Timestamp(1, 2), datetime.datetime(2026, 3, 1, tzinfo=datetime.UTC), [{"b": 1, "a": []}], {}]
-    empty["report_files.files"].insert_one({"values": values})
-    before = documents(empty, "report_files.files")
-    assert command("backup", str(tmp_path / "saved")).exit_code == 0
-    empty.client.drop_database(empty)
-    assert command("restore", str(tmp_path / "saved")).exit_code == 0
-    assert documents(empty, "report_files.files") == before
 
 
 def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(command, empty, tmp_path):
@@ -210,12 +172,6 @@ def shorten(path):
     path.write_bytes(path.read_bytes()[:-1])
 
 
-def turn_a_bit(path):
-    content = bytearray(path.read_bytes())
-    content[len(content) // 2] ^= 1
-    path.write_bytes(content)
-
-
 def put_another_format(path):
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
 
@@ -228,10 +184,8 @@ def put_nothing(path):
     ("name", "change", "message"),
     [
         ("trips.bson.gz", shorten, "trips.bson.gz is missing or was changed since the backup"),
-        ("keys.bson.gz", turn_a_bit, "keys.bson.gz is missing or was changed since the backup"),
         ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is missing or was changed since the backup"),
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
-        ("manifest.json", shorten, "saved is not a complete backup"),
         ("manifest.json", put_nothing, "saved is not a complete backup"),
         ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
     ],
@@ -246,42 +200,35 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
     assert mongod.client["restored"].list_collection_names() == []
 
 
-@pytest.fixture
-def saved_invalid(command, mongod, tmp_path):
-    """The end of a backup of a store with an invalid trip, and its folder."""
+def test_a_backup_and_a_restore_name_the_document_that_cannot_be_restored(
+    command, mongod, empty, tmp_path, monkeypatch
+):
     load(mongod, make_trip(driver_id="d7", trip_id="t7"))
     mongod.trips.update_one({}, {"$set": {"distance_miles": "far"}}, bypass_document_validation=True)
-    return command("backup", str(tmp_path / "saved")), tmp_path / "saved"
-
-
-def test_a_backup_names_the_documents_that_cannot_be_restored(saved_invalid):
-    ended, folder = saved_invalid
-    assert (ended.exit_code, folder.is_dir()) == (1, True)
+    monkeypatch.setenv("MONGODB_DATABASE", mongod.name)
+    ended = command("backup", str(tmp_path / "saved"))
+    assert (ended.exit_code, (tmp_path / "saved").is_dir()) == (1, True)
     assert "trips f1/t7 is invalid and left out: distance_miles: Must be a number." in ended.stderr
     assert "Correct or delete them in the database, and back up again." in ended.stderr
+    monkeypatch.setenv("MONGODB_DATABASE", empty.name)
+    refused = command("restore", str(tmp_path / "saved"))
+    assert (refused.exit_code, refused.stderr.count("\n")) == (1, 1)
+    assert "A document of trips cannot be restored: {'_id': 'f1/t7', " in refused.stderr
+    assert refused.stderr.endswith(" Drop this database, which is incomplete.\n")
 
 
-def test_a_restore_names_the_document_that_it_stops_at_and_the_remedy(command, saved_invalid, empty):
-    refused = command("restore", str(saved_invalid[1]))
-    assert (refused.exit_code, refused.stderr) == (
-        1,
-        "Error: A document of trips cannot be restored: {'_id': 'f1/t7', 'fleet': 'f1', 'driver_id': 'd7', "
-        "'trip_id': 't7'}: Document failed validation. Correct or delete it in the database that was backed up, and "
-        "back up again. Drop this database, which is incomplete.\n",
-    )
-
-
-def test_a_folder_that_cannot_be_written_is_named_with_the_argument(command, mongod):
-    refused = command("backup", "/proc/z")
-    assert (refused.exit_code, refused.stderr) == (
-        1,
-        "Error: /proc/z cannot be written: No such file or directory. Give FOLDER a path in a folder that you can "
-        "write to.\n",
-    )
-
-
-def test_a_path_that_is_no_folder_is_an_error(command, empty, tmp_path):
-    assert "There is no folder" in command("restore", str(tmp_path / "nothing")).stderr
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        (("backup", "/nowhere/z"), "There is no folder /nowhere. Create it first."),
+        (("restore", "/nowhere/z"), "There is no folder /nowhere/z."),
+        (("backup", "/proc/z"), "/proc/z cannot be written: No such file or directory. Give FOLDER "),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_named(command, words, error):
+    result = command(*words)
+    assert (result.exit_code, result.stderr.count("\n")) == (1, 1)
+    assert result.stderr.startswith(f"Error: {error}")
 
 
 def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
@@ -293,14 +240,11 @@ def test_a_store_with_documents_is_not_restored_into(command, mongod, saved):
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["trips.bson.gz", *(pytest.param(name, marks=pytest.mark.large) for name in ("", "manifest.json"))]
-)
-def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_path, name):
+def test_a_killed_backup_is_never_restored(command, source, monkeypatch, tmp_path):
     monkeypatch.setenv("MONGODB_DATABASE", source.name)
     folder, part = tmp_path / "saved", tmp_path / "saved.part"
     process = subprocess.Popen([COMMAND, "backup", str(folder)], stdout=subprocess.DEVNULL)
-    wait_until(lambda: (part / name).exists() or process.poll() is not None)
+    wait_until(lambda: (part / "trips.bson.gz").exists() or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.wait()
     if folder.exists():
@@ -320,12 +264,3 @@ def test_keys_are_restored_after_everything_else(command, mongod_uri, saved, emp
     assert last["insert"] == "keys"
     assert len(others) > 20
     assert "keys" not in [sent.get(name) for sent in others for name in WRITES]
-
-
-@pytest.mark.parametrize(
-    ("name", "error"), [("backup", "There is no folder {}. Create it first."), ("restore", "There is no folder {}/b.")]
-)
-def test_a_folder_that_does_not_exist_is_named(command, tmp_path, name, error):
-    parent = tmp_path / "missing"
-    result = command(name, str(parent / "b"))
-    assert (result.exit_code, result.stderr) == (1, f"Error: {error.format(parent)}\n")
