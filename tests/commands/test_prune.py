@@ -87,7 +87,3 @@ def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, 
         operations += 20
     assert loaded.trips.distinct("trip_id") == ["midnight", "new"]
     assert differences(loaded) == []
-
-
-def test_no_date_is_a_usage_error(command):
-    assert command("prune").exit_code == 2
