@@ -161,12 +161,3 @@ def test_the_query_of_the_documentation_works(export, monkeypatch):
     with duckdb.connect() as connection:
         (row, _) = connection.sql(text).fetchall()
     assert (row[0], str(row[1])[:10], row[3]) == ("d1", "2026-03-09", 0)
-
-
-def test_row_groups_are_written_as_they_fill_up(export, monkeypatch):
-    from pyarrow import parquet
-
-    for name in ("ROWS_PER_GROUP", "BATCH_ROWS"):
-        monkeypatch.setattr(f"scripts.ingest.parquet.{name}", 2)
-    folder = export("--format", "parquet")
-    assert parquet.ParquetFile(folder / "trail_points.parquet").num_row_groups == 3

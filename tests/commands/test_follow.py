@@ -58,7 +58,6 @@ def test_a_metrics_port_in_use_is_an_error_in_one_line(run_main):
 
 
 def test_the_example_in_data_md_is_valid_and_served(mongod_uri):
-    assert len(EXAMPLE.splitlines()) < 30
     with MongoClient(mongod_uri) as client:
         db = client["driver_analytics"]
         prepare_collections(Store.of(db))

@@ -64,13 +64,6 @@ def test_the_metrics_contain_times_and_status_of_the_store(live):
     assert scrape(bind, "store_up") == 1
 
 
-def test_the_public_port_has_none(live):
-    process, _, _ = live
-    assert process.get("/metrics")[0] == 401
-    with pytest.raises(urllib.error.HTTPError, match="404"):
-        urllib.request.urlopen(f"http://{process.bind}/metrics", timeout=10)
-
-
 def test_an_idle_connection_does_not_block_the_metrics(live):
     _, _, bind = live
     host, port = bind.split(":")

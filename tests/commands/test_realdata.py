@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import urllib.parse
-from collections import defaultdict
 from pathlib import Path
 
 import pytest
@@ -96,16 +95,6 @@ def test_every_trip_is_served_in_full(real, files):
     assert sum(len(trip["trail_path"]) for trip in rows["trips"]) == 94_167
 
 
-def test_every_recording_is_returned_by_its_tracking_id(real, files):
-    _, rows = files
-    recordings = defaultdict(list)
-    for trip in rows["trips"]:
-        recordings[trip["tracking_id"]].append(trip)
-    for tracking_id, trips in recordings.items():
-        returned = pages(real, f"/trip/tracking_id/{quoted(tracking_id)}", "trips")
-        assert [trip["trip_id"] for trip in returned] == [trip["trip_id"] for trip in sorted(trips, key=oldest_first)]
-
-
 def test_every_driver_day_adds_up_to_what_was_worked_out_apart_from_the_service(real, files):
     _, rows = files
     for row in rows["expected_daily"]:
@@ -115,13 +104,3 @@ def test_every_driver_day_adds_up_to_what_was_worked_out_apart_from_the_service(
             **{name: row[name] for name in row if name != "driver_id"},
             **{name: pytest.approx(row[name], rel=1e-9) for name in AMOUNTS},
         }
-
-
-def test_days_without_trips_have_no_summary(real, files):
-    _, rows = files
-    drove = {(row["date"], row["driver_id"]) for row in rows["expected_daily"]}
-    ids = sorted(row["driver_id"] for row in rows["drivers"])
-    for date in sorted({date for date, _ in drove}):
-        data = real.get("/driver-aggregate/daily", start_date=date, driver_id=ids).json["data"]
-        for driver_id, row in zip(ids, data, strict=True):
-            assert ("driving_summary" in row) == ((date, driver_id) in drove)
