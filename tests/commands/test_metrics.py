@@ -96,9 +96,3 @@ def test_the_files_of_the_workers_go_with_the_service(mongod_uri, tmp_path):
         assert list(folder.iterdir())
         process.stop()
         assert not folder.exists()
-
-
-def test_a_metrics_port_in_use_is_an_error_in_one_line(serve_error):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        bind = f"127.0.0.1:{taken.getsockname()[1]}"
-        assert "set METRICS_BIND to another ADDRESS:PORT" in serve_error(METRICS_BIND=bind)

@@ -306,13 +306,6 @@ def test_without_a_usable_mongod_it_says_what_to_install_or_set(serve_error):
     assert all(word in line for word in ("MONGOD=/bin/false", "Install MongoDB", "MONGODB_URI"))
 
 
-def test_the_log_of_an_earlier_start_is_not_given_as_the_reason(serve_error, tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "mongod.log").write_text("an earlier start\n")
-    line = serve_error(MONGOD="/bin/true")
-    assert "/bin/true wrote no log. Set MONGOD" in line
-
-
 # tests/unit/test_config.py has all settings.
 @pytest.mark.parametrize(
     ("name", "value"),
