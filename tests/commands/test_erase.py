@@ -106,12 +106,6 @@ def test_repeated_it_finds_nothing_even_after_the_last_driver(command, loaded):
     assert ended[-1].stdout == "f1: nothing is stored of the driver d2\n"
 
 
-def test_an_unknown_fleet_is_an_error_that_names_the_fleets(command, loaded):
-    ended = command("erase", "--fleet", "typo", "--driver", SECRET, "--yes")
-    assert (ended.exit_code, ended.stdout) == (1, "")
-    assert ended.stderr == "Error: Nothing is stored for the fleet typo. The fleets are: f1.\n"
-
-
 def test_a_driver_of_a_fleet_without_read_models_is_erased(command, mongod):
     mongod.trips.insert_one(make_source(make_trip("2026-03-10T08:00", SECRET)))
     assert [command(*ERASE, "--yes").exit_code for _ in range(2)] == [0, 0]

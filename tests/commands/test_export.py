@@ -144,15 +144,12 @@ def test_a_parquet_trip_has_its_summary_and_focus_area_in_columns(query):
     assert query("SELECT trip_id FROM 'trips.parquet' WHERE is_hard_brake ORDER BY trip_id") == [("a/ü",), ("t3",)]
 
 
-def test_a_parquet_event_has_the_speeds_of_its_type(query):
+def test_a_parquet_event_has_the_speeds_of_its_type_and_a_day_its_date(query):
     columns = "trip_id, event_name, user_speed_mph, speed_limit_mph"
-    rows = query(f"SELECT {columns} FROM 'events.parquet' ORDER BY event_type DESC")
-    assert rows == [("t3", "OVERSPEEDING", 61.5, 55.0), ("t3", "HARD_BRAKE", None, None)]
-
-
-def test_a_parquet_day_has_a_date(query):
-    rows = query("SELECT driver_id, date::VARCHAR, trip_count FROM 'daily_summaries.parquet' ORDER BY date")
-    assert rows == [("d1", "2026-03-10", 2), ("not in the file", "2026-03-11", 1)]
+    events = query(f"SELECT {columns} FROM 'events.parquet' ORDER BY event_type DESC")
+    assert events == [("t3", "OVERSPEEDING", 61.5, 55.0), ("t3", "HARD_BRAKE", None, None)]
+    days = query("SELECT driver_id, date::VARCHAR, trip_count FROM 'daily_summaries.parquet' ORDER BY date")
+    assert days == [("d1", "2026-03-10", 2), ("not in the file", "2026-03-11", 1)]
 
 
 def test_the_query_of_the_documentation_works(export, monkeypatch):
