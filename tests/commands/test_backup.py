@@ -146,18 +146,6 @@ def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(comma
     assert json.loads(empty.driver_periods.find_one({})["json"]) == make_driver("d1", alias="A")
 
 
-@pytest.mark.usefixtures("plain_page")
-def test_an_erasure_is_repeated_after_a_restore_of_a_fleet_without_drivers(command, empty, tmp_path):
-    erase = ("erase", "--fleet", "f1", "--driver", "d1", "--yes")
-    prepare_collections(Store.of(empty))
-    load(empty, drivers=[make_driver("d1")])
-    assert command("reports", "build", "--fleet", "f1", "--report-date", DATE).exit_code == 0
-    assert command(*erase).exit_code == command("backup", str(tmp_path / "saved")).exit_code == 0
-    empty.client.drop_database(empty)
-    assert command("restore", str(tmp_path / "saved")).exit_code == 0
-    assert command(*erase).stdout == "f1: nothing is stored of the driver d1\n"
-
-
 def test_a_backup_is_for_its_owner_alone(saved):
     assert {path.stat().st_mode & 0o777 for path in (saved, *saved.iterdir())} == {0o700, 0o600}
 

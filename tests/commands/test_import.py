@@ -6,7 +6,6 @@ import json
 import os
 import resource
 
-import bson
 import pytest
 
 from schemas.trip import TripDetail
@@ -19,10 +18,10 @@ from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole
 
 @pytest.fixture
 def load_file(command, mongod):
-    """Import one file: `load_file(path)`, `load_file(path, "drivers", fleet="f2", status=1)`."""
+    """Import one file: `load_file(path)`, `load_file(path, "drivers", status=1)`."""
 
-    def load_file(path, kind="trips", *, fleet="f1", status=0, options=()):
-        result = command("import", "--fleet", fleet, f"--{kind}", str(path), *options)
+    def load_file(path, kind="trips", *, status=0, options=()):
+        result = command("import", "--fleet", "f1", f"--{kind}", str(path), *options)
         assert result.exit_code == status, result.output
         return result
 
@@ -37,8 +36,8 @@ def read_rejects(path):
     return [json.loads(line) for line in rejects_of(path).read_text().splitlines()]
 
 
-def trip_ids(db, **match):
-    return sorted(trip["trip_id"] for trip in db.trips.find(match))
+def trip_ids(db):
+    return sorted(trip["trip_id"] for trip in db.trips.find())
 
 
 def dates_driven(db):
@@ -303,17 +302,6 @@ def test_travel_dates_are_the_widest_of_file_and_trips(load_file, write_lines, m
         (driver["first_travel_date"], driver["last_travel_date"]) for _, driver in sorted(profiles(mongod).items())
     ]
     assert served == [dates for _, dates in TRAVEL_DATES]
-
-
-def test_fleets_with_the_same_ids_do_not_touch_each_other(load_file, write_lines, mongod):
-    load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Ada")), "drivers")
-    load_file(write_lines("trips.ndjson", make_trip("2026-03-10T08:00", trip_id="t1", distance_miles=1.0)))
-    first = everything(mongod)
-    load_file(write_lines("trips.ndjson", make_trip("2026-04-10T08:00", "d1", trip_id="t1")), fleet="f2")
-    load_file(write_lines("drivers.ndjson", make_driver("d1", first_name="Eve")), "drivers", fleet="f2")
-    after = everything(mongod)
-    assert {name: [doc for doc in after[name] if "f1" in bson.decode(doc).values()] for name in after} == first
-    assert trip_ids(mongod, fleet="f2") == ["t1"]
 
 
 # What is read.

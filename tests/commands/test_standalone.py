@@ -30,12 +30,8 @@ def server(tmp_path_factory):
         "import --fleet f1 --drivers drivers",
         "keys issue --fleet f1",
         "rollups rebuild",
-        "rollups verify",
-        "reports build --due",
         "follow",
-        "demo",
         "backup saved",
-        "serve",
         "serve --demo",
     ],
 )
