@@ -108,20 +108,6 @@ def test_a_batch_ends_before_it_changes_too_many_days(monkeypatch):
     assert list(importer.make_batches(items, float("inf"))) == [[0, 1, 2], [3]]
 
 
-def test_a_pause_is_told_from_a_line():
-    has_paused = threading.Event()
-
-    def come():
-        yield Line(1, b"a", oversized=False)
-        has_paused.wait()
-        yield Line(2, b"b", oversized=False)
-
-    lines = with_pauses(come(), 0.01)
-    assert (next(lines).number, next(lines)) == (1, None)
-    has_paused.set()
-    assert [line.number for line in lines if line] == [2]
-
-
 def test_an_error_while_reading_is_raised():
     def come():
         yield Line(1, b"a", oversized=False)

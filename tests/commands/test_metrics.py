@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.commands.test_serve import workers
 from tests.service_process import free_port, run_service, wait_until
-from tests.store_contents import issue_key
 
 ROUTE = {"route": "/api/v1/healthz", "method": "GET", "status": "200"}
 
@@ -55,13 +54,6 @@ def test_every_worker_reports_the_sum_of_all_workers(live):
     send_requests(process, 40)
     assert {scrape(bind, "http_requests_total", **ROUTE) for _ in range(10)} == {before + 40}
     assert scrape(bind, "http_request_duration_seconds_count", route=ROUTE["route"]) >= 40
-
-
-def test_the_metrics_contain_times_and_status_of_the_store(live):
-    process, db, bind = live
-    process.get("/drivers", issue_key(db, "f1"))
-    assert scrape(bind, "store_operation_duration_seconds_count", command="find", outcome="ok") > 0
-    assert scrape(bind, "store_up") == 1
 
 
 def test_an_idle_connection_does_not_block_the_metrics(live):

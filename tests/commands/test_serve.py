@@ -248,14 +248,6 @@ def test_an_encoded_slash_stays_part_of_its_identifier(live, target):
     assert responses == ["200", "200", "404", "200", "404", "200"]
 
 
-def test_a_doubled_or_trailing_slash_is_another_path(live):
-    process, db = live
-    key = issue_key(db, "slash")
-    for target in "//api/v1/drivers", "http://h//api/v1/drivers", "/api//v1/drivers", "/api/v1//drivers":
-        assert send_request(process, target, key).startswith("HTTP/1.1 404 "), target
-    assert send_request(process, "/api/v1/drivers/", key).startswith("HTTP/1.1 404 ")
-
-
 def test_twenty_of_the_longest_identifiers_fit_a_request_line(live):
     process, db = live
     names = [f"{number:02}" + "\U0001d11e" * 31 + "xx" for number in range(20)]
