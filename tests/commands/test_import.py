@@ -250,11 +250,10 @@ def test_an_import_replaces_a_trip_that_another_program_changed(load_file, write
     assert contents(mongod) == before
 
 
-@pytest.fixture(params=[None, "BATCH_LINES", "BATCH_BYTES"], ids=["one batch", "by lines", "by bytes"])
+@pytest.fixture(params=[importer.BATCH_LINES, 1], ids=["one batch", "a batch a line"])
 def batches(request, monkeypatch):
-    """All lines in one batch, or a batch a line for one of two reasons."""
-    if request.param:
-        monkeypatch.setattr(importer, request.param, 1)
+    """All lines in one batch, or a batch a line."""
+    monkeypatch.setattr(importer, "BATCH_LINES", request.param)
 
 
 @pytest.mark.usefixtures("batches")

@@ -101,11 +101,15 @@ def test_a_batch_ends_a_second_after_its_first_item(items, seconds, expected):
     assert batches(items, seconds) == expected
 
 
-def test_a_batch_ends_before_it_changes_too_many_days(monkeypatch):
-    monkeypatch.setattr(importer, "BATCH_DAYS", 2)
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [("BATCH_LINES", [[0, 1], [2, 3]]), ("BATCH_BYTES", [[0, 1], [2, 3]]), ("BATCH_DAYS", [[0, 1, 2], [3]])],
+)
+def test_a_batch_ends_before_it_has_too_many_lines_bytes_or_days(monkeypatch, limit, expected):
+    monkeypatch.setattr(importer, limit, 2)
     days = [Day("d1", "2026-03-10"), Day("d1", "2026-03-11"), Day("d1", "2026-03-10"), Day("d2", "2026-03-10")]
     items = [importer.Prepared(number, 1, day) for number, day in enumerate(days)]
-    assert list(importer.make_batches(items, float("inf"))) == [[0, 1, 2], [3]]
+    assert list(importer.make_batches(items, float("inf"))) == expected
 
 
 def test_an_error_while_reading_is_raised():
