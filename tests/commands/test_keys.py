@@ -13,7 +13,6 @@ from tests.conftest import Service
 from tests.factories import make_driver
 from tests.store_contents import load
 
-DAY_MS = 86_400_000
 FORM = re.compile(r"da_[0-9A-Za-z]{36}")
 
 
