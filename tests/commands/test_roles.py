@@ -160,7 +160,7 @@ def test_users_who_only_read_cannot_write(connect, user):
 def test_the_service_reads_no_sources(connect):
     db = connect("service")
     read = {name: db[name].find_one for name in COLLECTIONS}
-    assert {*allowed(read.items())} == {*COLLECTIONS} - {*SOURCES, "stream_positions"}
+    assert {*allowed(read.items())} == {*COLLECTIONS} - {*SOURCES, "resume_tokens"}
 
 
 def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, server, connect, tmp_path):
@@ -200,7 +200,7 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
 
 
 def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect):
-    for name in {*COLLECTIONS} - {*READ_MODELS, "fleets", "stream_positions"}:
+    for name in {*COLLECTIONS} - {*READ_MODELS, "fleets", "resume_tokens"}:
         assert {*allowed(writes(connect("follow")[name]))} <= {"createIndex", "collMod", "create"}
 
 

@@ -143,8 +143,8 @@ TRIP = {"trip_id": "10 13"}
 DAY = {"driver_id": "d13", "period": "day", "start_date": "2026-03-10"}
 WEEK = {"driver_id": "d13", "period": "week"}
 MONTH = {"driver_id": "d13", "period": "month"}
-PROFILE = {"driver_id": "d13", "period": "all"}
-LIST, HEAD = {"position": 0}, {"position": -1}
+PROFILE = {"driver_id": "d13", "period": "profile"}
+LIST, HEAD = {"offset": 0}, {"offset": -1}
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ LIST, HEAD = {"position": 0}, {"position": -1}
         ("driver_periods", DAY, "d13 day 2026-03-10"),
         ("driver_periods", WEEK, "d13 week 2026-03-09"),
         ("driver_periods", MONTH, "d13 month 2026-03-01"),
-        ("driver_periods", PROFILE, "d13 all "),
+        ("driver_periods", PROFILE, "d13 profile "),
         ("fleet_drivers", LIST, "0"),
         ("fleet_drivers", HEAD, "-1"),
     ],
@@ -177,8 +177,8 @@ def test_what_is_missing_is_named_and_repaired(loaded, mongod, collection, match
         ("driver_periods", WEEK, {"start_date": "2026-03-16"}, "d13 week 2026-03-16"),
         ("driver_periods", WEEK, {"driver_id": "new"}, "new week 2026-03-09"),
         ("driver_periods", MONTH, {"driver_id": "new"}, "new month 2026-03-01"),
-        ("driver_periods", PROFILE, {"driver_id": "new"}, "new all "),
-        ("fleet_drivers", LIST, {"position": 100}, "100"),
+        ("driver_periods", PROFILE, {"driver_id": "new"}, "new profile "),
+        ("fleet_drivers", LIST, {"offset": 100}, "100"),
     ],
 )
 def test_what_should_not_be_there_is_named_and_removed(loaded, mongod, collection, match, change, name):
@@ -208,7 +208,7 @@ def test_many_differences_are_summed_up(loaded, verify, mongod):
 
 def test_a_list_of_several_blocks_is_compared_and_built_again(verify, rebuild, load, mongod):
     load(drivers=[make_driver(f"d{number:03}") for number in range(250)])
-    mongod.fleet_drivers.delete_one({"position": {"$gt": 0}})
+    mongod.fleet_drivers.delete_one({"offset": {"$gt": 0}})
     assert verify()[1][0] == "f1: fleet_drivers 100: is missing"
     rebuild()
     assert verify() == (0, ["f1: 0 days compared: no differences"])
