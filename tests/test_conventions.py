@@ -1,6 +1,5 @@
 """Conventions of the whole project: every route, every setting, every command."""
 
-import configparser
 import dataclasses
 import re
 from pathlib import Path
@@ -143,11 +142,3 @@ def test_every_command_is_documented():
     for words, command in commands(cli):
         if not hasattr(command, "commands"):
             assert f"driver-analytics {' '.join(words)}`" in OPERATIONS
-
-
-def test_every_package_is_installed():
-    setup = configparser.ConfigParser()
-    setup.read(ROOT / "setup.cfg")
-    folders = [path.parent for name in ("app", "schemas", "scripts") for path in (ROOT / name).rglob("__init__.py")]
-    packages = {".".join(path.relative_to(ROOT).parts) for path in folders}
-    assert packages == set(setup["options"]["packages"].split())
