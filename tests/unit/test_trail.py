@@ -12,6 +12,7 @@ from tests.factories import make_point
 
 FAST, PLAIN = Rows(TrailPoint), fields.List(fields.Nested(TrailPoint))
 NAMES = tuple(make_point(0))
+INFINITY = float("inf")
 
 
 def outcome(field, value):
@@ -22,50 +23,36 @@ def outcome(field, value):
         return "refused", error.messages
 
 
-INFINITY = float("inf")
-bounds = [0, -0.0, -90, 90, 90.0, -90.5, 91, 180, -180, 180.5, 2**63, 2**63 - 1, -(2**63), -(2**63) - 1, INFINITY]
-numbers = st.one_of(st.sampled_from(bounds), st.integers(-90, 90), st.floats(-90, 90), st.floats(width=16))
-numbers = numbers.filter(lambda number: number == number)
-invalid_values = st.one_of(
-    st.none(), st.booleans(), st.text(max_size=2), st.lists(st.integers(), max_size=1), st.just({})
-)
+bounds = [-0.0, -90, 90.0, -90.5, 91, 180, -180.5, 2**63, 2**63 - 1, -(2**63), -(2**63) - 1, INFINITY]
+numbers = st.sampled_from(bounds) | st.floats(-90, 90) | st.floats(allow_nan=False)
+others = st.sampled_from([None, True, "", "1", [], [0], {}])
 degrees = st.integers(-90, 90) | st.floats(-90, 90)
 columns = {"timestamp": st.integers(-90, 90), "latitude": degrees, "longitude": degrees, "course": degrees}
 good_points = st.permutations(NAMES).flatmap(
     lambda names: st.fixed_dictionaries({name: columns[name] for name in names})
 )
-any_points = st.dictionaries(st.sampled_from([*NAMES, "extra"]), numbers | invalid_values, max_size=5)
 nearly_good_points = st.builds(
-    lambda point, name, value: {**point, name: value}, good_points, st.sampled_from(NAMES), numbers | invalid_values
+    lambda point, name, value: {**point, name: value}, good_points, st.sampled_from([*NAMES, "extra"]), numbers | others
 )
-trails = st.lists(st.one_of(good_points, nearly_good_points), max_size=6) | st.lists(
-    any_points | invalid_values, max_size=4
-)
+any_points = st.dictionaries(st.sampled_from([*NAMES, "extra"]), numbers | others, max_size=5)
 
 
-@given(trails)
-@example([])
+@given(st.lists(good_points | nearly_good_points, max_size=6) | st.lists(any_points | others, max_size=4) | others)
 @example([make_point(0, course=1e19), make_point(1)])
 def test_the_fast_validation_agrees_with_the_plain_one(trail):
     assert outcome(FAST, trail) == outcome(PLAIN, trail)
 
 
-@given(st.lists(good_points, min_size=1, max_size=6))
+@given(st.lists(good_points, max_size=6))
 def test_a_good_trail_is_loaded_as_it_is_in_the_order_of_the_contract(trail):
     expected = [{name: point[name] for name in NAMES} for point in trail]
     assert json.dumps(FAST.deserialize(trail)) == json.dumps(expected)
 
 
-@pytest.mark.parametrize("value", [None, {}, "x", 1, True, (), ({},), {"0": {}}])
-def test_what_is_no_list_is_refused_alike(value):
-    assert outcome(FAST, value) == outcome(PLAIN, value)
-
-
 @pytest.mark.parametrize("index", [0, 7, 19])
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("latitude", 90.001), ("longitude", -180.1), ("course", "1"), ("course", True), ("course", None)]
-    + [("timestamp", 1.0), ("timestamp", 2**63), ("course", INFINITY)],
+    [("latitude", 90.001), ("longitude", -180.1), ("course", "1"), ("course", None), ("timestamp", 1.0)],
 )
 def test_one_bad_point_among_good_ones_is_found_wherever_it_lies(index, name, value):
     trail = [make_point(number) for number in range(20)]
@@ -83,8 +70,5 @@ def test_the_points_of_a_good_trail_are_not_loaded_one_by_one():
             loaded.append(point)
             return point
 
-    trail, field = [make_point(number) for number in range(3)], Rows(Recorded)
-    assert (field.deserialize(trail), loaded) == (trail, [])
-    with pytest.raises(ValidationError):
-        field.deserialize([*trail, {}])
-    assert loaded == [*trail, {}]
+    trail = [make_point(number) for number in range(3)]
+    assert (Rows(Recorded).deserialize(trail), loaded) == (trail, [])
