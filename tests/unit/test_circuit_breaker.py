@@ -11,14 +11,11 @@ def is_outage(error):
     return isinstance(error, TimeoutError)
 
 
-def fail(breaker, error):
-    with pytest.raises(type(error)), breaker.guard():
-        raise error
-
-
-def assert_closed(breaker):
-    with breaker.guard(), breaker.guard():
-        pass
+def call(breaker, error=None):
+    """Make a call that ends with an error, or with a response."""
+    with contextlib.suppress(TimeoutError, ValueError), breaker.guard():
+        if error:
+            raise error
 
 
 @pytest.fixture
@@ -26,41 +23,30 @@ def breaker():
     return CircuitBreaker(is_outage)
 
 
-def test_a_closed_circuit_lets_all_through(breaker):
-    assert_closed(breaker)
+@pytest.mark.parametrize(
+    "errors",
+    [
+        pytest.param([], id="no call yet"),
+        pytest.param([ValueError()], id="an error that is a response"),
+        pytest.param([TimeoutError(), None], id="a probe that gets a response"),
+        pytest.param([TimeoutError(), ValueError()], id="a probe that gets an error as its response"),
+    ],
+)
+def test_a_closed_circuit_lets_all_through(breaker, errors):
+    for error in errors:
+        call(breaker, error)
+    with breaker.guard(), breaker.guard():
+        pass
 
 
-def test_an_error_that_is_a_response_leaves_the_circuit_closed(breaker):
-    fail(breaker, ValueError())
-    assert_closed(breaker)
-
-
-def test_an_open_circuit_lets_one_probe_through_and_refuses_the_others(breaker):
-    fail(breaker, TimeoutError())
+@pytest.mark.parametrize("failures", [1, 2])
+def test_an_open_circuit_lets_one_probe_through_and_refuses_the_others(breaker, failures):
+    for _ in range(failures):
+        call(breaker, TimeoutError())
     with breaker.guard():
         for _ in range(2):
             with pytest.raises(CircuitOpen), breaker.guard():
                 pass
-
-
-def test_a_probe_that_gets_a_response_closes_the_circuit(breaker):
-    fail(breaker, TimeoutError())
-    with breaker.guard():
-        pass
-    assert_closed(breaker)
-
-
-def test_a_probe_that_gets_an_error_as_its_response_closes_the_circuit(breaker):
-    fail(breaker, TimeoutError())
-    fail(breaker, ValueError())
-    assert_closed(breaker)
-
-
-def test_after_a_probe_without_a_response_the_next_call_is_the_probe(breaker):
-    fail(breaker, TimeoutError())
-    fail(breaker, TimeoutError())
-    with breaker.guard(), pytest.raises(CircuitOpen), breaker.guard():
-        pass
 
 
 def test_only_a_probe_runs_within_the_context_of_probes():
@@ -73,11 +59,10 @@ def test_only_a_probe_runs_within_the_context_of_probes():
         entered.append("left")
 
     breaker = CircuitBreaker(is_outage, probe)
-    fail(breaker, TimeoutError())
+    call(breaker, TimeoutError())
     assert entered == []
-    for _ in range(2):
-        with breaker.guard():
-            pass
+    call(breaker)
+    call(breaker)
     assert entered == ["entered", "left"]
 
 
@@ -86,7 +71,7 @@ def test_after_a_probe_that_cannot_start_the_next_call_is_the_probe():
         raise RuntimeError
 
     breaker = CircuitBreaker(is_outage, probe)
-    fail(breaker, TimeoutError())
+    call(breaker, TimeoutError())
     for _ in range(2):
-        with pytest.raises(RuntimeError), breaker.guard():
-            pass
+        with pytest.raises(RuntimeError):
+            call(breaker)

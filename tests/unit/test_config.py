@@ -58,7 +58,7 @@ INVALID = {
     "READ_PREFERENCE": ["Primary"],
     "TRUSTED_PROXIES": ["proxy", "10.0.0.1/8", "*", "10.0.0.1:80"],
     "BIND": ["a..b:80", f"{'a' * 64}:80", "unix:", "a:²", "a:٣"],
-    "METRICS_BIND": ["9100", "localhost", "unix:/run/metrics", "host:0", "host:99999"],
+    "METRICS_BIND": ["9100", "localhost", "unix:80", "host:0", "host:99999"],
     "WEB_CONCURRENCY": ["-1", "257", "1.5", "٣", "9" * 5000],
     "RATE_LIMIT": ["5000", "per minute", "5 per fortnight", "0 per minute", "1/minute; 2/hour", f"{10**15}/minute"],
     "AUTH_FAILURE_LIMIT": ["sixty per minute", "5 per 0 minute", "5 per 00day", "5 per 367 days"],

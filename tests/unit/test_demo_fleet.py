@@ -12,10 +12,8 @@ from typing import NamedTuple
 
 import pytest
 
-from schemas.summary import GRADES
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import make_drivers, make_trips
-from tests.score_reference import BEHAVIOURS, points
 
 NOW = dt.datetime(2026, 11, 18, 21, 30, tzinfo=dt.UTC)
 NOW_MS, DAY_MS = int(NOW.timestamp() * 1000), 86_400_000
@@ -114,24 +112,6 @@ def test_the_trail_shows_each_event_from_one_of_its_points_to_another(trips, ste
         start, end = tuple(event.values())[2:5], tuple(event.values())[5:8]
         assert {start, end} <= {tuple(point.values())[:3] for point in trip["trail_path"]}
         assert name == "PHONE_USE" or is_shown(event, steps[trip["trip_id"]]), event
-
-
-def test_some_trips_share_a_tracking_id_and_those_of_cabs_have_insurance_periods(trips):
-    shared, periods = collections.Counter(trip["tracking_id"] for trip in trips), collections.defaultdict(set)
-    assert shared.pop(None) > 100
-    assert max(shared.values()) > 5
-    for trip in trips:
-        periods[trip["driver_id"]].add(trip["insurance_period"])
-    assert sorted(map(len, periods.values())) == [1] * 16 + [3] * 3
-
-
-def test_all_grades_occur_among_weekly_scores(trips):
-    weeks = collections.defaultdict(list)
-    for trip in trips:
-        weeks[trip["driver_id"], trip["trip_start_time"] // DAY_MS // 7].append(trip)
-    scores = [100 - sum(points(week, behaviour) for behaviour in BEHAVIOURS) for week in weeks.values()]
-    grades = collections.Counter(next(name for name, lowest in GRADES.items() if score >= lowest) for score in scores)
-    assert min(grades[name] for name in GRADES) > 10
 
 
 def test_on_the_next_day_another_process_repeats_the_days_still_in_the_window(trips):

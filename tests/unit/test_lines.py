@@ -104,8 +104,6 @@ def pack_each_byte(content):
     [
         (b"", []),
         (b"\n\n", []),
-        (b"a", [(1, b"a")]),
-        (b"a\n", [(1, b"a")]),
         (b"a\nb", [(1, b"a"), (2, b"b")]),
         (b"a\r\n\r\nb\r\n", [(1, b"a"), (3, b"b")]),
         (b" \t\na \n", [(2, b"a")]),

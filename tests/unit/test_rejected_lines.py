@@ -67,12 +67,12 @@ TRIPS = {
     "no integer": (ending("_count", "time", "stamp", "insurance_period", "_type"), ["1.0", "1e0", "0.5", "-0.0"]),
     "no boolean": (of_type(bool), ["0", "1", '"true"']),
     "no string": (of_type(str), ["1", "1.5", "true"]),
+    "lone surrogate": (of_type(str), [r'"a\ud800"', r'"\udc00"', r'"\ude00\ud83d"']),
     "no list": (LISTS, ["{}", '"x"', "1", "true"]),
     "no object in a list": (["trail_path.0", "events.0"], ["1", "[]", '"x"', "null"]),
     "latitude": (ending("latitude"), ["90.0001", "-91", "1e9", f"{MAX_INT}"]),
     "longitude": (ending("longitude"), ["180.0001", "-181", "1e9", f"{MIN_INT}"]),
-    "negative": (ending("_count", "_seconds", "_miles"), ["-1", f"{MIN_INT}"]),
-    "just below zero": (ending("_seconds", "_miles"), ["-0.001", "-5e-324"]),
+    "negative": (ending("_count", "_seconds", "_miles"), ["-1", f"{MIN_INT}", "-0.001", "-5e-324"]),
     "identifier": (["trip_id", "driver_id", "tracking_id"], map(json.dumps, IDENTIFIERS)),
     "insurance period": (["insurance_period"], ["0", "4", "-1", f"{MAX_INT}"]),
     "event type": (["events.1.event_type"], map(str, (0, 3, 8, 10, -1, MAX_INT))),
@@ -123,34 +123,24 @@ def test_an_end_before_its_start_is_rejected(start):
     assert reason(altered(start, str(WHOLE["trip_end_time"] + 1))).startswith(spelled(end))
 
 
-@pytest.mark.parametrize("line", ["[]", "[{}]", "null", "1", '"text"', "true", "1.5"])
-def test_a_line_that_is_no_object_is_rejected(line):
-    assert reason(line) == "Not a JSON object."
-
-
-@pytest.mark.parametrize("path", ["distance_miles", "trail_path.1.course"])
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "-Infinity", "nan", "01", "'x'"])
-def test_a_value_that_is_not_in_json_is_rejected(path, text):
-    assert reason(altered(path, text)).startswith("Not JSON")
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        *((line, "Not a JSON object.") for line in ("[]", "[{}]", "null", "1", '"text"', "true")),
+        *((altered("distance_miles", text), "Not JSON: ") for text in ("NaN", "-Infinity", "inf", "01", "'x'")),
+        (altered("trail_path.1.course", "Infinity"), "Not JSON: "),
+        (altered("trip_id", r'"a", "trip\u005fid": "a"'), 'Contains the key "trip_id" more than once.'),
+        (altered("x", r'1, "\udfff": 1'), r"x: Unknown field. \udfff: Unknown field."),
+    ],
+)
+def test_what_is_no_object_in_json_is_rejected(line, why):
+    assert reason(line).startswith(why)
 
 
 @pytest.mark.parametrize("path", ["trip_id", *(f"{inside}.again" for inside in OBJECTS)])
 def test_a_key_given_twice_is_rejected_at_any_depth(path):
     key = path.rpartition(".")[2]
     assert f'"{key}"' in reason(altered(path, f'"x", "{key}": "x"'))
-
-
-def test_a_key_given_twice_in_two_spellings_is_rejected():
-    assert '"trip_id"' in reason(altered("trip_id", '"a", "trip\\u005fid": "a"'))
-
-
-@pytest.mark.parametrize("fields", [{"driver_id": "d\ud800"}, {"alias": "\udc00"}, {"first_name": "a\ude00\ud83d"}])
-def test_a_lone_surrogate_is_rejected(fields):
-    assert "surrogate" in reason(json.dumps(make_driver(**fields)), DRIVER)
-
-
-def test_a_lone_surrogate_in_a_key_is_named_in_characters_that_can_be_written():
-    assert reason(json.dumps({**make_driver("d1"), "\udfff": 1}), DRIVER) == "\\udfff: Unknown field."
 
 
 @pytest.mark.parametrize("name", ["zzz", "Trip_id", "$where", "fleet", "_id", "__proto__"])

@@ -20,8 +20,6 @@ HOSTILE = (
     "</style></title><b>",
     "{{ 7 * 7 }} {% raw %}",
     "\u202eevil",
-    "W" * 128,
-    "Z" + "\u0301" * 60,
     "$\\frac{1}{0}$",
     "&lt;&#0;",
 )
@@ -67,6 +65,7 @@ FLEETS = {
     "no drivers": make_figures(),
     "nobody drove": make_figures(STAYED),
     "nobody drove in the week before": make_figures(drove(), before=None),
+    "more than the page has": make_figures(drove("d1"), STAYED, drivers=12_345),
     "no miles": make_figures(drove(), total=make_summary(100.0, 0, hard_brake_count=3), days=[None] * 7),
     "hostile names": make_figures(*[drove(text[:128], alias=text) for text in HOSTILE], fleet="</style><b>"),
     "huge numbers": make_figures(
@@ -123,15 +122,12 @@ def test_the_same_figures_give_the_same_bytes():
         ("nobody drove", "Nobody drove in these seven days."),
         ("nobody drove in the week before", "Nobody drove in the week before."),
         ("nobody drove in the week before", "1 of 1 driver drove"),
+        ("more than the page has", "The first 2 of 12,345 drivers by driver id"),
+        ("more than the page has", "the CSV file of this report has 12,343 more"),
     ],
 )
 def test_a_page_says_in_words(fleet, text):
     assert text in Reader(page_of(fleet)).words
-
-
-def test_a_page_says_how_many_drivers_it_leaves_out():
-    words = Reader(make_page(make_figures(drove("d1"), STAYED, drivers=12_345))).words
-    assert "The first 2 of 12,345 drivers by driver id; the CSV file of this report has 12,343 more" in words
 
 
 def test_the_text_alternatives_of_charts_contain_their_figures():
@@ -143,10 +139,9 @@ def test_the_text_alternatives_of_charts_contain_their_figures():
     assert "the week before: Phone use 4.0; Speeding 0.0; Hard braking 1.5;" in labels[3]
 
 
-def test_a_chart_has_its_text_as_text_and_the_pages_colours():
+def test_a_chart_has_its_text_as_text_and_no_colours_but_the_pages():
     charts = "".join(re.findall("<svg.*?</svg>", page_of("some drove").decode(), re.DOTALL))
     assert ">Tue 10</text>" in charts
-    assert "var(--bar)" in charts
     assert not re.search("#[0-9a-f]{6}|<style|<defs", charts)
 
 
@@ -171,10 +166,10 @@ def test_a_driver_is_called_by_alias_or_name_or_id(fields, called):
 
 
 @pytest.mark.parametrize(
-    ("value", "places", "text"), [(1234.56, 1, "1,234.6"), (0, 0, "0"), (2e9, 1, "2.00e+09"), (1.7e308, 0, "1.70e+308")]
+    ("value", "text"), [(1234.56, "1,234.6"), (0, "0.0"), (2e9, "2.00e+09"), (1.7e308, "1.70e+308")]
 )
-def test_a_number_stays_short(value, places, text):
-    assert format_number(value, places) == text
+def test_a_number_stays_short(value, text):
+    assert format_number(value, 1) == text
 
 
 @pytest.mark.parametrize(

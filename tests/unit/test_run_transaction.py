@@ -38,26 +38,22 @@ def run(monkeypatch, capsys):
     return run
 
 
-def test_a_command_that_waits_for_a_locked_fleet_says_so_once(run):
-    _, printed = run(WRITE_CONFLICT, in_lock=True)
-    assert printed == "Waiting for another command that writes to the fleet f1 ...\n"
-
-
-def test_a_transaction_that_is_repeated_for_another_reason_is_not_reported_as_waiting(run):
-    assert run(LIFETIME_EXCEEDED, in_lock=False)[1] == ""
-
-
 @pytest.mark.parametrize(
-    ("code", "reason"),
+    ("code", "in_lock", "printed", "reason"),
     [
-        (WRITE_CONFLICT, "another command writes to the fleet"),
-        (LIFETIME_EXCEEDED, "each try took longer than transactionLifetimeLimitSeconds"),
+        (
+            WRITE_CONFLICT,
+            True,
+            "Waiting for another command that writes to the fleet f1 ...\n",
+            "another command writes",
+        ),
+        (LIFETIME_EXCEEDED, False, "", "each try took longer than transactionLifetimeLimitSeconds"),
     ],
 )
-def test_a_transaction_that_never_succeeds_ends_in_a_line_with_the_reason(run, code, reason):
-    message, _ = run(code, in_lock=True)
-    assert message.startswith("MongoDB aborted a transaction of the fleet f1 again and again: ")
-    assert reason in message
+def test_a_transaction_that_is_aborted_again_and_again_ends_in_a_line(run, code, in_lock, printed, reason):
+    message, waiting = run(code, in_lock=in_lock)
+    assert message.startswith(f"MongoDB aborted a transaction of the fleet f1 again and again: {reason}")
+    assert waiting == printed
 
 
 def test_another_error_is_passed_on(store):
