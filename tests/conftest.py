@@ -56,11 +56,8 @@ def pytest_configure(config) -> None:
         config.option.store = "mongomock" if is_mock else "mongod"
 
 
-def pytest_report_header(config) -> str:
-    return f"store: {config.option.store}"
-
-
-def pytest_terminal_summary(terminalreporter) -> None:
+def pytest_terminal_summary(terminalreporter, config) -> None:
+    terminalreporter.write_line(f"store: {config.option.store}")
     for result in itertools.chain(*terminalreporter.stats.values()):
         if getattr(result, "when", None) == "call":
             for name, line in result.user_properties:
@@ -83,13 +80,11 @@ MIN_FREE_BYTES = 4 * 2**30
 
 
 @pytest.fixture(scope="session")
-def data_folder(tmp_path_factory) -> Iterator[Path]:
+def data_folder() -> Iterator[Path]:
     """A folder for databases, in memory if there is room: each commit waits for the disk."""
-    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_FREE_BYTES:
-        with tempfile.TemporaryDirectory(prefix="driver-analytics-", dir=MEMORY) as folder:
-            yield Path(folder)
-    else:
-        yield tmp_path_factory.mktemp("data")
+    has_room = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MIN_FREE_BYTES
+    with tempfile.TemporaryDirectory(prefix="driver-analytics-", dir=MEMORY if has_room else None) as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")
@@ -120,15 +115,11 @@ def _prepared(mongod_uri) -> Iterator[Database]:
         yield client["test"]
 
 
-def _empty(db: Database) -> None:
-    for name in db.list_collection_names():
-        db[name].delete_many({})
-
-
 @pytest.fixture
 def mongod(_prepared) -> Database:
     """An empty database of a real server, with its validators and indexes."""
-    _empty(_prepared)
+    for name in _prepared.list_collection_names():
+        _prepared[name].delete_many({})
     return _prepared
 
 
@@ -201,16 +192,7 @@ class Service:
         """Return the response to a request for a path under /api/v1; the options are those of `open`."""
         return self.open(f"/api/v1{path}", **options)
 
-    def open(
-        self,
-        path: str,
-        *,
-        fleet: str | None = "f1",
-        method: str = "GET",
-        headers: Any = None,
-        buffered: bool = False,
-        **query: Any,
-    ) -> Any:
+    def open(self, path: str, *, fleet="f1", method="GET", headers=None, buffered=False, **query: Any) -> Any:
         """Return the response; `fleet=None` sends no key, `buffered` reads a file to its end."""
         sent_headers = dict(headers or {})
         if fleet is not None:
