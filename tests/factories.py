@@ -99,23 +99,22 @@ def make_summary(score: float = 92.5, miles: float = 100.0, coach: Sequence[str]
 
 def make_figures(*rows: Row, **figures: Any) -> Figures:
     """Return the figures of a report on these drivers, of the week before 2026-11-16."""
-    summaries = [row.summary for row in rows if row.summary]
     ranked = sorted((row for row in rows if row.summary), key=lambda row: row.summary["fm_score"])
-    total = make_summary(71.3, 2345.6, hard_brake_count=40, phone_use_count=70) if summaries else None
-    figures_of_rows = Figures(
+    usual = Figures(
         fleet="acme",
         report_date="2026-11-16",
         dates=[f"2026-11-{day:02}" for day in range(9, 16)],
         drivers=len(rows),
-        drove=len(summaries),
-        total=total,
-        before=make_summary(70.1, 2000.0, hard_brake_count=30, phone_use_count=80) if total else None,
-        days=[make_summary(60.0 + 5 * day, 100.0 * day) if total and day else None for day in range(7)],
-        scores=[sum(min(int(summary["fm_score"] // 10), 9) == band for summary in summaries) for band in range(10)],
-        grades={name: sum(summary["fm_grade"] == name for summary in summaries) for name in GRADES},
-        focus={flag: sum(summary["focus_area"][flag] for summary in summaries) for flag in SummaryFocusArea().fields},
+        drove=len(ranked),
+        days=[make_summary(60.0 + 5 * day, 100.0 * day) if ranked and day else None for day in range(7)],
+        scores=[sum(min(row.summary["fm_score"] // 10, 9) == band for row in ranked) for band in range(10)],
+        grades={name: sum(row.summary["fm_grade"] == name for row in ranked) for name in GRADES},
+        focus={flag: sum(row.summary["focus_area"][flag] for row in ranked) for flag in SummaryFocusArea().fields},
         best=ranked[::-1][:10],
         worst=ranked[:10],
         first=list(rows[:500]),
     )
-    return dataclasses.replace(figures_of_rows, **figures)
+    if ranked:
+        usual.total = make_summary(71.3, 2345.6, hard_brake_count=40, phone_use_count=70)
+        usual.before = make_summary(70.1, 2000.0, hard_brake_count=30, phone_use_count=80)
+    return dataclasses.replace(usual, **figures)

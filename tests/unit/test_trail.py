@@ -2,7 +2,6 @@
 
 import json
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields, pre_load
@@ -47,18 +46,6 @@ def test_the_fast_validation_agrees_with_the_plain_one(trail):
 def test_a_good_trail_is_loaded_as_it_is_in_the_order_of_the_contract(trail):
     expected = [{name: point[name] for name in NAMES} for point in trail]
     assert json.dumps(FAST.deserialize(trail)) == json.dumps(expected)
-
-
-@pytest.mark.parametrize("index", [0, 7, 19])
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("latitude", 90.001), ("longitude", -180.1), ("course", "1"), ("course", None), ("timestamp", 1.0)],
-)
-def test_one_bad_point_among_good_ones_is_found_wherever_it_lies(index, name, value):
-    trail = [make_point(number) for number in range(20)]
-    trail[index][name] = value
-    kind, faults = outcome(FAST, trail)
-    assert (kind, list(faults), list(faults[index])) == ("refused", [index], [name])
 
 
 def test_the_points_of_a_good_trail_are_not_loaded_one_by_one():
