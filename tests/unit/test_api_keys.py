@@ -37,10 +37,6 @@ def test_a_checksum_is_padded_with_zeros():
     assert all(map(keys.is_well_formed, padded))
 
 
-def test_the_digest_is_the_sha_256():
-    assert keys.digest("da_x") == hashlib.sha256(b"da_x").hexdigest()
-
-
 @pytest.mark.parametrize(
     "key",
     ["", "da_", KEY[:-1], KEY + "0", KEY + "\n", " " + KEY, KEY.swapcase(), with_checksum("dx_" + KEY[3:33]), KEY[3:]]
@@ -68,7 +64,8 @@ def revoke_all(store):
 
 def test_an_issued_key_has_its_id_and_fleet_until_it_is_revoked(store, live):
     key = issue_key(store, "f1")
-    assert live.fetch(key) == live.get_cached(key) == keys.ApiKey(store.keys.find_one()["key_id"], "f1")
+    stored = store.keys.find_one({"digest": hashlib.sha256(key.encode()).hexdigest()})
+    assert live.fetch(key) == live.get_cached(key) == keys.ApiKey(stored["key_id"], "f1")
     revoke_all(store)
     assert live.fetch(key) is None
 

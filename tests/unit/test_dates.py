@@ -62,15 +62,9 @@ def test_a_week_is_monday_to_sunday_and_a_month_ends_with_its_last_day(date, mon
     assert (week_dates(monday)[-1], month_dates(first_of_month(date))[-1]) == (sunday, last)
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "months"),
-    [
-        ("0999-03-31", "0999-03-31", ["0999-03-01"]),
-        ("2025-11-30", "2026-02-01", ["2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01"]),
-    ],
-)
-def test_the_months_of_a_window_are_all_that_it_touches(first, last, months):
-    assert months_of(first, last) == months
+def test_the_months_of_a_window_are_all_that_it_touches():
+    assert months_of("2025-11-30", "2026-02-01") == ["2025-11-01", "2025-12-01", "2026-01-01", "2026-02-01"]
+    assert months_of("0999-03-31", "0999-03-31") == ["0999-03-01"]
 
 
 def test_the_last_week_of_the_calendar_has_no_sunday():

@@ -21,21 +21,17 @@ SCHEMAS = (Driver(), ImportedTrip())
 TRIP = make_trip(events=[make_event(1)])
 
 
-def read(path):
+@pytest.fixture
+def path(tmp_path):
+    """The path of the input."""
+    return tmp_path / "input"
+
+
+def read(path, content):
+    """Return the lines of a file of these bytes."""
+    path.write_bytes(content)
     with Input(path) as source:
         return [(line.number, line.content, line.oversized) for line in source.lines()]
-
-
-@pytest.fixture
-def write(tmp_path):
-    """Write a file of these bytes."""
-
-    def write(content):
-        path = tmp_path / "input"
-        path.write_bytes(content)
-        return path
-
-    return write
 
 
 def parsed(content, schema):
@@ -111,13 +107,13 @@ def pack_each_byte(content):
     ],
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, pack_each_byte, lambda text: gzip.compress(text) + bytes(512)])
-def test_lines_are_numbered_and_empty_ones_skipped(write, content, expected, pack):
-    assert read(write(pack(content))) == [(number, line, False) for number, line in expected]
+def test_lines_are_numbered_and_empty_ones_skipped(path, content, expected, pack):
+    assert read(path, pack(content)) == [(number, line, False) for number, line in expected]
 
 
-def test_a_line_too_long_is_cut_and_the_next_one_is_whole(write, monkeypatch):
+def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
-    result = read(write(b"a\n" + b"x" * 3_000_000 + b"\ny\n"))
+    result = read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n")
     assert [(number, content[:1], oversized) for number, content, oversized in result] == [
         (1, b"a", False),
         (2, b"x", True),
@@ -127,9 +123,9 @@ def test_a_line_too_long_is_cut_and_the_next_one_is_whole(write, monkeypatch):
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
 @pytest.mark.parametrize(("content", "oversized"), [(b"y" * 10, False), (b"y" * 11, True), (b" " * 11 + b"y", True)])
-def test_the_end_of_a_line_does_not_count_to_its_length(write, monkeypatch, content, oversized, end):
+def test_the_end_of_a_line_does_not_count_to_its_length(path, monkeypatch, content, oversized, end):
     monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
-    assert [row[2] for row in read(write(content + end))] == [oversized]
+    assert [row[2] for row in read(path, content + end)] == [oversized]
 
 
 def test_an_oversized_line_is_rejected_whatever_it_begins_with():
@@ -138,15 +134,15 @@ def test_an_oversized_line_is_rejected_whatever_it_begins_with():
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:-1], lambda packed: packed[:-8] + bytes(8)])
-def test_a_damaged_file_ends_in_an_error(write, damage):
-    path = write(damage(gzip.compress(b"a\nb\n")))
+def test_a_damaged_file_ends_in_an_error(path, damage):
     with pytest.raises(click.ClickException, match="cannot be read past line"):
-        read(path)
+        read(path, damage(gzip.compress(b"a\nb\n")))
 
 
-def test_progress_is_counted_in_bytes_of_the_file(write):
+def test_progress_is_counted_in_bytes_of_the_file(path):
     packed = gzip.compress(b"a\n" * 1000)
-    with Input(write(packed)) as source:
+    path.write_bytes(packed)
+    with Input(path) as source:
         assert (source.size, source.consumed) == (len(packed), 0)
         assert len(list(source.lines())) == 1000
         assert source.consumed == len(packed)

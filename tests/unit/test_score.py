@@ -7,9 +7,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from app.store.score import compute_focus_area, explain_score, make_driving_summary
-from schemas import introspection
 from schemas.score import ScoreExplanation
-from schemas.summary import DrivingSummary
 from tests.factories import make_event_summary, make_trip
 from tests.score_reference import check_explanation, check_totals
 
@@ -66,11 +64,6 @@ def test_a_rate_past_all_numbers_is_the_largest_of_them():
     explanation = explain_score(totals_of(trip_of(miles=5e-324, hard_brake_count=9)))
     assert ScoreExplanation().validate(explanation) == {}
     assert explanation["fm_score"] == 80.0
-
-
-def test_the_example_of_an_explanation_explains_the_example_of_a_summary():
-    summary = introspection.example(DrivingSummary())
-    assert explain_score(summary) == introspection.example(ScoreExplanation())
 
 
 @pytest.mark.parametrize(
