@@ -41,8 +41,7 @@ def pytest_addoption(parser) -> None:
     parser.addoption(
         "--store",
         choices=["mongod", "mongomock"],
-        help="what the fixtures db and shared_db are: a database of a real server, or of mongomock. By default a real "
-        "server, or mongomock where there is none. Tests with the fixture mongod run on a real server only.",
+        help="what the fixtures db and shared_db are; by default a real server, or mongomock where there is none",
     )
 
 

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 from pymongo import monitoring
 
@@ -16,11 +15,11 @@ from scripts.cli import main
 from scripts.ingest import importer
 from tests.factories import make_trip
 from tests.fleet_states import FLEET
+from tests.service_process import ROOT
 
 BATCH_LINES = 15
 DEADLINE_SECONDS = 120
 MS_PER_DAY = 86_400_000
-ROOT = Path(__file__).parent.parent
 
 
 class KillBefore(monitoring.CommandListener):

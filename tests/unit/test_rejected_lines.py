@@ -73,9 +73,9 @@ TRIPS = {
     "latitude": (ending("latitude"), ["90.0001", "-91", "1e9", f"{MAX_INT}"]),
     "longitude": (ending("longitude"), ["180.0001", "-181", "1e9", f"{MIN_INT}"]),
     "negative": (ending("_count", "_seconds", "_miles"), ["-1", f"{MIN_INT}", "-0.001", "-5e-324"]),
-    "identifier": (["trip_id", "driver_id", "tracking_id"], map(json.dumps, IDENTIFIERS)),
+    "identifier": (["trip_id", "driver_id", "tracking_id"], [*map(json.dumps, IDENTIFIERS)]),
     "insurance period": (["insurance_period"], ["0", "4", "-1", f"{MAX_INT}"]),
-    "event type": (["events.1.event_type"], map(str, (0, 3, 8, 10, -1, MAX_INT))),
+    "event type": (["events.1.event_type"], ["0", "3", "8", "10", "-1", f"{MAX_INT}"]),
     "event data": ([f"events.{n}.event_data" for n in range(3)], [json.dumps(SPEEDS), '{"user_speed_mph": 1}']),
     "no event data": (["events.3.event_data"], ["{}"]),
     "no speed": ([f"events.3.event_data.{name}" for name in SPEEDS], ['"1"', "null", "1e400"]),
@@ -83,8 +83,8 @@ TRIPS = {
 DRIVERS = {
     "missing": (["driver_id"], [None, "null"]),
     "no string": ([*make_driver()], ["1", "1.5", "true", "[]", "{}"]),
-    "identifier": (["driver_id"], map(json.dumps, IDENTIFIERS)),
-    "date": (["first_travel_date", "last_travel_date"], map(json.dumps, DATES)),
+    "identifier": (["driver_id"], [*map(json.dumps, IDENTIFIERS)]),
+    "date": (["first_travel_date", "last_travel_date"], [*map(json.dumps, DATES)]),
 }
 TABLES = [(TRIP, WHOLE, TRIPS), (DRIVER, make_driver("d1"), DRIVERS)]
 
