@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import time_machine
 from click.testing import CliRunner, Result
+from hypothesis import settings
 from pymongo import MongoClient
 from pymongo.database import Database
 
@@ -29,6 +30,10 @@ from scripts.mongodb.memory_store import memory_client
 from tests import store_contents
 from tests.command_recorder import Recorder
 from tests.resilience.processes import Redis
+
+# A busy machine is no reason to fail.
+settings.register_profile("untimed", settings(deadline=None))
+settings.load_profile("untimed")
 
 # A Wednesday.
 NOW = "2026-03-18T12:00:00Z"

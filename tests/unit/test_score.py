@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.store.score import compute_focus_area, explain_score, make_driving_summary
@@ -43,7 +43,6 @@ trips = st.builds(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(trips)
 @example(trip_of(seconds=1, miles=1, **ALL_EVENTS))
 @example(trip_of(seconds=0, miles=0.0, **ALL_EVENTS))
