@@ -1,4 +1,4 @@
-"""What the scenarios share: the marker, and a healthy store."""
+"""What the scenarios share: the marker, a healthy store, and instances of the service."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import pytest
 
 from tests.resilience.fleet import expected_responses, load_fleet
 from tests.resilience.load import Request
-from tests.resilience.processes import Mongod, Primary, Service
+from tests.resilience.processes import Mongod, Primary, Redis, Service
 
 HERE = Path(__file__).parent
 
@@ -20,11 +20,11 @@ def pytest_collection_modifyitems(items):
 
 
 class Store(NamedTuple):
-    """A mongod with the fleet, a key of it, and the expected responses by request."""
+    """A mongod with the fleet, a key of it, and the expected bodies by request."""
 
     server: Mongod
     key: str
-    expected: dict[Request, bytes]
+    expected: dict[Request, set[bytes]]
 
     @property
     def uri(self):
@@ -54,3 +54,18 @@ def make_service(tmp_path, redis_server):
         return Service(tmp_path, name, **{"RATELIMIT_STORAGE_URI": redis_server.uri, **settings})
 
     return make
+
+
+@pytest.fixture
+def counters(tmp_path):
+    """A Redis of its own."""
+    with Redis(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+def pair(make_service, store):
+    """Two instances, with which the proxies are shipped."""
+    settings = {"MONGODB_URI": store.uri, "LOG_LEVEL": "WARNING"}
+    with make_service("one", **settings) as one, make_service("two", **settings) as two:
+        yield one, two

@@ -11,6 +11,10 @@ from tests.service_process import wait_until
 
 API = "/api/v1"
 OK = 200
+# Only so that a test ends if the service hangs.
+TIMEOUT_SECONDS = 120
+# Responses of a load between one fault and the next.
+MORE = 30
 
 
 class Request(NamedTuple):
@@ -25,10 +29,8 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A response, or the name of the `error` raised instead; `started` is of time.monotonic."""
+    """A response, or the name of the `error` raised instead."""
 
-    started: float
-    seconds: float
     status: int | None = None
     headers: dict[str, str] = {}
     body: bytes = b""
@@ -40,24 +42,19 @@ class Response(NamedTuple):
 
 
 class Result(NamedTuple):
-    """The result of a request: `failure` is None for 200 with the expected body, else a description."""
+    """When a request was sent (time.monotonic), how long it took, and `failure`: None for 200 with an expected body."""
 
-    request: Request
     started: float
     seconds: float
     failure: str | None
 
-    @property
-    def ended(self):
-        return self.started + self.seconds
 
-
-def failure_of(response, expected):
-    """Return what is wrong with a response, or None."""
+def failure_of(response, bodies):
+    """Return what is wrong with a response, or None if it is one of the bodies."""
     if response.status is None:
         return response.error
     if response.status == OK:
-        return None if response.body == expected else "wrong response"
+        return None if response.body in bodies else "wrong response"
     try:
         kind = response.json["error"]
     except (ValueError, KeyError, TypeError):
@@ -69,26 +66,19 @@ def failure_of(response, expected):
 class Client:
     """A client with one connection, which it opens when it needs one."""
 
-    def __init__(self, address, key=None, timeout=30):
-        self._connection = http.client.HTTPConnection(*address, timeout=timeout)
+    def __init__(self, address, key=None):
+        self._connection = http.client.HTTPConnection(*address, timeout=TIMEOUT_SECONDS)
         self._headers = {"Authorization": f"APIKEY {key}"} if key else {}
 
     def get(self, path, headers=None):
         """Return the Response; nothing is retried."""
-        started = time.monotonic()
         try:
             self._connection.request("GET", API + path, headers={**self._headers, **(headers or {})})
             raw_response = self._connection.getresponse()
-            body = raw_response.read()
+            return Response(raw_response.status, dict(raw_response.headers), raw_response.read())
         except (OSError, http.client.HTTPException) as error:
             self.close()
-            return Response(started, time.monotonic() - started, error=type(error).__name__)
-        return Response(started, time.monotonic() - started, raw_response.status, dict(raw_response.headers), body)
-
-    def request(self, request, expected):
-        """Return the Result of a request, whose expected body is given."""
-        response = self.get(request.path, request.headers)
-        return Result(request, response.started, response.seconds, failure_of(response, expected))
+            return Response(error=type(error).__name__)
 
     def close(self):
         self._connection.close()
@@ -97,15 +87,14 @@ class Client:
 class Load:
     """Clients, each in a thread, that send the requests of `expected` in turn until the context ends.
 
-    They keep their connections by default, and wait `pause` seconds after each response. `results` grows
-    meanwhile; times are of time.monotonic.
+    `expected` has the bodies of which each response must have one. The clients keep their connections by default, and
+    wait `pause` seconds after each response. `results` grows meanwhile.
     """
 
-    def __init__(self, address, key, expected, *, clients=8, keep_alive=True, pause=0.0, timeout=30):
+    def __init__(self, address, key, expected, *, clients=8, keep_alive=True, pause=0.01):
         self.results = []
         self._address, self._key, self._requests = address, key, list(expected.items())
-        self._keep_alive, self._pause, self._timeout = keep_alive, pause, timeout
-        self._done = threading.Event()
+        self._keep_alive, self._pause, self._done = keep_alive, pause, threading.Event()
         self._threads = [threading.Thread(target=self._run, args=(n,), daemon=True) for n in range(clients)]
 
     def __enter__(self):
@@ -114,34 +103,31 @@ class Load:
         return self
 
     def __exit__(self, *error):
-        self.stop()
-
-    def stop(self):
-        """Wait until every client has its last response; return the results."""
         self._done.set()
         for thread in self._threads:
             thread.join()
-        return self.results
 
-    def run_for(self, seconds):
-        """Let it run for some seconds; return the results that came meanwhile."""
-        since = time.monotonic()
-        time.sleep(seconds)
-        return self.between(since)
-
-    def more(self, requests):
-        """Wait for this many more responses."""
-        enough = len(self.results) + requests
+    def more(self, count=MORE):
+        """Wait for so many more responses."""
+        enough = len(self.results) + count
         wait_until(lambda: len(self.results) >= enough)
 
-    def between(self, since, until=float("inf")):
-        """Return the results of the requests that ended in a period of time."""
-        return [result for result in list(self.results) if since <= result.ended < until]
+    def recover(self):
+        """Wait until so many requests in a row, all sent from now on, have succeeded; return how long that took."""
+        since = time.monotonic()
+        return wait_until(lambda: len(last := self.sent_after(since)[-MORE:]) == MORE and not failures(last))
 
-    def _run(self, number):
-        client, turn = Client(self._address, self._key, self._timeout), number
+    def sent_after(self, moment):
+        """Return the results of the requests that were sent after a moment."""
+        return [result for result in list(self.results) if result.started > moment]
+
+    def _run(self, turn):
+        client = Client(self._address, self._key)
         while not self._done.is_set():
-            self.results.append(client.request(*self._requests[turn % len(self._requests)]))
+            request, bodies = self._requests[turn % len(self._requests)]
+            started = time.monotonic()
+            response = client.get(request.path, request.headers)
+            self.results.append(Result(started, time.monotonic() - started, failure_of(response, bodies)))
             if not self._keep_alive:
                 client.close()
             turn += 1
@@ -155,23 +141,8 @@ def failures(results):
 
 
 def summarize(results):
-    """Describe how many requests there were, and how many of them failed and how."""
+    """Describe how many requests there were, how many of them failed and how, and the slowest response."""
     counts = failures(results)
     kinds = ", ".join(f"{count} {how}" for how, count in counts.most_common())
-    return f"{len(results):,} requests, {counts.total()} failed{f' ({kinds})' if kinds else ''}"
-
-
-def recovery(results, since):
-    """Return how long after a moment the last failed request ended, in seconds; 0 if none failed."""
-    return max((result.ended - since for result in results if result.failure and result.ended >= since), default=0.0)
-
-
-def slowest(results):
-    """Return the seconds that the slowest response took."""
-    return max(result.seconds for result in results)
-
-
-def percentile(results, share):
-    """Return the seconds within which this share of the responses arrived, such as 0.99."""
-    times = sorted(result.seconds for result in results)
-    return times[min(len(times) - 1, int(len(times) * share))]
+    failed = f"{counts.total()} failed{f' ({kinds})' if kinds else ''}"
+    return f"{len(results):,} requests, {failed}, slowest response {max(each.seconds for each in results):.1f} s"

@@ -250,21 +250,10 @@ class WebServer(Process):
     def address(self):
         return HOST, self.port
 
-    def get(self, path, key=None, timeout=30, **headers):
+    def get(self, path, key=None, **headers):
         """Return the Response to one request on a connection of its own."""
-        with contextlib.closing(Client(self.address, key, timeout)) as client:
-            return client.get(path, headers)
-
-    def body(self, request, key):
-        """Return the body of a response, which must have status 200."""
-        response = self.get(request.path, key, **request.headers)
-        assert response.status == 200, (request, response)
-        return response.body
-
-    def request(self, request, key, expected):
-        """Return the Result of one request on a connection of its own."""
         with contextlib.closing(Client(self.address, key)) as client:
-            return client.request(request, expected)
+            return client.get(path, headers)
 
 
 class Service(WebServer):
