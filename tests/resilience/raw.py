@@ -1,48 +1,35 @@
-"""Bytes sent to the service as they are."""
+"""Bytes sent as they are."""
 
-import re
+import http.client
+import io
 import socket
 
-from tests.resilience.wsgi import Response
+from tests.resilience.load import TIMEOUT_SECONDS, Response
 
 
-class Connection:
-    """A connection that is opened when it is needed, and again when the server has closed it."""
+def exchange(address, request, half_close=False):
+    """Send bytes on a connection of their own; return all that comes back, or b"" if the connection breaks.
 
-    def __init__(self, address):
-        self._address, self._socket = address, None
-
-    def send(self, request):
-        """Send bytes; return the Response, or None if the connection ends or times out."""
-        self._socket = self._socket or socket.create_connection(self._address, timeout=30)
+    The server closes the connection if the request says so, or else once it sees that the client has: `half_close`.
+    """
+    with socket.create_connection(address, timeout=TIMEOUT_SECONDS) as client:
         try:
-            self._socket.sendall(request)
-            response = self._receive(has_body=not request.startswith(b"HEAD "))
+            client.sendall(request)
+            if half_close:
+                client.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: client.recv(65_536), b""))
+        except TimeoutError:
+            raise
         except OSError:
-            response = None
-        if response is None or (response.header("connection") or "").lower() == "close":
-            self.close()
-        return response
+            return b""
 
-    def close(self):
-        if self._socket:
-            self._socket.close()
-        self._socket = None
 
-    def _receive(self, has_body):
-        content = b""
-        while b"\r\n\r\n" not in content:
-            content += self._some()
-        top, _, body = content.decode("latin-1").partition("\r\n\r\n")
-        first, *lines = top.split("\r\n")
-        headers = [(name.lower(), value) for name, value in (re.split(": *", line, maxsplit=1) for line in lines)]
-        length = int(dict(headers).get("content-length", 0)) if has_body else 0
-        while len(body) < length:
-            body += self._some().decode("latin-1")
-        return Response(int(first[9:12]), headers, body[:length].encode("latin-1"))
-
-    def _some(self):
-        part = self._socket.recv(65_536)
-        if not part:
-            raise ConnectionResetError
-        return part
+def first_response(content):
+    """Return the first Response of what came back, its headers in lower case, or None if there is none."""
+    head, _, rest = content.partition(b"\r\n\r\n")
+    line, _, headers = head.partition(b"\r\n")
+    if not line:
+        return None
+    fields = http.client.parse_headers(io.BytesIO(headers + b"\r\n\r\n"))
+    named = {name.lower(): value for name, value in fields.items()}
+    return Response(int(line[9:12]), named, rest[: int(named.get("content-length", 0))])
