@@ -8,16 +8,21 @@ import pytest
 
 from tests.factories import make_trip
 from tests.resilience.fleet import MONDAY, issue_key
-from tests.resilience.load import API, Load, failures, summarize
+from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures, summarize
 from tests.resilience.processes import run_command
 from tests.resilience.proxies import Proxy
 
-# Both are more than the two instances have threads.
-SLOW, READERS = 300, 30
-# Of its trail; the response is then larger than a megabyte, which no buffer of a system takes in.
-POINTS = 20_000
+# Both are more than the two instances have threads, which is 16.
+SLOW, READERS = 300, 20
+# Of its trail; the response is then larger than 8 MB, which no buffer of a system takes in.
+POINTS = 110_000
 # Of others, meanwhile.
 REQUESTS = 1_000
+
+
+def is_whole(head):
+    """Return whether a request is whole: its client reads slowly, and does not send slowly."""
+    return head.endswith(b"\r\n\r\n")
 
 
 class SlowClients:
@@ -43,6 +48,10 @@ class SlowClients:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.connect(self._address)
         client.sendall(head)
+        if is_whole(head):
+            # One after the other, so that the long responses are not made at the same time.
+            client.settimeout(TIMEOUT_SECONDS)
+            client.recv(1)
         client.setblocking(False)
         return client
 
@@ -50,7 +59,7 @@ class SlowClients:
         while not self._done.wait(0.5):
             for number, head in enumerate(self._heads):
                 try:
-                    if not head.endswith(b"\r\n\r\n"):
+                    if not is_whole(head):
                         self._clients[number].send(b"X-Slow: x\r\n")
                     elif not self._clients[number].recv(1):
                         raise ConnectionResetError
