@@ -25,7 +25,8 @@ HOST = "127.0.0.1"
 # Each process of pytest-xdist has its own, so that none takes the port of another one's server.
 WORKER = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
 PORTS = range(21_000 + 1_000 * WORKER, 22_000 + 1_000 * WORKER)
-STOP_SECONDS = 60
+# Only so that a test ends if a process does not.
+STOP_SECONDS = 120
 DATABASE = "driver_analytics"
 # A replica set elects within a second or two, so that tests need not wait for the usual ten.
 ELECTION_TIMEOUT_MS = 2000
