@@ -68,7 +68,7 @@ $(NPM): tests/clients/package.json tests/clients/package-lock.json
 	@touch $@
 
 # By file: pytest-xdist 3.8 ignores its groups with pytest 9.2 (issue 1386 of pytest-xdist).
-test-large: setup ## test API and store on mongomock, and run what takes minutes: 100,000 trips, 50,000 requests
+test-large: setup ## test API and store on mongomock, and run what takes minutes: 100,000 trips, Schemathesis
 	@$(BIN)/pytest -n auto --store mongomock --dist worksteal -m "not large" tests/api tests/store
 	@$(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder -m large
 

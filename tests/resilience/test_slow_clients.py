@@ -12,8 +12,8 @@ from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures, summariz
 from tests.resilience.processes import run_command
 from tests.resilience.proxies import Proxy
 
-# Both are more than the two instances have threads, which is 16.
-SLOW, READERS = 300, 20
+# Both are more than the two instances have threads: four each.
+SLOW, READERS = 300, 16
 # Of its trail; the response is then larger than 8 MB, which no buffer of a system takes in.
 POINTS = 110_000
 # Of others, meanwhile.
@@ -68,6 +68,14 @@ class SlowClients:
                 except OSError:
                     self._clients[number].close()
                     self._clients[number] = self._open(head)
+
+
+@pytest.fixture
+def pair(make_service, store):
+    """Two instances of one worker each, so that the proxy divides the clients evenly among workers."""
+    settings = {"MONGODB_URI": store.uri, "LOG_LEVEL": "WARNING", "WEB_CONCURRENCY": "1"}
+    with make_service("one", **settings) as one, make_service("two", **settings) as two:
+        yield one, two
 
 
 @pytest.fixture(scope="module")
