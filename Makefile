@@ -57,7 +57,7 @@ test: setup lint ## run the linters, the type checker and the tests
 	@$(BIN)/pytest -n 3 --dist worksteal -m "not large and not clients and not resilience" \
 		$(addprefix --ignore tests/,browser clients contract resilience)
 
-# Three processes on two processors: the tests of clients wait most of the time, for what Retry-After says.
+# Three processes on two processors: these tests often wait, for a browser, a compiler or what Retry-After says.
 test-clients: $(NPM) setup ## test docs/clients.md, TypeScript clients and the pages in a browser; needs npm and chromium
 	@$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -m clients
 

@@ -124,46 +124,37 @@ SCHEMAS = {
 }
 
 
-def parameter(name: str, schema: Schema, *, place: str = "query", required: bool = True) -> Schema:
-    """Return a parameter; an array in the query is given as one parameter for each item."""
-    return {"name": name, "in": place, "required": required, "schema": schema}
+def parameter(name: str, schema: Schema, *, required: bool = True) -> Schema:
+    """Return a parameter of the query; an array is given as one parameter for each item."""
+    return {"name": name, "in": "query", "required": required, "schema": schema}
 
 
-LIMIT, NUMBER_OF_PAGE = (parameter(name, INTEGER, required=False) for name in ("limit", "page"))
-START_DATE = parameter("start_date", DATE)
-DRIVER_IDS = parameter("driver_id", array(STRING))
+PAGE_NUMBER, LIMIT = (parameter(name, INTEGER, required=False) for name in ("page", "limit"))
+START_DATE, DRIVER_IDS = parameter("start_date", DATE), parameter("driver_id", array(STRING))
 
 
-def in_path(name: str) -> Schema:
-    """Return a parameter in the path."""
-    return parameter(name, STRING, place="path")
-
-
-def get(operation_id: str, response: str, *parameters: Schema, **more: Any) -> Schema:
-    """Return a path whose one operation has a response 200 of a named schema."""
+def get(operation_id: str, response: str, *parameters: Schema, in_path: str = "", tag: str = "external") -> Schema:
+    """Return a path with one operation, which has a response 200 of a named schema and perhaps an identifier."""
+    identifiers = [{"name": in_path, "in": "path", "required": True, "schema": STRING}] if in_path else []
     content = {"application/json": {"schema": ref(response)}}
-    operation = {
-        "operationId": operation_id,
-        "tags": ["external"],
-        "parameters": list(parameters),
-        "responses": {"200": {"description": response, "content": content}},
-    }
-    return {"get": {**operation, **more}}
+    responses = {"200": {"description": response, "content": content}}
+    described = {"operationId": operation_id, "tags": [tag], "responses": responses}
+    return {"get": {**described, "parameters": [*identifiers, *parameters]}}
 
 
 PATHS = {
-    "/drivers": get("get_drivers", "DriverPage", LIMIT, NUMBER_OF_PAGE),
+    "/drivers": get("get_drivers", "DriverPage", LIMIT, PAGE_NUMBER),
     "/driver/{driver_id}/trips": get(
-        "get_driver_trips", "TripPage", in_path("driver_id"), START_DATE, LIMIT, NUMBER_OF_PAGE
+        "get_driver_trips", "TripPage", START_DATE, LIMIT, PAGE_NUMBER, in_path="driver_id"
     ),
-    "/trip/trip_id/{trip_id}": get("get_trip_by_trip_id", "TripDetailPage", in_path("trip_id"), NUMBER_OF_PAGE),
+    "/trip/trip_id/{trip_id}": get("get_trip_by_trip_id", "TripDetailPage", PAGE_NUMBER, in_path="trip_id"),
     "/trip/tracking_id/{tracking_id}": get(
-        "get_trips_by_tracking_id", "TripDetailPage", in_path("tracking_id"), NUMBER_OF_PAGE
+        "get_trips_by_tracking_id", "TripDetailPage", PAGE_NUMBER, in_path="tracking_id"
     ),
     "/driver-aggregate/daily": get("get_daily_aggregates", "DailyAggregates", START_DATE, DRIVER_IDS),
     "/driver-aggregate/weekly": get("get_weekly_aggregates", "WeeklyAggregates", START_DATE, DRIVER_IDS),
     "/report": get("get_report", "Report", parameter("report_time", STRING)),
-    "/healthz": get("get_health", "Health", tags=["health"], security=[]),
+    "/healthz": get("get_health", "Health", tag="health"),
 }
 DESCRIPTION = {
     "openapi": "3.0.3",

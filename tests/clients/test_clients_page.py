@@ -3,12 +3,24 @@
 import datetime
 import json
 import re
+import sqlite3
+import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
+from werkzeug import Response
+from werkzeug.serving import make_server
 
-from app.config import API
+from app import create_app, openapi_document
+from app.config import API, Config
+from app.store import Store
+from schemas.trip import TripSummary
+from scripts.ingest.writes import delete_trips
+from tests.clients.tools import generate, require_npm, run
+from tests.factories import days_ago, make_trip
+from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.clients
 
@@ -18,23 +30,91 @@ SECTIONS = {
     part.partition("\n")[0]: dict(re.findall(r"^```(\w+)\n(.*?)^```$", part, re.MULTILINE | re.DOTALL))
     for part in PAGE.split("\n## ")
 }
+COPY_SECTIONS = ("Make a request", "Rate limits and retries", "Keep a copy in sync")
 # How an example prints the title of its section, before what it prints itself.
 PRINT_TITLE = {"sh": "printf '\\n## {}\\n'", "python": "print('\\n## {}')", "typescript": "console.log('\\n## {}')"}
+SUFFIXES = {"sh": "sh", "python": "py", "typescript": "mts"}
+COMMANDS = {"sh": "sh -eu {}.sh", "python": "python -W error {}.py", "typescript": "node {}.mjs"}
 MASKS = re.findall(r"^\| `(/.+?)` \| `(.+?)` \| (.+?) \|$", PAGE, re.MULTILINE)
 KINDS = re.findall(r"^\| (\d{3}) \| (.+?) \|", PAGE, re.MULTILINE)
 # What differs from run to run: dates, and identifiers of requests.
 CHANGING = re.compile(r'\d{4}-\d\d-\d\d|(?<="request_id":")\w+')
-TSC = "tsc --strict --target es2022 --module nodenext example.mts"
+# Each comment makes it an error of the compiler if the next line is not one.
+WRONG = """\
+import createClient from "openapi-fetch";
+import type { paths } from "./api.d.ts";
+const client = createClient<paths>({ baseUrl: process.env.SERVICE });
+// @ts-expect-error: There is no such path.
+await client.GET("/api/v1/driver");
+// @ts-expect-error: It is a number.
+await client.GET("/api/v1/drivers", { params: { query: { limit: "2" } } });
+const { data, error } = await client.GET("/api/v1/drivers");
+// @ts-expect-error: There are no data if there is an error.
+console.log(data.count);
+if (error) throw new Error(error.message);
+// @ts-expect-error: There is no such field.
+console.log(data.riders);
+// @ts-expect-error: It is null on the last page.
+const next: number = data.next_page;
+// @ts-expect-error: It may be null.
+console.log(data.drivers[0].first_name.length);
+"""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, node_modules, live, make_client):
-    """The folder of somebody who did as the page says."""
+def folder(tmp_path_factory, live):
+    """The folder of somebody who did as the page says: the clients, the programs `page` and `feed`, and WRONG."""
     folder = tmp_path_factory.mktemp("page")
-    (folder / "node_modules").symlink_to(node_modules)
+    (folder / "node_modules").symlink_to(require_npm())
     (commands,) = (section["bash"] for section in SECTIONS.values() if "bash" in section)
-    make_client("bash", "-euc", commands, cwd=folder, SERVICE=live.url)
+    generate("bash", "-euc", commands, cwd=folder, SERVICE=live.url)
+    for language, suffix in SUFFIXES.items():
+        examples = {title: section[language] for title, section in SECTIONS.items() if language in section}
+        titled = [f"{PRINT_TITLE[language].format(title)}\n{example}" for title, example in examples.items()]
+        (folder / f"page.{suffix}").write_text("\n".join(titled))
+        (folder / f"feed.{suffix}").write_text("\n".join(examples[title] for title in COPY_SECTIONS))
+    (folder / "wrong.mts").write_text(WRONG)
     return folder
+
+
+@pytest.fixture(scope="module")
+def compiler_errors(folder):
+    """What the compiler of TypeScript says of all programs."""
+    return run("sh", "-c", "tsc --strict --target es2022 --module nodenext *.mts", cwd=folder).stdout
+
+
+@pytest.fixture
+def execute(folder, compiler_errors, tmp_path, refusing):
+    """Run a program against that service, in a folder of its own; return what it prints."""
+
+    def execute(name, language, key):
+        command = COMMANDS[language].format(folder / name).split()
+        ran = run(*command, cwd=tmp_path, SERVICE=refusing.url, KEY=key)
+        assert ran.returncode == 0, compiler_errors + ran.stdout + ran.stderr
+        return ran.stdout
+
+    return execute
+
+
+@pytest.fixture
+def refusing(live):
+    """The same service, which once refuses each path of `refusals`; `urls` are those that were requested."""
+    config = Config(mongodb_database=live.db.name, log_level="ERROR", secret_key="secret of the tests" * 2)
+    app, urls = create_app(config, live.db.client), []
+    refusals = {f"{API}/driver/demo-01/trips": 429, f"{API}/changes": 503}
+
+    def respond(environ, start_response):
+        urls.append(environ["REQUEST_URI"])
+        status = refusals.pop(environ["PATH_INFO"], None)
+        response = Response("{}", status, {"Retry-After": "1"}) if status else app
+        return response(environ, start_response)
+
+    with make_server("127.0.0.1", 0, respond, threaded=True) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield SimpleNamespace(url=f"http://127.0.0.1:{server.port}", urls=urls, refusals=refusals)
+        server.shutdown()
+        thread.join()
 
 
 def bare(text):
@@ -42,38 +122,56 @@ def bare(text):
     return re.split(r"(?<=[,{\[])", "".join(CHANGING.sub("#", text).split()))
 
 
-@pytest.mark.parametrize(
-    ("language", "name", "command"),
-    [
-        ("sh", "example.sh", "sh -eu example.sh"),
-        ("python", "example.py", "python -W error example.py"),
-        ("typescript", "example.mts", f"{TSC} && node example.mjs"),
-    ],
-    ids=["curl", "python", "typescript"],
-)
-def test_the_examples_print_what_the_page_shows_after_a_429(folder, busy, run, language, name, command):
+@pytest.mark.parametrize("language", SUFFIXES)
+def test_the_examples_print_what_the_page_shows_through_a_429_and_a_503(execute, live, refusing, language):
+    printed = dict(part.split("\n", 1) for part in execute("page", language, live.key).split("\n## ")[1:])
     sections = {title: section for title, section in SECTIONS.items() if language in section}
-    parts = [f"{PRINT_TITLE[language].format(title)}\n{section[language]}" for title, section in sections.items()]
-    (folder / name).write_text("\n".join(parts))
-    ran = run("sh", "-c", command, cwd=folder, SERVICE=busy.url, KEY=busy.key)
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    printed = dict(part.split("\n", 1) for part in ran.stdout.split("\n## ")[1:])
     for title, section in sections.items():
         assert bare(printed[title]) == bare(section.get("json") or section["text"]), title
-    assert '"status":429' in busy.stop()
+    assert refusing.refusals == {}
+
+
+def read_copy(folder):
+    """Return the trips of the copy, by trip_id, that the program in Python or TypeScript keeps."""
+    if (folder / "copy.json").exists():
+        return json.loads((folder / "copy.json").read_text())["trips"]
+    with sqlite3.connect(folder / "copy.db") as copy:
+        return {trip_id: json.loads(trip) for trip_id, trip in copy.execute("SELECT * FROM trips")}
+
+
+@pytest.mark.parametrize("language", ["python", "typescript"])
+def test_the_copy_is_kept_in_sync_through_a_restart(execute, live, refusing, tmp_path, language):
+    fleet = f"copy-{language}"
+
+    def sync():
+        """Run the program, compare its copy, and return the requests of the feed that it made."""
+        refusing.urls.clear()
+        execute("feed", language, issue_key(live.db, fleet))
+        stored = live.db.trips.find({"fleet": fleet})
+        assert read_copy(tmp_path) == {trip["trip_id"]: TripSummary().dump(trip) for trip in stored}
+        return [url for url in refusing.urls if "/changes" in url]
+
+    load(live.db, *(make_trip(days_ago(3), trip_id=f"t{n}") for n in range(5)), fleet=fleet)
+    assert "cursor" not in sync()[0]
+    load(live.db, make_trip(days_ago(2), "d2", trip_id="t1"), make_trip(days_ago(2), trip_id="t7"), fleet=fleet)
+    delete_trips(Store.of(live.db), fleet, ["t2"])
+    assert ["cursor" in url for url in sync()] == [True]
+
+
+def test_typescript_compiles_except_what_the_service_does_not_promise(compiler_errors):
+    assert compiler_errors == ""
 
 
 def test_every_section_has_an_example_in_every_language():
-    languages = [set(section) - {"json", "text"} for section in SECTIONS.values() if section]
-    every = {"sh", "python", "typescript"}
-    assert languages == [every] * 11 + [{"bash", "python", "typescript"}, every]
+    for title, section in SECTIONS.items():
+        languages = {"sh" if language == "bash" else language for language in section} - {"json", "text"}
+        assert languages in (set(), {*SUFFIXES}), title
 
 
 @pytest.mark.parametrize(("path", "mask", "shown"), MASKS, ids=[f"{path} {mask}" for path, mask, _ in MASKS])
 def test_a_mask_gives_what_the_page_shows(live, path, mask, shown):
-    today = datetime.datetime.now(datetime.UTC).date()
-    path = path.replace("$since", str(today - datetime.timedelta(days=30)))
-    path = path.replace("$monday", str(today - datetime.timedelta(days=today.weekday() + 7)))
+    monday = days_ago(datetime.datetime.now(datetime.UTC).weekday() + 7)[:10]
+    path = path.replace("$since", days_ago(30)[:10]).replace("$monday", monday)
     response = httpx.get(f"{live.url}{API}{path}", headers={"Authorization": f"APIKEY {live.key}", "X-Fields": mask})
     if response.status_code == 200:
         assert f"`{response.text}`" == shown
@@ -81,15 +179,15 @@ def test_a_mask_gives_what_the_page_shows(live, path, mask, shown):
         assert f"{response.status_code} {response.json()['error']}, `{response.json()['message']}`" == shown
 
 
-def test_the_page_names_every_kind_of_error_with_its_status(document):
-    described = json.loads(document.read_text())
+def test_the_page_names_every_kind_of_error_with_its_status():
+    described = json.loads(openapi_document(""))
     kinds_on_page = {kind for _, kinds in KINDS for kind in re.findall(r"`(\w+)`", kinds)}
     assert kinds_on_page == set(described["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"])
     statuses = {status for path in described["paths"].values() for status in path["get"]["responses"]}
     assert {status for status, _ in KINDS} == {status for status in statuses if status >= "400"}
 
 
-def test_the_operation_ids_that_the_page_names_are_those_of_the_document(document):
-    paths = json.loads(document.read_text())["paths"].values()
+def test_the_operation_ids_that_the_page_names_are_those_of_the_document():
+    paths = json.loads(openapi_document(""))["paths"].values()
     named = set(re.findall(r"`((?:list|get)[A-Z]\w+)`", PAGE))
     assert {"listDrivers", "listTrips"} <= named <= {path["get"]["operationId"] for path in paths}
