@@ -3,10 +3,9 @@
 import datetime
 
 from app.store import Store
-from scripts.admin.keys import issue_key
 from scripts.demo.load import load_demo
 from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
-from tests.store_contents import load
+from tests.store_contents import issue_key, load
 
 # Each would run, or break the page, if it were read as HTML, a URL, a style or a pattern.
 HOSTILE = (
@@ -32,22 +31,24 @@ def last_week(day=2, time="08:00"):
     return f"{today - datetime.timedelta(7 + today.weekday() - day)}T{time}"
 
 
-def load_fleets(db):
-    """Load the fleets; return a key of each by name. The key `expired` does not work any more."""
-    load_demo(Store.of(db))
-    load(db, *_hostile_trips(), drivers=[_hostile_driver(name) for name in HOSTILE], fleet="hostile")
-    many = [make_driver(f"d{number:05}", first_name="Driver", last_name=f"N{number}") for number in range(DRIVERS)]
-    load(db, *(make_trip(last_week(), f"d{number:05}") for number in range(45)), drivers=many, fleet="many")
-    idle = make_driver("idle", first_name="Ida", last_name="Idle")
-    load(db, make_long_trip(), *_odd_trips(), drivers=[idle], fleet="odd")
-    load(db, *_dated_trips(), drivers=[make_driver("today"), make_driver("steady")], fleet="dated")
-    load(db, make_trip(days_ago(60)), drivers=[make_driver("d1", last_travel_date=days_ago(60)[:10])], fleet="late")
-    ahead = make_driver("ahead", last_travel_date=days_ago(-30)[:10])
+def load_fleet(db, name):
+    """Load a fleet; return a key of it."""
+    if name == "demo":
+        load_demo(Store.of(db))
+    else:
+        trips, drivers = FLEETS[name]()
+        load(db, *trips, drivers=drivers, fleet=name)
+    return issue_key(db, name)
+
+
+def _many():
+    drivers = [make_driver(f"d{number:05}", first_name="Driver", last_name=f"N{number}") for number in range(DRIVERS)]
+    return [make_trip(last_week(), f"d{number:05}") for number in range(45)], drivers
+
+
+def _extreme():
     far = [make_trip(last_week(), "far", distance_miles=1.7e308) for _ in range(2)]
-    load(db, *far, drivers=[ahead], fleet="extreme")
-    fleets = ("demo", "hostile", "many", "odd", "dated", "late", "extreme", "empty")
-    keys = {fleet: issue_key(Store.of(db), fleet) for fleet in fleets}
-    return {**keys, "expired": issue_key(Store.of(db), "demo", expires_in_days=-1)}
+    return far, [make_driver("ahead", last_travel_date=days_ago(-30)[:10])]
 
 
 def _hostile_driver(name):
@@ -62,7 +63,7 @@ def _hostile_trips():
         yield make_trip(last_week(), name, trip_id=name, tracking_id=name, events=events, event_summary=summary)
 
 
-def make_long_trip():
+def _long_trip():
     """Return a trip with a point each second, and an event of each kind."""
     begin = epoch_ms(last_week())
     trail = [
@@ -102,3 +103,15 @@ def _dated_trips():
         times = {"trip_start_time": begin + 60_000 * number, "trip_end_time": begin + 60_000 * number + 1000}
         summary = make_event_summary(hard_brake_count=number)
         yield make_trip(last_week(), "busy", trip_id=f"busy {number}", event_summary=summary, trail_path=[], **times)
+
+
+# The trips and the drivers of each fleet.
+FLEETS = {
+    "hostile": lambda: (_hostile_trips(), [_hostile_driver(name) for name in HOSTILE]),
+    "many": _many,
+    "odd": lambda: ([_long_trip(), *_odd_trips()], [make_driver("idle", first_name="Ida", last_name="Idle")]),
+    "dated": lambda: (_dated_trips(), [make_driver("today"), make_driver("steady")]),
+    "late": lambda: ([make_trip(days_ago(60))], [make_driver("d1", last_travel_date=days_ago(60)[:10])]),
+    "extreme": _extreme,
+    "empty": lambda: ([], []),
+}

@@ -22,59 +22,70 @@ CROWDED_LABELS = """chart => {
 }"""
 
 
+def start_of(visit, period, number=0):
+    """Return the first day of a week or month that the page offers: the oldest one has the number 0."""
+    shifted = f"f.shift('{period}', f.oldestStart('{period}'), {number})"
+    return visit.page.evaluate(f"import('./explorer/format.js').then(f => {shifted})")
+
+
+@pytest.mark.parametrize(
+    ("fleet", "view", "text"),
+    [
+        ("empty", "#/fleet", "No drivers and trips are stored yet."),
+        ("extreme", "#/fleet", "1.798E308 mi"),
+        ("extreme", "#/driver/ahead", "The last one is dated "),
+        ("odd", "#/driver/idle", "This driver has no trips yet."),
+        ("odd", "#/search/shared", "shared 6"),
+        ("dated", "#/driver/today", "1 trip"),
+        ("dated", "#/search/null", "None found of"),
+        ("dated", "#/search/..", "Nothing has the id “..”."),
+    ],
+)
+def test_the_page_says_what_there_is_and_what_there_is_not(visit, fleet, view, text):
+    opened = visit(fleet)
+    opened.open(view)
+    expect(opened.page.locator("main")).to_contain_text(text)
+
+
 def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     many = visit("many")
     assert "45 drivers drove" in many.text(".lead")
     many.page.get_by_role("link", name="Next page").click()
-    many.wait()
-    assert many.text(".ranking .rank") == "21"
+    expect(many.page.locator(".ranking .rank").first).to_have_text("21")
     many.page.get_by_label("Search").fill(f"n{DRIVERS - 1}")
     many.page.keyboard.press("Enter")
     many.page.get_by_text(f"1 found of {DRIVERS:,} drivers.").wait_for()
     assert many.text(".found") == f"Driver N{DRIVERS - 1}\nd0{DRIVERS - 1}"
 
 
-@pytest.mark.parametrize(
-    ("view", "address"),
-    [
-        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d$"),
-        ("#/fleet?miles=1e99", r"#/fleet\?miles=999999$"),
-    ],
-)
-def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too(visit, view, address):
+def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too(visit):
     dated = visit("dated")
-    dated.open(view)
-    assert re.search(address, dated.page.url)
+    dated.open("#/fleet?start=2001-01-01&miles=-5")
+    assert re.search(r"#/fleet\?start=20\d\d-\d\d-\d\d$", dated.page.url)
+    dated.open("#/fleet?miles=1e99")
+    assert dated.page.url.endswith("#/fleet?miles=999999")
     assert dated.messages == []
 
 
-def test_the_focus_stays_on_a_step_that_leads_nowhere(visit):
-    page = (dated := visit("dated")).page
-    second = page.evaluate("import('./explorer/format.js').then(f => f.shift('week', f.oldestStart('week'), 1))")
-    dated.open(f"#/fleet?start={second}")
-    page.get_by_role("link", name="Previous week").press("Enter")
-    expect(page.get_by_role("link", name="Previous week")).to_be_disabled()
-    expect(page.get_by_role("link", name="Previous week")).to_be_focused()
-
-
-def test_a_fleet_that_did_not_drive_says_when_it_last_did(visit):
-    opened = visit("empty")
-    assert "No drivers and trips are stored yet." in opened.text()
+def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):
     late = visit("late")
     late.page.get_by_role("link", name="Look at").click()
     late.page.locator(".ranking").wait_for()
 
 
-def test_what_each_behaviour_cost_is_read_out(visit):
-    bar = visit("demo").page.locator(".ranking").get_by_role("img").first
-    assert re.fullmatch(r"(.+ minus [\d.]+(, )?){2,4}", bar.get_attribute("aria-label"))
+def test_the_steps_end_at_the_earliest_week_and_the_focus_stays_on_them(visit):
+    dated = visit("dated")
+    dated.open(f"#/fleet?start={start_of(dated, 'week', 1)}")
+    previous = dated.page.get_by_role("link", name="Previous week")
+    previous.press("Enter")
+    expect(previous).to_be_disabled()
+    expect(previous).to_be_focused()
 
 
 @pytest.mark.parametrize("period", ["week", "month"])
-def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, period):
+def test_a_driver_of_the_earliest_period_is_shown_without_a_request_of_what_is_before_it(visit, period):
     dated = visit("dated")
-    oldest = dated.page.evaluate(f"import('./explorer/format.js').then(f => f.oldestStart('{period}'))")
-    dated.open(f"#/fleet?period={period}&start={oldest}")
+    dated.open(f"#/fleet?period={period}&start={start_of(dated, period)}")
     assert dated.page.get_by_role("link", name=f"Previous {period}").get_attribute("href") is None
     dated.page.get_by_role("link", name="steady").click()
     dated.wait("steady")
@@ -82,50 +93,29 @@ def test_no_view_requests_or_offers_what_is_before_the_earliest_date(visit, peri
     assert dated.messages == []
 
 
-def test_a_driver_without_trips_is_shown_as_such(visit):
-    odd = visit("odd")
-    assert odd.open("#/driver/idle") == "Ida Idle"
-    assert "This driver has no trips yet." in odd.text()
-
-
-def test_a_driver_who_drove_only_today_is_shown(visit):
-    dated = visit("dated")
-    dated.open("#/driver/today")
-    assert dated.text(".period .tiles").count("1 trip") == 1
-    assert dated.page.locator(".columns a").count() == 1
-
-
 def test_the_first_interval_of_the_chart_is_compared_with_the_one_before_it(visit):
     dated = visit("dated")
-    for start in (last_week(-7 * 10, "")[:10], last_week(-7 * 22, "")[:10]):
-        dated.open(f"#/driver/steady?at={start}")
+    for weeks in (10, 22):
+        dated.open(f"#/driver/steady?at={last_week(-7 * weeks, '')[:10]}")
         assert dated.page.locator(".columns li").first.locator("[aria-current=true]").count() == 1
         assert "Against the week before\nno change" in dated.text(".period .tiles")
 
 
 def test_the_oldest_month_is_shown_as_a_whole(visit):
     page = (dated := visit("dated")).page
-    oldest, second = page.evaluate(
-        "import('./explorer/format.js').then(f => [0, 1].map(n => f.shift('month', f.oldestStart('month'), n)))"
-    )
-    dated.open(f"#/driver/steady?interval=month&at={oldest}")
+    dated.open(f"#/driver/steady?interval=month&at={start_of(dated, 'month')}")
     miles = page.locator(".tiles div", has_text="Distance").locator("dd").inner_text()
     assert f", {miles}" in page.locator(".columns [aria-current=true]").get_attribute("title")
-    dated.open(f"#/driver/steady?interval=month&at={second}")
+    dated.open(f"#/driver/steady?interval=month&at={start_of(dated, 'month', 1)}")
     expect(page.locator(".tiles div", has_text="Against the month before")).to_contain_text("no change")
 
 
-def test_another_interval_begins_at_the_chosen_one(visit):
+def test_the_chart_of_a_driver_keeps_the_chosen_start_and_goes_back_and_forth(visit):
     page = (dated := visit("dated")).page
     start = last_week(0, "")[:10]
     dated.open(f"#/driver/steady?interval=week&at={start}")
     page.get_by_role("link", name="Days").click()
     expect(page.locator(f"#at-{start}")).to_have_attribute("aria-current", "true")
-
-
-def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(visit):
-    page = (dated := visit("dated")).page
-    dated.open("#/driver/steady?interval=day")
     earlier, later = (page.get_by_role("link", name=f"{name} days") for name in ("Previous", "Next"))
     expect(later).to_be_disabled()
     earlier.click()
@@ -135,21 +125,11 @@ def test_the_chart_of_a_driver_goes_back_to_the_earliest_date_and_forth_again(vi
 
 
 @pytest.mark.parametrize("width", [320, 390, 1280])
-@pytest.mark.parametrize("interval", ["day", "week", "month"])
-def test_no_label_of_the_chart_is_cut_or_touches_another(visit, width, interval):
+def test_no_label_of_a_chart_is_cut_or_touches_another(visit, width):
     dated = visit("dated", width=width)
-    dated.open(f"#/driver/steady?interval={interval}")
-    assert dated.page.locator(".columns").evaluate(CROWDED_LABELS) == 0
-
-
-def test_a_driver_whose_last_trip_is_in_the_future_is_not_said_to_have_driven(visit):
-    extreme = visit("extreme")
-    extreme.open("#/driver/ahead")
-    assert "The last one is dated " in extreme.text()
-
-
-def test_a_sum_that_saturates_is_written_in_short(visit):
-    assert "1.798E308 mi" in visit("extreme").text(".ranking")
+    for interval in ("day", "week", "month"):
+        dated.open(f"#/driver/steady?interval={interval}")
+        assert dated.page.locator(".columns").evaluate(CROWDED_LABELS) == 0, interval
 
 
 def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
@@ -173,6 +153,13 @@ def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_event
     assert page.url.endswith("#/trip/long?event=3")
 
 
+def test_a_jump_of_the_position_does_not_set_the_highest_speed(visit):
+    odd = visit("odd")
+    odd.open("#/trip/long")
+    assert odd.text(".chart .scale span") == "60"
+    assert "Highest speed\n40 mph" in odd.text(".tiles")
+
+
 @pytest.mark.parametrize(
     ("trip", "text"), [("no trail, event", "This trip has no trail."), ("one point", "has only one point.")]
 )
@@ -185,72 +172,40 @@ def test_a_trip_with_hardly_a_trail_shows_its_events_and_where_they_were(visit, 
     expect(odd.page.locator(".map .hard_brake")).to_have_count(1)
 
 
-def test_a_trip_shows_its_id_and_the_position_of_the_moment(visit):
-    odd = visit("odd")
+def test_a_trip_across_the_antimeridian_shows_its_id_an_imperial_scale_and_the_point_that_is_hovered_over(visit):
+    page = (odd := visit("odd")).page
     odd.open("#/trip/crossing")
-    odd.page.get_by_label("Point of the trail").press("End")
     assert odd.text(".lead") == "Trip crossing"
+    assert re.fullmatch(r"\d+ (mi|ft)", odd.text(".leaflet-control-scale"))
+    end = page.locator(".marker.end").bounding_box()
+    page.mouse.move(end["x"] + 5, end["y"] + 5)
+    assert page.get_by_label("Point of the trail").input_value() == "10"
     assert odd.text("output").endswith(" · 41.25000, -179.90000")
 
 
-def test_an_event_at_the_start_is_above_the_marker_of_the_start(visit):
-    hostile = visit("hostile")
-    hostile.open("#/trip/__proto__")
-    # A click fails if another element covers this one.
-    hostile.page.locator(".map .hard_brake").click(trial=True)
-
-
-def test_the_chosen_event_is_above_others_at_its_place(visit):
-    page = (odd := visit("odd")).page
+def test_an_event_is_above_the_marker_of_the_start_and_the_chosen_one_above_others(visit):
+    page, hostile = (odd := visit("odd")).page, visit("hostile")
     odd.open("#/trip/long?event=1")
+    # A click fails if another element covers this one.
     page.locator(".map .hard_brake").click(trial=True)
     page.locator("#event-0").click()
     page.locator(".map .rapid_acceleration").click(trial=True)
+    hostile.open("#/trip/__proto__")
+    hostile.page.locator(".map .hard_brake").click(trial=True)
 
 
-def test_the_scale_of_the_map_is_imperial(visit):
-    odd = visit("odd")
-    odd.open("#/trip/crossing")
-    assert re.fullmatch(r"\d+ (mi|ft)", odd.text(".leaflet-control-scale"))
-
-
-def test_a_jump_of_the_position_does_not_set_the_highest_speed(visit):
-    odd = visit("odd")
-    odd.open("#/trip/long")
-    assert odd.text(".chart .scale span") == "60"
-    assert "Highest speed\n40 mph" in odd.text(".tiles")
-
-
-def test_hovering_over_the_trail_selects_its_point(visit):
-    page = (odd := visit("odd")).page
-    odd.open("#/trip/crossing")
-    end = page.locator(".marker.end").bounding_box()
-    page.mouse.move(end["x"] + 5, end["y"] + 5)
-    assert odd.page.get_by_label("Point of the trail").input_value() == "10"
-
-
-def test_replay_moves_along_the_trail_and_pauses(visit):
+def test_a_replay_moves_along_the_trail_until_pause_or_the_slider_or_another_view(visit):
     page = (odd := visit("odd")).page
     odd.open("#/trip/long")
-    page.get_by_role("button", name="Replay").click()
-    expect(page.get_by_label("Point of the trail")).to_have_value(re.compile(r"\d{3,}"))
+    point, replay = page.get_by_label("Point of the trail"), page.get_by_role("button", name="Replay")
+    replay.click()
+    expect(point).to_have_value(re.compile(r"\d{3,}"))
     page.get_by_role("button", name="Pause").click()
-    assert page.get_by_role("button", name="Replay").is_visible()
-
-
-def test_the_slider_pauses_the_replay_where_it_goes(visit):
-    page = (odd := visit("odd")).page
-    odd.open("#/trip/long")
-    page.get_by_role("button", name="Replay").click()
-    page.get_by_label("Point of the trail").press("End")
-    assert page.get_by_role("button", name="Replay").is_visible()
+    replay.click()
+    point.press("End")
+    assert replay.is_visible()
     assert odd.text("output").startswith("10:46:39 UTC")
-
-
-def test_a_replay_ends_with_its_view(visit):
-    odd = visit("odd")
-    odd.open("#/trip/long")
-    odd.page.get_by_role("button", name="Replay").click()
+    replay.click()
     odd.open("#/fleet")
     odd.page.evaluate("new Promise((done) => { let n = 0; setInterval(() => ++n === 5 && done(), 50); })")
     assert odd.messages == []
@@ -264,7 +219,7 @@ def test_a_trip_of_year_1_leads_to_its_driver(visit):
 
 
 def test_map_tiles_of_the_operator_are_the_only_requests_to_another_host(visit, busy):
-    opened, tiles = visit(address=busy[0], key=busy[1]), []
+    opened, tiles = visit("odd", service=busy), []
     tile = {"content_type": "image/svg+xml", "body": "<svg xmlns='http://www.w3.org/2000/svg'/>"}
     opened.page.route("http://tiles.invalid/**", lambda route: tiles.append(route.fulfill(**tile)))
     opened.wait("coaching")
@@ -273,15 +228,6 @@ def test_map_tiles_of_the_operator_are_the_only_requests_to_another_host(visit, 
     assert opened.text(".attribution") == "© <b>Tiles"
     assert tiles
     assert [url for url in opened.urls if not url.startswith((opened.address, "http://tiles.invalid/", "data:"))] == []
-
-
-@pytest.mark.parametrize(("label", "start"), [("JSON", '{"count":1,'), ("GeoJSON", '{"type":"FeatureCollection"')])
-def test_a_trip_can_be_downloaded(visit, label, start):
-    odd = visit("odd")
-    odd.open("#/trip/long")
-    with odd.page.expect_download() as download:
-        odd.page.get_by_role("button", name=f"Download as {label}", exact=True).click()
-    assert download.value.path().read_text().startswith(start)
 
 
 def test_search_lists_exact_matches_first_and_says_how_many_it_shows(visit):
@@ -295,23 +241,10 @@ def test_search_lists_exact_matches_first_and_says_how_many_it_shows(visit):
 def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, live):
     opened = visit("odd")
     opened.open("#/search/i")
-    opened.page.goto(f"{live[0]}#key={live[1]['dated']}")
-    opened.wait()
+    opened.page.goto(f"{live.address}#key={live.key('dated')}")
+    opened.wait("coaching")
     opened.open("#/search/i")
     opened.page.get_by_text("found").or_(opened.page.get_by_text("None of")).first.wait_for()
     assert "Ida" not in opened.text()
     opened.open("#/search/today")
     assert len([url for url in opened.urls if "/drivers?" in url]) == 3
-
-
-@pytest.mark.parametrize(("text", "message"), [("null", "None found of"), ("..", "Nothing has the id “..”.")])
-def test_a_text_that_is_in_no_name_is_not_found(visit, text, message):
-    opened = visit("dated")
-    opened.open(f"#/search/{text}")
-    expect(opened.page.locator("main")).to_contain_text(message)
-
-
-def test_all_trips_of_a_tracking_id_are_found(visit):
-    odd = visit("odd")
-    odd.open("#/search/shared")
-    expect(odd.page.locator(".found li", has_text="shared ")).to_have_count(7)

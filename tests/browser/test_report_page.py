@@ -5,6 +5,7 @@ import pytest
 from scripts.reports.charts import TEXT_SIZE, WIDTH
 from scripts.reports.figures import Row
 from scripts.reports.page import make_page
+from tests.browser.visit import SCREEN
 from tests.factories import make_driver, make_figures, make_summary
 
 pytestmark = pytest.mark.clients
@@ -23,91 +24,51 @@ FLEETS = {
     "empty": make_figures(),
 }
 # Of the window and of an A4 page within its margins, in pixels.
-PHONE, SCREEN, PAPER = 390, 1280, 688
+PHONE, PAPER = 390, 688
+NAMES_OUT_OF_CELLS = """cells => cells.filter(cell => cell.querySelector("bdi").getBoundingClientRect().right
+                                          > cell.getBoundingClientRect().right).length"""
+CHART_WIDTHS = "charts => charts.map(chart => chart.getBoundingClientRect().width)"
 
 
 @pytest.fixture
-def messages():
-    """The messages of pages to the console, and their errors."""
-    return []
-
-
-@pytest.fixture
-def requests():
-    """The URLs that pages request."""
-    return []
-
-
-@pytest.fixture
-def visit(chromium, tmp_path, messages, requests):
+def visit(window, tmp_path):
     """Open the page of a fleet in a window of so many pixels."""
-    opened = []
 
-    def visit(fleet="usual", width=SCREEN, **options):
+    def visit(fleet="usual", width=SCREEN, **media):
         path = tmp_path / "report.html"
         path.write_bytes(make_page(FLEETS[fleet]))
-        page = chromium.new_page(viewport={"width": width, "height": 900})
-        opened.append(page)
-        page.emulate_media(**options)
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        page.goto(path.as_uri())
-        return page
+        visit = window(path.as_uri(), width)
+        visit.page.emulate_media(**media)
+        visit.page.goto(visit.address)
+        return visit
 
-    yield visit
-    for page in opened:
-        page.close()
+    return visit
 
 
 @pytest.mark.parametrize("fleet", FLEETS)
-def test_the_page_requests_nothing_and_logs_no_error(visit, messages, requests, fleet):
-    page = visit(fleet)
-    assert (messages, requests) == ([], [page.url])
+def test_the_page_fits_on_phone_screen_and_paper_and_requests_nothing_and_logs_no_error(visit, fleet):
+    opened = visit(fleet)
+    for width, media in ((SCREEN, "screen"), (PHONE, "screen"), (PAPER, "print")):
+        opened.page.set_viewport_size({"width": width, "height": 900})
+        opened.page.emulate_media(media=media)
+        assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert (opened.messages, opened.urls) == ([], [opened.address])
 
 
-@pytest.mark.parametrize("fleet", FLEETS)
-@pytest.mark.parametrize(("width", "media"), [(PHONE, "screen"), (SCREEN, "screen"), (PAPER, "print")])
-def test_no_element_overflows_the_page(visit, fleet, width, media):
-    page = visit(fleet, width, media=media)
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_on_paper_the_table_of_all_drivers_is_not_cut(visit):
-    page = visit(width=PAPER, media="print")
-    assert page.locator(".all table").evaluate("table => table.getBoundingClientRect().right") <= PAPER
-
-
-def test_on_a_phone_the_table_of_all_drivers_scrolls_in_its_own_box(visit):
-    page = visit(width=PHONE)
+def test_on_a_phone_names_stay_in_their_cells_charts_are_legible_and_the_long_table_scrolls_in_its_box(visit):
+    page = visit(width=PHONE).page
+    assert page.locator("th:has(bdi)").evaluate_all(NAMES_OUT_OF_CELLS) == 0
+    assert min(page.locator("svg").evaluate_all(CHART_WIDTHS)) / WIDTH * TEXT_SIZE > 10
     assert page.locator(".scroll").evaluate("box => box.scrollWidth > box.clientWidth")
     assert page.locator(".scroll tbody th").first.evaluate("name => name.offsetWidth") < PHONE / 2
 
 
-def test_the_text_of_charts_is_legible_on_a_phone(visit):
-    page = visit(width=PHONE)
-    widths = page.locator("svg").evaluate_all("charts => charts.map(chart => chart.getBoundingClientRect().width)")
-    assert min(widths) / WIDTH * TEXT_SIZE > 10
-
-
-def test_names_stay_inside_their_cells(visit):
-    beyond = """cells => cells.filter(cell => cell.querySelector("bdi").getBoundingClientRect().right
-                                          > cell.getBoundingClientRect().right).length"""
-    assert visit(width=PHONE).locator("th:has(bdi)").evaluate_all(beyond) == 0
-
-
-def test_the_page_follows_light_and_dark(visit):
-    colours = {
-        visit(color_scheme=scheme, media=media).evaluate("getComputedStyle(document.body).backgroundColor")
-        for scheme, media in (("light", "screen"), ("dark", "screen"))
-    }
-    assert len(colours) == 2
-
-
-def test_on_paper_the_page_is_light(visit):
-    page = visit(color_scheme="dark", media="print")
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-
-
-def test_the_page_prints(visit):
-    assert visit().pdf(format="A4").startswith(b"%PDF")
+def test_the_page_follows_light_and_dark_but_on_paper_it_is_light_and_the_long_table_is_not_cut(visit):
+    page = visit(width=PAPER).page
+    colours = []
+    for options in ({"color_scheme": "light"}, {"color_scheme": "dark"}, {"color_scheme": "dark", "media": "print"}):
+        page.emulate_media(**options)
+        colours.append(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+    assert colours[0] != colours[1]
+    assert colours[2] == "rgb(255, 255, 255)"
+    assert page.locator(".all table").evaluate("table => table.getBoundingClientRect().right") <= PAPER
