@@ -86,10 +86,10 @@ def window(chromium):
 def visit(window, live):
     """Open the explorer: `visit("demo")` signs in to a fleet; options are those of `window`."""
 
-    def visit(fleet=None, key=None, service=live, **options):
+    def visit(fleet=None, service=live, **options):
         opened = window(service.address, **options)
-        if fleet or key:
-            opened.sign_in(key or service.key(fleet))
+        if fleet:
+            opened.sign_in(service.key(fleet))
         return opened
 
     return visit
