@@ -116,5 +116,162 @@ def check_command(command, words):
         check_command(below, f"{words} {name}")
 
 
-def test_every_command_has_a_help_text_and_is_documented():
-    check_command(cli, "driver-analytics")
+@pytest.mark.parametrize(
+    ("words", "command"), list(commands(cli)), ids=lambda value: " ".join(value) if isinstance(value, tuple) else ""
+)
+def test_every_command_and_option_has_a_help_text(words, command):
+    assert command.help
+    for option in command.params:
+        assert option.param_type_name == "argument" or option.help, option.name
+
+
+def test_every_command_is_documented():
+    for words, command in commands(cli):
+        if not hasattr(command, "commands"):
+            assert f"driver-analytics {' '.join(words)}`" in OPERATIONS
+
+
+def test_wsgi_contains_only_the_application():
+    body = ast.parse((ROOT / "wsgi.py").read_text()).body
+    assert [type(node).__name__ for node in body] == ["Expr", "ImportFrom", "ImportFrom", "Expr", "Assign"]
+
+
+def test_every_package_is_installed():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    folders = [path.parent for name in ("app", "schemas", "scripts") for path in (ROOT / name).rglob("__init__.py")]
+    packages = {".".join(path.relative_to(ROOT).parts) for path in folders}
+    assert packages == set(setup["options"]["packages"].split())
+
+
+SOURCES = [
+    *(path for folder in ("app", "schemas", "scripts") for path in sorted((ROOT / folder).rglob("*.py"))),
+    ROOT / "gunicorn.conf.py",
+    ROOT / "wsgi.py",
+]
+# Names with an underscore that their package documents.
+PRIVATE = {
+    "super()._deserialize": "marshmallow documents it for fields of one's own, with _serialize",
+}
+# What may be set on an imported name.
+ASSIGNED = {
+    "flask.g": "Flask documents it as the place for what belongs to a request",
+    "mongomock.collection.BulkOperationBuilder": "mongomock 4.3 fails on bulk writes of pymongo 4.11 and newer (its "
+    "issue 912), and has no setting for it; it is for the store in memory alone",
+}
+# Classes of third parties that may be derived from.
+EXTENDED = {
+    "apispec.ext.marshmallow.openapi.OpenAPIConverter": "MarshmallowPlugin.Converter is for a class of one's own",
+    "click.ParamType": "documented for parameter types of one's own",
+    "flask.sessions.SessionInterface": "documented for sessions of one's own; ours opens none",
+    "gunicorn.app.base.BaseApplication": "documented for applications of one's own",
+    "limits.storage.RedisStorage": "documented for storages of one's own; ours adds a circuit breaker to `incr`",
+    "limits.storage.RedisSentinelStorage": "the same",
+    "marshmallow.Schema": "declares a shape",
+    "marshmallow.fields.Boolean": "documented for fields of one's own",
+    "marshmallow.fields.Field": "the same",
+    "marshmallow.fields.Float": "the same",
+    "marshmallow.fields.Integer": "the same",
+    "marshmallow.fields.List": "the same",
+    "marshmallow.fields.Nested": "the same",
+    "marshmallow.fields.String": "the same",
+    "mongomock.MongoClient": "its sessions have no transactions; ours runs what a transaction would",
+    "mongomock.collection.BulkOperationBuilder": "see ASSIGNED",
+    "pydantic.BaseModel": "declares a shape: the arguments and results of the tools of the MCP server",
+    "prometheus_client.registry.Collector": "documented for metrics that are read when they are scraped",
+    "pymongo.monitoring.CommandListener": "documented for listeners of one's own",
+    "werkzeug.routing.BaseConverter": "documented for converters of one's own",
+}
+
+
+@pytest.fixture(scope="module")
+def trees():
+    return [ast.parse(path.read_text()) for path in SOURCES]
+
+
+def test_no_private_name_of_another_package_is_used(trees):
+    assert {name for tree in trees for name in private_names(tree)} == PRIVATE.keys()
+
+
+def test_nothing_is_set_on_what_is_imported(trees):
+    assigned = {name for tree in trees for name in assigned_names(tree)}
+    assert {"flask.g" if name.startswith("flask.g.") else name for name in assigned} == ASSIGNED.keys()
+
+
+def test_only_classes_that_are_meant_to_be_are_derived_from(trees):
+    assert {name for tree in trees for name in base_classes(tree)} == EXTENDED.keys()
+
+
+TESTS = [
+    path
+    for folder in ("tests", "bench")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    # Environments of the benchmark, and packages of npm.
+    if not any(part.startswith(".") or part == "node_modules" for part in path.relative_to(ROOT).parts)
+]
+# Attributes that tests and the benchmark set on objects.
+SET_BY_TESTS = {
+    "Config().bind": "of a class of ours, which refuses it",
+    "app.json.sort_keys": "Flask documents it as a setting",
+    "case.path_parameters": "Schemathesis documents hooks that change a case",
+    "case.query": "the same",
+    "TestFeed.settings": "Hypothesis documents it as the place for the settings of a state machine",
+    "reference.whole": "of a class of the test's own",
+    "start.end": "of a function of the test's own",
+    "request.state.fleet": "Starlette documents it as the place for what belongs to a request",
+}
+# Classes of third parties that tests and the benchmark derive from.
+EXTENDED_BY_TESTS = {
+    "click.ClickException": "documented for errors of one's own",
+    "flask_restx.Resource": "declares an endpoint",
+    "flask_restx.fields.Raw": "documented for fields of one's own",
+    "hypothesis.stateful.RuleBasedStateMachine": "documented for state machines of one's own",
+    "marshmallow.Schema": "declares a shape",
+    "pymongo.monitoring.CommandListener": "documented for listeners of one's own",
+    "pymongo.monitoring.ConnectionPoolListener": "documented for listeners of one's own",
+}
+
+
+@pytest.fixture(scope="module")
+def trees_of_tests():
+    return [ast.parse(path.read_text()) for path in TESTS]
+
+
+def test_tests_use_no_private_name_of_another_package(trees_of_tests):
+    assert [name for tree in trees_of_tests for name in private_names(tree)] == []
+
+
+def test_tests_set_nothing_on_what_is_imported_from_others(trees_of_tests):
+    assigned = {name for tree in trees_of_tests for name in assigned_names(tree)}
+    # See ASSIGNED.
+    assert {name for name in assigned if name.partition(".")[0] not in OWN} == {
+        "flask.g.fleet",
+        "sys.argv",
+        "sys.stdin",
+        "sys.stdout",
+    }
+
+
+def test_tests_set_attributes_of_their_own_objects_or_documented_ones(trees_of_tests):
+    assert {name for tree in trees_of_tests for name in object_attributes(tree)} == SET_BY_TESTS.keys()
+
+
+def test_tests_derive_only_from_classes_that_are_meant_to_be_derived_from(trees_of_tests):
+    assert {name for tree in trees_of_tests for name in base_classes(tree)} == EXTENDED_BY_TESTS.keys()
+
+
+def test_tests_import_no_mocks(trees_of_tests):
+    imported = {name for tree in trees_of_tests for name in imported_names(tree).values()}
+    assert not [name for name in imported if name.startswith("unittest")]
+
+
+DOCUMENTED = ("app", "schemas", "scripts/ingest", "scripts/materialize")
+
+
+@pytest.mark.parametrize("path", sorted(path for name in DOCUMENTED for path in (ROOT / name).rglob("*.py")), ids=str)
+def test_what_is_public_is_documented(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Module) or (
+            isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_") and node.col_offset == 0
+        ):
+            assert ast.get_docstring(node), getattr(node, "name", path)

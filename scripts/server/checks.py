@@ -8,9 +8,11 @@ import dataclasses
 import errno
 import os
 import socket
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import click
 from pymongo.errors import PyMongoError
 
 from app import create_app
@@ -29,6 +31,23 @@ def check_application(config: Config) -> None:
         # An outage is no error, and each worker logs it.
         with contextlib.suppress(PyMongoError):
             check_transactions(client)
+
+
+def check_gunicorn() -> None:
+    """End gunicorn with one line if it runs without the settings of `gunicorn_conf`.
+
+    With its own, a service would have one thread, no limits on headers, and trust what any client forwards.
+    """
+    if "gunicorn" in sys.modules and "scripts.server.gunicorn_conf" not in sys.modules:
+        from gunicorn.arbiter import Arbiter
+
+        click.echo(
+            "Error: gunicorn has not read the settings of the service. Start it with "
+            "gunicorn -c python:scripts.server.gunicorn_conf wsgi:app",
+            err=True,
+        )
+        # With this status, the main process does not start another worker.
+        sys.exit(Arbiter.APP_LOAD_ERROR)
 
 
 def open_connections(services: Services) -> None:

@@ -1,11 +1,9 @@
-"""gunicorn as `serve` runs it: with the settings of gunicorn.conf.py and the application of wsgi.py."""
+"""gunicorn as `serve` runs it: with the settings of `gunicorn_conf` and the application of wsgi.py."""
 
 import os
-import runpy
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,8 +13,7 @@ from pymongo import MongoClient
 
 from app import create_app
 from app.store import Document
-
-SETTINGS = Path(__file__).parents[2] / "gunicorn.conf.py"
+from scripts.server import gunicorn_conf
 
 
 class Server(BaseApplication):  # type: ignore[misc]
@@ -30,15 +27,13 @@ class Server(BaseApplication):  # type: ignore[misc]
         super().__init__()
 
     def load_config(self) -> None:
-        """Read the settings of gunicorn.conf.py."""
-        settings = runpy.run_path(str(SETTINGS))
-        self._when_ready = settings["when_ready"]
-        for name in settings.keys() & self.cfg.settings.keys():
-            self.cfg.set(name, settings[name])
+        """Read the settings of `gunicorn_conf`."""
+        for name in vars(gunicorn_conf).keys() & self.cfg.settings.keys():
+            self.cfg.set(name, getattr(gunicorn_conf, name))
         if self._client is not None:
             self.cfg.set("workers", 1)
         # `serve` has checked the settings before it loaded the demonstration fleet.
-        self.cfg.set("on_starting", settings["configure_log"])
+        self.cfg.set("on_starting", gunicorn_conf.configure_log)
         self.cfg.set("when_ready", self._stop_on_hangup)
         self.cfg.set("post_fork", self._greet)
 
@@ -54,7 +49,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         # A terminal sends SIGHUP when it is closed: stop. A service manager, without a terminal, sends it to reload.
         if sys.stderr.isatty():
             signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
-        self._when_ready(arbiter)
+        gunicorn_conf.when_ready(arbiter)
 
     def _greet(self, arbiter: Any, worker: Any) -> None:
         # With `reuse_port`, each worker listens, as soon as it starts.

@@ -1,0 +1,101 @@
+"""Settings of gunicorn, for `serve` and for `gunicorn -c python:scripts.server.gunicorn_conf wsgi:app`.
+
+Importing this module ends the program with one line if a setting of the service cannot be used.
+"""
+
+import gc
+import os
+import signal
+import sys
+from typing import Any
+
+from app import logs
+from app.config import Config, ConfigError
+from app.services import EXTENSION, get_services
+from scripts.server.checks import check_addresses, check_application, check_metrics_folder, open_connections
+
+try:
+    service = Config.from_environment()
+except ConfigError as error:
+    sys.exit(f"Error: {error}")
+
+bind = service.bind
+# If the workers share one socket, one of them gets nearly all keep-alive connections. With a socket per worker on the
+# same port, Linux distributes the connections. This is not possible for a Unix socket.
+reuse_port = sys.platform == "linux" and not bind.startswith("unix:")
+workers = service.workers
+worker_class = "gthread"
+# Python runs only one thread at a time: with more threads, they would wait for each other and not for the store.
+threads = 4
+
+# Seconds without a sign of life after which a worker is killed.
+timeout = 10
+graceful_timeout = 20
+# Longer than the idle timeout of the proxies, so that the proxies close idle connections.
+keepalive = 75
+
+# Long enough for 20 driver_ids of the maximum length, percent-encoded.
+limit_request_line = 8190
+# A client and its proxies send about 30 headers. All X-Fields headers of a request are parsed as one mask, which takes
+# time.
+limit_request_fields = 50
+# No request header may replace the path: routes use the path of the request line.
+forwarder_headers = ""
+# Only trusted proxies say whether the client used HTTPS, which decides the scheme of links.
+forwarded_allow_ips = ",".join(map(str, service.trusted_proxies))
+secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
+control_socket_disable = True
+
+# `configure_log` sends gunicorn's log to the log of the service. With `logconfig_dict`, gunicorn would also write a
+# line per request, which the service already does.
+errorlog = os.devnull
+loglevel = "error"
+
+# Requests create few reference cycles. With the default threshold of 700 objects, the search for them takes 3 % of the
+# time.
+GC_THRESHOLD = 5_000
+
+
+def on_starting(server: Any) -> None:
+    """Check the settings, which `serve` does itself; an error ends the program with one line."""
+    configure_log(server)
+    try:
+        # An option of the command line replaces BIND. After SIGUSR2, the process to replace still listens.
+        api = {"BIND": bind} if server.cfg.bind == [bind] and not server.master_pid else {}
+        metrics = {"METRICS_BIND": service.metrics_bind} if service.metrics_bind else {}
+        check_addresses({**api, **metrics})
+        check_metrics_folder(service)
+        check_application(service)
+    except ConfigError as error:
+        sys.exit(f"Error: {error}")
+
+
+def configure_log(server: Any) -> None:
+    """Write gunicorn's log as JSON."""
+    logs.configure()
+
+
+def when_ready(server: Any) -> None:
+    """Let Ctrl-C stop the service as SIGTERM does, and serve the metrics of all workers from the main process."""
+    # At SIGINT, gunicorn does not let the workers finish their requests.
+    signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    if service.metrics_bind:
+        # Imported here, because prometheus_client reads a setting of its own when it is imported.
+        from scripts.server.metrics_server import serve_metrics
+
+        serve_metrics(service)
+
+
+def post_worker_init(worker: Any) -> None:
+    """Leave Ctrl-C to the main process, open connections, and exclude what exists now from garbage collection."""
+    # A terminal sends it to the workers, too. If the main process then signals a worker that is ending, gunicorn's
+    # handler waits forever for a lock that it holds itself.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # The worker listens already, and accepts connections after this. With several new workers and busy processors, the
+    # first requests would otherwise spend their whole time on connecting, and open the circuit breaker. Another WSGI
+    # callable, such as one that wraps the application, connects with its first request.
+    if EXTENSION in getattr(worker.wsgi, "extensions", {}):
+        open_connections(get_services(worker.wsgi))
+    # These objects stay until the worker ends.
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD)
