@@ -24,6 +24,11 @@ START_SECONDS = 120
 POLL_SECONDS = 0.02
 
 
+def reset_ctrl_c():
+    """Let a new process take Ctrl-C. It ignores it otherwise, if a shell runs the tests in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def free_port():
     """Return a free port of the loopback address."""
     with socket.socket() as probe:
@@ -49,7 +54,13 @@ class ServiceProcess:
         self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
         self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
-            [*words, *options], cwd=ROOT, env=self.environment, stdout=subprocess.PIPE, stderr=errors, text=True
+            [*words, *options],
+            cwd=ROOT,
+            env=self.environment,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            preexec_fn=reset_ctrl_c,
         )
         if terminal:
             os.close(errors)

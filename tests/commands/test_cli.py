@@ -9,7 +9,7 @@ import click
 import pytest
 
 from scripts.cli import cli
-from tests.service_process import COMMAND
+from tests.service_process import COMMAND, reset_ctrl_c
 
 # An import hook that presses Ctrl-C when the command line is loaded.
 INTERRUPT = """
@@ -97,7 +97,8 @@ def test_it_prints_its_help_without_arguments(run_main):
 
 
 def test_ctrl_c_while_it_loads_ends_it_without_a_traceback():
-    result = subprocess.run([sys.executable, "-c", INTERRUPT], capture_output=True, text=True, check=False)
+    words = [sys.executable, "-c", INTERRUPT]
+    result = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=reset_ctrl_c)
     assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
 
 

@@ -16,7 +16,7 @@ from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_trip
 from tests.fleet_states import differences
 from tests.following import Following, make_source
-from tests.service_process import COMMAND, ROOT, free_port, wait_until
+from tests.service_process import COMMAND, ROOT, free_port, reset_ctrl_c, wait_until
 
 EXAMPLE = re.search(r"```python\n(import os\n.*?)```", (ROOT / "docs" / "data.md").read_text(), re.DOTALL)[1]
 
@@ -27,7 +27,12 @@ def follow(mongod_uri, mongod):
     bind = f"127.0.0.1:{free_port()}"
     settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "METRICS_BIND": bind}
     process = subprocess.Popen(
-        [COMMAND, "follow"], env={**os.environ, **settings}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [COMMAND, "follow"],
+        env={**os.environ, **settings},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=reset_ctrl_c,
     )
     try:
         assert process.stdout.readline() == "Following test.drivers and test.trips\n"
