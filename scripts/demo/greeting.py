@@ -12,7 +12,7 @@ from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import get_key
 from app.store.dates import monday_of
-from app.store.reports import FILES
+from app.store.reports import FILES, get_report
 from app.store.trips import get_max_visible_end_ms
 from schemas.date_params import HISTORY, get_today
 from scripts.admin.keys import issue_key
@@ -88,10 +88,10 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
 
 
 def _report_links(store: Store, config: Config, key: str) -> list[str]:
-    links, stored_key = ReportLinkSigner(config), get_key(store, key)
-    if stored_key is None:
+    links, stored_key, date = ReportLinkSigner(config), get_key(store, key), current_report_date()
+    if stored_key is None or get_report(store, FLEET, date) is None:
         return []
-    base, date = config.public_base_url or get_local_url(config.bind), current_report_date()
+    base = config.public_base_url or get_local_url(config.bind)
     urls = [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
     return [f"Last week's report as {name}: {url}" for name, url in zip(("CSV", "a page"), urls, strict=True)]
 

@@ -2,6 +2,7 @@
 
 import datetime
 
+import click
 from pymongo import DESCENDING
 
 from app.store import Store
@@ -10,6 +11,7 @@ from schemas.date_params import get_today
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
+from scripts.extras import MissingExtra
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.progress import make_bar
 from scripts.reports.build import build_report, current_report_date
@@ -20,7 +22,7 @@ MAX_AGE = datetime.timedelta(weeks=4)
 
 
 def load_demo(store: Store) -> None:
-    """Load the demonstration fleet as of now. It replaces an earlier one."""
+    """Load the demonstration fleet and its report as of now. They replace earlier ones."""
     now = datetime.datetime.now(datetime.UTC)
     schema = ImportedTrip()
     trips = [prepare_trip(FLEET, schema.load(trip)) for trip in make_trips(now)]
@@ -33,7 +35,7 @@ def load_demo(store: Store) -> None:
         for first in range(0, len(trips), BATCH_TRIPS):
             write_trips(store, FLEET, trips[first : first + BATCH_TRIPS])
             bar.update(min(BATCH_TRIPS, len(trips) - first))
-    build_report(store, FLEET, current_report_date())
+    _build_report(store)
 
 
 def ensure_demo(store: Store) -> bool:
@@ -43,11 +45,19 @@ def ensure_demo(store: Store) -> bool:
     """
     if needs_load(store):
         load_demo(store)
-    if store.drivers.find_one({"fleet": FLEET}) is None:
+    elif store.drivers.find_one({"fleet": FLEET}) is None:
         return False
-    if get_report(store, FLEET, current_report_date()) is None:
-        build_report(store, FLEET, current_report_date())
+    elif get_report(store, FLEET, current_report_date()) is None:
+        _build_report(store)
     return True
+
+
+def _build_report(store: Store) -> None:
+    """Build last week's report. Without the extra that it needs, only say so."""
+    try:
+        build_report(store, FLEET, current_report_date())
+    except MissingExtra as error:
+        click.echo(f"Warning: The demonstration fleet has no report. {error.format_message()}", err=True)
 
 
 def needs_load(store: Store) -> bool:

@@ -15,6 +15,7 @@ from pymongo import ASCENDING
 from app.store import Document, DocumentCollection, Store
 from schemas.periods import DAY
 from schemas.stored import make_id
+from scripts.extras import importing_from_extra
 from scripts.ingest.writes import OLDEST_FIRST
 from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
 from scripts.materialize.trip_details import make_trip_detail
@@ -160,15 +161,10 @@ def _find_days(store: Store, match: Document) -> Iterator[Document]:
 
 
 def _get_parquet_export() -> Any:
-    """Return the class ParquetExport. Raises click.ClickException if its library is missing."""
-    try:
-        # Imported here, because other commands run without this library.
+    """Return the class ParquetExport. Raises MissingExtra."""
+    # Imported here, because other commands run without this library.
+    with importing_from_extra("export", "Parquet"):
         from scripts.ingest.parquet import ParquetExport
-    except ModuleNotFoundError:
-        raise click.ClickException(
-            "Parquet needs the extra export, which is not installed. Install it from a clone of the project, "
-            "pip install '/path/to/clone[export]', or run 'make setup' there."
-        ) from None
     return ParquetExport
 
 

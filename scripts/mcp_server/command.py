@@ -5,6 +5,8 @@ import signal
 
 import click
 
+from scripts.extras import importing_from_extra
+
 DEFAULT_URL = "http://127.0.0.1:8000"
 
 
@@ -15,15 +17,10 @@ def mcp() -> None:
     The agent's program starts this command. It makes requests to the service at DRIVER_ANALYTICS_URL, by default
     http://127.0.0.1:8000, with the API key in DRIVER_ANALYTICS_KEY.
     """
-    try:
+    with importing_from_extra("mcp", "This command"):
         import anyio
 
         from scripts.mcp_server.server import create_server
-    except ModuleNotFoundError:
-        raise click.ClickException(
-            "The extra mcp is not installed. Install it from a clone of the project, "
-            "pip install '/path/to/clone[mcp]', or run 'make setup' there."
-        ) from None
     url, key = os.environ.get("DRIVER_ANALYTICS_URL") or DEFAULT_URL, os.environ.get("DRIVER_ANALYTICS_KEY", "")
     if not key:
         click.echo("Warning: DRIVER_ANALYTICS_KEY is not set, so every tool will fail.", err=True)

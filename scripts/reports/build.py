@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-import click
 from gridfs.errors import GridFSError
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
@@ -18,6 +17,7 @@ from app.store.drivers import HEAD_OFFSET
 from app.store.score import compute_points_lost
 from schemas.date_params import get_today
 from schemas.report import HEADER, row
+from scripts.extras import importing_from_extra
 from scripts.materialize.transactions import run_transaction
 from scripts.progress import make_bar
 from scripts.reports.figures import FigureCollector, Figures
@@ -43,7 +43,7 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
     """Build a report, and return its document (schema StoredReport).
 
     The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built again.
-    Raises click.ClickException if a library is missing.
+    Raises MissingExtra.
     """
     make_page = get_page_maker()
     remove_unused_files(store, fleet)
@@ -63,16 +63,11 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
 
 
 def get_page_maker() -> Callable[[Figures], bytes]:
-    """Return the function that makes the page. Raises click.ClickException if a library is missing."""
-    try:
-        # Imported here, because other commands run without these libraries.
+    """Return the function that makes the page. Raises MissingExtra."""
+    # Imported here, because other commands run without these libraries.
+    with importing_from_extra("reports", "A report"):
         from scripts.reports import charts  # noqa: F401
         from scripts.reports.page import make_page
-    except ModuleNotFoundError:
-        raise click.ClickException(
-            "Reports need the extra reports, which is not installed. Install it from a clone of the project, "
-            "pip install '/path/to/clone[reports]', or run 'make setup' there."
-        ) from None
     return make_page
 
 

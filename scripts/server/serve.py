@@ -73,8 +73,11 @@ def _metrics_folder() -> Iterator[None]:
 
 
 def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
-    # Imported here, because mongomock is needed only without MongoDB.
-    from scripts.mongodb.memory_store import memory_client
+    # Imported here, because only some installations have mongomock, and need it only without MongoDB.
+    try:
+        from scripts.mongodb.memory_store import memory_client
+    except ModuleNotFoundError:
+        raise click.ClickException(str(error)) from None
 
     click.echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
