@@ -46,16 +46,16 @@ def wait_until(condition, seconds=START_SECONDS):
 
 
 class ServiceProcess:
-    """A running service; leaving it interrupts it as Ctrl-C does. `words` start it, in the folder of the project."""
+    """A running service; leaving it interrupts it as Ctrl-C does. `words` start it, in `folder`."""
 
-    def __init__(self, data_dir, *options, words=(COMMAND, "serve"), terminal=False, **environment):
+    def __init__(self, data_dir, *options, words=(COMMAND, "serve"), folder=ROOT, terminal=False, **environment):
         self.bind = f"127.0.0.1:{free_port()}"
         plain = {name: value for name, value in os.environ.items() if name not in ("MONGODB_URI", "MONGOD")}
         self.environment = {**plain, "DATA_DIR": str(data_dir), "BIND": self.bind, **environment}
         self.terminal, errors = os.openpty() if terminal else (None, subprocess.PIPE)
         self.process = subprocess.Popen(
             [*words, *options],
-            cwd=ROOT,
+            cwd=folder,
             env=self.environment,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -92,6 +92,10 @@ class ServiceProcess:
             return self.get("/livez")[0] == 200
         except OSError:
             return False
+
+    def open(self, path):
+        """Return the response to a request that needs no key."""
+        return urllib.request.urlopen(f"http://{self.bind}{path}", timeout=10)
 
     def get(self, path, key=None):
         request = urllib.request.Request(f"http://{self.bind}/api/v1{path}")

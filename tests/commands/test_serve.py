@@ -8,6 +8,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -18,7 +19,7 @@ from click.testing import CliRunner
 
 from scripts.cli import cli
 from tests.factories import make_driver
-from tests.service_process import GUNICORN, ServiceProcess, run_service, wait_until
+from tests.service_process import GUNICORN, ServiceProcess, free_port, run_service, wait_until
 from tests.store_contents import issue_key, load
 
 
@@ -298,7 +299,22 @@ def test_without_a_usable_mongod_it_says_what_to_install_or_set(serve_error):
     assert all(word in line for word in ("MONGOD=/bin/false", "Install MongoDB", "MONGODB_URI"))
 
 
-# tests/unit/test_config.py has all settings.
+def test_without_the_extra_embedded_the_demonstration_names_it(run_main, monkeypatch, tmp_path):
+    monkeypatch.delenv("MONGODB_URI", raising=False)
+    monkeypatch.setitem(sys.modules, "scripts.mongodb.memory_store", None)
+    bind = f"127.0.0.1:{free_port()}"
+    ended = run_main("serve", "--demo", MONGOD="/bin/false", DATA_DIR=str(tmp_path), BIND=bind)
+    assert (ended.status, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
+    assert "the extra embedded has a mongod, pip install '/path/to/clone[embedded]'" in ended.stderr
+
+
+def test_the_log_of_an_earlier_start_is_not_given_as_the_reason(serve_error, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mongod.log").write_text("an earlier start\n")
+    line = serve_error(MONGOD="/bin/true")
+    assert "/bin/true wrote no log. Set MONGOD" in line
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
