@@ -1,18 +1,33 @@
 # The service for production, without the embedded MongoDB. compose.yaml runs it with MongoDB and Redis.
 
-FROM python:3.11-slim-trixie AS build
-WORKDIR /opt/driver-analytics
-RUN python -m venv .venv
-COPY requirements.lock ./
-RUN .venv/bin/pip install --no-cache-dir --require-hashes -r requirements.lock
-COPY . ./
-RUN .venv/bin/pip install --no-cache-dir --no-deps --no-build-isolation -e . \
-    && .venv/bin/python -m compileall -q -f --invalidation-mode unchecked-hash app schemas scripts .venv/lib
+# The newest Python for which every package of requirements.lock has a wheel. docs/deployment.md says why.
+ARG PYTHON=3.14
 
-FROM python:3.11-slim-trixie
-# The base image has no bytecode of the standard library, and the user of the service could not write any.
+FROM python:${PYTHON}-slim-trixie AS build
+# EXPORT=yes adds the 170 MB that `export --format parquet` needs.
+ARG EXPORT=no
+WORKDIR /build
+# The pip of the base image installs into .venv, which needs none of its own.
+RUN python -m venv --without-pip /opt/driver-analytics/.venv
+COPY requirements.lock ./
+RUN if [ "$EXPORT" = no ]; then sed -i '/^pyarrow==/,/[^\\]$/d' requirements.lock; fi \
+    && pip --python /opt/driver-analytics/.venv/bin/python install --no-cache-dir --no-compile --only-binary :all: \
+        --require-hashes -r requirements.lock
+COPY . ./
+# Nothing needs setuptools, nor the tests of the packages, at run time.
+RUN cd /opt/driver-analytics \
+    && pip --python .venv/bin/python install --no-cache-dir --no-compile --no-deps --no-build-isolation /build \
+    && pip --python .venv/bin/python uninstall --yes setuptools \
+    && find .venv -name tests -type d -prune -exec rm -r {} + \
+    && .venv/bin/python -m compileall -q -f --invalidation-mode unchecked-hash .venv/lib
+
+FROM python:${PYTHON}-slim-trixie
+# The base image has no bytecode of the standard library, and the user of the service could not write any. The tests of
+# the standard library, if there are any, have files that do not compile.
 RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin driver-analytics \
-    && python -m compileall -q --invalidation-mode unchecked-hash /usr/local/lib/python3.11
+    && pip uninstall --yes pip \
+    && python -m compileall -q --invalidation-mode unchecked-hash -x '/tests?/' \
+        "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 WORKDIR /opt/driver-analytics
 COPY --from=build /opt/driver-analytics ./
 # matplotlib, which `reports build` uses, needs a folder that it can write to.
