@@ -120,4 +120,4 @@ lock: setup ## pin the newest dependencies, with hashes, in the three lock files
 		--extra mcp -o requirements-run.lock
 
 clean: ## remove .venv and the caches, but not the data in .data
-	@rm -rf $(VENV) $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info
+	@rm -rf $(VENV) .venv-newer $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

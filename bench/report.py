@@ -3,6 +3,7 @@
 import os
 import platform
 import re
+import sysconfig
 from collections.abc import Iterable, Sequence
 from statistics import median
 
@@ -46,8 +47,14 @@ def table(header: Sequence[str], lines: Iterable[Sequence[str | float]]) -> str:
 
 
 def conditions() -> str:
-    """Return a sentence on the machine. A high load says that others used it, too."""
-    return f"Python {platform.python_version()}, {os.cpu_count()} processors, load {os.getloadavg()[2]:.1f}."
+    """Return a sentence on Python and the machine. A high load says that others used it, too."""
+    return f"{describe_python()}, {os.cpu_count()} processors, load {os.getloadavg()[2]:.1f}."
+
+
+def describe_python() -> str:
+    """Return the version of Python, and how it was built: the compiler, and the options that make it faster."""
+    options = re.findall(r"--(?:enable-optimizations|with-lto)", sysconfig.get_config_var("CONFIG_ARGS") or "")
+    return f"Python {platform.python_version()} ({platform.python_compiler()}, {' '.join(options) or 'no options'})"
 
 
 def write_section(name: str, text: str) -> None:

@@ -36,7 +36,7 @@ def check_application(config: Config) -> None:
 def check_gunicorn() -> None:
     """End gunicorn with one line if it runs without the settings of `gunicorn_conf`.
 
-    With its own, a service would have one thread, no limits on headers, and trust what any client forwards.
+    With gunicorn's own, the service would have one thread, other limits on headers, and other trusted proxies.
     """
     if "gunicorn" in sys.modules and "scripts.server.gunicorn_conf" not in sys.modules:
         from gunicorn.arbiter import Arbiter
