@@ -162,6 +162,7 @@ ASSIGNED = {
 # Classes of third parties that may be derived from.
 EXTENDED = {
     "apispec.ext.marshmallow.openapi.OpenAPIConverter": "MarshmallowPlugin.Converter is for a class of one's own",
+    "click.ClickException": "documented for errors of one's own",
     "click.ParamType": "documented for parameter types of one's own",
     "flask.sessions.SessionInterface": "documented for sessions of one's own; ours opens none",
     "gunicorn.app.base.BaseApplication": "documented for applications of one's own",
