@@ -1,0 +1,226 @@
+"""What requests and commands cost MongoDB, by its profiler: the documents, the index keys, the bytes and the shards."""
+
+import json
+import re
+
+import pytest
+import time_machine
+from limits import parse
+from pymongo import MongoClient
+
+from app.store import Store
+from app.store.api_keys import make_key
+from app.store.indexes import INDEXES
+from scripts.admin.backup import FILE_INDEXES
+from scripts.ingest.writes import delete_trips
+from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
+from scripts.mongodb.connection import prepare_collections
+from tests.conftest import NOW, Service
+from tests.factories import make_driver, make_point, make_trip
+from tests.feed_client import Client
+from tests.service_process import ROOT
+from tests.store_contents import load
+
+FLEETS, DRIVERS, DATES = ("f1", "f2"), 12, 17
+PROFILE_BYTES = 2**26
+TRIPS = "/driver/d1/trips?start_date=2026-03-01"
+TRIP, TRACKING = "/trip/trip_id/d1-1", "/trip/tracking_id/k1"
+THREE = "driver_id=d1&driver_id=d2&driver_id=d3"
+DAILY = f"/driver-aggregate/daily?start_date=2026-03-02&{THREE}"
+WEEKLY = f"/driver-aggregate/weekly?start_date=2026-03-02&{THREE}"
+MONTHLY = f"/driver-aggregate/monthly?start_date=2026-03-01&{THREE}"
+SCORE = "/driver/d1/score?start_date=2026-03-02&end_date=2026-03-08"
+RANKING = "/ranking?period=week&start_date=2026-03-02&limit=3"
+BEST = "/ranking?period=month&start_date=2026-03-01&limit=3&order=best&min_distance_miles=1"
+# Whole responses: a path, and the most documents and index keys that MongoDB examines.
+WHOLE = [
+    ("/drivers", 2, 2),
+    ("/drivers?limit=3&page=2", 2, 2),
+    (TRIPS, 18, 18),
+    (f"{TRIPS}&limit=3&page=2", 4, 4),
+    # Trips of the last day are not visible yet.
+    ("/driver/d0/trips?start_date=2026-03-16", 5, 5),
+    ("/driver/nobody/trips?start_date=2026-03-01", 0, 0),
+    (TRIP, 1, 1),
+    # Trips that share a tracking id are counted in the index.
+    (TRACKING, 5, 110),
+    (f"{TRACKING}?page=2", 5, 115),
+    (DAILY, 6, 18),
+    (WEEKLY, 6, 18),
+    (MONTHLY, 6, 18),
+    (SCORE, 9, 12),
+    (RANKING, 6, 25),
+    (f"{RANKING}&page=2", 6, 25),
+    (BEST, 6, 25),
+    ("/changes?limit=3", 102, 102),
+    ("/report?report_time=2026-03-16T00:00:00", 0, 0),
+]
+PATHS = [path for path, _, _ in WHOLE]
+MASKS = ["*", "trips{trip_id,events},drivers{alias},data{driver_info,driving_summary},total{fm_score}"]
+# Masked responses, and pages past the end: a path, a mask, and the most documents and bytes that MongoDB reads.
+PARTS = [
+    ("/drivers", "count", 1, 400),
+    (TRIPS, "count", 1, 1_500),
+    (f"{TRIPS}&page=9", "*", 1, 1_500),
+    (TRIP, "trips{trip_id}", 1, 900),
+    (TRIP, "trips{focus_area}", 1, 600),
+    (TRACKING, "count", 0, 400),
+    (DAILY, "data{driver_info}", 3, 1_000),
+    (WEEKLY, "data{driver_info}", 3, 1_000),
+    (WEEKLY, "data{driving_summary{fm_score}}", 6, 2_500),
+    (SCORE, "driver_info,start_date", 1, 500),
+    (RANKING, "count", 0, 400),
+    (RANKING, "drivers{rank}", 3, 800),
+    (f"{RANKING}&page=9", "*", 0, 400),
+]
+
+
+@pytest.fixture(scope="module")
+def service(mongod_uri):
+    """The service on two fleets, for tests that leave them as they are; d0 has a trip that is not visible yet."""
+    with time_machine.travel(NOW, tick=False), MongoClient(mongod_uri) as client:
+        prepare_collections(Store.of(client["cost"]))
+        drivers = [f"d{n}" for n in range(DRIVERS)]
+        for fleet in FLEETS:
+            trips = [
+                make_trip(
+                    f"2026-03-{date:02}T08:{n:02}",
+                    driver_id,
+                    trip_id=f"{driver_id}-{date}",
+                    tracking_id=f"k{n % 2}",
+                    trail_path=[make_point(0)] * 20,
+                )
+                for n, driver_id in enumerate(drivers)
+                for date in range(1, DATES + 1)
+            ]
+            trips.append(make_trip("2026-03-18T09:00", "d0", trip_id="late"))
+            load(client["cost"], *trips, drivers=map(make_driver, drivers), fleet=fleet)
+        yield Service(client["cost"], rate_limit=parse("1000000000 per minute"), log_level="ERROR")
+        client.drop_database("cost")
+
+
+@pytest.fixture
+def profile(service, clock):
+    """Return the profiler's entries of what a function does: `profile(function)`."""
+    # The service looks the key up once in three seconds.
+    service.get("/drivers")
+    db = service.db
+
+    def profile(function):
+        db.drop_collection("system.profile")
+        db.create_collection("system.profile", capped=True, size=PROFILE_BYTES)
+        db.command("profile", 2)
+        function()
+        db.command("profile", 0)
+        return list(db["system.profile"].find({"ns": {"$ne": db["system.profile"].full_name}}))
+
+    return profile
+
+
+@pytest.fixture
+def request_profile(service, profile):
+    """Return those of a request with a mask: `request_profile(path, mask)`."""
+    return lambda path, mask="*", **headers: profile(lambda: service.get(path, headers={"X-Fields": mask, **headers}))
+
+
+def add_up(entries, name):
+    return sum(entry.get(name, 0) for entry in entries)
+
+
+def check(entries, max_documents, max_keys):
+    """Check that all is found on indexes and in their order, and how much is examined for it."""
+    plans = {entry["planSummary"] for entry in entries if "planSummary" in entry}
+    assert not [plan for plan in plans if "COLLSCAN" in plan], plans
+    assert not add_up(entries, "hasSortStage")
+    assert add_up(entries, "docsExamined") <= max_documents
+    assert add_up(entries, "keysExamined") <= max_keys
+
+
+@pytest.mark.parametrize(("path", "max_documents", "max_keys"), WHOLE)
+def test_a_response_is_found_on_indexes(request_profile, path, max_documents, max_keys):
+    check(request_profile(path), max_documents, max_keys)
+
+
+@pytest.mark.parametrize(("path", "mask", "max_documents", "max_bytes"), PARTS)
+def test_what_a_response_does_not_contain_is_not_read(request_profile, path, mask, max_documents, max_bytes):
+    entries = request_profile(path, mask)
+    assert add_up(entries, "docsExamined") <= max_documents
+    assert add_up(entries, "responseLength") <= max_bytes
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_of_a_response_that_the_client_has_only_versions_are_read(service, request_profile, mask):
+    tags = {path: service.get(path, headers={"X-Fields": mask}).headers.get("ETag") for path in PATHS}
+    for path, tag in tags.items():
+        if tag:
+            assert add_up(request_profile(path, mask, **{"If-None-Match": tag}), "responseLength") <= 1_800, path
+
+
+def test_the_feed_reads_what_is_new_alone(service, profile, clock):
+    client = Client(service, limit=1000)
+    client.sync()
+    (entry,) = profile(client.get_page)
+    assert (entry["planSummary"], entry["docsExamined"]) == ("IDHACK", 1)
+    clock.shift(2 * 3600)
+    service.get("/drivers")
+    # The trip became visible.
+    check(profile(client.sync), 4, 4)
+    assert "late" in client.copy
+
+
+def test_a_malformed_key_is_not_looked_up(service, profile):
+    header = {"Authorization": f"APIKEY {make_key()[:-1]}!"}
+    assert profile(lambda: service.get("/drivers", headers=header)) == []
+
+
+# Of a trip of one driver that moves to another one, and of all that is stored.
+WRITES = {
+    "import": (lambda store: load(store.db, make_trip("2026-03-05T09:00", "d5", trip_id="moves")), 40, 45),
+    "move": (lambda store: load(store.db, make_trip("2026-03-06T09:00", "d6", trip_id="moves")), 75, 85),
+    "import of a driver": (lambda store: load(store.db, drivers=[make_driver("d5", alias="A")]), 25, 30),
+    "deletion": (lambda store: delete_trips(store, "f1", ["moves"]), 42, 48),
+    "rebuild": (lambda store: list(rebuild_fleet(store, "f1")), 4_000, 4_000),
+    "rebuild since a date": (lambda store: list(rebuild_fleet(store, "f1", "2026-03-16")), 4_000, 4_000),
+    "verify": (lambda store: list(verify_fleet(store, "f1")), 4_000, 4_000),
+}
+
+
+@pytest.mark.parametrize(("write", "max_documents", "max_keys"), WRITES.values(), ids=WRITES)
+def test_a_write_costs_as_much_as_it_changes(service, profile, write, max_documents, max_keys):
+    check(profile(lambda: write(service.store)), max_documents, max_keys)
+
+
+# The shard keys of deploy/sharding.js.
+
+SCRIPT = (ROOT / "deploy" / "sharding.js").read_text()
+SHARD_KEYS = json.loads(re.search(r"SHARD_KEYS = (\{.*?\n\});", SCRIPT, re.DOTALL)[1])
+# Keys and reports are few.
+UNSHARDED = {"keys", "reports"}
+
+
+def is_pinned(value):
+    """Return whether a filter names the values that a field may have."""
+    return value is not None and (not isinstance(value, dict) or list(value) in (["$eq"], ["$in"]))
+
+
+@pytest.mark.parametrize("mask", MASKS)
+def test_only_rankings_and_tracking_ids_are_looked_for_on_all_shards_of_a_fleet(request_profile, mask):
+    for path in PATHS:
+        for entry in request_profile(path, mask):
+            name, command = entry["ns"].partition(".")[2], entry["command"]
+            if name not in UNSHARDED:
+                match = command.get("filter") or command["pipeline"][0]["$match"]
+                assert match.get("fleet") == "f1" or match["_id"].startswith("f1")
+                has_key = all(is_pinned(match.get(field)) for field in SHARD_KEYS[name])
+                assert has_key or path.startswith(("/trip/tracking_id", "/ranking"))
+
+
+def test_a_shard_key_begins_an_index_and_every_unique_one():
+    for name, key in SHARD_KEYS.items():
+        indexes = [index.document for index in INDEXES.get(name, ())]
+        fields = [(["_id"], False), *((list(index["key"]), index.get("unique", False)) for index in indexes)]
+        if name in FILE_INDEXES:
+            keys, is_unique = FILE_INDEXES[name]
+            fields.append(([field for field, _ in keys], is_unique))
+        assert [*key] in [names[: len(key)] for names, _ in fields]
+        assert all(names[: len(key)] == [*key] for names, is_unique in fields if is_unique)
