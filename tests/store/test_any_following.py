@@ -28,7 +28,8 @@ class Writer:
     def line(self):
         trip_id, driver_id = f"t{self.rng.randrange(12)}", f"d{self.rng.randrange(5)}"
         start = f"2026-03-{self.rng.randrange(9, 18):02}T08:00"
-        return make_trip(start, driver_id, trip_id=trip_id, distance_miles=self.rng.random())
+        values = {"distance_miles": self.rng.random(), "tracking_id": self.rng.choice("kl")}
+        return make_trip(start, driver_id, trip_id=trip_id, **values)
 
     def driver(self):
         return make_driver(f"d{self.rng.randrange(5)}", alias=self.rng.choice("ABC"))
@@ -47,7 +48,8 @@ class Writer:
         self.db[name].replace_one({"_id": source["_id"]}, source, upsert=True)
 
     def change(self, name, line):
-        field = self.rng.choice(["driver_id", "distance_miles"] if name == "trips" else ["alias", "last_travel_date"])
+        fields = ["driver_id", "distance_miles", "tracking_id"] if name == "trips" else ["alias", "last_travel_date"]
+        field = self.rng.choice(fields)
         self.db[name].update_one(self.any_of(name), {"$set": {field: line[field]}})
 
     def delete(self, name, line):

@@ -18,6 +18,7 @@ from scripts.mongodb.connection import prepare_collections
 from tests.conftest import NOW, Service
 from tests.factories import make_driver, make_point, make_trip
 from tests.feed_client import Client
+from tests.following import Following
 from tests.service_process import ROOT
 from tests.store_contents import load
 
@@ -188,6 +189,14 @@ WRITES = {
 @pytest.mark.parametrize(("write", "max_documents", "max_keys"), WRITES.values(), ids=WRITES)
 def test_a_write_costs_as_much_as_it_changes(service, profile, write, max_documents, max_keys):
     check(profile(lambda: write(service.store)), max_documents, max_keys)
+
+
+def test_follow_reads_no_document_that_a_command_wrote(service, profile, short_batches):
+    following = Following(service.db)
+    following.catch_up()
+    load(service.db, make_trip("2026-03-05T09:00", "d5"))
+    entries = profile(lambda: following.catch_up())
+    assert {entry["ns"].partition(".")[2] for entry in entries} <= {"stream_positions", "$cmd.aggregate"}
 
 
 # The shard keys of deploy/sharding.js.

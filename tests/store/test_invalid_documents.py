@@ -7,7 +7,7 @@ from bson.raw_bson import RawBSONDocument
 from app.store import Store
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_trip
-from tests.following import make_source
+from tests.following import Following, make_source
 from tests.store_contents import load
 
 DATE = "2026-03-16"
@@ -17,46 +17,83 @@ BYPASS = {"bypass_document_validation": True}
 @pytest.fixture
 def loaded(mongod):
     """A fleet with a driver and a trip, and another fleet."""
-    load(mongod, make_trip(f"{DATE}T08:00", trip_id="t1"), drivers=[make_driver("d1")])
+    load(mongod, make_trip(f"{DATE}T08:00", trip_id="t1"), drivers=[make_driver("d1", alias="A")])
     load(mongod, make_trip(f"{DATE}T08:00", trip_id="t2"), fleet="f2")
     return mongod
 
 
-@pytest.mark.parametrize(
-    ("collection", "change", "reason"),
-    [
-        ("trips", {"$unset": {"trail_path": 1}}, "trail_path: Missing data for required field."),
-        ("trips", {"$set": {"distance_miles": -300}}, "distance_miles: Must be greater than or equal to 0."),
-        ("trips", {"$set": {"fleet": "f2"}}, "_id: Must be 'f2/t1': the fleet, a slash, and the trip_id."),
-        ("drivers", {"$set": {"last_travel_date": 5}}, "last_travel_date: Must be a string."),
-    ],
-    ids=str,
-)
+@pytest.fixture
+def following(loaded, short_batches):
+    """A follower that has compared everything."""
+    following = Following(loaded)
+    following.catch_up()
+    return following
+
+
+TRIP, DRIVER = ("trips", "f1/t1"), ("drivers", "f1/d1")
+# What is changed of which source, and the reason that is given.
+INVALID = {
+    "missing": (TRIP, {"$unset": {"trail_path": 1}}, "trail_path: Missing data for required field."),
+    "negative": (
+        TRIP,
+        {"$set": {"distance_miles": -3}},
+        "distance_miles: Must be greater than or equal to 0.",
+    ),
+    "undeclared": (TRIP, {"$set": {"canary": 1}}, "canary: Unknown field."),
+    "end before start": (
+        TRIP,
+        {"$set": {"trip_end_time": 0}},
+        "trip_end_time: Must not be before trip_start_time.",
+    ),
+    "another id": (TRIP, {"$set": {"trip_id": "t2"}}, "_id: Must be 'f1/t2': the fleet, a slash, and the trip_id."),
+    "wrong type": (DRIVER, {"$set": {"alias": 5}}, "alias: Must be a string."),
+    "no such date": (
+        DRIVER,
+        {"$set": {"last_travel_date": "2026-02-30"}},
+        "last_travel_date: Must be a date that exists, written YYYY-MM-DD.",
+    ),
+}
+
+
+@pytest.mark.parametrize(("source", "change", "reason"), INVALID.values(), ids=INVALID)
 def test_an_invalid_source_counts_as_absent_and_every_command_names_it(
-    command, loaded, tmp_path, collection, change, reason
+    command, loaded, following, tmp_path, log, source, change, reason
 ):
-    _id = "f1/t1" if collection == "trips" else "f1/d1"
+    collection, _id = source
     loaded[collection].update_one({"_id": _id}, change, **BYPASS)
-    line = f"f1: {collection} {_id} is invalid and left out: {reason}\n"
-    for words in ("rebuild", "verify"):
-        result = command("rollups", words, "--fleet", "f1")
-        assert (result.exit_code, result.stderr) == (int(words == "verify"), line)
-        assert "differences; " not in result.stdout
+    following.catch_up()
+    (logged,) = [line for line in log() if line["level"] == "error"]
+    assert (logged["collection"], logged["source_id"], logged["reason"]) == (collection, _id, reason)
     assert loaded.trip_details.count_documents({"fleet": "f1"}) == int(collection == "drivers")
-    assert loaded.driver_periods.count_documents({"fleet": "f1", "period": "profile"}) == 1
-    exported = command("export", "--fleet", "f1", "--out", str(tmp_path / "out"))
-    claims_another_fleet = change == {"$set": {"fleet": "f2"}}
-    assert (exported.exit_code, exported.stderr) == ((0, "") if claims_another_fleet else (1, line))
-    assert command("rollups", "verify", "--fleet", "f2").exit_code == int(claims_another_fleet)
+    profile = loaded.driver_periods.find_one({"fleet": "f1", "period": "all"})
+    assert ('"alias":"A"' in profile["json"]) == (collection == "trips")
+    line = f"f1: {collection} {_id} is invalid and left out: {reason}\n"
+    out = str(tmp_path / "out")
+    for words in (("rollups", "rebuild"), ("rollups", "verify"), ("export", "--out", out)):
+        result = command(*words, "--fleet", "f1")
+        assert (result.exit_code, result.stderr) == (int("rebuild" not in words), line)
+        assert "differences; " not in result.stdout
 
 
-def test_sources_of_no_fleet_are_named_when_all_fleets_are_verified(command, loaded):
-    loaded.trips.insert_one({"_id": 5, "fleet": "f1"}, **BYPASS)
-    result = command("rollups", "verify")
-    reason = "trips 5 is invalid and left out: _id: Must be the fleet, a slash, and the trip_id.\n"
-    assert (result.exit_code, result.stderr) == (1, reason)
-    assert command("rollups", "verify", "--fleet", "f1").stderr == reason
-    assert command("rollups", "verify", "--fleet", "f2").exit_code == 0
+def test_a_source_that_claims_another_fleet_is_named_for_both(command, loaded):
+    loaded.trips.update_one({"_id": "f1/t1"}, {"$set": {"fleet": "f2"}}, **BYPASS)
+    for fleet in ("f1", "f2"):
+        assert command("rollups", "verify", "--fleet", fleet).exit_code == 1
+
+
+@pytest.mark.parametrize("_id", ["t1", 5, bson.ObjectId(bytes(12))], ids=repr)
+def test_a_source_whose_id_belongs_to_no_fleet_is_named(command, loaded, following, log, _id):
+    loaded.trips.insert_one({**make_source(make_trip()), "_id": _id}, **BYPASS)
+    following.catch_up()
+    # The next one compares everything.
+    loaded.stream_positions.delete_many({})
+    following.catch_up()
+    reason = "_id: Must be the fleet, a slash, and the trip_id."
+    assert [line["reason"] for line in log() if line["level"] == "error"] == [reason, reason]
+    for words, status in (([], 1), (["--fleet", "f1"], 1), (["--fleet", "f2"], 0)):
+        result = command("rollups", "verify", *words)
+        assert result.exit_code == status
+        assert (f"trips {_id} is invalid and left out: {reason}\n" in result.stderr) == bool(status)
 
 
 def test_text_that_is_not_utf8_makes_a_source_invalid(command, loaded, tmp_path):
@@ -76,11 +113,13 @@ def test_text_that_is_not_utf8_makes_a_source_invalid(command, loaded, tmp_path)
     assert loaded.trips.count_documents({"fleet": "f1"}) == 0
 
 
-def test_a_trip_too_large_for_its_read_model_is_not_exported(command, mongod, tmp_path):
+def test_a_trip_too_large_for_its_read_model_is_left_out(command, loaded, following, tmp_path):
     point = {"timestamp": 0, "latitude": 0.12345678901234567, "longitude": 1e-300, "course": 1.2345678901234567e-300}
-    mongod.trips.insert_one(make_source(make_trip(trip_id="t1", trail_path=[point] * 180_000)))
+    loaded.trips.update_one({"_id": "f1/t1"}, {"$set": {"trail_path": [point] * 180_000}})
+    following.catch_up()
+    assert loaded.trip_details.count_documents({"fleet": "f1"}) == 0
     result = command("export", "--fleet", "f1", "--out", str(tmp_path / "out"))
-    assert (result.exit_code, "0 drivers, 0 trips" in result.stdout) == (1, True)
+    assert (result.exit_code, "1 drivers, 0 trips" in result.stdout) == (1, True)
     assert "trips f1/t1 is invalid and left out: Larger than MongoDB's limit" in result.stderr
 
 
@@ -101,14 +140,6 @@ def test_an_import_builds_nothing_of_an_invalid_driver(service, loaded, load):
     assert service.get("/drivers").json["drivers"] == [make_driver("d1", first_travel_date=DATE, last_travel_date=DATE)]
 
 
-def test_a_source_that_is_corrected_is_served_after_a_rebuild(command, loaded):
-    loaded.trips.update_one({"fleet": "f1"}, {"$set": {"distance_miles": "ten"}}, **BYPASS)
-    assert [command("rollups", words).exit_code for words in ("rebuild", "verify")] == [0, 1]
-    loaded.trips.update_one({"fleet": "f1"}, {"$set": {"distance_miles": 12.5}})
-    assert [command("rollups", words).exit_code for words in ("rebuild", "verify")] == [0, 0]
-    assert loaded.trip_details.count_documents({"fleet": "f1"}) == 1
-
-
 @pytest.mark.parametrize("change", [{"$unset": {"revoked_at": 1}}, {"$set": {"expires_at": "soon"}}], ids=str)
 def test_an_invalid_key_document_is_refused_and_logged(service, log, change):
     service.key("f1")
@@ -118,10 +149,8 @@ def test_an_invalid_key_document_is_refused_and_logged(service, log, change):
     assert service.db["keys"].find_one()["key_id"] in log()[0]["document"]
 
 
-@pytest.mark.parametrize(
-    "change", [{"$unset": {"page": 1}}, {"$set": {"csv": 5}}, {"$set": {"csv.bytes": "x"}}], ids=str
-)
-def test_an_invalid_report_is_a_defect_and_the_log_names_it(service, load, log, change):
+@pytest.mark.parametrize("change", [{"$unset": {"page": 1}}, {"$set": {"csv.bytes": "x"}}], ids=str)
+def test_an_invalid_report_is_a_defect_and_the_log_names_it(service, load, log, plain_page, change):
     load(make_trip("2026-03-10T08:00"))
     build_report(Store.of(service.db), "f1", DATE)
     service.db.reports.update_one({}, change, **BYPASS)
