@@ -1,7 +1,6 @@
 """The list of a fleet's drivers has all drivers in order, on pages of any size, whoever comes and goes."""
 
 import orjson
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -55,18 +54,14 @@ def test_pages_are_slices_of_all_drivers_after_any_changes(changes, limit):
         assert differences(store.db) == []
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_only_the_pages_near_a_changed_driver_get_another_version(number):
-    store = Store.of(memory_client()["test"])
+def test_only_the_pages_near_a_changed_driver_get_another_version(store):
     put(store, IDS[:300])
     before = [page(store, n, 100)[0] for n in (1, 2, 3)]
-    changed = sorted(IDS[:300])[number * 100 - 50]
-    put(store, [changed], alias="B")
-    assert [page(store, n, 100)[0] != before[n - 1] for n in (1, 2, 3)] == [n == number for n in (1, 2, 3)]
+    put(store, [sorted(IDS[:300])[150]], alias="B")
+    assert [page(store, n, 100)[0] != before[n - 1] for n in (1, 2, 3)] == [False, True, False]
 
 
-def test_a_page_with_other_drivers_in_the_same_number_has_another_version():
-    store = Store.of(memory_client()["test"])
+def test_a_page_with_other_drivers_in_the_same_number_has_another_version(store):
     put(store, "bcdefghijk")
     before, *_ = page(store, 6, 1)
     put(store, "a")

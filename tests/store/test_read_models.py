@@ -9,7 +9,6 @@ from limits import parse
 
 from schemas.driver import Driver
 from schemas.trip import TripDetail, TripSummary
-from scripts.materialize.rebuild import verify_fleet
 from tests.conftest import NOW, Service
 from tests.factories import epoch_ms, make_driver, make_event, make_trip
 from tests.store_contents import load
@@ -115,20 +114,8 @@ def test_sources_hold_what_was_imported_and_the_fleet_alone(fleet):
         assert stored == {line[key]: {"fleet": "f1", **line} for line in imported}
 
 
-def test_what_is_loaded_verifies(fleet):
-    assert [outcome for outcome in verify_fleet(fleet.store, "f1") if outcome.invalid or outcome.differences] == []
-
-
 def test_a_driver_is_there_as_long_as_imported_or_with_trips(service):
     load(service.db, *TRIPS, drivers=DRIVERS)
     load(service.db, *({**trip, "driver_id": "idle"} for trip in TRIPS if trip["driver_id"] != "idle"))
     assert [driver["driver_id"] for driver in service.get("/drivers").json["drivers"]] == ["idle", "ü/2"]
     assert service.get("/driver/d1/trips?start_date=2026-03-01").status_code == 404
-
-
-def test_a_field_that_a_stored_driver_lacks_is_null_in_responses(service):
-    driver = {"_id": "f1/d1", "fleet": "f1", "driver_id": "d1", "alias": "A"}
-    service.db.drivers.insert_one(driver, bypass_document_validation=True)
-    load(service.db, make_trip("2026-03-10T08:00"))
-    travelled = dict.fromkeys(("first_travel_date", "last_travel_date"), "2026-03-10")
-    assert service.get("/drivers").json["drivers"] == [make_driver("d1", alias="A", **travelled)]
