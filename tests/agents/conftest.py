@@ -1,6 +1,7 @@
 """A service of a fleet over HTTP in this process, and the SDK's own client of the tools."""
 
 import asyncio
+import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
@@ -8,11 +9,9 @@ from typing import Any
 
 import pytest
 from mcp import Client
-from pymongo.database import Database
 from werkzeug.serving import make_server
 
 from scripts.mcp_server.server import create_server
-from scripts.mongodb.memory_store import memory_client
 from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
 
@@ -22,46 +21,25 @@ LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
 
 
 @pytest.fixture
-def db() -> Database:
-    """An empty database in memory: the tools know the service alone."""
-    return memory_client()["test"]
+def serve() -> Iterator[Callable[[Service], str]]:
+    """Serve the application of a Service in a thread; return its URL."""
+    with contextlib.ExitStack() as stack:
 
+        def start(service: Service) -> str:
+            server = stack.enter_context(make_server("127.0.0.1", 0, service.app, threaded=True))
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": POLL_SECONDS})
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return f"http://127.0.0.1:{server.port}"
 
-class Servers:
-    """Servers of applications, in threads of this process."""
-
-    def __init__(self) -> None:
-        self.running: list[tuple[Any, threading.Thread]] = []
-
-    def start(self, service: Service, port: int = 0) -> str:
-        """Serve the application of a Service; return its URL."""
-        server = make_server("127.0.0.1", port, service.app, threaded=True)
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": POLL_SECONDS})
-        thread.start()
-        self.running.append((server, thread))
-        return f"http://127.0.0.1:{server.port}"
-
-    def stop(self) -> None:
-        """Stop them all."""
-        while self.running:
-            server, thread = self.running.pop()
-            server.shutdown()
-            thread.join()
-            server.server_close()
+        yield start
 
 
 @pytest.fixture
-def servers() -> Iterator[Servers]:
-    """Servers, which are stopped at the end."""
-    servers = Servers()
-    yield servers
-    servers.stop()
-
-
-@pytest.fixture
-def url(servers, service) -> str:
+def url(serve, service) -> str:
     """The URL of the service."""
-    return servers.start(service)
+    return serve(service)
 
 
 def call_tool(url: str, key: str, tool: str, arguments: dict[str, Any]) -> tuple[Any, str]:

@@ -1,14 +1,9 @@
 """The messages of failures: each says what to change."""
 
-import asyncio
-
 import pytest
 from limits import parse
-from mcp import Client
 from pymongo.errors import ServerSelectionTimeoutError
 
-from scripts.mcp_server.server import create_server
-from tests.conftest import Service
 from tests.factories import make_driver
 from tests.service_process import free_port
 
@@ -21,17 +16,7 @@ def test_a_wrong_key_is_named_and_never_repeated(fail, key):
     assert not key or key not in message
 
 
-@pytest.mark.parametrize(
-    "at",
-    [
-        "localhost",
-        "ftp://localhost",
-        "http://[",
-        "http://127.0.0.1:99999",
-        "http://me:secret@127.0.0.1:1",
-        "me:secret@localhost",
-    ],
-)
+@pytest.mark.parametrize("at", ["localhost", "http://[", "http://127.0.0.1:99999", "http://me:secret@127.0.0.1:1"])
 def test_a_wrong_url_is_named_without_its_password(fail, at):
     message = fail("find_drivers", at=at)
     assert "DRIVER_ANALYTICS_URL" in message
@@ -53,20 +38,6 @@ def test_without_a_service_the_message_says_how_to_start_it(fail):
     assert "driver-analytics serve" in message
 
 
-def test_after_a_restart_of_the_service_the_same_client_works_again(servers, service):
-    url, key = servers.start(service), service.key("f1")
-
-    async def talk():
-        async with Client(create_server(url, key)) as client:
-            calls = [await client.call_tool("find_drivers", {})]
-            servers.stop()
-            calls.append(await client.call_tool("find_drivers", {}))
-            servers.start(service, int(url.rpartition(":")[2]))
-            return [*calls, await client.call_tool("find_drivers", {})]
-
-    assert [result.is_error for result in asyncio.run(talk())] == [False, True, False]
-
-
 def hang():
     raise ServerSelectionTimeoutError
 
@@ -75,15 +46,12 @@ def hang():
     ("respond", "messages"),
     [
         (lambda: "<!doctype html>", ["may not be a Driver Analytics API"]),
-        (lambda: ("[]", 200), ["may not be a Driver Analytics API"]),
         (lambda: ("{}", 404), ["not a Driver Analytics API", "correct DRIVER_ANALYTICS_URL"]),
         (lambda: ("", 302, {"Location": "/"}), ["not a Driver Analytics API"]),
         (lambda: ("{}", 200, {"Content-Encoding": "gzip"}), ["DRIVER_ANALYTICS_URL"]),
         (lambda: {"drivers": []}, ["different versions"]),
         (lambda: ("<html>", 429, {"Retry-After": "7"}), ["Wait 7 seconds"]),
-        (lambda: ("<html>", 502, {"Retry-After": "soon"}), ["Wait 10 seconds"]),
         (lambda: ("<html>", 503), ["Wait 10 seconds"]),
-        (lambda: ("<html>", 504), ["Wait 10 seconds"]),
         (hang, ["status 503", "Wait 2 seconds"]),
         (lambda: 1 / 0, ["status 500", "request_id"]),
     ],
@@ -95,9 +63,9 @@ def test_what_the_service_or_another_one_responds_is_explained(fail, service, re
     assert "Traceback" not in message
 
 
-def test_over_the_rate_limit_the_message_says_how_long_to_wait(servers, make_service, fail):
+def test_over_the_rate_limit_the_message_says_how_long_to_wait(serve, make_service, fail):
     limited = make_service(rate_limit=parse("1 per minute"))
-    url, key = servers.start(limited), limited.key("f1")
+    url, key = serve(limited), limited.key("f1")
     limited.get("/drivers")
     message = fail("find_drivers", at=url, key=key)
     assert "status 429" in message
@@ -122,14 +90,11 @@ def test_an_unknown_trip_is_named_with_the_tool_that_lists_trips(fail):
 
 
 ARGUMENTS = [
-    ("list_trips", {}, "driver_id\n  Field required"),
     ("list_trips", {"driver_id": "a", "limit": 51}, "limit\n  Input should be less than or equal to 20"),
-    ("list_trips", {"driver_id": "a", "start_date": "2026-02-30"}, "start_date\n  Input should be a valid date"),
     ("list_trips", {"driver_id": "a", "from": "2026-03-09"}, "from\n  Extra inputs are not permitted"),
     ("list_trips", {"driver_id": "a", "order": "best"}, "'points_lost', 'newest' or 'oldest'"),
     ("compare_drivers", {"driver_ids": ["a"] * 11}, "at most 10 items"),
     ("driver_summary", {"driver_id": "a", "date": "9999-12-31"}, "less than or equal to 2999-12-31"),
-    ("driver_summary", {"driver_id": "a", "date": "0001-01-01"}, "greater than or equal to 1900-01-01"),
     ("driver_summary", {"driver_id": "a", "date": "2020-01-01"}, "start_date: Must be from 2025-09-18"),
     ("driver_summary", {"driver_id": "a", "date": "2026-03-18", "period": "day"}, "use explain_score with start_date"),
     ("who_needs_coaching", {"date": "2026-04-18", "period": "month"}, "begins on 2026-04-01, not before today"),
@@ -137,19 +102,11 @@ ARGUMENTS = [
     ("explain_score", {"driver_id": "a", "end_date": "2026-02-01"}, '"start_date":"2026-03-09"'),
     ("list_trips", {"driver_id": "a", "end_date": "2026-03-19"}, "Must be from start_date to 2026-03-18"),
     ("explain_score", {"driver_id": "é" * 100}, "Must have 1 to 128 bytes"),
-    ("explain_score", {"driver_id": ".."}, "driver_id: Must not be"),
     ("explain_score", {"driver_id": ""}, "If this is about a driver"),
     ("describe_trip", {"trip_id": "."}, "Must not be '.' or '..'"),
-    ("drop_database", {}, "Unknown tool"),
 ]
 
 
 @pytest.mark.parametrize(("tool", "arguments", "reason"), ARGUMENTS)
 def test_wrong_arguments_are_named_with_the_reason(fail, tool, arguments, reason):
     assert reason in fail(tool, **arguments)
-
-
-def test_each_request_of_a_tool_counts_and_belongs_to_the_key(call, service: Service):
-    remaining = int(service.get("/drivers").headers["X-RateLimit-Remaining"])
-    call("find_drivers")
-    assert int(service.get("/drivers").headers["X-RateLimit-Remaining"]) == remaining - 2
