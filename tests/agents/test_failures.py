@@ -16,7 +16,9 @@ def test_a_wrong_key_is_named_and_never_repeated(fail, key):
     assert not key or key not in message
 
 
-@pytest.mark.parametrize("at", ["localhost", "http://[", "http://127.0.0.1:99999", "http://me:secret@127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "at", ["localhost", "ftp://localhost", "http://127.0.0.1:99999", "http://me:secret@127.0.0.1:1"]
+)
 def test_a_wrong_url_is_named_without_its_password(fail, at):
     message = fail("find_drivers", at=at)
     assert "DRIVER_ANALYTICS_URL" in message
@@ -52,6 +54,7 @@ def hang():
         (lambda: {"drivers": []}, ["different versions"]),
         (lambda: ("<html>", 429, {"Retry-After": "7"}), ["Wait 7 seconds"]),
         (lambda: ("<html>", 503), ["Wait 10 seconds"]),
+        (lambda: ("<html>", 502, {"Retry-After": "soon"}), ["Wait 10 seconds"]),
         (hang, ["status 503", "Wait 2 seconds"]),
         (lambda: 1 / 0, ["status 500", "request_id"]),
     ],
@@ -93,7 +96,6 @@ ARGUMENTS = [
     ("list_trips", {"driver_id": "a", "limit": 51}, "limit\n  Input should be less than or equal to 20"),
     ("list_trips", {"driver_id": "a", "from": "2026-03-09"}, "from\n  Extra inputs are not permitted"),
     ("list_trips", {"driver_id": "a", "order": "best"}, "'points_lost', 'newest' or 'oldest'"),
-    ("compare_drivers", {"driver_ids": ["a"] * 11}, "at most 10 items"),
     ("driver_summary", {"driver_id": "a", "date": "9999-12-31"}, "less than or equal to 2999-12-31"),
     ("driver_summary", {"driver_id": "a", "date": "2020-01-01"}, "start_date: Must be from 2025-09-18"),
     ("driver_summary", {"driver_id": "a", "date": "2026-03-18", "period": "day"}, "use explain_score with start_date"),
