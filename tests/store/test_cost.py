@@ -196,7 +196,7 @@ def test_follow_reads_no_document_that_a_command_wrote(service, profile, short_b
     following.catch_up()
     load(service.db, make_trip("2026-03-05T09:00", "d5"))
     entries = profile(lambda: following.catch_up())
-    assert {entry["ns"].partition(".")[2] for entry in entries} <= {"stream_positions", "$cmd.aggregate"}
+    assert {entry["ns"].partition(".")[2] for entry in entries} <= {"resume_tokens", "$cmd.aggregate"}
 
 
 # The shard keys of deploy/sharding.js.

@@ -65,7 +65,7 @@ def test_an_invalid_source_counts_as_absent_and_every_command_names_it(
     (logged,) = [line for line in log() if line["level"] == "error"]
     assert (logged["collection"], logged["source_id"], logged["reason"]) == (collection, _id, reason)
     assert loaded.trip_details.count_documents({"fleet": "f1"}) == int(collection == "drivers")
-    profile = loaded.driver_periods.find_one({"fleet": "f1", "period": "all"})
+    profile = loaded.driver_periods.find_one({"fleet": "f1", "period": "profile"})
     assert ('"alias":"A"' in profile["json"]) == (collection == "trips")
     line = f"f1: {collection} {_id} is invalid and left out: {reason}\n"
     out = str(tmp_path / "out")
@@ -86,7 +86,7 @@ def test_a_source_whose_id_belongs_to_no_fleet_is_named(command, loaded, followi
     loaded.trips.insert_one({**make_source(make_trip()), "_id": _id}, **BYPASS)
     following.catch_up()
     # The next one compares everything.
-    loaded.stream_positions.delete_many({})
+    loaded.resume_tokens.delete_many({})
     following.catch_up()
     reason = "_id: Must be the fleet, a slash, and the trip_id."
     assert [line["reason"] for line in log() if line["level"] == "error"] == [reason, reason]

@@ -88,7 +88,7 @@ INVALID = [
     ("drivers", "first_travel_date", "0000-01-01"),
     ("drivers", "last_travel_date", "2026-01-05\n"),
     ("drivers", "alias", ...),
-    ("fleet_drivers", "position", "first"),
+    ("fleet_drivers", "offset", "first"),
     ("driver_periods", "period", "year"),
     ("fleets", "writes", -1),
     ("driver_periods", "summary.fm_score", 101),
@@ -96,7 +96,7 @@ INVALID = [
     ("trip_changes", "change", -1),
     ("trip_changes", "replaced.0.trip_end_time", ...),
     ("reports", "csv.digest", ...),
-    ("stream_positions", "token", "82"),
+    ("resume_tokens", "token", "82"),
     ("keys", "key", "da_secret"),
 ]
 
