@@ -5,7 +5,7 @@ import pytest
 
 from app.store import Store
 from app.store.indexes import VALIDATORS
-from scripts.ingest.change_stream import Position, save_position
+from scripts.ingest.change_stream import ResumeToken, save_resume_token
 from scripts.materialize import trip_details
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
@@ -91,7 +91,7 @@ def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeyp
     assert following.value("invalid_documents_total") == 2
 
 
-# The position in the stream.
+# The resume token.
 
 
 def test_a_follower_resumes_where_another_one_stopped(mongod, following):
@@ -129,9 +129,9 @@ def test_a_dropped_collection_is_created_again_with_its_validator(mongod, follow
 
 
 @pytest.mark.parametrize("token", [{"_data": "82"}, {"_data": "no token"}, {}, {"x": 1}], ids=str)
-def test_where_a_position_cannot_be_used_everything_is_compared_and_repaired(mongod, token):
+def test_where_a_resume_token_cannot_be_used_everything_is_compared_and_repaired(mongod, token):
     load(mongod, make_trip())
-    save_position(Store.of(mongod), Position(bson.encode(token), 0))
+    save_resume_token(Store.of(mongod), ResumeToken(bson.encode(token), 0))
     mongod.trips.insert_one(make_source(make_trip()))
     mongod.driver_periods.delete_one({"period": "week"})
     following = Following(mongod)

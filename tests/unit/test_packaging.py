@@ -8,7 +8,6 @@ import pytest
 import yaml
 
 from app.config import Config
-from scripts.server.gunicorn_server import SETTINGS
 from tests.service_process import ROOT
 
 COMPOSE_SETTINGS = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["service"]["environment"]
@@ -38,7 +37,7 @@ def test_the_lock_file_of_production_pins_all_that_setup_cfg_names(setup):
 def test_the_image_has_each_file_that_the_service_and_its_installation_read():
     lines = (ROOT / ".dockerignore").read_text().splitlines()
     needed = {"app", "schemas", "scripts", "docs", "setup.cfg", "pyproject.toml", "requirements.lock", "wsgi.py"}
-    assert needed | {SETTINGS.name, "README.md", "LICENSE"} <= {line.removeprefix("!") for line in lines}
+    assert needed | {"README.md", "LICENSE"} <= {line.removeprefix("!") for line in lines}
 
 
 def test_the_image_serves_on_the_port_that_it_exposes_and_checks():

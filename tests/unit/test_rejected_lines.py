@@ -128,7 +128,7 @@ def test_an_end_before_its_start_is_rejected(start):
         *((line, "Not a JSON object.") for line in ("[]", "[{}]", "null", "1", '"text"', "true")),
         *((altered("distance_miles", text), "Not JSON: ") for text in ("NaN", "-Infinity", "inf", "01", "'x'")),
         (altered("trail_path.1.course", "Infinity"), "Not JSON: "),
-        (altered("trip_id", r'"a", "trip\u005fid": "a"'), 'Contains the key "trip_id" more than once.'),
+        (altered("trip_id", r'"a", "trip\u005fid": "a"'), 'Contains the field "trip_id" more than once.'),
         (json.dumps({**WHOLE, "\udfff": 1}), r"\udfff: Unknown field."),
     ],
 )
