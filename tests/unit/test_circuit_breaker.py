@@ -64,3 +64,14 @@ def test_only_a_probe_runs_within_the_context_of_probes():
     call(breaker)
     call(breaker)
     assert entered == ["entered", "left"]
+
+
+def test_after_a_probe_that_cannot_start_the_next_call_is_the_probe():
+    def probe():
+        raise RuntimeError
+
+    breaker = CircuitBreaker(is_outage, probe)
+    call(breaker, TimeoutError())
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            call(breaker)

@@ -20,10 +20,6 @@ def test_a_setting_has_its_default_where_it_is_empty_or_not_set(field):
     assert READ({name: "  "}) == READ({name: default}) == READ({}) == Config()
 
 
-def test_other_variables_are_left_alone():
-    assert READ({"PATH": "/bin", "mongodb_uri": "nonsense", "WEB_CONCURRENCY_": "x"}) == Config()
-
-
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
