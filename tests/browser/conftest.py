@@ -45,11 +45,11 @@ def axe() -> str:
 
 @contextlib.contextmanager
 def serve(mongod_uri, folder, name, **settings) -> Iterator[SimpleNamespace]:
-    """Run a service: its `address`, and `key("demo")`, which loads a fleet when it is called first."""
+    """Run a service: its `address` and `db`, and `key("demo")`, which loads a fleet when it is called first."""
     # Nobody reads the log, and the service waits while the pipe of its log is full.
     with run_service(mongod_uri, folder, name, LOG_LEVEL="WARNING", **settings) as (process, db):
         key = functools.cache(functools.partial(load_fleet, db))
-        yield SimpleNamespace(address=f"http://{process.bind}/", key=key)
+        yield SimpleNamespace(address=f"http://{process.bind}/", db=db, key=key)
 
 
 @pytest.fixture(scope="package")

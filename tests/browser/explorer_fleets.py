@@ -112,7 +112,7 @@ FLEETS = {
     "many": _many,
     "odd": lambda: ([_long_trip(), *_odd_trips()], [make_driver("idle", first_name="Ida", last_name="Idle")]),
     "dated": lambda: (_dated_trips(), [make_driver("today"), make_driver("steady")]),
-    "late": lambda: ([make_trip(days_ago(60))], [make_driver("d1", last_travel_date=days_ago(60)[:10])]),
+    "late": lambda: ([make_trip(days_ago(60), trip_id="t1")], [make_driver("d1", last_travel_date=days_ago(60)[:10])]),
     "extreme": _extreme,
     "empty": lambda: ([], []),
 }
