@@ -14,7 +14,7 @@ from scripts.materialize.dates import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.feed import make_entries
 from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
-from scripts.materialize.sources import write_by_id
+from scripts.materialize.sources import Operation, write_all, write_by_id
 
 # The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone.
 IDENTITY_FIELDS = {
@@ -36,13 +36,12 @@ def write(collection: DocumentCollection, session: ClientSession, fleet: str, do
     if names == ("_id",):
         write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
         return
-    operations = [
+    operations: list[Operation] = [
         ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
         for identity, document in documents.items()
         for match in [{"fleet": fleet, **dict(zip(names, identity, strict=True))}]
     ]
-    if operations:
-        collection.bulk_write(operations, ordered=False, session=session)
+    write_all(collection, session, operations)
 
 
 def materialize(

@@ -30,6 +30,8 @@ MEASURED_BYTES = 4_000_000
 # The fields that the store adds to a document: fleet and _id.
 ADDED_BYTES = 1024
 
+Operation = DeleteOne | InsertOne[Document] | ReplaceOne[Document]
+
 
 class InvalidSource(NamedTuple):
     """A source that is left out: its collection, its `_id`, and why."""
@@ -68,15 +70,23 @@ def write_by_id(
     """
     found = collection.find({"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
     stored = {document["_id"] for document in found}
-    operations = list[DeleteOne | InsertOne[Document] | ReplaceOne[Document]]()
+    operations = list[Operation]()
     for _id, document in documents.items():
         if document is None:
             operations += [DeleteOne({"_id": _id})] if _id in stored else []
         else:
             # An insert takes MongoDB less time than an upsert.
             operations.append(ReplaceOne({"_id": _id}, document) if _id in stored else InsertOne(document))
+    write_all(collection, session, operations)
+
+
+def write_all(collection: DocumentCollection, session: ClientSession, operations: list[Operation]) -> None:
+    """Write in a transaction. Raises BulkWriteError for the first operation that fails."""
+    # In order: a write that fails ends the transaction. Otherwise PyMongo would send the next command, whose error says
+    # only that the transaction was aborted, and would repeat the transaction for two minutes. Sorted by their type, as
+    # many operations as possible are one command.
     if operations:
-        collection.bulk_write(operations, ordered=False, session=session)
+        collection.bulk_write(sorted(operations, key=lambda operation: type(operation).__name__), session=session)
 
 
 def read_sources(
