@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import marshmallow
-from flask import Flask, Response, g, request
+from flask import Flask, Response, current_app, g, request
 from pymongo.errors import ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
@@ -36,6 +36,7 @@ FAILOVER_CODES = {43, 134, 211, 133, 262, 6, 7, 89, 9001}
 # Hints come after a message and suggest a correction. They never repeat what the client sent, which may be anything.
 REPEAT_HINT = repeat_hint("driver_id")
 SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
+DRIVER_PATH = f"{API}/driver"
 TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
 # Paths that would match an endpoint if the slashes within an identifier were percent-encoded.
 UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/(trips|score)|trip/({'|'.join(FILTER_PARAMS)})/.+)")
@@ -257,6 +258,10 @@ def _handle_unknown_path(_error: WerkzeugNotFound) -> Response:
     message = "There is no such path. Check for doubled or trailing slashes and for upper case."
     if UNENCODED_SLASH.fullmatch(request.path):
         message = f"{message} {SLASH_HINT}"
+    elif request.path.startswith(f"{DRIVER_PATH}/"):
+        paths = [re.sub("<.*?>", "{driver_id}", rule.rule) for rule in current_app.url_map.iter_rules()]
+        found = " and ".join(path for path in sorted(paths) if path.startswith(f"{DRIVER_PATH}/"))
+        message = f"{message} Of a driver there are {found}."
     elif request.path.startswith(f"{API}/trip/"):
         message = f"{message} {TRIP_HINT}"
     return make_response(NotFound(message))

@@ -71,10 +71,16 @@ def test_head_has_the_response_of_get_without_the_body(service, path):
     assert head.headers["Content-Length"] == get.headers["Content-Length"]
 
 
-@pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/drivers/a/b", "/nothing", "/driver/a/trips/"])
+@pytest.mark.parametrize("path", ["/drivers/a/b", "/nothing"])
 def test_a_path_without_an_identifier_that_may_hold_a_slash_has_no_hint(service, path):
     message = "There is no such path. Check for doubled or trailing slashes and for upper case."
     assert service.get(path).json["message"] == message
+
+
+@pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/driver/a/trips/"])
+def test_an_unknown_path_of_a_driver_gets_the_paths_that_exist(service, path):
+    paths = "/api/v1/driver/{driver_id}/score and /api/v1/driver/{driver_id}/trips."
+    assert service.get(path).json["message"].endswith(f"Of a driver there are {paths}")
 
 
 HOSTILE = "%3Cscript%3E%0D%0A%1B%ED%A0%80%22"
