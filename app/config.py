@@ -2,6 +2,7 @@
 
 import dataclasses
 import ipaddress
+import operator
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -34,6 +35,8 @@ SYSTEM_DATABASES = ("admin", "config", "local")
 ZERO_WINDOWS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 # Redis cannot store an expiry of any length.
 MAX_WINDOW_SECONDS = 366 * 24 * 3600
+# Shorter keys can be guessed. `openssl rand -hex 16` prints so many characters.
+MIN_SECRET_CHARS = 32
 # An integer of a structured header field has 15 digits at most (RFC 9651).
 MAX_RATE = 999_999_999_999_999
 
@@ -271,3 +274,27 @@ class Config:
                 "process counts requests in its own memory, so the rate limit would not apply to all of them together."
             )
         return config
+
+
+def find_warnings(environ: Mapping[str, str]) -> list[str]:
+    """Return a sentence on each setting of an environment that is valid and likely to be a mistake."""
+    names = [field.name.upper() for field in dataclasses.fields(Config)]
+    warnings = [
+        f"{variable} is not a setting: did you mean {name}?"
+        for variable in environ
+        for name in names
+        if variable not in names and _is_one_letter_off(variable, name)
+    ]
+    if 0 < len(environ.get("SECRET_KEY", "").strip()) < MIN_SECRET_CHARS:
+        warnings.append(
+            f"SECRET_KEY has fewer than {MIN_SECRET_CHARS} characters: whoever guesses it can forge report links. "
+            "Set it to the output of openssl rand -hex 32."
+        )
+    return warnings
+
+
+def _is_one_letter_off(text: str, name: str) -> bool:
+    if len(text) == len(name):
+        return bool(sum(map(operator.ne, text, name)) == 1)
+    short, long = sorted((text, name), key=len)
+    return any(long[:index] + long[index + 1 :] == short for index in range(len(long)))

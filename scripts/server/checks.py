@@ -16,18 +16,20 @@ import click
 from pymongo.errors import PyMongoError
 
 from app import create_app
-from app.config import Config, ConfigError
+from app.config import Config, ConfigError, find_warnings
 from app.database import check_transactions, ping, service_client
 from app.report_links import generate_secret
-from app.services import Services
+from app.services import Services, get_services
 
 
 def check_application(config: Config) -> None:
-    """Raise ConfigError unless a worker can create the application."""
+    """Raise ConfigError unless a worker can create the application. Logs settings that are likely to be mistakes."""
     # A worker without a secret key logs that itself.
     config = dataclasses.replace(config, metrics_bind="", secret_key=config.secret_key or generate_secret())
     with service_client(config) as client:
-        create_app(config, client)
+        log = get_services(create_app(config, client)).log
+        for warning in find_warnings(os.environ):
+            log.warning(warning)
         # An outage is no error, and each worker logs it.
         with contextlib.suppress(PyMongoError):
             check_transactions(client)

@@ -7,7 +7,7 @@ from ipaddress import ip_network
 import pytest
 from limits import parse
 
-from app.config import Config, ConfigError
+from app.config import Config, ConfigError, find_warnings
 from app.database import connect
 
 READ = Config.from_environment
@@ -104,3 +104,23 @@ def test_several_workers_need_a_redis():
 def test_unless_set_there_is_one_worker_or_with_a_redis_two_at_the_least():
     assert READ({}).workers == 1
     assert READ(REDIS).workers >= 2
+
+
+@pytest.mark.parametrize(
+    ("environ", "words"),
+    [
+        pytest.param({"RATE_LIMITS": "5 per minute"}, "did you mean RATE_LIMIT?", id="a letter too many"),
+        pytest.param({"RATE_LIMT": "5 per minute"}, "did you mean RATE_LIMIT?", id="a letter too few"),
+        pytest.param({"MONGODB_URL": "mongodb://db"}, "did you mean MONGODB_URI?", id="another letter"),
+        pytest.param({"SECRET_KEY": "x" * 31}, "SECRET_KEY has fewer than 32 characters", id="a short secret key"),
+    ],
+)
+def test_what_is_likely_to_be_a_mistake_is_named(environ, words):
+    (warning,) = find_warnings(environ)
+    assert words in warning
+    assert not any(value in warning for value in environ.values())
+
+
+def test_settings_and_variables_of_other_programs_are_not_doubted():
+    environ = {"RATE_LIMIT": "5 per minute", "SECRET_KEY": "x" * 32, "PATH": "/bin", "HOME": "/", "RATE": "1"}
+    assert find_warnings(environ) == []
