@@ -6,8 +6,8 @@
 //
 // driver_analytics_service    for `serve`: reads the read models, keys and reports; cannot read the sources or write
 // driver_analytics_importer   for the other commands: keys, import, rollups, reports, demo, restore
-// driver_analytics_eraser     for `erase` and `prune`: deletes drivers and trips and builds what is derived from the rest;
-//                             cannot add drivers or trips, and cannot read keys
+// driver_analytics_eraser     for `erase`, `prune` and `fleets erase`: deletes drivers, trips and keys, and builds what is
+//                             derived from the rest; cannot add drivers, trips or keys
 // driver_analytics_exporter   for `export`: reads drivers, trips and read models; cannot write or read keys
 // driver_analytics_follow     for `follow`: reads everything, writes the read models; cannot write the sources
 // driver_analytics_backup     for `backup`: reads everything; cannot write

@@ -266,6 +266,7 @@ class StoredKey(Schema):
     key_id = Text(required=True)
     digest = Text(required=True)
     fleet = FleetName(required=True)
+    label = Identifier(required=True, allow_none=True)
     created_at = Int64(required=True)
     expires_at = Int64(required=True, allow_none=True)
     revoked_at = Int64(required=True, allow_none=True)

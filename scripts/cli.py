@@ -15,6 +15,7 @@ from scripts.admin.rollups import rollups
 from scripts.demo.commands import demo
 from scripts.ingest.erase import erase
 from scripts.ingest.export import export
+from scripts.ingest.fleets import fleets
 from scripts.ingest.follow import follow
 from scripts.ingest.importer import import_
 from scripts.ingest.prune import prune
@@ -24,6 +25,8 @@ from scripts.server.serve import serve
 
 # pymongo appends them to the address and the reason of each server.
 CONFIGURED_TIMEOUTS = re.compile(r" \(configured timeouts: [^)]*\)")
+# Documents within a message. They may have personal data, and may be long.
+BRACES = re.compile(r" ?\{[^{}]*\}")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -36,7 +39,23 @@ def cli() -> None:
     """
 
 
-COMMANDS = (serve, demo, import_, follow, export, erase, prune, keys, rollups, reports, backup, restore, mcp, openapi)
+COMMANDS = (
+    serve,
+    demo,
+    import_,
+    follow,
+    export,
+    erase,
+    prune,
+    fleets,
+    keys,
+    rollups,
+    reports,
+    backup,
+    restore,
+    mcp,
+    openapi,
+)
 for command in COMMANDS:
     cli.add_command(command)
 
@@ -79,6 +98,8 @@ def _shorten(error: PyMongoError) -> str:
     """Return the message without the topology, command or document that pymongo appends to it."""
     write_errors = error.details["writeErrors"] if isinstance(error, BulkWriteError) else None
     text = write_errors[0]["errmsg"] if write_errors else str(error)
-    for suffix in (", Timeout:", " { ", ", full error:", "\n"):
+    for suffix in (", Timeout:", ", full error:", "\n"):
         text = text.partition(suffix)[0]
+    while (shortened := BRACES.sub("", text)) != text:
+        text = shortened
     return text

@@ -1,7 +1,6 @@
 """`driver-analytics erase`: remove a driver and everything that is derived from the driver's data."""
 
 import itertools
-import sys
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ from app.store import Document, Store
 from schemas.periods import PERIODS
 from schemas.stored import make_id
 from scripts.batches import batches
+from scripts.confirm import confirm
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
 from scripts.materialize.dates import Day
 from scripts.materialize.drivers import make_list
@@ -69,7 +69,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
             find_fleets(store, fleet)
             click.echo(f"{fleet}: nothing is stored of the driver {driver_id}")
             return
-        _confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)
+        confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)
         if reports:
             # Otherwise the command would fail when the trips are already gone.
             get_page_maker()
@@ -137,16 +137,3 @@ def _describe(counts: dict[str, int], reports: list[str], unused: int) -> str:
     parts += [f"the reports of {', '.join(reports)}"] if reports else []
     parts += [f"{unused} files of earlier builds of reports"] if unused else []
     return "; ".join(parts)
-
-
-def _confirm(description: str, yes: bool) -> None:
-    """Print what is to be removed, and ask on a terminal.
-
-    Raises click.ClickException if there is none, and click.Abort for no.
-    """
-    click.echo(description)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.ClickException("Nothing was removed: there is no terminal to ask on. Confirm with --yes.")
-    click.confirm("Remove all of it? This cannot be undone.", abort=True)

@@ -1,6 +1,8 @@
 """`driver-analytics import`: drivers and trips from NDJSON files."""
 
+import contextlib
 import gc
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,10 +17,11 @@ from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.ingest.lines import STDIN, Input, Line, Rejects, parse, with_pauses
+from scripts.ingest.plausibility import Doubts
 from scripts.ingest.writes import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.materialize.dates import Day
 from scripts.materialize.sources import describe_errors
-from scripts.mongodb.connection import naming_invalid_documents, open_store
+from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.options import FLEET, take_one
 from scripts.progress import make_bar
 
@@ -77,10 +80,13 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
     # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
     gc.set_threshold(GC_THRESHOLD)
     with open_store() as store, naming_invalid_documents(store, fleet):
+        is_new = not has_data(store, fleet)
         counts = [
             _import_file(store, fleet, path, file_type, target)
             for (path, file_type), target in zip(files, targets, strict=True)
         ]
+        if is_new and has_data(store, fleet):
+            click.echo(f"{fleet}: a new fleet", err=True)
     if any(counts):
         raise SystemExit(1)
 
@@ -113,11 +119,12 @@ class Prepared(NamedTuple):
 
 
 class FileType(NamedTuple):
-    """A type of file: the schema of a line, and the functions that prepare and write its documents.
+    """A type of file: its option, the schema of a line, and the functions that prepare and write its documents.
 
     `get_day` returns the driver's day that a prepared document changes.
     """
 
+    option: str
     schema: Schema
     prepare: Callable[[str, Document], Any]
     write: Callable[[Store, str, Sequence[Any]], None]
@@ -128,8 +135,8 @@ def _get_day(trip: Trip) -> Day:
     return Day(trip.detail["driver_id"], trip.detail["date"])
 
 
-DRIVERS = FileType(Driver(), prepare_driver, write_drivers, lambda driver: None)
-TRIPS = FileType(ImportedTrip(), prepare_trip, write_trips, _get_day)
+DRIVERS = FileType("--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None)
+TRIPS = FileType("--trips", ImportedTrip(), prepare_trip, write_trips, _get_day)
 
 
 def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, target: Path | None) -> int:
@@ -137,14 +144,14 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
 
     `target` is the path of the file of rejected lines.
     """
-    loaded = 0
+    loaded, doubts = 0, Doubts()
     with Input(path) as source:
         rejects = Rejects(target, is_pipe=source.is_pipe)
         lines = with_pauses(source.lines(), PAUSE_SECONDS) if source.is_pipe else source.lines()
         try:
             with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
                 seconds = BATCH_SECONDS if source.is_pipe else math.inf
-                batches = make_batches(_parse_lines(lines, fleet, file_type, rejects), seconds)
+                batches = make_batches(_parse_lines(lines, fleet, file_type, rejects, doubts), seconds)
                 for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):
                     loaded += count
                     bar.update(source.consumed - bar.pos)
@@ -155,6 +162,8 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
             raise
     location = f", listed in {rejects.path}. The first: {rejects.first}" if rejects.count and rejects.path else ""
     click.echo(f"{source.name}: {loaded} loaded, {rejects.count} rejected{location}")
+    for sentence in itertools.chain(rejects.hints, doubts.describe()):
+        click.echo(f"{source.name}: {sentence}", err=True)
     return rejects.count
 
 
@@ -178,19 +187,36 @@ def _write_batches(batches: Iterable[list[Any]], write: Callable[[list[Any]], No
 
 
 def _parse_lines(
-    lines: Iterable[Line | None], fleet: str, file_type: FileType, rejects: Rejects
+    lines: Iterable[Line | None], fleet: str, file_type: FileType, rejects: Rejects, doubts: Doubts
 ) -> Iterator[Prepared | None]:
-    """Yield the prepared documents of the valid lines; None for a pause. Invalid lines go to `rejects`."""
+    """Yield the prepared documents of the valid lines; None for a pause. Invalid lines go to `rejects`.
+
+    Trips that are not plausible are added to `doubts`, too.
+    """
     for line in lines:
         if line is None:
             yield None
             continue
         try:
-            document = file_type.prepare(fleet, parse(line, file_type.schema))
+            parsed = parse(line, file_type.schema)
+            document = file_type.prepare(fleet, parsed)
         except ValidationError as error:
+            if not rejects.count:
+                rejects.hints += _find_other_types(line, file_type)
             rejects.add(line, describe_errors(error))
-        else:
-            yield Prepared(document, len(line.content), file_type.get_day(document))
+            continue
+        if file_type is TRIPS:
+            doubts.check(line.number, parsed)
+        yield Prepared(document, len(line.content), file_type.get_day(document))
+
+
+def _find_other_types(line: Line, file_type: FileType) -> Iterator[str]:
+    """Yield a hint if an invalid line is a valid one of the other type."""
+    for other in (DRIVERS, TRIPS):
+        with contextlib.suppress(ValidationError):
+            if other is not file_type and parse(line, other.schema):
+                name = other.option.removeprefix("--")
+                yield f"these look like {name}. Give the file as {other.option}."
 
 
 def make_batches(

@@ -194,6 +194,8 @@ class Rejects:
         self.path, self.count, self._is_pipe = path, 0, is_pipe
         # The number of the first rejected line, and the reason in JSON, because it may contain a control character.
         self.first = ""
+        # What may be wrong with all of them.
+        self.hints: list[str] = []
         # Another import of the same file may run at the same time.
         self._partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial") if path else None
         self._out: IO[str] | None = None

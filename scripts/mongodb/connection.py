@@ -24,7 +24,7 @@ LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="sur
 NAMESPACE_EXISTS = 48
 # Invalid documents of each collection that an error message names.
 MAX_NAMED_DOCUMENTS = 5
-# The fleets that an error message names, if there are no more.
+# Fleets that a message names.
 MAX_NAMED_FLEETS = 10
 # The errors that an invalid document can cause.
 INVALID_DOCUMENT_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
@@ -95,9 +95,22 @@ def find_fleets(store: Store, fleet: str | None) -> list[str]:
     """Return the fleets with stored data, or only the given one. Raises click.ClickException if it has no data."""
     stored = sorted({*store.fleets.distinct("_id")}.union(*(_find_fleets_of(store.db[name]) for name in SOURCES)))
     if fleet is not None and fleet not in stored:
-        named = f" The fleets are: {', '.join(stored)}." if 0 < len(stored) <= MAX_NAMED_FLEETS else ""
-        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{named}")
+        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}")
     return stored if fleet is None else [fleet]
+
+
+def has_data(store: Store, fleet: str) -> bool:
+    """Return whether sources of the fleet are stored, or its state."""
+    ids = {"_id": ids_of_fleet(fleet)}
+    found = (store.db[name].find_one(ids, {"_id": 1}) for name in SOURCES)
+    return bool(store.fleets.find_one({"_id": fleet}, {"_id": 1}) or any(found))
+
+
+def name_other_fleets(store: Store, fleet: str) -> str:
+    """Return a sentence, to follow another one, that names the fleets. It is empty if `fleet` is one of them."""
+    fleets = find_fleets(store, None)
+    more = f" and {len(fleets) - MAX_NAMED_FLEETS} more ('fleets list')" if len(fleets) > MAX_NAMED_FLEETS else ""
+    return f" The fleets are: {', '.join(fleets[:MAX_NAMED_FLEETS])}{more}." if fleets and fleet not in fleets else ""
 
 
 def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:

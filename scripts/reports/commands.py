@@ -6,7 +6,7 @@ import click
 
 from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
-from scripts.mongodb.connection import open_store, select_fleets
+from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.options import DATE, FLEET, FLEET_NAME
 from scripts.reports.build import build_report, current_report_date, delete_report
 
@@ -58,7 +58,7 @@ def list_(fleet: str) -> None:
     with open_store(writes=False) as store:
         stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
         if not stored_reports:
-            click.echo(f"The fleet {fleet} has no reports.", err=True)
+            click.echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
         for report in stored_reports:
             built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
                 f"{REPORT_TIME_FORMAT}Z"

@@ -57,11 +57,11 @@ def test_a_fleet_may_hold_several_live_keys(issue, mongod, rows):
 def test_list_shows_the_key_id_the_state_and_when_a_key_was_issued_and_expires(issue, rows, clock):
     issue()
     clock.shift(60)
-    issue("f1", "--expires-in-days", "3")
+    issue("f1", "--expires-in-days", "3", "--label", "night shift")
     first, second = rows()
     assert all(re.fullmatch(r"[0-9a-f]{8,}", row[0]) and re.search("[0-9]", row[0]) for row in (first, second))
-    assert first[1:] == ["live", "2026-03-18T12:00:00Z", "never"]
-    assert second[1:] == ["live", "2026-03-18T12:01:00Z", "2026-03-21T12:01:00Z"]
+    assert first[1:] == ["live", "2026-03-18T12:00:00Z", "never", "-"]
+    assert second[1:] == ["live", "2026-03-18T12:01:00Z", "2026-03-21T12:01:00Z", "night shift"]
     clock.shift(3 * 86_400)
     assert [row[1] for row in rows()] == ["live", "expired"]
 
@@ -75,7 +75,19 @@ def test_a_list_without_keys_says_so_and_shows_no_other_fleets_keys(command, iss
 def test_issue_says_if_nothing_is_stored_for_the_fleet(command, mongod):
     load(mongod, drivers=[make_driver()])
     results = [command("keys", "issue", "--fleet", fleet) for fleet in ("f1", "f2")]
-    assert [result.stderr for result in results] == ["", "Nothing is stored for the fleet f2 yet.\n"]
+    said = [result.stderr.splitlines()[1:] for result in results]
+    assert said == [[], ["Nothing is stored for the fleet f2 yet. The fleets are: f1."]]
+
+
+def test_issue_names_the_key_id_beside_the_key(command, rows):
+    assert command("keys", "issue", "--fleet", "f1").stderr.splitlines()[0] == f"KEY_ID: {rows()[0][0]}"
+
+
+def test_a_terminal_gets_the_names_of_the_columns(issue, run_main, mongod_uri, mongod, monkeypatch):
+    issue()
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    ended = run_main("keys", "list", "--fleet", "f1", MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
+    assert ended.stdout.splitlines()[0] == "KEY_ID\tSTATE\tISSUED\tEXPIRES\tLABEL"
 
 
 @pytest.fixture

@@ -1,0 +1,51 @@
+"""What is said of trips that are valid but not plausible. They are loaded."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from app.store.dates import MS_PER_DAY, now_ms
+from scripts.materialize.dates import midnight
+
+OLDEST_START_MS = midnight("2000-01-01")
+MAX_MEAN_MPH = 150
+# A duration may leave out stops, and a time is a whole number of milliseconds.
+MAX_DIFFERENCE, MAX_DIFFERENCE_SECONDS = 0.1, 60
+
+
+def _is_too_fast(trip: Mapping[str, Any]) -> bool:
+    return bool(trip["distance_miles"] * 3600 > MAX_MEAN_MPH * trip["duration_seconds"])
+
+
+def _differs_from_times(trip: Mapping[str, Any]) -> bool:
+    seconds = (trip["trip_end_time"] - trip["trip_start_time"]) / 1000
+    difference = abs(trip["duration_seconds"] - seconds)
+    return bool(difference > MAX_DIFFERENCE_SECONDS and difference > MAX_DIFFERENCE * seconds)
+
+
+KINDS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "a trip_end_time more than a day in the future": lambda trip: trip["trip_end_time"] > now_ms() + MS_PER_DAY,
+    "a trip_start_time before the year 2000 (times are epoch milliseconds)": (
+        lambda trip: trip["trip_start_time"] < OLDEST_START_MS
+    ),
+    f"a mean speed over {MAX_MEAN_MPH} mph": _is_too_fast,
+    "a duration_seconds that differs from its times by more than a tenth and a minute": _differs_from_times,
+}
+
+
+class Doubts:
+    """The trips of an input that are not plausible: how many of each kind, and the first line of each."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, list[int]] = {}
+
+    def check(self, line: int, trip: Mapping[str, Any]) -> None:
+        """Check the trip (schema ImportedTrip) of a line."""
+        for kind, is_doubtful in KINDS.items():
+            if is_doubtful(trip):
+                first_and_count = self._lines.setdefault(kind, [line, 0])
+                first_and_count[1] += 1
+
+    def describe(self) -> Iterator[str]:
+        """Yield a sentence on each kind."""
+        for kind, (first, count) in self._lines.items():
+            yield f"{count} loaded, but with {kind}. The first: line {first}"

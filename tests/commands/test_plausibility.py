@@ -1,0 +1,65 @@
+"""driver-analytics import: what it says of trips and files that are valid but not plausible."""
+
+import pytest
+
+from tests.factories import days_ago, epoch_ms, make_driver, make_trip
+
+DAY_MS = 86_400_000
+
+
+def make_timed(start_ms, seconds=600, **fields):
+    """Return a trip of so many seconds; its times and duration agree unless a field replaces one."""
+    times = {"trip_start_time": start_ms, "trip_end_time": start_ms + int(1000 * seconds), "duration_seconds": seconds}
+    return make_trip(days_ago(3), **{"distance_miles": 5.0} | times | fields)
+
+
+LAST_WEEK = epoch_ms(days_ago(7))
+NOW = epoch_ms(days_ago(0))
+KINDS = {
+    "a trip_end_time more than a day in the future": (make_timed(NOW + 2 * DAY_MS), make_timed(NOW + DAY_MS // 2)),
+    "a trip_start_time before the year 2000": (
+        make_timed(946_684_799_999),
+        make_timed(946_684_800_000),
+    ),
+    "a mean speed over 150 mph": (
+        make_timed(LAST_WEEK, 3600, distance_miles=150.1),
+        make_timed(LAST_WEEK, 3600, distance_miles=150.0),
+    ),
+    "a duration_seconds that differs": (
+        make_timed(LAST_WEEK, duration_seconds=661),
+        make_timed(LAST_WEEK, duration_seconds=660),
+    ),
+}
+
+
+@pytest.fixture
+def import_trips(command, write_lines):
+    """Import lines as trips; return what standard error says."""
+    return lambda *lines: command("import", "--fleet", "f1", "--trips", str(write_lines("in.ndjson", *lines))).stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trips_that_are_not_plausible_are_loaded_and_counted(import_trips, mongod, kind):
+    doubtful, plausible = KINDS[kind]
+    said = import_trips(*({**trip, "trip_id": str(n)} for n, trip in enumerate([plausible, doubtful, doubtful])))
+    (line,) = [line for line in said.splitlines() if "loaded, but" in line]
+    assert line.startswith(f"in.ndjson: 2 loaded, but with {kind}")
+    assert line.endswith("The first: line 2")
+    assert mongod.trips.count_documents({}) == 3
+
+
+def test_a_distance_without_a_duration_is_too_fast(import_trips):
+    assert "a mean speed over 150 mph" in import_trips(make_timed(LAST_WEEK, 0, distance_miles=500.0))
+
+
+def test_drivers_given_as_trips_are_recognized(import_trips):
+    assert "in.ndjson: these look like drivers. Give the file as --drivers." in import_trips(make_driver("d1"))
+
+
+def test_a_new_fleet_is_named_once(import_trips):
+    assert "f1: a new fleet\n" in import_trips(make_timed(LAST_WEEK))
+    assert import_trips(make_timed(LAST_WEEK)) == ""
+
+
+def test_a_fleet_of_which_nothing_was_loaded_is_not_named(import_trips):
+    assert "a new fleet" not in import_trips("{}")
