@@ -129,15 +129,8 @@ def mongod(_prepared) -> Database:
 
 @pytest.fixture
 def recorder() -> Recorder:
-    """The commands sent to `recorded_mongod`."""
+    """The commands sent to the clients that have it as a listener."""
     return Recorder()
-
-
-@pytest.fixture
-def recorded_mongod(mongod, mongod_uri, recorder) -> Iterator[Database]:
-    """An empty database of a real server; the commands sent to it are recorded."""
-    with MongoClient(mongod_uri, event_listeners=[recorder]) as client:
-        yield client[mongod.name]
 
 
 @pytest.fixture

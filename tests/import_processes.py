@@ -1,15 +1,9 @@
-"""Imports as processes of their own, which may be killed, and what they load.
-
-Run as a module it is the command line with small batches; with KILL_BEFORE it kills itself.
-"""
+"""Imports as processes of their own, and what they load. Run as a module it is the command line with small batches."""
 
 import json
 import os
-import signal
 import subprocess
 import sys
-
-from pymongo import monitoring
 
 from scripts.cli import main
 from scripts.ingest import importer
@@ -20,23 +14,6 @@ from tests.service_process import ROOT
 BATCH_LINES = 15
 DEADLINE_SECONDS = 120
 MS_PER_DAY = 86_400_000
-
-
-class KillBefore(monitoring.CommandListener):
-    """Kills this process after so many transactions, before the first command of a name in the next one."""
-
-    def __init__(self, transactions, command):
-        self.left, self.command = int(transactions), command
-
-    def started(self, event):
-        if self.left == 0 and event.command_name == self.command and "autocommit" in event.command:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    def succeeded(self, event):
-        self.left -= event.command_name == "commitTransaction"
-
-    def failed(self, event):
-        """Do nothing."""
 
 
 def make_trips(count, first_date="2026-03-09"):
@@ -71,10 +48,9 @@ def write_file(path, lines):
     return path
 
 
-def start_import(uri, database, *words, kill_before=""):
-    """Start a real import in small batches; with the arguments of KillBefore, it kills itself."""
+def start_import(uri, database, *words):
+    """Start a real import in small batches."""
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "MONGODB_URI": uri, "MONGODB_DATABASE": database}
-    environ["KILL_BEFORE"] = kill_before
     command = [sys.executable, "-m", "tests.import_processes", "import", "--fleet", FLEET, *map(str, words)]
     return subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
@@ -85,14 +61,6 @@ def finish(process):
     assert process.returncode == 0, errors
 
 
-def wait_killed(process):
-    """Wait for an import that is killed."""
-    _, errors = process.communicate(timeout=DEADLINE_SECONDS)
-    assert process.returncode == -signal.SIGKILL, errors
-
-
 if __name__ == "__main__":
     importer.BATCH_LINES = BATCH_LINES
-    if words := os.environ["KILL_BEFORE"].split():
-        monitoring.register(KillBefore(*words))
     main()
