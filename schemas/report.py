@@ -11,7 +11,7 @@ from marshmallow import Schema
 from schemas.driver import Driver
 from schemas.fields import EpochMs, Text
 from schemas.introspection import Fields, fields_of
-from schemas.score import BEHAVIOURS
+from schemas.score import COUNTED_BEHAVIOURS
 from schemas.summary import DrivingSummary
 
 
@@ -49,8 +49,8 @@ TOTALS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] no
 HEADER = (
     *DRIVER,
     *(path[-1] for path in TOTALS),
-    *(f"{name}_per_100_miles" for name in BEHAVIOURS),
-    *(f"{name}_points_lost" for name in BEHAVIOURS),
+    *(f"{name}_per_100_miles" for name in COUNTED_BEHAVIOURS),
+    *(f"{name}_points_lost" for name in COUNTED_BEHAVIOURS),
     *SCORE,
 )
 
@@ -75,6 +75,6 @@ def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Map
         return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals = [functools.reduce(operator.getitem, path, summary) for path in TOTALS]
     events, miles = summary["events_summary"], summary["distance_miles"]
-    rates = [rate(events[f"{name}_count"], miles) for name in BEHAVIOURS]
-    points = [points_lost[name] for name in BEHAVIOURS]
+    rates = [rate(events[f"{name}_count"], miles) for name in COUNTED_BEHAVIOURS]
+    points = [points_lost[name] for name in COUNTED_BEHAVIOURS]
     return [*driver_values, *totals, *rates, *points, *(summary[name] for name in SCORE)]

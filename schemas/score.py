@@ -9,13 +9,16 @@ from schemas.introspection import fields_of
 from schemas.summary import DrivingSummary
 from schemas.trip import EventSummary
 
-BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
+# In the order of EventSummary. That of an explanation is the order of `BEHAVIOURS` in app/store/score.py.
+COUNTED_BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
 
 
 class BehaviourExplanation(Schema):
     """What a behaviour costs."""
 
-    behaviour = Text("Name of the behaviour.", example="overspeeding", required=True, validate=OneOf(BEHAVIOURS))
+    behaviour = Text(
+        "Name of the behaviour.", example="overspeeding", required=True, validate=OneOf(COUNTED_BEHAVIOURS)
+    )
     count = Count("Number of times that the behaviour occurred.", example=1, required=True)
     seconds = Amount(
         "Time of the behaviour, in seconds. Null for a behaviour whose rate is per 100 miles.",
