@@ -75,12 +75,12 @@ def test_no_request_fails_when_the_workers_are_replaced(pair, loads, report):
     assert not failures(results)
 
 
-def has_been_read(port):
-    """Return whether the service has read all that a client sent, as the kernel tells it."""
+def has_nothing_to_read(port):
+    """Return whether no byte is on its way on the connections to a port, or waits to be read, as the kernel tells."""
     rows = [row.split() for row in Path("/proc/net/tcp").read_text().splitlines()[1:]]
-    # Its ends of established connections: the local address, the state, and the bytes in the two queues.
-    waiting = [row[4].partition(":")[2] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
-    return set(waiting) == {"00000000"}
+    # Both ends of established connections: the addresses, the state, and the bytes to be sent and to be read.
+    ends = [row for row in rows if f":{port:04X} " in f"{row[1]} {row[2]} " and row[3] == "01"]
+    return {row[4] for row in ends} == {"00000000:00000000"}
 
 
 def is_stopping(client):
@@ -96,8 +96,11 @@ def test_sigterm_and_ctrl_c_wait_for_the_response_to_a_request_in_flight(make_se
         contextlib.closing(Client(service.address)) as other,
         socket.create_connection(service.address) as client,
     ):
+        assert not is_stopping(other)
         client.sendall(f"GET {API}/healthz HTTP/1.1\r\n".encode())
-        wait_until(lambda: has_been_read(service.port))
+        # First the bytes have arrived, and then they have been read.
+        for _ in range(2):
+            wait_until(lambda: has_nothing_to_read(service.port))
         service.signal(number)
         wait_until(lambda: is_stopping(other))
         client.sendall(b"Host: h\r\n\r\n")
