@@ -32,7 +32,7 @@ def test_standard_input_is_loaded_to_its_end_as_either_file(pipe, run_main, mong
     pipe.close()
     trips = write_lines("trips", make_trip())
     ended = run_main("import", "--fleet", "f1", "--drivers", "-", "--trips", str(trips))
-    assert ended == (0, "stdin: 2 loaded, 0 rejected\ntrips: 1 loaded, 0 rejected\n", "")
+    assert ended == (0, "stdin: 2 loaded, 0 rejected\ntrips: 1 loaded, 0 rejected\n", "f1: a new fleet\n")
     assert mongod.drivers.count_documents({}) == 2
 
 
@@ -55,8 +55,9 @@ def test_rejected_lines_go_to_standard_error(pipe, run_main, mongod):
     pipe.close()
     ended = run_main("import", "--fleet", "f1", "--trips", "-")
     assert (ended.status, ended.stdout) == (1, "stdin: 1 loaded, 1 rejected\n")
-    row = json.loads(ended.stderr)
-    assert (row["line"], row["input"]) == (1, "nonsense")
+    rejected, notice = ended.stderr.splitlines()
+    assert (json.loads(rejected)["line"], json.loads(rejected)["input"]) == (1, "nonsense")
+    assert notice == "f1: a new fleet"
 
 
 def test_rejected_lines_go_to_a_file_in_the_folder_of_rejects(pipe, run_main, mongod, tmp_path):

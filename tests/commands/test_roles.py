@@ -196,7 +196,8 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
     assert "1 trips removed, 1 reports built again" in erased
     assert "removed 1 trips" in run("prune", "--before", "2026-01-02", user="eraser")
     assert "1 drivers, 1 trips, 1 daily" in run("export", "--fleet", "f1", "--out", tmp_path / "out", user="exporter")
-    assert "f1: erased" in run("fleets", "erase", "--fleet", "f1", "--yes", user="eraser")
+    run("import", "--fleet", "f2", "--trips", tmp_path / "trips")
+    assert "f2: erased" in run("fleets", "erase", "--fleet", "f2", "--yes", user="eraser")
 
 
 def test_the_follow_user_writes_neither_sources_nor_keys_nor_reports(connect):
