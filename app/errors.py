@@ -30,9 +30,9 @@ PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # The Retry-After of a StoreUnavailable. A failover takes a few seconds.
 STORE_RETRY_AFTER_SECONDS = 2
 # MongoDB's error codes during a failover: CursorNotFound, ReadConcernMajorityNotAvailableYet, KeyNotFound (for the
-# cluster time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit; and HostUnreachable,
-# HostNotFound, NetworkTimeout and SocketException between members.
-FAILOVER_CODES = {43, 134, 211, 133, 262, 6, 7, 89, 9001}
+# cluster time, until there is a primary), FailedToSatisfyReadPreference, ExceededTimeLimit, SnapshotUnavailable (of a
+# member that has just started); and HostUnreachable, HostNotFound, NetworkTimeout and SocketException between members.
+FAILOVER_CODES = {43, 134, 211, 133, 262, 246, 6, 7, 89, 9001}
 # Hints come after a message and suggest a correction. They never repeat what the client sent, which may be anything.
 REPEAT_HINT = repeat_hint("driver_id")
 SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
