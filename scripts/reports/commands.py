@@ -4,14 +4,17 @@ import datetime
 
 import click
 
+from app.store import Document
 from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.options import DATE, FLEET, FLEET_NAME
 from scripts.reports.build import build_report, current_report_date, delete_report
+from scripts.table import echo_table
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
+COLUMNS = ("DATE", "BUILT", "DRIVERS", "BYTES")
 
 
 @click.group()
@@ -53,17 +56,20 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
 def list_(fleet: str) -> None:
     """List the reports of a fleet, oldest first.
 
-    Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes.
+    Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes. A
+    terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
         stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
         if not stored_reports:
             click.echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
-        for report in stored_reports:
-            built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC).strftime(
-                f"{REPORT_TIME_FORMAT}Z"
-            )
-            click.echo("\t".join((report["report_date"], built, str(report["drivers"]), str(report["csv"]["bytes"]))))
+        echo_table(COLUMNS, map(_describe, stored_reports))
+
+
+def _describe(report: Document) -> tuple[str, ...]:
+    """Return the values of COLUMNS."""
+    built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC)
+    return report["report_date"], f"{built:{REPORT_TIME_FORMAT}}Z", str(report["drivers"]), str(report["csv"]["bytes"])
 
 
 @reports.command()
