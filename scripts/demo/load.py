@@ -10,6 +10,7 @@ from app.store.reports import get_report
 from schemas.date_params import get_today
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
+from scripts.batches import batches
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.extras import MissingExtra
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
@@ -32,9 +33,9 @@ def load_demo(store: Store) -> None:
         delete_trips(store, FLEET, obsolete)
     write_drivers(store, FLEET, [prepare_driver(FLEET, Driver().load(driver)) for driver in make_drivers(now.date())])
     with make_bar("Demonstration fleet", len(trips)) as bar:
-        for first in range(0, len(trips), BATCH_TRIPS):
-            write_trips(store, FLEET, trips[first : first + BATCH_TRIPS])
-            bar.update(min(BATCH_TRIPS, len(trips) - first))
+        for batch in batches(trips, BATCH_TRIPS):
+            write_trips(store, FLEET, batch)
+            bar.update(len(batch))
     _build_report(store)
 
 
