@@ -189,7 +189,7 @@ def test_it_compares_everything_when_the_oplog_has_rolled_over(primary, tmp_path
         f"had caught up within {caught_up:.1f} s"
     )
     assert (comparisons, repairs > 0) == (1, True)
-    assert '"event":"position lost"' in follow.log_text()
+    assert '"event":"resume token lost"' in follow.log_text()
     check(primary.uri)
 
 
