@@ -26,8 +26,12 @@ def prepare_demo(store: Store, config: Config) -> list[str]:
     if not ensure_demo(store):
         return ["The store has fleets of your own. Issue a key for one: driver-analytics keys issue --fleet ID"]
     key = _get_or_issue_key(store, Path(config.data_dir, "demo.key"))
+    key_line = f"A key for the demonstration fleet: {key}"
+    # A browser reaches a Unix socket only through a proxy, whose address is not known here.
+    if config.bind.startswith("unix:"):
+        return [key_line]
     return [
-        f"A key for the demonstration fleet: {key}",
+        key_line,
         get_first_step(config, key),
         *_example_requests(store, config, key),
         *_report_links(store, config, key),
@@ -39,8 +43,6 @@ def get_first_step(config: Config, key: str) -> str:
 
     The fragment of a URL stays in the browser, so the server never sees the key in it.
     """
-    if config.bind.startswith("unix:") and not config.public_base_url:
-        return "Try first: run one of these requests:"
     base_url = config.public_base_url or get_local_url(config.bind)
     return f"Try first: open {base_url}/#key={key} to look at the fleet. Or run one of these requests:"
 
@@ -82,8 +84,6 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
         f"/ranking?period=week&start_date={monday}&limit=3",
     )
     curl = f"curl -H {shlex.quote(f'Authorization: APIKEY {key}')}"
-    if config.bind.startswith("unix:"):
-        curl += f" --unix-socket {shlex.quote(config.bind.removeprefix('unix:'))}"
     return [f"{curl} {shlex.quote(get_local_url(config.bind) + API + path)}" for path in paths]
 
 
@@ -98,7 +98,5 @@ def _report_links(store: Store, config: Config, key: str) -> list[str]:
 
 def get_local_url(bind: str) -> str:
     """Return the URL of the service on this host: a wildcard address becomes the loopback address."""
-    if bind.startswith("unix:"):
-        return "http://localhost"
     host = bind.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")  # noqa: S104
     return f"http://{host}"

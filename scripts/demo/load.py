@@ -28,9 +28,8 @@ def load_demo(store: Store) -> None:
     schema = ImportedTrip()
     trips = [prepare_trip(FLEET, schema.load(trip)) for trip in make_trips(now)]
     trip_ids = {trip.source["trip_id"] for trip in trips}
-    stored = store.trips.find({"fleet": FLEET}, {"_id": 0, "trip_id": 1})
-    if obsolete := [trip["trip_id"] for trip in stored if trip["trip_id"] not in trip_ids]:
-        delete_trips(store, FLEET, obsolete)
+    stored_ids = store.trips.distinct("trip_id", {"fleet": FLEET})
+    delete_trips(store, FLEET, sorted(set(stored_ids) - trip_ids))
     write_drivers(store, FLEET, [prepare_driver(FLEET, Driver().load(driver)) for driver in make_drivers(now.date())])
     with make_bar("Demonstration fleet", len(trips)) as bar:
         for batch in batches(trips, BATCH_TRIPS):

@@ -7,6 +7,7 @@ import cmath
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -146,11 +147,8 @@ def _render_event(event: Event, moments: list[Moment]) -> dict[str, Any]:
 
 def _summarize(events: list[dict[str, Any]]) -> dict[str, int]:
     """Return the EventSummary of events, in whole seconds, so that its sums have no long fractions."""
-    summary = dict.fromkeys(EventSummary().fields, 0)
+    totals = Counter[str]()
     for event in events:
-        name = event["event_name"].lower()
-        summary[f"{name}_count"] += 1
-        if event["event_type"] in (PHONE_USE, OVERSPEEDING):
-            ms = event["event_end_timestamp"] - event["event_start_timestamp"]
-            summary[f"{name}_time_seconds"] += round(ms / 1000)
-    return summary
+        name, ms = event["event_name"].lower(), event["event_end_timestamp"] - event["event_start_timestamp"]
+        totals.update({f"{name}_count": 1, f"{name}_time_seconds": round(ms / 1000)})
+    return {name: totals[name] for name in EventSummary().fields}
