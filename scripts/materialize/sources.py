@@ -25,6 +25,7 @@ BATCH_SIZE = 1_000
 # Errors of a document that its reason names.
 MAX_NAMED_ERRORS = 5
 MISSING = str(fields.Field.default_error_messages["required"])
+UNKNOWN = SCHEMAS["drivers"].error_messages["unknown"]
 # The BSON of a valid document is less than twice as large as its JSON, so the size of smaller texts is not checked.
 MEASURED_BYTES = 4_000_000
 # The fields that the store adds to a document: fleet and _id.
@@ -159,7 +160,8 @@ def find_unidentified(store: Store, fleet: str | None = None) -> Iterator[Invali
 
 def describe_errors(error: ValidationError) -> str:
     """Return the first errors of a document as one text, errors about missing fields last."""
-    errors = sorted(_flatten(error.messages, ""), key=lambda text: MISSING in text)
+    # marshmallow names unknown fields in the order of a set, which differs from process to process.
+    errors = sorted(_flatten(error.messages, ""), key=lambda text: (MISSING in text, text if UNKNOWN in text else ""))
     more = [f"and {len(errors) - MAX_NAMED_ERRORS} more."] if len(errors) > MAX_NAMED_ERRORS else []
     # An unknown field may have a name that is not UTF-8.
     return " ".join(errors[:MAX_NAMED_ERRORS] + more).encode(errors="backslashreplace").decode()
