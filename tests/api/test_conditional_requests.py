@@ -65,6 +65,13 @@ def test_a_changed_trip_changes_the_etag_at_once(service, load, fleet, path):
     assert revalidate(service, path, etag).status_code == 200
 
 
+@pytest.mark.parametrize("name", ["drivers", "daily", "weekly", "monthly", "score", "ranking"])
+def test_a_new_name_of_a_driver_changes_the_etag_of_each_response_that_has_it(service, load, fleet, name):
+    etag = get_etag(service, PATHS[name])
+    load(drivers=[make_driver("d1", alias="New")])
+    assert revalidate(service, PATHS[name], etag).status_code == 200
+
+
 @EVERY
 def test_loading_the_same_data_again_keeps_the_etag(service, load, fleet, path):
     etag = get_etag(service, path)

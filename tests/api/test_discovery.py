@@ -39,7 +39,10 @@ def test_a_head_request_of_the_catalog_has_a_link_to_it(service):
 def test_the_overview_lists_every_endpoint_of_the_openapi_document(service, overview):
     assert overview.content_type == "text/plain; charset=utf-8"
     assert overview.text.startswith("# Driver Analytics API\n\n> ")
-    assert re.findall(r"^- `GET (.+?)`", overview.text, re.MULTILINE) == [*service.get("/openapi.json").json["paths"]]
+    listed = dict(re.findall(r"^- `GET (.+?)`: .*?( \(public\))?$", overview.text, re.MULTILINE))
+    assert [*listed] == [*service.get("/openapi.json").json["paths"]]
+    public = [path.removeprefix("/api/v1") for path, mark in listed.items() if mark]
+    assert public == ["/report/{link}", "/healthz", "/livez"]
 
 
 def test_the_overview_lists_every_document(overview):

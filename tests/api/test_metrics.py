@@ -1,5 +1,7 @@
 """What the service counts and times for Prometheus."""
 
+import time
+
 import pytest
 from limits import parse
 from prometheus_client import CollectorRegistry, generate_latest
@@ -83,18 +85,20 @@ def timed(mongod, mongod_uri):
         yield client[mongod.name], metrics.registry
 
 
-def operations(registry, command, outcome):
-    name = "driver_analytics_store_operation_duration_seconds_count"
-    return registry.get_sample_value(name, {"command": command, "outcome": outcome})
+def operations(registry, what, outcome):
+    name = f"driver_analytics_store_operation_duration_seconds_{what}"
+    return registry.get_sample_value(name, {"command": "find", "outcome": outcome})
 
 
-def test_operations_of_the_store_are_timed_by_command_and_outcome(timed):
+def test_operations_of_the_store_are_timed_in_seconds_by_command_and_outcome(timed):
     db, registry = timed
+    started = time.monotonic()
     db.trips.find_one({})
     db.trips.find_one({})
+    assert 0 < operations(registry, "sum", "ok") < time.monotonic() - started
     with pytest.raises(OperationFailure):
         db.trips.find_one({"$nope": 1})
-    assert (operations(registry, "find", "ok"), operations(registry, "find", "BadValue")) == (2, 1)
+    assert (operations(registry, "count", "ok"), operations(registry, "count", "BadValue")) == (2, 1)
 
 
 def freshness(db):

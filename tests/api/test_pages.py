@@ -99,7 +99,9 @@ def test_a_client_that_does_not_accept_html_gets_the_error_of_an_unknown_path(se
 def test_the_page_of_errors_and_its_document_describe_cause_and_remedy_of_an_error(service, error_type):
     name, cause = error_type.__name__, inspect.getdoc(error_type)
     section = re.search(rf'<section id="{name}">(.*?)</section>', get_page(service, ERRORS).text, re.DOTALL).group(1)
-    text = html.unescape(re.sub("</?code>", "`", section))
+    text = re.sub("</?code>", "`", section)
+    assert set(re.findall("<[^>]*>", text)) == {"<h2>", "</h2>", "<p>", "</p>", "<strong>", "</strong>"}
+    text = html.unescape(text)
     assert (cause in text, error_type.remedy in text) == (True, True)
     (section,) = re.findall(rf"^## {name}$(.*?)(?=^## |\Z)", MARKDOWN, re.DOTALL | re.MULTILINE)
     status = f"Status {error_type.status.value} {error_type.status.phrase}."

@@ -86,6 +86,10 @@ def test_ctrl_c_stops_everything_without_output(first_run, data_dir):
     assert "Traceback" not in process.errors
 
 
+def test_only_the_owner_of_the_demonstration_may_read_its_key(first_run, data_dir):
+    assert (data_dir / "demo.key").stat().st_mode & 0o777 == 0o600
+
+
 def test_no_log_line_contains_the_key_or_a_link(first_run):
     process, _ = first_run
     for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[11:])):

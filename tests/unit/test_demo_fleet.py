@@ -75,6 +75,7 @@ def test_a_trip_can_be_imported_and_its_totals_are_those_of_its_trail_and_events
         miles = sum(step.miles for step in steps[trip["trip_id"]])
         assert trip["distance_miles"] == pytest.approx(miles, rel=0.002)
         assert trip["duration_seconds"] == round((trip["trip_end_time"] - trip["trip_start_time"]) / 1000)
+        assert (trip["night_driving_miles"] > 0) == (trip["night_driving_seconds"] > 0)
         totals = collections.Counter()
         for event in trip["events"]:
             name, ms = event["event_name"].lower(), event["event_end_timestamp"] - event["event_start_timestamp"]

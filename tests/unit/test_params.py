@@ -3,6 +3,7 @@
 import datetime
 import json
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
 import time_machine
@@ -111,9 +112,11 @@ def test_a_week_or_month_in_progress_is_accepted_from_its_second_day(on, schema,
     assert takes(schema, today)
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Pacific/Kiritimati", "Pacific/Niue"])
 @pytest.mark.parametrize("time", ["2026-03-18T00:00:00Z", "2026-03-18T23:59:59.999Z", "2026-03-17T23:00:00-01:00"])
-def test_a_day_changes_at_midnight_utc(time):
-    with time_machine.travel(time, tick=False):
+def test_a_day_changes_at_midnight_utc_in_any_time_zone_of_the_host(time, zone):
+    # time-machine sets the time zone of the process to that of the time.
+    with time_machine.travel(datetime.datetime.fromisoformat(time).astimezone(ZoneInfo(zone)), tick=False):
         assert [takes(DailyParams, f"2026-03-{day}") for day in ("17", "18")] == [True, False]
 
 
