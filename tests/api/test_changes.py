@@ -63,6 +63,15 @@ def test_a_page_has_up_to_limit_changes_and_says_whether_there_are_more(service,
     assert [len(page["changes"]) for page in result] == sizes
 
 
+def test_a_page_of_changes_and_of_trips_that_became_visible_keeps_to_the_limit(service, load, clock):
+    client = Client(service, 2)
+    load(ended(5), ended(3), ended(2))
+    client.get_page()
+    clock.shift(3 * HOUR_MS / 1000)
+    load(ended(6))
+    assert [len(client.get_page()["changes"]) for _ in range(3)] == [2, 1, 0]
+
+
 def test_the_default_limit_is_100(service, load):
     load(*(ended(5 + n) for n in range(101)))
     page = service.get("/changes").json

@@ -72,6 +72,13 @@ def test_a_new_name_of_a_driver_changes_the_etag_of_each_response_that_has_it(se
     assert revalidate(service, PATHS[name], etag).status_code == 200
 
 
+@pytest.mark.parametrize("name", ["trips", "trip", "trips by tracking id"])
+def test_a_correction_that_leaves_all_totals_changes_the_etag_of_the_trip(service, load, fleet, name):
+    etag = get_etag(service, PATHS[name])
+    load({**TRIP, "start_latitude": 1.5})
+    assert revalidate(service, PATHS[name], etag).status_code == 200
+
+
 @EVERY
 def test_loading_the_same_data_again_keeps_the_etag(service, load, fleet, path):
     etag = get_etag(service, path)

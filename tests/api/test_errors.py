@@ -140,3 +140,10 @@ def test_an_invalid_host_header_is_no_internal_error(service):
 def test_a_get_is_served_with_and_without_a_content_type(service):
     assert service.get("/drivers", headers={"Content-Type": "application/json"}).status_code == 200
     assert service.get("/drivers").content_type == "application/json"
+
+
+def test_a_path_that_begins_with_two_slashes_is_unknown(service):
+    # The test client would take what follows for a host; RAW_URI is the path as gunicorn passes it on.
+    for path, status in (("/api/v1/livez", 200), ("//api/v1/livez", 404)):
+        response = service.app.test_client().open("/", environ_overrides={"RAW_URI": path})
+        assert response.status_code == status

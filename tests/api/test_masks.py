@@ -16,7 +16,7 @@ STORED = make_trip(
     "2026-03-10T08:00",
     trip_id="t1",
     event_summary=make_event_summary(hard_brake_count=1, overspeeding_count=1),
-    events=[make_event(START, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS)],
+    events=[make_event(START, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS), make_event(START)],
 )
 TRIP = {name: value for name, value in STORED.items() if name not in ("tracking_id", "trail_path", "events")}
 PAGE = {"count": 1, "current_page": 1, "next_page": None, "limit": 50}
@@ -109,7 +109,8 @@ def test_a_mask_on_a_plain_value_is_a_mask_error(loaded, mask):
 
 def test_a_mask_picks_among_the_keys_of_event_data_and_goes_no_deeper(loaded):
     response = masked(loaded, TRIP_IN_FULL, "trips{events{event_data{nope,user_speed_mph}}}")
-    assert response.text == text({"trips": [{"events": [{"event_data": {"user_speed_mph": 50.5}}]}]})
+    events = [{"event_data": {"user_speed_mph": 50.5}}, {"event_data": {}}]
+    assert response.text == text({"trips": [{"events": events}]})
     for below in ("user_speed_mph{x}", "nope{}", "*{*}"):
         assert refusal(masked(loaded, TRIP_IN_FULL, f"trips{{events{{event_data{{{below}}}}}}}")) == INCONSISTENT
 

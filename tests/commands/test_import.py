@@ -81,6 +81,14 @@ def test_rejected_lines_are_listed_and_all_others_are_loaded(command, mongod, wr
     )
 
 
+@pytest.mark.parametrize("invalid", ["drivers", "trips"])
+def test_rejected_lines_of_either_file_are_an_error(command, mongod, write_lines, invalid):
+    lines = {"drivers": make_driver("d1"), "trips": make_trip()}
+    lines[invalid] = "bad"
+    words = [word for name, line in lines.items() for word in (f"--{name}", str(write_lines(f"{name}.ndjson", line)))]
+    assert command("import", "--fleet", "f1", *words).exit_code == 1
+
+
 def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_file, write_lines, mongod):
     point = '{"timestamp":1,"latitude":1,"longitude":1,"course":1}'
     large = altered("trail_path", "[" + ",".join([point] * 255_000) + "]", make_trip(trip_id="large"))

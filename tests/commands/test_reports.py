@@ -219,6 +219,14 @@ def test_last_week_is_due_for_every_fleet_without_its_report(command, mongod, lo
     assert message == [f"f1: the report of {DATE} already exists", f"f2: built the report of {DATE}, 7 drivers"]
 
 
+def test_the_report_of_today_can_be_built_and_that_of_tomorrow_cannot(command, mongod, load):
+    load(*busy_fleet())
+    with time_machine.travel(f"{DATE}T00:00:00Z", tick=False):
+        dates = (DATE, str(datetime.date.fromisoformat(DATE) + datetime.timedelta(1)))
+        ended = [command("reports", "build", "--fleet", "f1", "--report-date", date).exit_code for date in dates]
+    assert ended == [0, 2]
+
+
 @pytest.mark.parametrize(
     ("day", "due"), [("2026-03-15", "2026-03-09"), ("2026-03-16", "2026-03-16"), ("2026-03-22", "2026-03-16")]
 )

@@ -90,6 +90,11 @@ def test_only_the_owner_of_the_demonstration_may_read_its_key(first_run, data_di
     assert (data_dir / "demo.key").stat().st_mode & 0o777 == 0o600
 
 
+def test_every_line_of_the_log_is_json(first_run):
+    events = [json.loads(line)["event"] for line in first_run[0].errors.splitlines() if not line.startswith("Demo")]
+    assert "request" in events
+
+
 def test_no_log_line_contains_the_key_or_a_link(first_run):
     process, _ = first_run
     for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[11:])):

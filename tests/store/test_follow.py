@@ -73,6 +73,14 @@ def test_a_nullable_field_that_a_stored_driver_lacks_counts_as_null(service, com
     assert (differences(service.db), following.value("invalid_documents_total")) == ([], 0)
 
 
+def test_what_another_program_writes_in_a_transaction_is_served(mongod, following):
+    load(mongod, make_trip(trip_id="imported"))
+    with mongod.client.start_session() as session, session.start_transaction():
+        mongod.trips.insert_one(make_source(make_trip(trip_id="t1")), session=session)
+    following.catch_up()
+    assert details(mongod) == [("f1", "imported"), ("f1", "t1")]
+
+
 def test_a_corrected_document_is_served(mongod, following):
     load(mongod, make_trip(trip_id="t1"), drivers=[make_driver("d1", alias="A")])
     for name, field, value in (("trips", "distance_miles", 5.5), ("drivers", "alias", "B")):

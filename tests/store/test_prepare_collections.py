@@ -10,7 +10,7 @@ from scripts.mongodb.connection import prepare_collections
 
 
 def test_a_validator_of_an_earlier_version_is_replaced(mongod):
-    mongod.command("collMod", "trips", validator={})
+    mongod.command("collMod", "trips", validator={"fleet": {"$type": "string"}})
     prepare_collections(Store.of(mongod))
     assert mongod.trips.options()["validator"] == VALIDATORS["trips"]
 

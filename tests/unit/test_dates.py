@@ -1,8 +1,11 @@
 """UTC dates, their weeks and months, and days grouped by driver and date."""
 
+import datetime
 import itertools
+from zoneinfo import ZoneInfo
 
 import pytest
+import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,8 +43,12 @@ def test_the_groups_hold_every_day_once_and_no_other(days):
         ("9999-12-31T23:59", "9999-12-31"),
     ],
 )
-def test_a_time_belongs_to_its_utc_date(time, date):
+def test_a_time_belongs_to_its_utc_date_in_any_time_zone_of_the_host(time, date):
     assert utc_date(epoch_ms(time)) == date
+    for zone in ("Pacific/Kiritimati", "Pacific/Niue"):
+        # time-machine sets the time zone of the process to that of the time.
+        with time_machine.travel(datetime.datetime(2026, 3, 10, tzinfo=ZoneInfo(zone))):
+            assert utc_date(epoch_ms(time)) == date
     assert midnight(date) == epoch_ms(f"{date}T00:00")
 
 
