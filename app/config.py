@@ -201,7 +201,8 @@ class Config:
         "number of worker processes; 0 is one, or with a Redis one per core, at least two; several need a Redis",
         _parse_integer(0, 256),
     )
-    rate_limit: RateLimitItem = _setting("5000 per minute", "authenticated requests of one fleet", _parse_rate)
+    rate_limit: RateLimitItem = _setting("5000 per minute", "requests with the keys of one fleet", _parse_rate)
+    driver_rate_limit: RateLimitItem = _setting("60 per minute", "requests with the keys of one driver", _parse_rate)
     auth_failure_limit: RateLimitItem = _setting(
         "60 per minute", "requests without a valid key from one client address", _parse_rate
     )

@@ -21,7 +21,7 @@ from app.responses import (
     not_modified,
     prefers,
 )
-from app.services import get_services
+from app.services import get_fleet, get_services
 from app.store.rendering import Selection
 from schemas.error import ErrorBody
 from schemas.introspection import Fields, fields_of
@@ -58,6 +58,7 @@ class Endpoint:
     - `response`: the schema of the JSON response. None if the endpoint serves only files.
     - `accepts_mask`: whether the header X-Fields selects fields of the response.
     - `has_etag`: whether the response has an ETag, and conditional requests get a 304.
+    - `is_about_fleet`: whether the response is about the whole fleet, so that a key of one driver gets a 403.
     - `unavailable_response`: the schema of the 503 while the database does not respond. None if there is no such 503.
     - `representations`: other media types of the response. None stands for a file, which the view returns itself.
     - `links`: where a response leads. For each operationId, the values of its parameters, as OpenAPI writes them.
@@ -68,6 +69,7 @@ class Endpoint:
     response: Schema | None = None
     accepts_mask: bool = True
     has_etag: bool = True
+    is_about_fleet: bool = False
     unavailable_response: Schema | None = UNAVAILABLE
     representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
@@ -85,6 +87,9 @@ class Endpoint:
 
         @functools.wraps(view)
         def respond(**path: str) -> Response:
+            if self.is_about_fleet:
+                # An error in the parameters would tell whether the client can use the endpoint at all.
+                get_fleet()
             services, environ = get_services(), request.environ
             today = int(time.time() // SECONDS_PER_DAY)
             params = parse(request.query_string, services.config.unknown_parameters, today, *path.items())

@@ -16,7 +16,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.responses import JSON, get_base_url, json_response, prefers
-from app.services import get_services
+from app.services import FleetKeyRequired, get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
 from schemas.error import ErrorBody, Problem
@@ -38,6 +38,9 @@ REPEAT_HINT = repeat_hint("driver_id")
 SLASH_HINT = "Percent-encode identifiers: a slash within one is %2F."
 DRIVER_PATH = f"{API}/driver"
 TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for name in FILTER_PARAMS)}."
+FLEET_KEY_REQUIRED = (
+    "This key opens one driver, and this endpoint is about the whole fleet: it takes a key of the fleet."
+)
 # Paths that would match an endpoint if the slashes within an identifier were percent-encoded.
 UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/(trips|score)|trip/({'|'.join(FILTER_PARAMS)})/.+)")
 
@@ -100,13 +103,18 @@ class Unauthorized(BaseExtApiException):
 
 
 class Forbidden(BaseExtApiException):
-    """The report link was altered, has expired, or was issued to an API key that is no longer valid."""
+    """The report link is not valid, or the API key is of one driver and the endpoint is about the whole fleet."""
 
     status = HTTPStatus.FORBIDDEN
-    remedy = f"Request `{API}/report` again to get new links."
+    remedy = (
+        f"A report link expires, and becomes invalid with the key that requested it: request `{API}/report` again to "
+        "get new links. For an endpoint about the whole fleet, use a key of the fleet."
+    )
 
-    def __init__(self) -> None:
-        super().__init__("This report link is not valid or has expired. Request the report again to get a new link.")
+    def __init__(
+        self, message: str = "This report link is not valid or has expired. Request the report again to get a new link."
+    ) -> None:
+        super().__init__(message)
 
 
 class NotFound(BaseExtApiException):
@@ -115,8 +123,8 @@ class NotFound(BaseExtApiException):
     status = HTTPStatus.NOT_FOUND
     remedy = (
         "Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are "
-        "percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key. If the message "
-        "is `Report not ready yet`, try again later."
+        "percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key, or to its "
+        "driver. If the message is `Report not ready yet`, try again later."
     )
 
 
@@ -128,12 +136,12 @@ class MethodNotAllowed(BaseExtApiException):
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """The fleet, or a client address without a valid key, made more requests than its rate limit allows."""
+    """The fleet, the driver of the key, or a client address without a valid key exceeded its rate limit."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     remedy = (
         "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every counted response "
-        "shows how many requests the fleet has left."
+        "shows how many requests are left."
     )
 
 
@@ -212,6 +220,7 @@ def register(app: Flask) -> None:
     app.register_error_handler(BaseExtApiException, make_response)
     app.register_error_handler(marshmallow.ValidationError, _handle_validation_error)
     app.register_error_handler(mask.MaskError, _handle_mask_error)
+    app.register_error_handler(FleetKeyRequired, _handle_fleet_key_required)
     app.register_error_handler(UnknownDrivers, _handle_unknown_drivers)
     app.register_error_handler(InvalidDocument, _handle_invalid_document)
     app.register_error_handler(WerkzeugMethodNotAllowed, _handle_method_not_allowed)
@@ -232,6 +241,10 @@ def _handle_validation_error(error: marshmallow.ValidationError) -> Response:
 def _handle_mask_error(error: mask.MaskError) -> Response:
     error_type = ParseError if isinstance(error, mask.ParseError) else MaskError
     return make_response(error_type(str(error)))
+
+
+def _handle_fleet_key_required(_error: FleetKeyRequired) -> Response:
+    return make_response(Forbidden(FLEET_KEY_REQUIRED))
 
 
 def _handle_unknown_drivers(error: UnknownDrivers) -> Response:

@@ -1,7 +1,7 @@
 """Metrics for Prometheus: counts and durations of requests and of MongoDB operations.
 
-Labels are routes, methods, statuses and MongoDB commands, which have few values. Fleets, keys and addresses are never
-labels, because they have any number of values. They are in the log.
+Labels are routes, methods, statuses and MongoDB commands, which have few values. Fleets, drivers, keys and addresses
+are never labels, because they have any number of values. The log has fleets, keys and addresses.
 """
 
 import functools
@@ -31,8 +31,8 @@ DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0
 # How long a scrape waits for the database.
 SCRAPE_TIMEOUT_SECONDS = 1.0
 STORE_UP_HELP = "Whether the database responded to this scrape within a second."
-# The values of the label `limit`: the rate limit of a fleet, and that of a client address.
-LIMITS = ("fleet", "address")
+# The values of the label `limit`: the rate limit of a fleet, that of a driver, and that of a client address.
+LIMITS = ("fleet", "driver", "address")
 REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
 
 
@@ -51,7 +51,7 @@ class Metrics:
         )
         self.refusals = counter(
             "rate_limit_refusals",
-            "Requests refused by a rate limit: that of a fleet, or that of an address without a valid key.",
+            "Requests refused by a rate limit: that of a fleet, of a driver, or of an address without a valid key.",
             ("limit",),
         )
         self.failures = counter(
@@ -77,7 +77,7 @@ class Metrics:
         self.request_seconds.labels(route).observe(time.perf_counter() - g.started)
         if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
-                self.refusals.labels("fleet").inc()
+                self.refusals.labels(g.scope.kind).inc()
             elif g.rate_limit_status is None:
                 self.uncounted.inc()
         elif status in REFUSED_STATUSES:

@@ -71,8 +71,8 @@ def make_etag(version: str, media_type: str, mask: str) -> str:
 
     It depends on the version of the content, on what the request may see, on path and query, and on the field mask.
     """
-    fleet, environ = get_scope().fleet, request.environ
-    identity = f"{fleet}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
+    scope, environ = get_scope().identity, request.environ
+    identity = f"{scope}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
     return hashlib.blake2b(identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()
 
 

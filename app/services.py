@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from flask import Flask, current_app, g
 from flask_limiter import Limiter
@@ -13,6 +13,7 @@ from app.config import Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import ApiKeyCache
+from app.store.scope import Scope
 
 if TYPE_CHECKING:
     # prometheus_client is imported only if METRICS_BIND is set: see `create_app`.
@@ -27,7 +28,7 @@ class Services:
     """The services of an application, which `create_app` makes, and which all threads share.
 
     - `store_breaker`: the circuit breaker of the store. Whatever reads from the store runs within its `guard()`.
-    - `limiter`: counts the requests of a fleet. `count_auth_failure` counts a request without a valid key.
+    - `limiter`: counts the requests of a fleet or driver. `count_auth_failure` counts a request without a valid key.
     - `metrics`: None if METRICS_BIND is empty.
     """
 
@@ -49,13 +50,22 @@ def get_services(app: Flask = current_app) -> Services:
     return services
 
 
-class Scope(NamedTuple):
-    """What a request may see: the data of a fleet."""
-
-    fleet: str
+class FleetKeyRequired(Exception):
+    """The request is about the whole fleet, and its key is of one driver."""
 
 
 def get_scope() -> Scope:
     """Return what the current request may see. Authentication sets it, unless the endpoint is public."""
     scope: Scope = g.scope
     return scope
+
+
+def get_fleet() -> str:
+    """Return the fleet whose data the current request may see. Raises FleetKeyRequired if it may see only one driver.
+
+    This is for what is about the whole fleet. Whatever else reads data takes the scope.
+    """
+    scope = get_scope()
+    if scope.driver_id is not None:
+        raise FleetKeyRequired
+    return scope.fleet

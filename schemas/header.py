@@ -83,10 +83,12 @@ class ResponseHeaders(Schema):
 
 
 class RateLimitHeaders(Schema):
-    """The rate limit status of the fleet: in every response to a request with a valid key that was counted."""
+    """The rate limit status of the fleet or driver: in every response to a counted request with a valid key."""
 
     limit = Count(
-        "Requests that the fleet may make in a rate limit window.", example=5000, data_key="X-RateLimit-Limit"
+        "Requests that the fleet, or the driver, may make in a rate limit window.",
+        example=5000,
+        data_key="X-RateLimit-Limit",
     )
     remaining = Count("Requests left in this rate limit window.", example=4999, data_key="X-RateLimit-Remaining")
     reset = Count(
@@ -95,7 +97,8 @@ class RateLimitHeaders(Schema):
         data_key="X-RateLimit-Reset",
     )
     policy = Text(
-        "The limit, as draft-ietf-httpapi-ratelimit-headers-10 defines it: `q` requests in a window of `w` seconds.",
+        "The limit, as draft-ietf-httpapi-ratelimit-headers-10 defines it: `q` requests in a window of `w` seconds. "
+        'The name is `"fleet"`, or with a key of one driver `"driver"`.',
         example='"fleet";q=5000;w=60',
         data_key="RateLimit-Policy",
     )

@@ -261,11 +261,15 @@ class StoredReport(Schema):
 
 
 class StoredKey(Schema):
-    """A document of `keys`: an API key, with a digest instead of the key. Times are epoch milliseconds."""
+    """A document of `keys`: an API key, with a digest instead of the key. Times are epoch milliseconds.
+
+    A key of one driver has the `driver_id`. A key of the fleet does not have the field.
+    """
 
     key_id = Text(required=True)
     digest = Text(required=True)
     fleet = FleetName(required=True)
+    driver_id = Identifier()
     label = Identifier(required=True, allow_none=True)
     created_at = Int64(required=True)
     expires_at = Int64(required=True, allow_none=True)

@@ -22,7 +22,7 @@ from pymongo.database import Database
 from app import create_app
 from app.config import Config
 from app.store import Store
-from scripts.admin.keys import issue_key
+from app.store.scope import Scope
 from scripts.cli import cli
 from scripts.mongodb.connection import prepare_collections
 from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod, get_mongod_path
@@ -179,21 +179,24 @@ class Service:
         self.app = create_app(Config(mongodb_database=db.name, **settings), db.client)
         self.keys: dict[str, str] = {}
 
-    def key(self, fleet: str) -> str:
-        """Return a key of the fleet."""
-        if fleet not in self.keys:
-            self.keys[fleet] = issue_key(self.store, fleet)
-        return self.keys[fleet]
+    def key(self, fleet: str, driver: str | None = None) -> str:
+        """Return a key of the fleet, or of one driver of it."""
+        scope = Scope(fleet, driver)
+        if scope.identity not in self.keys:
+            self.keys[scope.identity] = store_contents.issue_key(self.db, *scope)
+        return self.keys[scope.identity]
 
     def get(self, path: str, **options: Any) -> Any:
         """Return the response to a request for a path under /api/v1; the options are those of `open`."""
         return self.open(f"/api/v1{path}", **options)
 
-    def open(self, path: str, *, fleet="f1", method="GET", headers=None, buffered=False, **query: Any) -> Any:
-        """Return the response; `fleet=None` sends no key, `buffered` reads a file to its end."""
+    def open(
+        self, path: str, *, fleet="f1", driver=None, method="GET", headers=None, buffered=False, **query: Any
+    ) -> Any:
+        """Return the response; `fleet=None` sends no key, `driver` that of one; `buffered` reads a file to its end."""
         sent_headers = dict(headers or {})
         if fleet is not None:
-            sent_headers.setdefault("Authorization", f"APIKEY {self.key(fleet)}")
+            sent_headers.setdefault("Authorization", f"APIKEY {self.key(fleet, driver)}")
         return self.app.test_client().open(
             path, method=method, headers=sent_headers, query_string=query or None, buffered=buffered
         )
@@ -219,12 +222,15 @@ def make_service(db, clock) -> Callable[..., Service]:
 
 @pytest.fixture
 def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
-    """Run the command line on the real server: `command("keys", "list", ...)` returns click's Result."""
+    """Run the command line on the real server: `command("keys", "list", ...)` returns click's Result.
+
+    `stdin` is its standard input.
+    """
     monkeypatch.setenv("MONGODB_URI", mongod_uri)
     monkeypatch.setenv("MONGODB_DATABASE", mongod.name)
 
-    def run(*words: str) -> Result:
-        result = CliRunner().invoke(cli, list(words))
+    def run(*words: str, stdin: str | bytes = "") -> Result:
+        result = CliRunner().invoke(cli, list(words), stdin)
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return result

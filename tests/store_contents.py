@@ -29,9 +29,12 @@ def load(db: Database, *trips: dict[str, Any], drivers: Any = (), fleet: str = "
         write_trips(store, fleet, [prepare_trip(fleet, TRIP.load(trip)) for trip in trips])
 
 
-def issue_key(db: Database, fleet: str = "f1") -> str:
-    """Return a new key of the fleet."""
-    return keys.issue_key(Store.of(db), fleet)
+def issue_key(db: Database, fleet: str = "f1", driver_id: str | None = None) -> str:
+    """Return a new key of the fleet, or of one driver of it."""
+    if driver_id is None:
+        return keys.issue_key(Store.of(db), fleet)
+    (key,) = keys.issue_driver_keys(Store.of(db), fleet, [driver_id])
+    return key
 
 
 def with_canaries(document: Any) -> Any:

@@ -14,7 +14,7 @@ def start() -> None:
 
 def write(response: Response) -> None:
     """Log a request at INFO. The line has the route instead of the path, which may contain anything."""
-    credential = g.get("api_key") or g.get("report_link")
+    credential, scope = g.get("api_key") or g.get("report_link"), g.get("scope")
     get_services().log.info(
         "request",
         method=request.method,
@@ -22,7 +22,8 @@ def write(response: Response) -> None:
         status=response.status_code,
         duration_ms=round((time.perf_counter() - g.started) * 1000, 1),
         bytes=response.content_length,
-        fleet=credential and credential.fleet,
+        fleet=scope and scope.fleet,
+        scope=scope and scope.kind,
         key_id=credential and credential.key_id,
         client=g.get("client"),
     )

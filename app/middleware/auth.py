@@ -7,8 +7,9 @@ from app.client_ip import get_client_ip
 from app.config import API
 from app.errors import Forbidden, Unauthorized
 from app.report_links import ReportLink
-from app.services import Scope, get_services
+from app.services import get_services
 from app.store.api_keys import ApiKey, get_key_by_id, is_well_formed
+from app.store.scope import Scope
 
 REPORT_FILE_ENDPOINT = "report.get_report_file"
 PUBLIC_ENDPOINTS = frozenset(
@@ -51,7 +52,7 @@ def authenticate() -> None:
         get_services().count_auth_failure()
         raise Unauthorized
     g.api_key = api_key
-    g.scope = Scope(api_key.fleet)
+    g.scope = api_key.scope
 
 
 def _get_api_key(key: str) -> ApiKey | None:
@@ -76,7 +77,7 @@ def _verify_report_link() -> ReportLink:
         raise Forbidden
     with services.store_breaker.guard():
         key = get_key_by_id(services.store, link.key_id)
-    if key is None or key.fleet != link.fleet:
+    if key is None or key.scope != Scope(link.fleet):
         raise Forbidden
     return link
 

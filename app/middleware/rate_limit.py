@@ -1,4 +1,4 @@
-"""The rate limits: requests of a fleet, and failed authentications of a client address, counted by Flask-Limiter.
+"""The rate limits: requests of a fleet, of a driver, and without a valid key, counted by Flask-Limiter.
 
 Requests are counted in fixed windows; docs/configuration.md says what that means for a limit. Workers and hosts share
 their counts in Redis; without Redis, the one worker counts in its memory. While Redis fails, requests are served
@@ -24,9 +24,8 @@ from redis.retry import Retry
 from app import errors
 from app.circuit_breaker import CircuitBreaker, CircuitOpen
 from app.config import Config, ConfigError
-from app.services import get_services
+from app.services import get_scope, get_services
 
-POLICY = "fleet"
 SECONDS_BETWEEN_ERRORS = 60
 # When a failure of each limiter was logged last (time.monotonic()).
 _logged_at = weakref.WeakKeyDictionary[Limiter, float]()
@@ -107,10 +106,14 @@ class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
 
 
 def make_limiter(config: Config) -> Limiter:
-    """Return the extension that counts the requests of a fleet. It counts once it is registered."""
+    """Return the extension that counts a request for its fleet or, with a key of a driver, for this driver alone.
+
+    It counts once it is registered.
+    """
+    rates = {"fleet": str(config.rate_limit), "driver": str(config.driver_rate_limit)}
     limiter = Limiter(
-        _get_fleet,
-        application_limits=[ApplicationLimit(str(config.rate_limit), scope=POLICY)],
+        lambda: get_scope().identity,
+        application_limits=[ApplicationLimit(lambda: rates[get_scope().kind], scope="request")],
         # Flask-Limiter does not count requests without an identifier, by default the endpoint. Unknown paths have none.
         request_identifier=lambda: "request",
         swallow_errors=True,
@@ -148,16 +151,17 @@ def register(app: Flask, limiter: Limiter) -> None:
 
 
 def add_headers(response: Response) -> None:
-    """Add the rate limit status of the fleet. A request that was not counted has no such headers."""
-    status = get_status() if _has_fleet() else None
+    """Add the rate limit status of the fleet or driver. A request that was not counted has no such headers."""
+    status = get_status() if _has_key() else None
     if status is not None:
+        policy = get_scope().kind
         amount, window_seconds, remaining = status.limit.amount, status.limit.get_expiry(), status.remaining
         add = response.headers.add
         add("X-RateLimit-Limit", str(amount))
         add("X-RateLimit-Remaining", str(remaining))
         add("X-RateLimit-Reset", str(status.reset_at))
-        add("RateLimit-Policy", f'"{POLICY}";q={amount};w={window_seconds}')
-        add("RateLimit", f'"{POLICY}";r={remaining};t={status.retry_after_seconds}')
+        add("RateLimit-Policy", f'"{policy}";q={amount};w={window_seconds}')
+        add("RateLimit", f'"{policy}";r={remaining};t={status.retry_after_seconds}')
 
 
 def get_status() -> RateLimitStatus | None:
@@ -168,12 +172,7 @@ def get_status() -> RateLimitStatus | None:
     return status
 
 
-def _get_fleet() -> str:
-    fleet: str = g.api_key.fleet
-    return fleet
-
-
-def _has_fleet() -> bool:
+def _has_key() -> bool:
     return "api_key" in g
 
 
@@ -210,8 +209,11 @@ def _read_status() -> RateLimitStatus | None:
 def _refuse(error: LimitBreached) -> Response:
     status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
-    exceeded = "The fleet's limit of {}" if _has_fleet() else "The limit of {} for requests without a valid key"
-    message = f"{exceeded.format(limit)} is exceeded. Try again after the seconds in Retry-After."
+    if _has_key():
+        exceeded = f"The {get_scope().kind}'s limit of {limit}"
+    else:
+        exceeded = f"The limit of {limit} for requests without a valid key"
+    message = f"{exceeded} is exceeded. Try again after the seconds in Retry-After."
     return errors.make_response(errors.RateLimitExceeded(message, headers={"Retry-After": str(seconds)}))
 
 

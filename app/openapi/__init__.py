@@ -19,6 +19,7 @@ from app.endpoint import Endpoint
 from app.openapi.converter import SchemaConverter
 from app.openapi.operations import describe_operation
 from app.openapi.responses import (
+    FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
     describe_error_response,
     describe_not_modified,
@@ -42,7 +43,7 @@ from schemas.header import (
 VERSION = "1.0"
 KEY_SCHEME = "APIKEY"
 TAGS = {
-    "external": "The data of a fleet. These endpoints need an API key.",
+    "external": "The data of a fleet, or of one driver of it. These endpoints need an API key.",
     "health": "Health checks for load balancers. They need no key.",
 }
 DESCRIPTION = """\
@@ -51,11 +52,12 @@ Driving data of a fleet: who drove, where, how far and how safely. The API is re
 Dates are `YYYY-MM-DD` and times are epoch milliseconds, both in UTC. Distances are in miles, speeds in miles per hour,
 durations in seconds, and headings in degrees from North. Percent-encode identifiers in a path, slashes included.
 
-An API key gives access to one fleet. Send it as `Authorization: APIKEY <key>`. Every GET with a key counts against the
-rate limit of the fleet; the `RateLimit` headers show how many requests remain. To read all pages of a list, repeat
-the request with `page` until `next_page` is null. The header `X-Fields` selects fields of a response. Responses with
-data, except changes and the links to a report, have an `ETag`: send it as `If-None-Match`, and you get an empty 304 if
-the response has not changed.
+An API key opens one fleet, or one driver of it. Send it as `Authorization: APIKEY <key>`. With a key of one driver,
+responses are those of a fleet that has this driver alone, and endpoints about the whole fleet are Forbidden. Every GET
+with a key counts against the rate limit of the fleet, or with a key of one driver against that of the driver; the
+`RateLimit` headers show how many requests remain. To read all pages of a list, repeat the request with `page` until
+`next_page` is null. The header `X-Fields` selects fields of a response. Responses with data, except changes and the
+links to a report, have an `ETag`: send it as `If-None-Match`, and you get an empty 304 if the response has not changed.
 
 Input is strict: an unknown parameter, a parameter given twice, or a number or date in another format is a
 ValidationError. The operator can set the service to ignore unknown parameters. An identifier has 1 to 128 bytes of
@@ -69,7 +71,10 @@ whose rate is at least half of its cap is in the focus area.
 | behaviour | rate | cap | weight |
 |---|---|---|---|
 """
-KEY_DESCRIPTION = "`APIKEY <key>`, with an API key of the fleet."
+KEY_DESCRIPTION = (
+    "`APIKEY <key>`, with an API key of the fleet, or of one driver of it. A key of one driver opens the data of this "
+    "driver alone, and gets 403 Forbidden from endpoints about the whole fleet: reports, rankings and changes."
+)
 RESPONSE_HEADERS = (
     ResponseHeaders,
     ETagHeaders,
@@ -129,7 +134,7 @@ def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -
         for header in converter.schema2parameters(request_schema(), location="header"):
             spec.components.parameter(header["name"], "header", header)
     error_types = find_error_types_by_status()
-    for status in KEY_ENDPOINT_ERRORS:
+    for status in (*KEY_ENDPOINT_ERRORS, *FLEET_ENDPOINT_ERRORS):
         response = describe_error_response(status, error_types[status], base_url)
         spec.components.response(get_response_name(status), response)
     spec.components.response(

@@ -13,6 +13,7 @@ from app.endpoint import UNAVAILABLE, Endpoint
 from app.errors import MaskError
 from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.openapi.responses import (
+    FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
     PUBLIC_ENDPOINT_ERRORS,
     REPORT_FILE_ERRORS,
@@ -35,6 +36,8 @@ from schemas.header import (
 )
 from schemas.introspection import example
 
+FLEET_KEY_NOTE = "This is about the whole fleet: with a key of one driver, the response is a Forbidden."
+
 
 def describe_operation(
     rule: Rule, view: Callable[..., Any], endpoint: Endpoint, converter: OpenAPIConverter, base_url: str
@@ -42,12 +45,13 @@ def describe_operation(
     """Return the Operation Object of a route. The docstring of the view is its summary and description."""
     summary, _, description = (inspect.getdoc(view) or "").partition("\n")
     first, *words = view.__name__.split("_")
+    notes = (description.strip(), endpoint.description, FLEET_KEY_NOTE if endpoint.is_about_fleet else "")
     responses = _describe_responses(rule, endpoint, base_url)
     operation: dict[str, Any] = {
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
         "operationId": first + "".join(map(str.capitalize, words)),
         "summary": summary.removesuffix("."),
-        "description": f"{description}\n\n{endpoint.description}".strip(),
+        "description": "\n\n".join(filter(None, notes)),
         "parameters": _describe_parameters(rule, endpoint, converter),
         "responses": {str(int(status)): response for status, response in responses.items()},
     }
@@ -81,10 +85,8 @@ def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[H
     if is_public:
         return {HTTPStatus.OK: ok, **_describe_public_errors(rule, endpoint, base_url)}
     not_modified = [HTTPStatus.NOT_MODIFIED] if endpoint.has_etag else []
-    return {
-        HTTPStatus.OK: ok,
-        **{status: get_response_name(status) for status in (*not_modified, *KEY_ENDPOINT_ERRORS)},
-    }
+    errors = sorted([*KEY_ENDPOINT_ERRORS, *(FLEET_ENDPOINT_ERRORS if endpoint.is_about_fleet else ())])
+    return {HTTPStatus.OK: ok, **{status: get_response_name(status) for status in (*not_modified, *errors)}}
 
 
 def _describe_public_errors(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:

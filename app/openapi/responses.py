@@ -25,7 +25,7 @@ from schemas.header import (
 ERROR_HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
     HTTPStatus.BAD_REQUEST: (RateLimitHeaders(),),
     HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
-    HTTPStatus.FORBIDDEN: (),
+    HTTPStatus.FORBIDDEN: (RateLimitHeaders(),),
     HTTPStatus.NOT_FOUND: (RateLimitHeaders(),),
     HTTPStatus.METHOD_NOT_ALLOWED: (AllowHeaders(),),
     HTTPStatus.TOO_MANY_REQUESTS: (RateLimitHeaders(), RetryAfterHeaders()),
@@ -41,6 +41,8 @@ KEY_ENDPOINT_ERRORS = (
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
+# Errors of endpoints about the whole fleet, beside those of every endpoint that takes a key.
+FLEET_ENDPOINT_ERRORS = (HTTPStatus.FORBIDDEN,)
 PUBLIC_ENDPOINT_ERRORS = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.METHOD_NOT_ALLOWED,
@@ -49,7 +51,7 @@ PUBLIC_ENDPOINT_ERRORS = (
 )
 # Errors of report files, beside those of every public endpoint.
 REPORT_FILE_ERRORS = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-# One example of each error.
+# One example of each error of a request with a key.
 EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
     errors.ValidationError(
         "Invalid parameters: page.",
@@ -58,7 +60,7 @@ EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
     errors.MaskError(str(mask.MaskError())),
     errors.ParseError(str(mask.ParseError("Missing closing bracket"))),
     errors.Unauthorized(),
-    errors.Forbidden(),
+    errors.Forbidden(errors.FLEET_KEY_REQUIRED),
     errors.NotFound("Not in this fleet: demo-99"),
     errors.MethodNotAllowed("Use one of GET, HEAD, OPTIONS: this API is read-only."),
     errors.RateLimitExceeded(
@@ -67,6 +69,8 @@ EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
     errors.InternalError(),
     errors.StoreUnavailable(),
 )
+# Examples of requests without a key, where they differ.
+PUBLIC_EXAMPLES = (errors.Forbidden(),)
 
 
 def find_error_types_by_status() -> dict[HTTPStatus, list[type[errors.BaseExtApiException]]]:
@@ -82,7 +86,7 @@ def describe_error_response(
 
     A request that is not counted (`is_counted`) gets no headers of the rate limit.
     """
-    examples = [error for error in EXAMPLES if type(error) in error_types]
+    examples = [error for error in EXAMPLES + (() if is_counted else PUBLIC_EXAMPLES) if type(error) in error_types]
     bodies = {type(error).__name__: {"value": errors.build_body(error, EXAMPLE_REQUEST_ID)} for error in examples}
     problems = {
         type(error).__name__: {"value": errors.build_problem(error, EXAMPLE_REQUEST_ID, base_url)} for error in examples

@@ -1,7 +1,7 @@
 """The reads of the service, one module a resource.
 
-Functions take the store and the fleet first, and raise PyMongoError. Nothing here handles HTTP, and nothing
-here writes: `scripts.materialize` writes the read models.
+Functions take the store and the scope first, or the fleet if they are about a whole fleet, and raise PyMongoError.
+Nothing here handles HTTP, and nothing here writes: `scripts.materialize` writes the read models.
 """
 
 import dataclasses
@@ -24,7 +24,7 @@ IDENTIFYING_FIELDS = ("fleet", "driver_id", "trip_id", "period", "start_date", "
 
 
 class UnknownDrivers(LookupError):
-    """A request names drivers that the fleet does not have: `driver_ids`."""
+    """A request names drivers that its scope does not have: `driver_ids`."""
 
     def __init__(self, driver_ids: list[str]) -> None:
         super().__init__(driver_ids)

@@ -9,6 +9,7 @@ import zlib
 from typing import NamedTuple
 
 from app.store import Document, InvalidDocument, Store
+from app.store.scope import Scope
 from schemas.introspection import fields_of, make_document_check
 from schemas.stored import StoredKey
 
@@ -27,10 +28,10 @@ MAX_CACHED_KEYS = 10_000
 
 
 class ApiKey(NamedTuple):
-    """A valid key: its id, which is not secret, its fleet, and the time at which it expires (epoch ms), if any."""
+    """A valid key: its id, which is not secret, what it opens, and the time at which it expires (epoch ms), if any."""
 
     key_id: str
-    fleet: str
+    scope: Scope
     expires_at: int | None = None
 
 
@@ -104,7 +105,7 @@ def _get_live_key(store: Store, match: Document) -> ApiKey | None:
         raise InvalidDocument(store.keys, match)
     if get_state(stored) != LIVE:
         return None
-    return ApiKey(stored["key_id"], stored["fleet"], stored["expires_at"])
+    return ApiKey(stored["key_id"], Scope(stored["fleet"], stored.get("driver_id")), stored["expires_at"])
 
 
 def get_state(stored: Document) -> str:

@@ -48,7 +48,7 @@ class Calendar(NamedTuple):
 class DriverPeriods(NamedTuple):
     """The documents of a driver in `driver_periods`, as a session sees them.
 
-    `driver` matches them. Index: (fleet, period, driver_id, start_date).
+    `driver` is the filter for the driver that the scope made. Index: (fleet, period, driver_id, start_date).
     """
 
     store: Store

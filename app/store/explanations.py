@@ -9,6 +9,7 @@ from app.store import Document, Result, Store, UnknownDrivers
 from app.store.dates import FIRST_AND_LAST_DATE, months_of
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
 from app.store.rendering import Selection
+from app.store.scope import Scope
 from app.store.score import explain_score
 from app.store.totals import saturate_totals, sum_days
 from schemas.introspection import fields_of
@@ -39,7 +40,7 @@ class Window(NamedTuple):
 
 
 def get_explanation(
-    store: Store, fleet: str, driver_id: str, *, start_date: str, end_date: str, interval: str, selection: Selection
+    store: Store, scope: Scope, driver_id: str, *, start_date: str, end_date: str, interval: str, selection: Selection
 ) -> Result:
     """Return the DriverScore of a window. All stored trips count, visible or not.
 
@@ -49,8 +50,11 @@ def get_explanation(
     window, fields = Window(start_date, end_date), selection.fields
     from_days = [name for name in FROM_DAYS if name in fields]
     with store.snapshot() as session:
-        periods = DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
-        *months, profile = _find_months_and_profile(periods, window, selection)
+        periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
+        documents = _find_months_and_profile(periods, window, selection)
+        if not documents:
+            raise UnknownDrivers([driver_id])
+        *months, profile = documents
         calendar = Calendar.of(months, *window)
         # The default of end_date changes at midnight, and the response with it.
         version = " ".join([end_date, profile["version"], *calendar.versions])
@@ -66,7 +70,7 @@ def get_explanation(
 def _find_months_and_profile(periods: DriverPeriods, window: Window, selection: Selection) -> list[Document]:
     """Return the months of the window in order of date, if they are needed, then the driver's profile.
 
-    Raises UnknownDrivers.
+    The list is empty if the scope does not have the driver.
     """
     # MONTH comes before PROFILE. Every driver who drove has a profile.
     dates = [ANY_DATE]
@@ -74,10 +78,7 @@ def _find_months_and_profile(periods: DriverPeriods, window: Window, selection: 
         dates += months_of(*window)
     fragments = selection.projection("json") if "driver_info" in selection.fields else {}
     projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
-    documents = periods.find({"$in": [MONTH, PROFILE]}, {"$in": dates}, projection)
-    if not documents:
-        raise UnknownDrivers([periods.driver["driver_id"]])
-    return documents
+    return periods.find({"$in": [MONTH, PROFILE]}, {"$in": dates}, projection)
 
 
 def _add_up_days(

@@ -52,9 +52,10 @@ INDEXES = {
         _ranking_index("ranking_worst", ASCENDING),
         _ranking_index("ranking_best", DESCENDING),
     ],
-    # trip_end_time comes last, so that MongoDB counts visible trips from the index alone.
+    # trip_end_time and driver_id come last, so that MongoDB counts visible trips, and those of one driver, from the
+    # index alone.
     "trip_details": [
-        _index("tracking", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time"),
+        _index("tracking_id", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time", "driver_id"),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
     ],
     # The fleet's own shard has all of them, so the indexes of both orders begin with the fleet alone.

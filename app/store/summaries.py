@@ -6,6 +6,7 @@ from typing import NamedTuple
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
 from app.store.rendering import Selection, join_fragments, make_renderer
+from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.periods import ANY_DATE, DAY, MONTH, PROFILE, WEEK, PeriodName
@@ -29,7 +30,13 @@ MONTHLY = SummaryType(MONTH, fields_of(MonthlyAggregates)["data"] or {})
 
 
 def find_aggregates(
-    store: Store, fleet: str, summary_type: SummaryType, *, driver_ids: list[str], start_date: str, selection: Selection
+    store: Store,
+    scope: Scope,
+    summary_type: SummaryType,
+    *,
+    driver_ids: list[str],
+    start_date: str,
+    selection: Selection,
 ) -> Result:
     """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
@@ -37,12 +44,12 @@ def find_aggregates(
     driver_id, start_date). Raises UnknownDrivers.
     """
     element: Fields = selection.fields.get("data") or {}
-    # Every driver of the fleet has a profile, so the profiles also show which drivers are unknown.
+    # Every driver has a profile, so the profiles also show which drivers the scope does not have.
     start_dates = {PROFILE: ANY_DATE}
     if "driving_summary" in element:
         start_dates[summary_type.period] = start_date
     fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))
-    documents = _find_documents(store, fleet, driver_ids, start_dates, selection.projection(*fragments))
+    documents = _find_documents(store, scope, driver_ids, start_dates, selection.projection(*fragments))
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
     identities = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
@@ -58,13 +65,12 @@ def find_aggregates(
 
 
 def _find_documents(
-    store: Store, fleet: str, driver_ids: list[str], start_dates: Document, fragments: Document
+    store: Store, scope: Scope, driver_ids: list[str], start_dates: Document, fragments: Document
 ) -> dict[tuple[str, str], Document]:
     """Return the documents of drivers by period and driver_id. `start_dates` has the start_date for each period."""
     match = {
-        "fleet": fleet,
+        **scope.match_drivers(driver_ids),
         "period": {"$in": list(start_dates)},
-        "driver_id": {"$in": driver_ids},
         "start_date": {"$in": list(start_dates.values())},
     }
     projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | fragments

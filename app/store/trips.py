@@ -13,6 +13,7 @@ from app.store.dates import MS_PER_HOUR, MS_PER_SECOND, now_ms
 from app.store.driver_periods import DriverPeriods
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer, render_list
+from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
 from schemas.periods import ANY_DATE, PROFILE
 from schemas.stored import make_id
@@ -23,6 +24,7 @@ TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
 DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL if name not in TRIP_SUMMARY)
 # The detail form as JSON: the summary without its closing brace, then each fragment.
 DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
+TRACKING_INDEX = "tracking_id"
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
 
 
@@ -33,7 +35,7 @@ def get_max_visible_end_ms(processing_delay_hours: float) -> int:
 
 def find_driver_trips(
     store: Store,
-    fleet: str,
+    scope: Scope,
     driver_id: str,
     *,
     start_date: str,
@@ -50,7 +52,7 @@ def find_driver_trips(
     """
     page_request, rows = PageRequest(page, limit), list[str]()
     with store.snapshot() as session:
-        periods = DriverPeriods(store, session, {"fleet": fleet, "driver_id": driver_id})
+        periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
         calendar = periods.get_calendar(start_date)
         if not calendar.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
             raise UnknownDrivers([driver_id])
@@ -80,7 +82,7 @@ def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before:
 
 def find_trips(
     store: Store,
-    fleet: str,
+    scope: Scope,
     filter_param: str,
     filter_value: str,
     *,
@@ -92,24 +94,29 @@ def find_trips(
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
     These are the trips that ended by `max_end_ms` (epoch ms). Reads only the fragments that a field mask selects.
-    Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time).
+    Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time, driver_id).
     """
     page_request, fields = PageRequest(page, limit), selection.fields.get("trips")
-    match: Document = {"fleet": fleet, "tracking_id": filter_value}
+    match: Document = {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
     options: dict[str, Any] = {"sort": OLDEST_FIRST, "skip": page_request.skip, "limit": limit}
+    hint: str | None = None
     if filter_param == "trip_id":
-        match, options["sort"] = {"_id": make_id(fleet, filter_value)}, [("_id", ASCENDING)]
-    match["trip_end_time"] = {"$lte": max_end_ms}
+        match["_id"], options["sort"] = make_id(scope.fleet, filter_value), [("_id", ASCENDING)]
+    else:
+        match["tracking_id"] = filter_value
+        if scope.driver_id is not None:
+            # MongoDB might read all trips of the driver instead, with their trails.
+            hint = TRACKING_INDEX
     trips = list[Document]()
     with store.snapshot() as session:
         if fields is not None:
             projection = {"_id": 0, "version": 1} | selection.projection(*_get_fragments(fields))
-            trips = list(store.trip_details.find(match, projection, session=session, **options))
+            trips = list(store.trip_details.find(match, projection, session=session, **options).hint(hint))
         # A page that is not full is the last one, so the count follows from it.
         if 0 < len(trips) < limit or (page == 1 and fields is not None and not trips):
             count = page_request.skip + len(trips)
         else:
-            count = store.trip_details.count_documents(match, session=session)
+            count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
     version = "".join([str(count), *(trip["version"] for trip in trips)])
     records = list(map(_make_trip_renderer(fields or {}), trips)) if selection.include_content else []
     return page_request.build_result(version, selection.fields, count, {"trips": records})

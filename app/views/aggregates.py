@@ -55,7 +55,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
 def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], selection: Selection) -> Result:
     return find_aggregates(
         get_services().store,
-        get_scope().fleet,
+        get_scope(),
         summary_type,
         driver_ids=params["driver_id"],
         start_date=params["start_date"],

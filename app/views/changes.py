@@ -6,7 +6,7 @@ from flask import Blueprint, Response
 
 from app.endpoint import Endpoint
 from app.responses import json_response
-from app.services import get_scope, get_services
+from app.services import get_fleet, get_services
 from app.store.changes import find_changes
 from schemas.change_params import ChangesParams
 from schemas.page import ChangePage
@@ -20,7 +20,7 @@ LINKS = {
 
 
 @bp.get("/changes")
-@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, has_etag=False, links=LINKS)
+@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, has_etag=False, is_about_fleet=True, links=LINKS)
 def list_changes(params: dict[str, Any]) -> Response:
     """List the trips that became visible, changed or were deleted since the last request.
 
@@ -36,7 +36,7 @@ def list_changes(params: dict[str, Any]) -> Response:
     with services.store_breaker.guard():
         page = find_changes(
             services.store,
-            get_scope().fleet,
+            get_fleet(),
             cursor=params.get("cursor"),
             limit=params["limit"],
             processing_delay_hours=services.config.processing_delay_hours,

@@ -33,4 +33,4 @@ def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
 
     The list has all drivers, in order of `driver_id` by code point.
     """
-    return drivers.find_drivers(get_services().store, get_scope().fleet, **params, selection=selection)
+    return drivers.find_drivers(get_services().store, get_scope(), **params, selection=selection)

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint
 
 from app.endpoint import Endpoint
-from app.services import get_scope, get_services
+from app.services import get_fleet, get_services
 from app.store import Result, rankings
 from app.store.rendering import Selection
 from schemas.page import RankingPage
@@ -18,7 +18,7 @@ LINKS = dict.fromkeys(("getDriverScore", "listDriverTrips"), FIRST_DRIVER)
 
 
 @bp.get("/ranking")
-@Endpoint(RankingParams(), RankingPage(), links=LINKS)
+@Endpoint(RankingParams(), RankingPage(), is_about_fleet=True, links=LINKS)
 def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 
@@ -28,4 +28,4 @@ def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_ranking(get_services().store, get_scope().fleet, **params, selection=selection)
+    return rankings.find_ranking(get_services().store, get_fleet(), **params, selection=selection)

@@ -12,7 +12,7 @@ from app.endpoint import Endpoint
 from app.errors import NotFound
 from app.report_links import ReportLink
 from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, get_matching_etag, not_modified
-from app.services import get_scope, get_services
+from app.services import get_fleet, get_services
 from app.store.rendering import Selection
 from app.store.reports import FILES, get_report, read_file
 from schemas.params import LinkParams, ReportParams
@@ -36,7 +36,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
-@Endpoint(ReportParams(), ReportLinks(), has_etag=False)
+@Endpoint(ReportParams(), ReportLinks(), has_etag=False, is_about_fleet=True)
 def get_report_links(params: dict[str, Any], selection: Selection) -> dict[str, Any]:
     """Get links to the fleet's report of a date.
 
@@ -44,7 +44,7 @@ def get_report_links(params: dict[str, Any], selection: Selection) -> dict[str, 
     is built, the response is a NotFound. The links need no key and expire after 15 minutes; the operator can set
     another time.
     """
-    services, fleet, report_date = get_services(), get_scope().fleet, params["report_date"]
+    services, fleet, report_date = get_services(), get_fleet(), params["report_date"]
     if get_report(services.store, fleet, report_date) is None:
         raise NotFound("Report not ready yet")
     base_url = get_base_url()
@@ -74,7 +74,7 @@ def get_report_file(params: dict[str, Any]) -> Response:
     Text that a spreadsheet would run as a formula has a `'` before it. The guide for client developers,
     `/api/v1/docs/clients.md`, has the rule.
     """
-    services, fleet = get_services(), get_scope().fleet
+    services, fleet = get_services(), get_fleet()
     link: ReportLink = g.report_link
     with services.store_breaker.guard():
         report = get_report(services.store, fleet, link.report_date)

@@ -25,4 +25,4 @@ def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
     soon as it is stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the
     response is a NotFound.
     """
-    return get_explanation(get_services().store, get_scope().fleet, **params, selection=selection)
+    return get_explanation(get_services().store, get_scope(), **params, selection=selection)

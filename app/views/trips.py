@@ -29,7 +29,7 @@ def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
     return trips.find_driver_trips(
-        get_services().store, get_scope().fleet, **params, max_end_ms=_get_max_end_ms(), selection=selection
+        get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), selection=selection
     )
 
 
@@ -53,7 +53,7 @@ def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     """
     return trips.find_trips(
         get_services().store,
-        get_scope().fleet,
+        get_scope(),
         **params,
         limit=DETAIL_LIMIT,
         max_end_ms=_get_max_end_ms(),

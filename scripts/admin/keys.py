@@ -4,19 +4,34 @@ import datetime
 import secrets
 import string
 import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import click
+from marshmallow import ValidationError
+from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
 from app.store.dates import MS_PER_DAY, now_ms
+from schemas.fields import Identifier
+from schemas.periods import ANY_DATE, PROFILE
+from scripts.batches import batches
+from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
-from scripts.options import FLEET, ID
+from scripts.options import FLEET, ID, take_one
 from scripts.table import echo_table
 
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500
-COLUMNS = ("KEY_ID", "STATE", "ISSUED", "EXPIRES", "LABEL")
+COLUMNS = ("KEY_ID", "STATE", "ISSUED", "EXPIRES", "LABEL", "DRIVER")
+STDIN = "-"
+# No line is longer, but a file that is not text may have no end of a line.
+MAX_LINE_BYTES = 100_000
+# MongoDB's limit on a command has room for so many identifiers or digests.
+BATCH_SIZE = 10_000
+# Unknown drivers that an error message names.
+MAX_NAMED_DRIVERS = 5
 
 
 @click.group()
@@ -26,6 +41,15 @@ def keys() -> None:
 
 @keys.command()
 @FLEET
+@click.option(
+    "--driver",
+    "driver_id",
+    type=ID,
+    multiple=True,
+    callback=take_one,
+    help="The driver_id of the only driver that the key opens. By default it opens the fleet. '-' reads many from "
+    "standard input.",
+)
 @click.option("--label", type=ID, help="What the key is for. 'keys list' shows it.")
 @click.option(
     "--expires-in-days",
@@ -33,30 +57,64 @@ def keys() -> None:
     metavar="N",
     help="Days until the key expires. By default it does not.",
 )
-def issue(fleet: str, label: str | None, expires_in_days: int | None) -> None:
-    """Issue a key and print it.
+def issue(fleet: str, driver_id: str | None, label: str | None, expires_in_days: int | None) -> None:
+    """Issue a key of a fleet or of one driver, and print it.
 
     Standard output has the key and no other text, and standard error its KEY_ID. The key is shown only once: the store
     has only a digest of it. If the key cannot be printed, none is issued.
+
+    With '--driver -', standard input has a driver_id on each line. Standard output has a line for each driver: the
+    driver_id, a tab, the key. Either all keys are issued or none. 'keys list' shows each KEY_ID.
     """
     # click would print nothing, without an error.
     if sys.stdout is None:
         raise click.ClickException("Standard output is closed: no key was issued.")
+    driver_ids = _read_driver_ids() if driver_id == STDIN else [driver_id] if driver_id else []
     with open_store() as store:
-        key = issue_key(store, fleet, expires_in_days, label)
-        _print_key(store, key)
-        stored: Document = store.keys.find_one({"digest": digest(key)}, {"key_id": 1}) or {}
+        if driver_ids:
+            issued = issue_driver_keys(store, fleet, driver_ids, expires_in_days, label)
+        else:
+            issued = [issue_key(store, fleet, expires_in_days, label)]
+        if driver_id == STDIN:
+            _print_keys(store, issued, [f"{name}\t{key}" for name, key in zip(driver_ids, issued, strict=True)])
+            click.echo(f"{fleet}: issued {len(issued)} keys", err=True)
+            return
+        _print_keys(store, issued, issued)
+        stored: Document = store.keys.find_one({"digest": digest(issued[0])}, {"key_id": 1}) or {}
         click.echo(f"KEY_ID: {stored['key_id']}", err=True)
         if not has_data(store, fleet):
             click.echo(f"Nothing is stored for the fleet {fleet} yet.{name_other_fleets(store, fleet)}", err=True)
 
 
-def _print_key(store: Store, key: str) -> None:
-    """Print a new key. If that fails or is interrupted, delete the key. Raises click.ClickException."""
+def _read_driver_ids() -> list[str]:
+    """Return the identifiers on the lines of standard input that are not empty, each once, in order.
+
+    Raises click.ClickException if one is invalid, or if there is none.
+    """
+    if sys.stdin is None:
+        raise click.ClickException("Standard input is closed: no key was issued.")
+    driver_ids, number, field = dict[str, None](), 0, Identifier()
+    while line := sys.stdin.buffer.readline(MAX_LINE_BYTES):
+        number += 1
+        try:
+            if text := line.removesuffix(b"\n").decode():
+                driver_ids[field.deserialize(text)] = None
+        except (UnicodeDecodeError, ValidationError) as error:
+            reason = " ".join(error.messages) if isinstance(error, ValidationError) else "Must be UTF-8."
+            raise click.ClickException(f"Line {number} of standard input: {reason} No key was issued.") from None
+    if not driver_ids:
+        raise click.ClickException("Standard input has no driver_id: no key was issued.")
+    return list(driver_ids)
+
+
+def _print_keys(store: Store, issued: Sequence[str], lines: Sequence[str]) -> None:
+    """Print the lines of new keys. If that fails or is interrupted, delete the keys. Raises click.ClickException."""
     try:
-        click.echo(key)
+        # In UTF-8 whatever the locale, like standard input.
+        click.echo("\n".join(lines).encode())
     except BaseException as error:
-        store.keys.delete_one({"digest": digest(key)})
+        for batch in batches(map(digest, issued), BATCH_SIZE):
+            store.keys.delete_many({"digest": {"$in": batch}})
         if not isinstance(error, OSError):
             raise
         raise click.ClickException(
@@ -65,20 +123,66 @@ def _print_key(store: Store, key: str) -> None:
 
 
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None, label: str | None = None) -> str:
-    """Store the digest of a new key for the fleet. Returns the key."""
-    key, now = make_key(), now_ms()
-    store.keys.insert_one(
-        {
-            "key_id": _make_key_id(),
-            "digest": digest(key),
-            "fleet": fleet,
-            "label": label,
-            "created_at": now,
-            "expires_at": None if expires_in_days is None else now + expires_in_days * MS_PER_DAY,
-            "revoked_at": None,
-        }
-    )
+    """Store the digest of a new key of the fleet. Returns the key."""
+    key = make_key()
+    store.keys.insert_one(_make_document(key, {"fleet": fleet}, expires_in_days, label))
     return key
+
+
+def issue_driver_keys(
+    store: Store,
+    fleet: str,
+    driver_ids: Sequence[str],
+    expires_in_days: int | None = None,
+    label: str | None = None,
+) -> list[str]:
+    """Store the digests of new keys, one of each of these drivers, in one transaction. Returns the keys in order.
+
+    Raises click.ClickException, and stores none, if the fleet does not have one of the drivers.
+    """
+    issued = [make_key() for _ in driver_ids]
+    documents = [
+        _make_document(key, {"fleet": fleet, "driver_id": driver_id}, expires_in_days, label)
+        for key, driver_id in zip(issued, driver_ids, strict=True)
+    ]
+    run_transaction(store, fleet, partial(_insert_driver_keys, store, fleet, documents))
+    return issued
+
+
+def _insert_driver_keys(store: Store, fleet: str, documents: list[Document], session: ClientSession) -> None:
+    # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
+    driver_ids = [document["driver_id"] for document in documents]
+    known = {
+        profile["driver_id"]
+        for batch in batches(driver_ids, BATCH_SIZE)
+        for profile in store.driver_periods.find(
+            {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": batch}, "start_date": ANY_DATE},
+            {"_id": 0, "driver_id": 1},
+            session=session,
+        )
+    }
+    if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
+        # Quoted, because spaces count, and so that what cannot be seen is escaped.
+        named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
+        more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
+        raise click.ClickException(
+            f"The fleet {fleet} has no driver {named}{more}: no key was issued.{name_other_fleets(store, fleet)}"
+        )
+    store.keys.insert_many(documents, session=session)
+
+
+def _make_document(key: str, opened: Mapping[str, str], expires_in_days: int | None, label: str | None) -> Document:
+    """Return the document of a key (schema StoredKey), with the fields of what the key opens."""
+    now = now_ms()
+    return {
+        "key_id": _make_key_id(),
+        "digest": digest(key),
+        **opened,
+        "label": label,
+        "created_at": now,
+        "expires_at": None if expires_in_days is None else now + expires_in_days * MS_PER_DAY,
+        "revoked_at": None,
+    }
 
 
 def _make_key_id() -> str:
@@ -91,8 +195,8 @@ def _make_key_id() -> str:
 def list_(fleet: str) -> None:
     """List the keys of a fleet, oldest first.
 
-    Columns, separated by tabs: KEY_ID, state, time of issue, time of expiry, label. Times are in UTC. A terminal also
-    gets a line with the names of the columns.
+    Columns, separated by tabs: KEY_ID, state, time of issue, time of expiry, label, driver. Times are in UTC. A
+    terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
         stored_keys = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
@@ -104,7 +208,8 @@ def list_(fleet: str) -> None:
 def _describe(key: Document) -> tuple[str, ...]:
     """Return the values of COLUMNS."""
     expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
-    return key["key_id"], get_state(key), _format_time(key["created_at"]), expires, key["label"] or "-"
+    times = _format_time(key["created_at"]), expires
+    return key["key_id"], get_state(key), *times, key["label"] or "-", key.get("driver_id", "-")
 
 
 @keys.command()
@@ -124,7 +229,8 @@ def revoke(key_id: str) -> None:
             raise click.ClickException(
                 "There is no key with this KEY_ID. To list the keys, run: driver-analytics keys list --fleet ID"
             )
-    click.echo(f"Revoked the key {key['key_id']} of the fleet {key['fleet']}.", err=True)
+    driver = f"driver {key['driver_id']} of the " if "driver_id" in key else ""
+    click.echo(f"Revoked the key {key['key_id']} of the {driver}fleet {key['fleet']}.", err=True)
 
 
 def _format_time(epoch_ms: int) -> str:

@@ -13,6 +13,7 @@ from app.store import Store
 from app.store.api_keys import get_key
 from app.store.dates import monday_of
 from app.store.reports import FILES, get_report
+from app.store.scope import Scope
 from app.store.trips import get_max_visible_end_ms
 from schemas.date_params import HISTORY, get_today
 from scripts.admin.keys import issue_key
@@ -51,7 +52,7 @@ def _get_or_issue_key(store: Store, path: Path) -> str:
     """Return the key in the file if it is valid; otherwise issue one and write it to the file (mode 0600)."""
     key = path.read_text().strip() if os.access(path, os.R_OK) else ""
     stored_key = get_key(store, key)
-    if stored_key is None or stored_key.fleet != FLEET:
+    if stored_key is None or stored_key.scope != Scope(FLEET):
         key = issue_key(store, FLEET)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)

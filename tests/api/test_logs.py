@@ -28,6 +28,7 @@ def test_a_line_names_route_status_fleet_and_request(service, log):
         "status": 404,
         "bytes": len(response.data),
         "fleet": "f1",
+        "scope": "fleet",
         "key_id": service.db["keys"].find_one()["key_id"],
         "client": None,
         "request_id": response.json["request_id"],

@@ -131,7 +131,9 @@ def test_every_status_is_described_with_its_body():
     assert statuses.pop("/api/v1/healthz") == ["200", "400", "405", "500", "503"]
     assert statuses.pop("/api/v1/livez") == ["200", "400", "405", "500"]
     assert statuses.pop(REPORT_FILE) == ["200", "304", "400", "403", "404", "405", "500", "503"]
-    assert statuses.pop(REPORT) == statuses.pop(CHANGES) == ["200", "400", "401", "404", "405", "429", "500", "503"]
+    of_fleet = ["200", "400", "401", "403", "404", "405", "429", "500", "503"]
+    assert statuses.pop(REPORT) == statuses.pop(CHANGES) == of_fleet
+    assert statuses.pop("/api/v1/ranking") == ["200", "304", *of_fleet[1:]]
     assert set(map(tuple, statuses.values())) == {("200", "304", "400", "401", "404", "405", "429", "500", "503")}
     assert [path for path, _, response in responses() if JSON not in response["content"]] == [REPORT_FILE]
     assert list(OPERATIONS[REPORT_FILE]["responses"]["200"]["content"]) == ["text/csv", "text/html"]

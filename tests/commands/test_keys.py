@@ -1,6 +1,7 @@
 """driver-analytics keys."""
 
 import contextlib
+import io
 import re
 
 import pytest
@@ -9,8 +10,9 @@ from bson.raw_bson import RawBSONDocument
 
 from app.store import Store, api_keys
 from app.store.api_keys import digest
+from app.store.scope import Scope
 from tests.conftest import Service
-from tests.factories import make_driver
+from tests.factories import make_driver, make_trip
 from tests.store_contents import load
 
 FORM = re.compile(r"da_[0-9A-Za-z]{36}")
@@ -60,8 +62,8 @@ def test_list_shows_the_key_id_the_state_and_when_a_key_was_issued_and_expires(i
     issue("f1", "--expires-in-days", "3", "--label", "night shift")
     first, second = rows()
     assert all(re.fullmatch(r"[0-9a-f]{8,}", row[0]) and re.search("[0-9]", row[0]) for row in (first, second))
-    assert first[1:] == ["live", "2026-03-18T12:00:00Z", "never", "-"]
-    assert second[1:] == ["live", "2026-03-18T12:01:00Z", "2026-03-21T12:01:00Z", "night shift"]
+    assert first[1:] == ["live", "2026-03-18T12:00:00Z", "never", "-", "-"]
+    assert second[1:] == ["live", "2026-03-18T12:01:00Z", "2026-03-21T12:01:00Z", "night shift", "-"]
     clock.shift(3 * 86_400)
     assert [row[1] for row in rows()] == ["live", "expired"]
 
@@ -87,24 +89,28 @@ def test_a_terminal_gets_the_names_of_the_columns(issue, run_main, mongod_uri, m
     issue()
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     ended = run_main("keys", "list", "--fleet", "f1", MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
-    assert ended.stdout.splitlines()[0] == "KEY_ID\tSTATE\tISSUED\tEXPIRES\tLABEL"
+    assert ended.stdout.splitlines()[0] == "KEY_ID\tSTATE\tISSUED\tEXPIRES\tLABEL\tDRIVER"
 
 
 @pytest.fixture
 def issue_to(run_main, mongod_uri, mongod, monkeypatch):
     """Issue a key with another standard output, and return how the command ended."""
 
-    def issue_to(stdout):
+    def issue_to(stdout, *options):
         monkeypatch.setattr("sys.stdout", stdout)
-        return run_main("keys", "issue", "--fleet", "f1", MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
+        settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name}
+        return run_main("keys", "issue", "--fleet", "f1", *options, **settings)
 
     return issue_to
 
 
-def test_a_key_that_cannot_be_printed_is_not_issued(issue_to, mongod):
+@pytest.mark.parametrize("options", [(), ("--driver", "d1"), ("--driver", "-")])
+def test_a_key_that_cannot_be_printed_is_not_issued(issue_to, mongod, monkeypatch, options):
+    load(mongod, drivers=[make_driver("d1")])
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"d1\n")))
     stdout = open("/dev/full", "w")  # noqa: SIM115
     reason = "Standard output cannot be written (No space left on device)"
-    assert issue_to(stdout) == (1, "", f"Error: {reason}: no key was issued.\n")
+    assert issue_to(stdout, *options) == (1, "", f"Error: {reason}: no key was issued.\n")
     assert mongod["keys"].count_documents({}) == 0
     with contextlib.suppress(OSError):
         stdout.close()
@@ -113,6 +119,60 @@ def test_a_key_that_cannot_be_printed_is_not_issued(issue_to, mongod):
 def test_without_a_standard_output_no_key_is_issued(issue_to, mongod):
     assert issue_to(None) == (1, "", "Error: Standard output is closed: no key was issued.\n")
     assert mongod["keys"].count_documents({}) == 0
+
+
+@pytest.fixture
+def drivers(mongod):
+    """Drivers with names that are not easy to read, and one whom only a trip names."""
+    load(mongod, make_trip(driver_id="by trip"), drivers=[make_driver(name) for name in ("d1", "d1 ", "-", "Jürgen")])
+
+
+@pytest.mark.usefixtures("drivers")
+def test_a_key_of_a_driver_is_printed_alone_and_listed_with_the_driver(issue, mongod, rows, command):
+    key = issue("f1", "--driver", "by trip", "--label", "phone")
+    assert get_key(mongod, key).scope == Scope("f1", "by trip")
+    assert [row[4:] for row in rows()] == [["phone", "by trip"]]
+    assert "of the driver by trip of the fleet f1" in command("keys", "revoke", key).stderr
+    assert (get_key(mongod, key), rows()[0][1]) == (None, "revoked")
+
+
+@pytest.mark.usefixtures("drivers")
+def test_keys_of_many_drivers_are_printed_beside_the_drivers(command, mongod):
+    words = ("keys", "issue", "--fleet", "f1", "--driver", "-", "--expires-in-days", "1")
+    result = command(*words, stdin="d1\n\nd1 \n-\nd1\nJürgen".encode())
+    assert (result.exit_code, result.stderr) == (0, "f1: issued 4 keys\n")
+    lines = [line.split("\t") for line in result.stdout_bytes.decode().removesuffix("\n").split("\n")]
+    assert [driver_id for driver_id, _ in lines] == ["d1", "d1 ", "-", "Jürgen"]
+    assert [get_key(mongod, key).scope for _, key in lines] == [Scope("f1", driver_id) for driver_id, _ in lines]
+
+
+INVALID = [
+    ("d1\nd9\n", "The fleet f1 has no driver 'd9': no key was issued."),
+    ("d1\n\ufeffd1\n", "The fleet f1 has no driver '\\ufeffd1': no key was issued."),
+    ("".join(f"x{n}\n" for n in range(7)), "no driver 'x0', 'x1', 'x2', 'x3', 'x4' and 2 more: no key was issued."),
+    ("d1\r\n", "Line 1 of standard input: Must not contain control characters. No key was issued."),
+    ("d1\n\n" + "x" * 129, "Line 3 of standard input: Must have 1 to 128 bytes of UTF-8; it has 129."),
+    (b"d1\n\xff\n", "Line 2 of standard input: Must be UTF-8. No key was issued."),
+    ("\n\n", "Standard input has no driver_id: no key was issued."),
+]
+
+
+@pytest.mark.usefixtures("drivers")
+@pytest.mark.parametrize(("stdin", "reason"), INVALID)
+def test_one_invalid_or_unknown_driver_and_no_key_is_issued(command, mongod, stdin, reason):
+    result = command("keys", "issue", "--fleet", "f1", "--driver", "-", stdin=stdin)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert (reason in result.stderr, result.stderr.count("\n")) == (True, 1)
+    assert mongod["keys"].count_documents({}) == 0
+
+
+@pytest.mark.usefixtures("drivers")
+def test_an_unknown_driver_is_named_in_one_line_and_so_are_the_fleets_if_the_fleet_is_wrong(command, mongod):
+    results = [command("keys", "issue", "--fleet", fleet, "--driver", "d9") for fleet in ("f1", "f9")]
+    errors = [f"Error: The fleet {fleet} has no driver 'd9': no key was issued." for fleet in ("f1", "f9")]
+    assert [result.stderr for result in results] == [f"{errors[0]}\n", f"{errors[1]} The fleets are: f1.\n"]
+    assert [(result.exit_code, result.stdout) for result in results] == [(1, ""), (1, "")]
+    assert (mongod["keys"].count_documents({}), mongod.fleets.distinct("_id")) == (0, ["f1"])
 
 
 def test_list_contains_no_key(issue, command):

@@ -57,6 +57,20 @@ WHOLE = [
     ("/report?report_time=2026-03-16T00:00:00", 0, 0),
 ]
 PATHS = [path for path, _, _ in WHOLE]
+# The same with a key of d1.
+OF_DRIVER = [
+    ("/drivers", 1, 1),
+    (f"{TRIPS}&limit=3&page=2", 4, 4),
+    (TRIP, 1, 1),
+    ("/trip/trip_id/d2-1", 1, 1),
+    # Trips of other drivers are skipped in the index.
+    (TRACKING, 5, 140),
+    (f"{TRACKING}?page=9", 0, 210),
+    (DAILY, 2, 7),
+    (WEEKLY, 2, 7),
+    (SCORE, 9, 12),
+    (RANKING, 0, 0),
+]
 MASKS = ["*", "trips{trip_id,events},drivers{alias},data{driver_info,driving_summary},total{fm_score}"]
 # Masked responses, and pages past the end: a path, a mask, and the most documents and bytes that MongoDB reads.
 PARTS = [
@@ -121,7 +135,11 @@ def profile(service, clock):
 @pytest.fixture
 def request_profile(service, profile):
     """Return those of a request with a mask: `request_profile(path, mask)`."""
-    return lambda path, mask="*", **headers: profile(lambda: service.get(path, headers={"X-Fields": mask, **headers}))
+
+    def request_profile(path, mask="*", driver=None, **headers):
+        return profile(lambda: service.get(path, driver=driver, headers={"X-Fields": mask, **headers}))
+
+    return request_profile
 
 
 def add_up(entries, name):
@@ -140,6 +158,12 @@ def check(entries, max_documents, max_keys):
 @pytest.mark.parametrize(("path", "max_documents", "max_keys"), WHOLE)
 def test_a_response_is_found_on_indexes(request_profile, path, max_documents, max_keys):
     check(request_profile(path), max_documents, max_keys)
+
+
+@pytest.mark.parametrize(("path", "max_documents", "max_keys"), OF_DRIVER)
+def test_a_response_to_a_key_of_a_driver_is_found_on_indexes(service, request_profile, path, max_documents, max_keys):
+    service.get("/drivers", driver="d1")
+    check(request_profile(path, driver="d1"), max_documents, max_keys)
 
 
 @pytest.mark.parametrize(("path", "mask", "max_documents", "max_bytes"), PARTS)

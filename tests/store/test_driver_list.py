@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from app.store import Store, drivers
 from app.store.rendering import Selection
+from app.store.scope import Scope
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from schemas.stored import make_id
@@ -35,7 +36,7 @@ def remove(store, ids):
 
 def page(store, number, limit):
     """Return the version of a page, the drivers on it, and the count."""
-    result = drivers.find_drivers(store, FLEET, page=number, limit=limit, selection=SELECTION)
+    result = drivers.find_drivers(store, Scope(FLEET), page=number, limit=limit, selection=SELECTION)
     content = orjson.loads(orjson.dumps(result.content))
     return result.version, content["drivers"], content["count"]
 

@@ -54,6 +54,8 @@ def put(document, path, value):
 
 
 INVALID = [
+    ("keys", "driver_id", None),
+    ("keys", "driver_id", ""),
     ("trips", "distance_miles", "10"),
     ("trips", "distance_miles", -1),
     ("trips", "trip_start_time", 1.5),

@@ -7,6 +7,7 @@ import zlib
 import pytest
 
 from app.store import api_keys as keys
+from app.store.scope import Scope
 from scripts.admin.keys import issue_key
 
 BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
@@ -65,7 +66,7 @@ def revoke_all(store):
 def test_an_issued_key_has_its_id_and_fleet_until_it_is_revoked(store, live):
     key = issue_key(store, "f1")
     stored = store.keys.find_one({"digest": hashlib.sha256(key.encode()).hexdigest()})
-    assert live.fetch(key) == live.get_cached(key) == keys.ApiKey(stored["key_id"], "f1")
+    assert live.fetch(key) == live.get_cached(key) == keys.ApiKey(stored["key_id"], Scope("f1"))
     revoke_all(store)
     assert live.fetch(key) is None
 
@@ -98,7 +99,7 @@ def test_refused_keys_do_not_evict_a_cached_key_and_are_accepted_once_they_are_i
     assert live.get_cached(key)
     monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
     issue_key(store, "f2")
-    assert find_key(live, KEY).fleet == "f2"
+    assert find_key(live, KEY).scope == Scope("f2")
 
 
 def test_the_number_of_cached_keys_is_bounded_and_no_plain_key_is_stored(store, live, monkeypatch):

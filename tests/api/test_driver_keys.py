@@ -1,0 +1,202 @@
+"""Keys of one driver: a response is that of a fleet that has this driver alone.
+
+The requests are made of the OpenAPI document, so that a new endpoint gets its share.
+"""
+
+import itertools
+import json
+from urllib.parse import quote, urlencode
+
+import pytest
+from limits import parse
+
+from app import openapi_document
+from app.errors import FLEET_KEY_REQUIRED
+from app.services import get_services
+from scripts.ingest.writes import delete_trips
+from scripts.reports.build import build_report
+from tests.factories import make_driver, make_event, make_trip
+
+PATHS = json.loads(openapi_document(""))["paths"]
+# All that take a key, and those of them that take a key of the fleet.
+OPERATIONS = {path: item["get"] for path, item in PATHS.items() if item["get"].get("security") != []}
+OF_FLEET = [path for path, operation in OPERATIONS.items() if "403" in operation["responses"]]
+RANKING = "/ranking?period=week&start_date=2026-03-02"
+# A word of every text of the others, and a latitude of theirs.
+CANARIES = ("canary", "12.345")
+MINE, THEIRS, SHARED = "mine", "canary-1", "shared"
+# The values of a parameter in the requests. Several are a list in the query, and one unknown text in the path.
+VALUES = {
+    "driver_id": [[MINE], [THEIRS], [THEIRS, MINE, "nobody"], []],
+    "filter_param": [["trip_id"], ["tracking_id"]],
+    "filter_value": [["t-mine"], ["t-canary-1-1"], [SHARED], ["k-canary"]],
+    "start_date": [["2026-03-02"], ["2026-03-01"]],
+    "period": [["week"]],
+    "report_time": [["2026-03-16T00:00:00"]],
+    "search": [[], ["name"]],
+    "page": [[], ["2"]],
+}
+MASK = "*,trips{*},data{driver_info{driver_id},driving_summary},drivers{driver_id},total{fm_score}"
+HEADERS = [{}, {"X-Fields": MASK}, {"Accept": "application/geo+json, application/problem+json"}]
+
+
+@pytest.fixture
+def fleets(load, store, plain_page):
+    """Fleet f1 with three drivers, and fleet `alone` with the first of them."""
+    mine = make_driver(MINE, first_name="My name")
+    trips = [
+        make_trip("2026-03-02T08:00", MINE, trip_id="t-mine", tracking_id=SHARED),
+        *(make_trip(f"2026-03-0{day}T09:00", MINE, tracking_id=SHARED) for day in range(1, 9)),
+    ]
+    others = [
+        make_driver(f"canary-{n}", **dict.fromkeys(("first_name", "last_name", "email", "alias"), "name of canary"))
+        for n in (1, 2)
+    ]
+    theirs = [
+        make_trip(
+            f"2026-03-0{n}T08:30", driver["driver_id"], trip_id=f"t-{driver['driver_id']}-{n}", start_latitude=12.345
+        )
+        | {"tracking_id": tracking_id, "events": [make_event(0, event_start_latitude=12.345)]}
+        for driver in others
+        for n, tracking_id in enumerate(("k-canary", SHARED, SHARED), 1)
+    ]
+    load(*trips, *theirs, drivers=[mine, *others])
+    load(*trips, drivers=[mine], fleet="alone")
+    build_report(store, "f1", "2026-03-16")
+
+
+def make_requests(path):
+    """Return requests to an endpoint: path and query, and the values of the parameters in it."""
+    parameters = {item["name"]: item for item in OPERATIONS[path]["parameters"] if "name" in item}
+    used = {
+        name: VALUES.get(name) or [item["schema"]["examples"]]
+        for name, item in parameters.items()
+        if name in VALUES or item["required"]
+    }
+    for values in itertools.product(*used.values()):
+        filled, query = path.removeprefix("/api/v1"), {}
+        for name, texts in zip(used, values, strict=True):
+            if parameters[name]["in"] == "path":
+                filled = filled.replace(f"{{{name}}}", quote("".join(texts), safe=""))
+            else:
+                query[name] = texts
+        yield f"{filled}?{urlencode(query, doseq=True)}", [text for texts in values for text in texts]
+
+
+def get(service, target, headers=None, **options):
+    """Return the response; what differs between requests is the same."""
+    return service.get(target, headers={"X-Request-ID": "same", **(headers or {})}, **options)
+
+
+def find_canaries(response, sent):
+    """Return the canaries in body and headers that were not in the request."""
+    text = f"{response.text} {response.headers}"
+    for value in sent:
+        text = text.replace(value, "")
+    return [canary for canary in CANARIES if canary in text]
+
+
+@pytest.fixture
+def unlimited(make_service):
+    return make_service(driver_rate_limit=parse("10000 per minute"), secret_key="s")
+
+
+@pytest.mark.parametrize("path", OPERATIONS)
+def test_a_key_of_a_driver_reveals_nothing_of_other_drivers(unlimited, fleets, path):
+    requests = list(make_requests(path))
+    shown = [find_canaries(get(unlimited, target), sent) for target, sent in requests]
+    # Otherwise VALUES lacks what makes a request to the endpoint valid. Links to a report name no driver.
+    assert any(shown) or path == "/api/v1/report"
+    for target, sent in requests:
+        for headers in HEADERS:
+            response = get(unlimited, target, driver=MINE, headers=headers)
+            assert find_canaries(response, sent) == [], target
+            assert (response.status_code == 403) == (path in OF_FLEET), target
+
+
+def comparable(response):
+    """Return status, headers and body without what names the scope."""
+    names = {name for name in response.headers.keys() if "ratelimit" in name.lower()} | {"ETag"}
+    headers = {name: "" if name in names else value for name, value in response.headers.items()}
+    return response.status_code, headers, response.data
+
+
+@pytest.mark.parametrize("path", [path for path in OPERATIONS if path not in OF_FLEET])
+def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(unlimited, fleets, path):
+    for (target, _), headers in itertools.product(make_requests(path), HEADERS):
+        own = get(unlimited, target, driver=MINE, headers=headers)
+        assert comparable(own) == comparable(get(unlimited, target, fleet="alone", headers=headers)), target
+
+
+def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(make_service, fleets):
+    assert OF_FLEET == ["/api/v1/ranking", "/api/v1/report", "/api/v1/changes"]
+    service = make_service(driver_rate_limit=parse("6 per minute"))
+    example = OPERATIONS[OF_FLEET[0]]["responses"]["403"]["$ref"].rpartition("/")[2]
+    for path in OF_FLEET:
+        for method in ("GET", "HEAD"):
+            response = service.open(path, unknown=1, limit="x", driver=MINE, method=method)
+            assert (response.status_code, response.headers["X-RateLimit-Limit"], example) == (403, "6", "Forbidden")
+        assert service.open(path, fleet=None).status_code == 401
+    refused = service.open(path, driver=MINE)
+    assert (refused.status_code, "The driver's limit of 6 per 1 minute" in refused.json["message"]) == (429, True)
+
+
+def test_the_message_of_a_403_says_that_it_takes_a_key_of_the_fleet(service, fleets):
+    body = service.get(RANKING, driver=MINE).json
+    assert (body["error"], body["message"]) == ("Forbidden", FLEET_KEY_REQUIRED)
+    assert service.get("/nothing", driver=MINE).json["error"] == "NotFound"
+
+
+def test_a_message_of_unknown_drivers_names_all_but_the_own(service, fleets):
+    query = {"start_date": "2026-03-02", "driver_id": [THEIRS, MINE, "nobody"]}
+    response = service.get("/driver-aggregate/daily", driver=MINE, **query)
+    assert (response.status_code, response.json["message"]) == (404, f"Not in this fleet: {THEIRS}, nobody")
+
+
+def test_an_etag_matches_for_every_key_of_its_scope_and_for_no_other(service, fleets):
+    scopes = {"driver": MINE}, {"driver": THEIRS}, {}, {"fleet": "alone"}, {"fleet": "alone", "driver": MINE}
+    for path in ("/drivers", "/trip/trip_id/t-mine", "/trip/trip_id/nothing"):
+        tags = [service.get(path, **scope).headers["ETag"] for scope in scopes]
+        # From here on, other keys.
+        service.keys.clear()
+        for tag, scope in zip(tags, scopes, strict=True):
+            sent = {"If-None-Match": tag}
+            statuses = [service.get(path, **other, headers=sent).status_code for other in scopes]
+            assert statuses == [304 if other == scope else 200 for other in scopes], (path, scope)
+
+
+def test_the_keys_of_a_driver_share_a_limit_that_is_not_the_fleets(make_service, fleets):
+    service = make_service(driver_rate_limit=parse("2 per minute"), metrics_bind="127.0.0.1:9100")
+    first = service.get("/drivers", driver=MINE)
+    service.keys.clear()
+    statuses = [service.get("/drivers", driver=MINE).status_code for _ in range(2)]
+    assert statuses == [200, 429]
+    headers = {name: first.headers[name] for name in ("X-RateLimit-Remaining", "RateLimit-Policy", "RateLimit")}
+    assert list(headers.values()) == ["1", '"driver";q=2;w=60', '"driver";r=1;t=60']
+    others = [service.get("/drivers", **scope).headers["X-RateLimit-Remaining"] for scope in ({}, {"driver": THEIRS})]
+    assert others == ["4999", "1"]
+    registry = get_services(service.app).metrics.registry
+    refusals = [
+        registry.get_sample_value("driver_analytics_rate_limit_refusals_total", {"limit": limit})
+        for limit in ("fleet", "driver", "address")
+    ]
+    assert refusals == [0, 1, 0]
+
+
+def test_a_driver_who_disappears_and_comes_back_is_served_again(service, load, store):
+    trip, responses = make_trip(driver_id=MINE, trip_id="only"), []
+    load(trip)
+    for change in (lambda: None, lambda: delete_trips(store, "f1", ["only"]), lambda: load(trip)):
+        service.key("f1", MINE)
+        change()
+        paths = ("/drivers", "/driver/mine/score?start_date=2026-03-02", "/trip/trip_id/only")
+        responses.append([service.get(path, driver=MINE) for path in paths])
+    assert [drivers.json["count"] for drivers, _, _ in responses] == [1, 0, 1]
+    assert [score.status_code for _, score, _ in responses] == [200, 404, 200]
+    assert [trips.json["count"] for _, _, trips in responses] == [1, 0, 1]
+
+
+def test_a_line_of_the_log_has_the_scope_and_no_driver_id(service, fleets, log):
+    service.get("/drivers", driver=THEIRS)
+    line = log()[-1]
+    assert (line["fleet"], line["scope"], "canary" in str(line)) == ("f1", "driver", False)
