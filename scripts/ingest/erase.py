@@ -36,6 +36,7 @@ DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "trip_changes": ("driver_id", LIVE),
     "driver_periods": ("driver_id", {"period": {"$exists": True}}),
     "fleet_drivers": ("driver_ids", {}),
+    "keys": ("driver_id", {}),
 }
 
 
@@ -54,9 +55,9 @@ DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 def erase(fleet: str, driver_id: str, yes: bool) -> None:
     """Remove a driver and everything derived from the driver's data.
 
-    The command removes the driver, the trips with their trails and events, the summaries and the driver's place in
-    rankings. It builds the reports that contain the driver again, without the driver. The change feed reports the
-    deletion of each trip for 30 days.
+    The command removes the driver, the trips with their trails and events, the summaries, the driver's place in
+    rankings, and the keys that open this driver alone. It builds the reports that contain the driver again, without the
+    driver. The change feed reports the deletion of each trip for 30 days.
 
     It lists what it found, and asks for confirmation. If the command was killed, run it again. It cannot reach backups,
     exported and imported files, and files of rejected lines: docs/data.md says what to do about them.
@@ -116,8 +117,9 @@ def _find_trip_ids(store: Store, of_driver: Document) -> Iterator[str]:
 
 
 def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession) -> int:
-    """Delete the driver, and what else has the identifier: invalid trips, and read models that were wrong before."""
+    """Delete the driver, and what else has the identifier: keys, invalid trips, read models that were wrong before."""
     of_driver = {"fleet": fleet, "driver_id": driver_id}
+    store.keys.delete_many(of_driver, session=session)
     store.drivers.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]}, session=session)
     count = store.trips.delete_many(of_driver, session=session).deleted_count
     entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID, session=session)

@@ -14,7 +14,7 @@ from app.store import READ_MODELS, Store
 from app.store.indexes import INDEXES
 from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
-from scripts.admin.keys import issue_key
+from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
 from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
@@ -53,7 +53,7 @@ def make_trips():
 
 @pytest.fixture(scope="module")
 def source(mongod_uri):
-    """A store with two fleets, a report and two keys, one of them revoked. No test changes it."""
+    """A store with two fleets, a report, a revoked key and one of a driver. No test changes it."""
     drivers = [make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01")]
     with MongoClient(mongod_uri) as client, pytest.MonkeyPatch.context() as patch:
         patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
@@ -64,6 +64,7 @@ def source(mongod_uri):
         build_report(store, "f1", DATE)
         issue_key(store, "f1")
         store.keys.update_one({}, {"$set": {"revoked_at": 1}})
+        issue_driver_keys(store, "f1", ["d1"])
         yield store.db
         client.drop_database("backed_up")
 
@@ -80,7 +81,7 @@ def saved(mongod_uri, source, key, tmp_path_factory):
     folder = tmp_path_factory.mktemp("backup") / "saved"
     settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": source.name}
     result = CliRunner().invoke(cli, ["backup", str(folder)], env=settings)
-    assert result.stdout == f"{folder}: 4 drivers, 120 trips, 1 reports, 2 keys\n"
+    assert result.stdout == f"{folder}: 4 drivers, 120 trips, 1 reports, 3 keys\n"
     return folder
 
 

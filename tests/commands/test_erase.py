@@ -19,7 +19,7 @@ from tests.feed_client import Client
 from tests.fleet_states import differences
 from tests.following import make_source
 from tests.stop_before_command import Stop, open_store_until
-from tests.store_contents import contents, load
+from tests.store_contents import contents, issue_key, load
 
 SECRET = "driver-to-erase"
 NAMES = {"first_name": "Zebedee", "last_name": "Quackenbush", "email": "zebedee@example.com", "alias": "Zeb"}
@@ -48,6 +48,9 @@ def make_trips(count=4):
 def loaded(mongod, clock):
     """A fleet with the driver and another one."""
     load(mongod, *make_trips(), *OTHERS, drivers=[make_driver(SECRET, **NAMES), make_driver("d2")])
+    for driver_id in (SECRET, SECRET, "d2", None):
+        issue_key(mongod, "f1", driver_id)
+    mongod["keys"].update_one({"driver_id": SECRET}, {"$set": {"revoked_at": 1}})
     return mongod
 
 
@@ -67,11 +70,12 @@ def traces(db):
 def test_nothing_is_left_in_any_collection_or_file(command, loaded):
     for _ in range(2):
         assert command("reports", "build", *REPORT).exit_code == 0
-    assert traces(loaded) > {"drivers", "trips", "report_files.chunks"}
+    assert traces(loaded) > {"drivers", "trips", "keys", "report_files.chunks"}
     ended = command(*ERASE, "--yes")
     assert (ended.exit_code, traces(loaded)) == (0, set())
     last = ended.stdout.splitlines()[-1]
     assert last == f"f1: erased the driver {SECRET}: 4 trips removed, 1 reports built again"
+    assert sorted(key.get("driver_id", "") for key in loaded["keys"].find()) == ["", "d2"]
 
 
 def test_a_tombstone_has_the_identifiers_of_its_trip_and_no_more(command, loaded):

@@ -192,6 +192,7 @@ def test_the_eraser_erases_and_prunes_and_the_exporter_exports(run, loaded, tmp_
     (tmp_path / "trips").write_text("".join(json.dumps(line) + "\n" for line in lines))
     run("import", "--fleet", "f1", "--trips", tmp_path / "trips")
     run("reports", "build", *REPORT)
+    run("keys", "issue", "--fleet", "f1", "--driver", "to erase")
     erased = run("erase", "--fleet", "f1", "--driver", "to erase", "--yes", user="eraser")
     assert "1 trips removed, 1 reports built again" in erased
     assert "removed 1 trips" in run("prune", "--before", "2026-01-02", user="eraser")
