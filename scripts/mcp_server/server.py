@@ -39,6 +39,8 @@ Everything is read-only.
   show: the driver may have driven.
 - Dates are in UTC. A week is Monday to Sunday. Today is {today} as this server starts; every result has the date of
   today. A window that ends today is not complete.
+- The key may open one driver only. Then find_drivers returns this driver alone, every other driver_id is unknown, and
+  who_needs_coaching fails.
 - To find out who got worse and why: who_needs_coaching with order=got_worse, then list_trips of a driver for the
   trips that cost most points, then describe_trip.
 - {notice}

@@ -4,6 +4,7 @@ import pytest
 from limits import parse
 from pymongo.errors import ServerSelectionTimeoutError
 
+from tests.agents.conftest import call_tool
 from tests.factories import make_driver
 from tests.service_process import free_port
 
@@ -86,6 +87,31 @@ def test_an_unknown_driver_is_named_with_the_tool_that_finds_drivers(fail, load,
     assert "Not in this fleet: nobody" in messages[1]
     assert "use find_drivers" in messages[1]
     assert messages[0].replace("theirs", "nobody") == messages[1]
+
+
+OWN = {"driver_id": "ann"}
+DRIVER_CALLS = [
+    ("find_drivers", {}, None),
+    ("find_drivers", {"search": "a"}, None),
+    ("driver_summary", OWN, None),
+    ("explain_score", OWN, None),
+    ("list_trips", OWN, None),
+    ("compare_drivers", {"driver_ids": ["ann"]}, None),
+    ("describe_trip", {"trip_id": "brake"}, None),
+    ("who_needs_coaching", {}, "DRIVER_ANALYTICS_KEY opens one driver"),
+    ("compare_drivers", {"driver_ids": ["ann", "bob"]}, "a key of one driver opens no other driver"),
+]
+
+
+@pytest.mark.usefixtures("fleet")
+@pytest.mark.parametrize(("tool", "arguments", "reason"), DRIVER_CALLS)
+def test_with_a_key_of_a_driver_a_tool_is_about_the_driver_or_says_what_it_cannot(
+    url, service, tool, arguments, reason
+):
+    data, text = call_tool(url, service.key("f1", "ann"), tool, arguments)
+    assert (data is None, "Ødegård" in text or "hard_brake" in text) == (bool(reason), not reason)
+    assert (reason or "") in text
+    assert [name for name in ("cem", "Dvořák", "Van 1") if name in text] == []
 
 
 def test_an_unknown_trip_is_named_with_the_tool_that_lists_trips(fail):
