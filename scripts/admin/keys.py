@@ -111,7 +111,11 @@ def _print_keys(store: Store, issued: Sequence[str], lines: Sequence[str]) -> No
     """Print the lines of new keys. If that fails or is interrupted, delete the keys. Raises click.ClickException."""
     try:
         # In UTF-8 whatever the locale, like standard input.
-        click.echo("\n".join(lines).encode())
+        rest = memoryview("".join(f"{line}\n" for line in lines).encode())
+        while rest:
+            # With PYTHONUNBUFFERED, a pipe may take only a part.
+            rest = rest[sys.stdout.buffer.write(rest) :]
+        sys.stdout.flush()
     except BaseException as error:
         for batch in batches(map(digest, issued), BATCH_SIZE):
             store.keys.delete_many({"digest": {"$in": batch}})

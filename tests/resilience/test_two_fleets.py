@@ -1,6 +1,7 @@
-"""No key reveals another fleet: responses are identical, bit for bit, if the other fleet does not exist.
+"""No key reveals what it does not open: responses are identical, bit for bit, if all else does not exist.
 
-Two databases, one of both fleets and one of the first alone, are asked the same with the same key at the same time.
+Two databases, one of two fleets and one of the first fleet or of one driver of it alone, are asked the same with the
+same key at the same time.
 """
 
 import random
@@ -18,6 +19,7 @@ from app.services import get_services
 from app.store import Store
 from app.store.changes import find_changes
 from app.store.reports import BUCKET
+from app.store.scope import Scope
 from scripts.mongodb.connection import prepare_collections
 from scripts.reports.build import build_report
 from tests import store_contents
@@ -27,7 +29,8 @@ from tests.factories import make_driver, make_event, make_trip
 REQUESTS = 300
 # The beginning of one is the other: a query by prefix would find both.
 MINE, THEIRS = "acme", "acme2"
-SETTINGS = {"rate_limit": parse("1000000000 per minute"), "secret_key": "secret", "public_base_url": "http://x"}
+SETTINGS = {"secret_key": "secret", "public_base_url": "http://x"}
+SETTINGS |= dict.fromkeys(("rate_limit", "driver_rate_limit"), parse("1000000000 per minute"))
 MONDAY, DATES = "2026-03-09", [f"2026-03-{date:02}" for date in range(2, 18)]
 REPORT_DATES = {MINE: ["2026-03-16"], THEIRS: ["2026-03-16", "2026-03-09"]}
 # Whose ids only one has, and whose both have, with other contents.
@@ -59,18 +62,18 @@ def load(db, fleet):
         build_report(Store.of(db), fleet, report_date)
 
 
-def copy(both, alone, fleet):
-    """Copy all that is the fleet's."""
-    files = {"$regex": f"^{fleet}\t"}
-    own = {f"{BUCKET}.files": {"_id": files}, f"{BUCKET}.chunks": {"files_id": files}, "fleets": {"_id": fleet}}
+def copy(both, alone, scope):
+    """Copy all that is the fleet's, or one driver's."""
+    files = {"$regex": f"^{scope.fleet}\t"}
+    own = {f"{BUCKET}.files": {"_id": files}, f"{BUCKET}.chunks": {"files_id": files}, "fleets": {"_id": scope.fleet}}
     for name in both.list_collection_names():
-        if documents := list(both[name].find(own.get(name, {"fleet": fleet}))):
+        if documents := list(both[name].find(own.get(name, scope.match()))):
             alone[name].insert_many(documents)
 
 
 @pytest.fixture
-def twins(mongod_uri, clock):
-    """The service on a database of both fleets, and on one of the first alone, with the same key."""
+def twins(mongod_uri, clock, scope):
+    """The service on a database of both fleets, and on one of what the scope has alone, with the same keys."""
     with MongoClient(mongod_uri) as client:
         both, alone = client["both"], client["alone"]
         for db in (both, alone):
@@ -78,8 +81,10 @@ def twins(mongod_uri, clock):
         for fleet in (MINE, THEIRS):
             load(both, fleet)
         service, twin = Service(both, **SETTINGS), Service(alone, **SETTINGS)
-        twin.keys.update({fleet: service.key(fleet) for fleet in (MINE, THEIRS)})
-        copy(both, alone, MINE)
+        for each in (Scope(MINE), Scope(THEIRS), scope):
+            service.key(*each)
+        twin.keys.update(service.keys)
+        copy(both, alone, scope)
         yield service, twin
         client.drop_database("both")
         client.drop_database("alone")
@@ -172,26 +177,31 @@ class RequestGenerator:
         return f"/report/{self.rng.choice([swapped, *links.values()])}", {}
 
 
-def get_response(service, fleet, target, headers):
-    """Return status, headers and body of the response to a request with a key of the fleet."""
-    response = service.get(target, fleet=fleet, headers={"X-Request-ID": "same", **headers}, buffered=True)
+def get_response(service, scope, target, headers):
+    """Return status, headers and body of the response to a request with a key of the scope."""
+    fleet, driver = scope
+    sent = {"X-Request-ID": "same", **headers}
+    response = service.get(target, fleet=fleet, driver=driver, headers=sent, buffered=True)
     return response.status_code, dict(response.headers), response.data
 
 
 @pytest.mark.large
-def test_no_response_depends_on_another_fleet(twins, report):
+@pytest.mark.parametrize(("scope", "others"), [(Scope(MINE), Scope(THEIRS)), (Scope(MINE, SHARED[0]), Scope(MINE))])
+def test_no_response_depends_on_another_fleet_or_driver(twins, scope, others, report):
     service, twin = twins
     generator, counts = RequestGenerator(service, 0), Counter()
     rules = {rule.endpoint for rule in service.app.url_map.iter_rules() if rule.rule.startswith(API)}
-    endpoints = sorted(rules - PUBLIC_ENDPOINTS | {REPORT_FILE_ENDPOINT})
+    endpoints = sorted(rules - PUBLIC_ENDPOINTS | ({REPORT_FILE_ENDPOINT} if scope.driver_id is None else set()))
     for endpoint in endpoints:
         for _ in range(REQUESTS):
             target, headers = generator.target(endpoint), generator.headers()
             if generator.some([True]):
-                status, theirs, _ = get_response(service, THEIRS, target, headers)
+                status, theirs, _ = get_response(service, others, target, headers)
                 counts[endpoint] += status == 200
                 headers["If-None-Match"] = theirs.get("ETag", "*")
-            responses = [get_response(each, MINE, target, headers) for each in (service, twin)]
+            responses = [get_response(each, scope, target, headers) for each in (service, twin)]
             assert responses[0] == responses[1], (target, headers)
-    report(f"another fleet's ids: {REQUESTS:,} requests of {len(endpoints)} endpoints each, as if it was not there")
+    report(
+        f"ids of others ({scope.kind} key): {REQUESTS:,} requests of {len(endpoints)} endpoints each, as if not there"
+    )
     assert min(counts[endpoint] for endpoint in endpoints if endpoint != REPORT_FILE_ENDPOINT) > REQUESTS / 40
