@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # The label of each behaviour.
 LABELS = {
     "phone_use": "Phone use",
-    "overspeeding": "Speeding",
+    "overspeeding": "Overspeeding",
     "hard_brake": "Hard braking",
     "rapid_acceleration": "Rapid acceleration",
 }

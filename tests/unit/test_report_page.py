@@ -131,8 +131,8 @@ def test_the_text_alternatives_of_charts_contain_their_figures():
     assert labels[0].startswith("Drivers by score: 0 to 10 0; 10 to 20 0; 20 to 30 0; 30 to 40 1;")
     assert labels[1].startswith("Score of the fleet by day: Mon 9 Nov nobody drove; Tue 10 Nov 65.0;")
     assert labels[2].endswith("Sun 15 Nov 600.")
-    assert "this week: Phone use 3.0; Speeding 0.0; Hard braking 1.7;" in labels[3]
-    assert "the week before: Phone use 4.0; Speeding 0.0; Hard braking 1.5;" in labels[3]
+    assert "this week: Phone use 3.0; Overspeeding 0.0; Hard braking 1.7;" in labels[3]
+    assert "the week before: Phone use 4.0; Overspeeding 0.0; Hard braking 1.5;" in labels[3]
 
 
 def test_a_chart_has_its_text_as_text_and_no_colours_but_the_pages():
