@@ -250,7 +250,10 @@ class StoredFile(Schema):
 
 
 class StoredReport(Schema):
-    """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds."""
+    """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds.
+
+    `units` are those of the page: miles or km.
+    """
 
     fleet = FleetName(required=True)
     report_date = Date(required=True)
@@ -258,6 +261,7 @@ class StoredReport(Schema):
     drivers = Count(required=True)
     csv = fields.Nested(StoredFile, required=True)
     page = fields.Nested(StoredFile, required=True)
+    units = Text(required=True)
 
 
 class StoredKey(Schema):

@@ -1,6 +1,7 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
 import csv
+import dataclasses
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from gridfs.errors import GridFSError
-from pymongo import ASCENDING
+from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
@@ -29,6 +30,7 @@ from scripts.reports.files import (
     remove_unused_files,
     write_file,
 )
+from scripts.reports.units import MILES
 
 # Text that a spreadsheet would run as a formula. A sign alone, or before a number or telephone number, is no formula.
 FORMULA = re.compile(r"[=@\t\r\n]|[+-](?![0-9 .()-]*\Z)")
@@ -39,13 +41,15 @@ def current_report_date() -> str:
     return monday_of(str(get_today()))
 
 
-def build_report(store: Store, fleet: str, report_date: str) -> Document:
+def build_report(store: Store, fleet: str, report_date: str, units: str | None = None) -> Document:
     """Build a report, and return its document (schema StoredReport).
 
-    The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built again.
-    Raises MissingExtra.
+    Without `units`, the page has those of the report that it replaces, else of the fleet's report before it, else
+    miles. The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built
+    again. Raises MissingExtra.
     """
     make_page = get_page_maker()
+    units = units or _find_units(store, fleet, report_date)
     remove_unused_files(store, fleet)
     while True:
         with store.snapshot() as session:
@@ -53,13 +57,20 @@ def build_report(store: Store, fleet: str, report_date: str) -> Document:
             erasures = _count_erasures(store, session, fleet)
             with make_bar(fleet, _count_drivers(store, session, fleet)) as bar:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
-        figures = collector.figures
+        figures = dataclasses.replace(collector.figures, units=units)
         files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}
         identity = {"fleet": fleet, "report_date": report_date}
-        report = {**identity, "built_at": now_ms(), "drivers": figures.drivers, **files}
+        report = {**identity, "built_at": now_ms(), "drivers": figures.drivers, **files, "units": units}
         if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
             return report
         discard_files(store, files.values())
+
+
+def _find_units(store: Store, fleet: str, report_date: str) -> str:
+    """Return the units of the fleet's last report up to a date."""
+    match = {"fleet": fleet, "report_date": {"$lte": report_date}}
+    report = store.reports.find_one(match, {"_id": 0, "units": 1}, sort=[("report_date", DESCENDING)])
+    return report["units"] if report else MILES
 
 
 def get_page_maker() -> Callable[[Figures], bytes]:

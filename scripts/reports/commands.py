@@ -10,11 +10,12 @@ from schemas.params import REPORT_TIME_FORMAT
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.options import DATE, FLEET, FLEET_NAME
 from scripts.reports.build import build_report, current_report_date, delete_report
+from scripts.reports.units import UNITS
 from scripts.table import echo_table
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
-COLUMNS = ("DATE", "BUILT", "DRIVERS", "BYTES")
+COLUMNS = ("DATE", "BUILT", "DRIVERS", "BYTES", "UNITS")
 
 
 @click.group()
@@ -29,11 +30,15 @@ def reports() -> None:
 @click.option("--fleet", type=FLEET_NAME, help="The fleet to report on.")
 @click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
 @click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that lacks it.")
-def build(fleet: str | None, report_date: str | None, due: bool) -> None:
+@click.option("--units", type=click.Choice(list(UNITS)), help="The units of the page.")
+def build(fleet: str | None, report_date: str | None, due: bool, units: str | None) -> None:
     """Build a report, or with --due last week's report of every fleet that lacks it.
 
     Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
     killed, run it again.
+
+    Without --units, a page has the units of the report that it replaces, else of the fleet's report before it, else
+    miles. The CSV file always has miles.
     """
     if due is not (fleet is None) or due is not (report_date is None):
         raise click.UsageError("Give either --fleet ID and --report-date DATE, or only --due.")
@@ -47,7 +52,7 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
             if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
                 click.echo(f"{name}: the report of {date} already exists")
                 continue
-            report = build_report(store, name, date)
+            report = build_report(store, name, date, units)
             click.echo(f"{name}: built the report of {date}, {report['drivers']} drivers")
 
 
@@ -56,8 +61,8 @@ def build(fleet: str | None, report_date: str | None, due: bool) -> None:
 def list_(fleet: str) -> None:
     """List the reports of a fleet, oldest first.
 
-    Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes. A
-    terminal also gets a line with the names of the columns.
+    Columns, separated by tabs: report date, time of building (UTC), number of drivers, size of the CSV file in bytes,
+    units of the page. A terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
         stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
@@ -69,7 +74,8 @@ def list_(fleet: str) -> None:
 def _describe(report: Document) -> tuple[str, ...]:
     """Return the values of COLUMNS."""
     built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC)
-    return report["report_date"], f"{built:{REPORT_TIME_FORMAT}}Z", str(report["drivers"]), str(report["csv"]["bytes"])
+    numbers = str(report["drivers"]), str(report["csv"]["bytes"])
+    return report["report_date"], f"{built:{REPORT_TIME_FORMAT}}Z", *numbers, report["units"]
 
 
 @reports.command()

@@ -23,6 +23,7 @@ from schemas.introspection import fields_of
 from schemas.periods import PROFILE
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
+from scripts.reports.units import MILES
 
 CHUNK_DRIVERS = 1_000
 BY_ID = [("driver_id", ASCENDING)]
@@ -50,6 +51,8 @@ class Figures:
     fleet: str
     report_date: str
     dates: list[str]
+    # The name of the units of the page, one of `scripts.reports.units.UNITS`.
+    units: str = MILES
     # The number of drivers in the fleet, and of those who drove.
     drivers: int = 0
     drove: int = 0

@@ -15,6 +15,7 @@ from schemas.fields import CONTROL
 from schemas.report import rate
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.reports.figures import Figures
+from scripts.reports.units import UNITS, Units
 
 if TYPE_CHECKING:
     from scripts.reports.charts import Chart
@@ -63,19 +64,23 @@ def _load_template() -> Template:
 
 def make_page(figures: Figures) -> bytes:
     """Return the page in UTF-8. The same figures always give the same bytes."""
+    units = UNITS[figures.units]
     page = _load_template().render(
         figures=figures,
+        units=units,
         dates=list(zip(figures.dates, figures.days, strict=True)),
         focus_counts=[
             (FOCUS[flag], count, format_percent(count, figures.drove))
             for flag, count in sorted(figures.focus.items(), key=lambda item: -item[1])
         ],
-        pictures=_draw_charts(figures) if figures.total else {},
-        totals=TOTALS,
+        pictures=_draw_charts(figures, units) if figures.total else {},
+        totals=_make_totals(units),
         events=EVENTS,
         grades=GRADES,
-        behaviours=[(LABELS[b.name], b.weight, _format_limit(b, 1), _format_limit(b, FOCUS_SHARE)) for b in BEHAVIOURS],
-        rate=rate,
+        behaviours=[
+            (LABELS[b.name], b.weight, *(_format_limit(b, share, units) for share in (1, FOCUS_SHARE)))
+            for b in BEHAVIOURS
+        ],
         format_change=format_change,
         compare_in_words=compare_in_words,
     )
@@ -135,31 +140,34 @@ def list_focus_areas(summary: Document) -> str:
     return ", ".join(label for flag, label in FOCUS.items() if summary["focus_area"][flag]).capitalize()
 
 
-# The totals that the page shows, for the week and the week before.
-TOTALS: dict[str, Callable[[Document], str]] = {
-    "Miles": lambda total: format_number(total["distance_miles"]),
-    "Trips": lambda total: format_number(total["trip_count"]),
-    "Hours driven": lambda total: format_number(total["duration_seconds"] / 3600),
-    "Events per 100 miles": lambda total: format_number(
-        rate(sum(total["events_summary"][count] for count in EVENTS), total["distance_miles"]), 1
-    ),
-    "Driven at night": lambda total: format_percent(total["night_driving_seconds"], total["duration_seconds"]),
-    "On highways": lambda total: format_percent(total["highway_miles"], total["distance_miles"]),
-}
+def _make_totals(units: Units) -> dict[str, Callable[[Document], str]]:
+    """Return the labels of the totals that the page shows, and how each is written."""
+    return {
+        f"Distance in {units.name}": lambda total: format_number(units.distance(total["distance_miles"])),
+        "Trips": lambda total: format_number(total["trip_count"]),
+        "Hours driven": lambda total: format_number(total["duration_seconds"] / 3600),
+        f"Events per 100 {units.name}": lambda total: format_number(
+            units.rate(sum(total["events_summary"][count] for count in EVENTS), total["distance_miles"]), 1
+        ),
+        "Driven at night": lambda total: format_percent(total["night_driving_seconds"], total["duration_seconds"]),
+        "On highways": lambda total: format_percent(total["highway_miles"], total["distance_miles"]),
+    }
 
 
-def _format_limit(behaviour: Behaviour, share: float) -> str:
+def _format_limit(behaviour: Behaviour, share: float, units: Units) -> str:
     """Return this share of a behaviour's cap, such as `7.5% of the time` or `10 per 100 miles`."""
-    text = f"{100 * behaviour.cap / behaviour.factor * share:g}"
-    return f"{text}% of the time" if behaviour.denominator == "duration_seconds" else f"{text} per 100 miles"
+    limit = 100 * behaviour.cap / behaviour.factor * share
+    if behaviour.denominator == "duration_seconds":
+        return f"{limit:g}% of the time"
+    return f"{round(limit / units.per_mile, 1):g} per 100 {units.name}"
 
 
-def _draw_charts(figures: Figures) -> dict[str, Picture]:
+def _draw_charts(figures: Figures, units: Units) -> dict[str, Picture]:
     return {
         "scores": _draw_scores(figures),
         "days": _draw_days(figures),
-        "miles": _draw_miles(figures),
-        "events": _draw_events(figures),
+        "distances": _draw_distances(figures, units),
+        "events": _draw_events(figures, units),
     }
 
 
@@ -184,28 +192,28 @@ def _draw_days(figures: Figures) -> Picture:
     return Picture(columns(shares, texts, _shorten_days(days)), _describe("Score of the fleet by day", days, texts))
 
 
-def _draw_miles(figures: Figures) -> Picture:
+def _draw_distances(figures: Figures, units: Units) -> Picture:
     from scripts.reports.charts import columns
 
-    miles = [summary["distance_miles"] if summary else 0 for summary in figures.days]
-    texts = [_format_short(summary["distance_miles"]) if summary else NO_VALUE for summary in figures.days]
+    distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.days]
+    texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
     days = [format_day(date) for date in figures.dates]
-    chart = columns(_to_shares(miles), texts, _shorten_days(days))
-    return Picture(chart, _describe("Miles of the fleet by day", days, texts))
+    chart = columns(_to_shares([distance or 0 for distance in distances]), texts, _shorten_days(days))
+    return Picture(chart, _describe(f"Distance of the fleet in {units.name} by day", days, texts))
 
 
-def _draw_events(figures: Figures) -> Picture:
+def _draw_events(figures: Figures, units: Units) -> Picture:
     from scripts.reports.charts import bars
 
     labels = list(EVENTS.values())
     weeks = [
-        [rate(week["events_summary"][count], week["distance_miles"]) for count in EVENTS]
+        [units.rate(week["events_summary"][count], week["distance_miles"]) for count in EVENTS]
         for week in (figures.total, figures.before)
         if week
     ]
     texts = [[format_number(value, 1) for value in week] for week in weeks]
     descriptions = [
-        _describe(f"Events per 100 miles, {week_name}", labels, week_texts)
+        _describe(f"Events per 100 {units.name}, {week_name}", labels, week_texts)
         for week_name, week_texts in zip(("this week", "the week before"), texts, strict=False)
     ]
     shares = [_to_shares(week, max(map(max, weeks))) for week in weeks]

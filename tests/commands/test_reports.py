@@ -193,7 +193,7 @@ def test_a_report_is_listed_and_deleted_with_its_files(command, mongod, load):
             command("reports", "build", "--fleet", "f1", "--report-date", date)
     size = mongod.reports.find_one({"report_date": DATE})["csv"]["bytes"]
     listed = command("reports", "list", "--fleet", "f1").stdout.splitlines()
-    assert listed[1] == f"{DATE}\t2026-03-18T12:00:00Z\t7\t{size}"
+    assert listed[1] == f"{DATE}\t2026-03-18T12:00:00Z\t7\t{size}\tmiles"
     assert command("reports", "delete", *WORDS).exit_code == 0
     assert command("reports", "list", "--fleet", "f1").stdout.splitlines() == listed[:1]
     assert file_ids(mongod) == used_ids(mongod)
@@ -225,6 +225,19 @@ def test_the_report_of_today_can_be_built_and_that_of_tomorrow_cannot(command, m
         dates = (DATE, str(datetime.date.fromisoformat(DATE) + datetime.timedelta(1)))
         ended = [command("reports", "build", "--fleet", "f1", "--report-date", date).exit_code for date in dates]
     assert ended == [0, 2]
+
+
+def test_a_report_keeps_the_units_of_the_one_before_it_until_others_are_given(command, load):
+    load(*busy_fleet())
+    with time_machine.travel("2026-03-18T12:00:00Z", tick=False):
+        command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-02")
+        command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-09", "--units", "km")
+        command("reports", "build", "--due")
+        command("reports", "build", *WORDS)
+        command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-17", "--units", "miles")
+        command("reports", "build", "--fleet", "f1", "--report-date", "2026-03-18")
+    listed = command("reports", "list", "--fleet", "f1").stdout.splitlines()
+    assert [line.rpartition("\t")[2] for line in listed] == ["miles", "km", "km", "miles", "miles"]
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,7 @@ def drove(driver_id="d1", score=92.5, coach=(), **fields):
 STAYED = Row(make_driver("d9", first_name="Noor"), None)
 FLEETS = {
     "some drove": make_figures(drove("d1"), drove("d2", 31.0, ["is_phone_use"]), STAYED),
+    "kilometres": make_figures(drove("d1"), units="km"),
     "no drivers": make_figures(),
     "nobody drove": make_figures(STAYED),
     "nobody drove in the week before": make_figures(drove(), before=None),
@@ -114,6 +115,10 @@ def test_the_same_figures_give_the_same_bytes():
         ("some drove", "2 of 3 drivers drove 2,346 miles on 12 trips."),
         ("some drove", "The fleet’s score is 71.3, good: 1.2 up on the week before."),
         ("some drove", "Noor d9"),
+        ("kilometres", "Report for Monday 16 November 2026. Distances in km."),
+        ("kilometres", "1 of 1 driver drove 3,775 km on 12 trips."),
+        ("kilometres", "Events per 100 km2.9"),
+        ("kilometres", "12.4 per 100 km6.2 per 100 km"),
         ("no drivers", "This fleet has no drivers."),
         ("nobody drove", "Nobody drove in these seven days."),
         ("nobody drove in the week before", "Nobody drove in the week before."),
