@@ -1,6 +1,5 @@
 // The map of a trail, drawn by Leaflet: a line coloured by speed, events, and the point that is selected.
 
-import { loadModule } from "./api.js";
 import { settings } from "./format.js";
 import { EVENTS, describe, indexNear, positionOf } from "./trail.js";
 import { el } from "./ui.js";
@@ -21,7 +20,7 @@ async function loadLeaflet() {
   const styles = new Promise((done) => {
     document.head.prepend(el("link", { rel: "stylesheet", href: "explorer/leaflet.css", onload: done, onerror: done }));
   });
-  await Promise.all([loadModule(() => import("./leaflet.js")), styles]);
+  await Promise.all([import("./leaflet.js"), styles]);
 }
 
 /**

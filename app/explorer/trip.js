@@ -94,7 +94,13 @@ class TripView {
     if (eventNumber >= 0) this.showEvent(eventNumber, false);
     else if (this.trail.times.length) this.select(0);
     if (!this.box.isConnected) return;
-    this.map = await drawMap(this.box, this.trail, this.events, this.hover, (number) => this.showEvent(number));
+    try {
+      this.map = await drawMap(this.box, this.trail, this.events, this.hover, (number) => this.showEvent(number));
+    } catch (error) {
+      console.error(error);
+      return this.box.replaceWith(empty("The map could not be drawn. ",
+        el("button", { onclick: () => location.reload() }, "Load the page again")));
+    }
     this.map.raise(this.number);
     if (this.position) this.map.select(this.position);
   }

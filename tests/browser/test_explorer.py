@@ -168,6 +168,14 @@ def test_while_requests_fail_the_page_says_so_and_tries_again_by_itself(visit, t
     assert demo.wait("coaching")
 
 
+def test_without_leaflet_all_but_the_map_is_there(visit):
+    odd = visit("odd")
+    odd.page.route("**/leaflet.js", lambda route: route.abort())
+    assert odd.open("#/trip/long?event=3").startswith("Trip on ")
+    odd.page.get_by_text("The map could not be drawn.").wait_for()
+    assert "16 mph over the limit" in odd.text(".events [aria-pressed=true]")
+
+
 def test_over_the_rate_limit_the_page_waits_and_tries_again(visit, busy):
     opened = visit("odd", service=busy)
     opened.page.evaluate("for (const order of ['best', 'worst', 'best']) location.hash = `#/fleet?order=${order}`")
