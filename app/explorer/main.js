@@ -12,7 +12,8 @@ const VIEWS = {
 const KEY_FRAGMENT = "#key=";
 const find = (id) => document.getElementById(id);
 const main = find("main");
-// The view that is shown or loading: its path, whether it only changes, and where its page was scrolled to before.
+// The view that is shown or loading: its path, whether it only changes, where its page was scrolled to before, and the
+// link by which it was left.
 let shown = {};
 
 /** Takes a key out of the address at once: it must not stay in the address bar or in a bookmark. */
@@ -37,7 +38,7 @@ async function show() {
   api.startView();
   if (!api.hasKey()) return showSignIn();
   const [path, query] = (location.hash.slice(2) || "fleet").split(/\?(.*)/s), [view, id = ""] = path.split(/\/(.*)/s);
-  const current = { path, isSameView: path === shown.path, scroll: history.state?.scroll ?? 0 };
+  const { scroll = 0, link } = history.state ?? {}, current = { path, isSameView: path === shown.path, scroll, link };
   shown = current;
   const render = (...content) => current === shown && replace(...content);
   main.setAttribute("aria-busy", "true");
@@ -51,17 +52,22 @@ async function show() {
   }
 }
 
-/** Replaces the content. The focus goes to the heading; within a view, it and the scroll position stay. */
+/**
+ * Replaces the content. The focus goes to the heading, or back to the link by which the view was left; within a view,
+ * it and the scroll position stay.
+ */
 function replace(...content) {
-  const { isSameView, scroll } = shown, active = document.activeElement, isLost = !isSameView || main.contains(active);
+  const { isSameView, scroll, link } = shown;
+  const active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
   for (const part of ["search", "forget"]) find(part).hidden = !api.hasKey();
-  const title = main.querySelector("h1");
+  const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
   document.title = `${title.textContent} · Driver Analytics`;
   find("status").textContent = `${title.textContent} is loaded`;
   if (!isSameView) scrollTo(0, scroll);
-  const target = (isSameView && find(active.id)) || (isLost && title);
+  const left = links.find((a) => a.getAttribute("href") === link);
+  const target = (isSameView && find(active.id)) || (isLost && (left || title));
   if (target) target.focus({ preventScroll: true });
 }
 
@@ -114,7 +120,11 @@ find("search").addEventListener("submit", (event) => {
 });
 // The content is not there yet when a browser would restore the scroll position.
 history.scrollRestoration = "manual";
-addEventListener("scrollend", () => history.replaceState({ scroll: scrollY }, ""));
+addEventListener("scrollend", () => history.replaceState({ ...history.state, scroll: scrollY }, ""));
+main.addEventListener("click", ({ target }) => {
+  const link = target.closest("a")?.getAttribute("href");
+  if (link) history.replaceState({ scroll: scrollY, link }, "");
+});
 addEventListener("requests", showRequests);
 addEventListener("hashchange", show);
 show();

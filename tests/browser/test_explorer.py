@@ -123,7 +123,7 @@ def test_back_and_reload_show_the_same_view(visit):
     assert demo.page.locator("[aria-current=true]", has_text="Months").count() == 1
 
 
-def test_going_back_to_a_list_restores_the_scroll_position(visit):
+def test_going_back_to_a_list_restores_the_scroll_position_and_the_focus(visit):
     demo = visit("demo")
     demo.page.evaluate("scrollTo(0, 300)")
     # Playwright's wait_for_function needs eval, which the page forbids.
@@ -134,6 +134,7 @@ def test_going_back_to_a_list_restores_the_scroll_position(visit):
     demo.page.go_back()
     assert demo.wait("coaching")
     assert demo.page.evaluate("scrollY") == 300
+    expect(demo.page.locator(".ranking a").first).to_be_focused()
 
 
 def test_the_focus_goes_to_the_heading_of_a_view_and_stays_within_it(visit):
