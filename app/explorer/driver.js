@@ -107,7 +107,7 @@ async function periodDetail({ driver_id: id, last_travel_date: last }, interval,
       totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles), note("of the miles")],
       totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds), note("of the time")]),
     el("div", { class: "halves" }, el("section", {}, el("h3", {}, "What to talk about"), reasons(summary, trips)),
-      el("section", {}, el("h3", {}, "Trips"), tripTable(trips, summary.trip_count))),
+      el("section", {}, el("h3", {}, "Trips"), tripTable(trips, summary.trip_count, start))),
   ];
 }
 
@@ -159,12 +159,19 @@ function worstTrips({ behaviour, seconds }, trips) {
 const tripLink = ({ trip_id: id, trip_start_time: start }, parameters) =>
   el("a", { href: format.address("trip", id, parameters) }, `${format.shortDay(start)}, ${format.time(start)}`);
 
-const tripTable = (trips, total) => [
+const tripTable = (trips, total, start) => [
   trips.length > 0 && ui.table("trips", ["Start (UTC)", "Length", "Events"], trips.map(tripRow)),
   trips.length < total && el("p", { class: "quiet" },
-    `${format.count(total - trips.length, "trip")} more: the list has up to ${format.number(MAX_TRIPS)} trips of the `,
-    `last six months, and a trip appears ${format.DELAY} after its end.`),
+    `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start)}`),
 ];
+
+/** Returns why the list has fewer trips than the period that starts on this date. */
+function findWhyMissing(trips, start) {
+  const oldest = format.oldestDate();
+  if (trips.length >= MAX_TRIPS) return `the list ends after ${format.number(MAX_TRIPS)} trips.`;
+  if (start < oldest) return `before ${format.day(Date.parse(oldest))}, too long ago to be listed.`;
+  return `a trip is listed ${format.DELAY} after its end.`;
+}
 
 function tripRow(trip) {
   const count = (behaviour) => trip.event_summary[`${behaviour}_count`];

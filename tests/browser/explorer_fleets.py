@@ -95,7 +95,12 @@ def _odd_trips():
 
 
 def _dated_trips():
-    """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst."""
+    """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst.
+
+    And one that has just ended, which is not listed yet.
+    """
+    now = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
+    yield make_trip(f"{now:%Y-%m-%dT%H:%M}", "just ended")
     yield make_trip(days_ago(0, "00:00"), "today")
     yield from (make_trip(days_ago(days), "steady") for days in range(1, 191))
     yield make_trip("0001-01-01T08:00", "steady", trip_id="year 1")

@@ -37,6 +37,7 @@ def start_of(visit, period, number=0):
         ("odd", "#/driver/idle", "This driver has no trips yet."),
         ("odd", "#/search/shared", "shared 6"),
         ("dated", "#/driver/today", "1 trip"),
+        ("dated", "#/driver/just%20ended", "1 trip more: a trip is listed 4 hours after its end."),
         ("dated", "#/search/null", "None found of"),
         ("dated", "#/search/..", "Nothing has the id “..”."),
     ],
