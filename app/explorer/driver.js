@@ -14,14 +14,16 @@ const TOTALS = "trip_count,distance_miles,duration_seconds,night_driving_seconds
 const TOTALS_MASK = `{data{driving_summary{fm_score,fm_grade,${TOTALS}}}}`;
 const TALK_TRIPS = 3;
 
-export async function show({ id, parameters, render }) {
+export async function show({ id, parameters, settle, render }) {
   const interval = Object.hasOwn(INTERVALS, parameters.interval) ? parameters.interval : "week";
+  const chosen = format.nearestStart(interval, parameters.at, format.today());
+  settle({ interval, at: chosen });
   const query = { start_date: format.oldestDate(), end_date: format.today(), interval };
   const { driver_info: driver, series } = await fetchJson(["driver", id, "score"], query);
   // The first interval of the response begins with the window.
   const byStart = new Map(series.map((element) => [format.startOf(interval, element.start_date), element.explanation]));
   const starts = listStarts(interval), newest = starts.findLast((start) => byStart.has(start)) ?? starts.at(-1);
-  const chosen = starts.includes(parameters.at) ? parameters.at : undefined, at = chosen ?? newest;
+  const at = chosen ?? newest;
   if (starts[0] < query.start_date) await replaceByWhole(byStart, id, interval, starts[0]);
   const previous = format.shift(interval, at, -1), before = starts.includes(previous) && byStart.get(previous);
   const link = (changed) => format.address("driver", id, { interval, ...changed });
@@ -60,7 +62,8 @@ function findPage(starts, at, count) {
 
 function controls(current, { previous, next }, link, chosen) {
   const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
-    [label, link({ interval, at: chosen && format.startOf(interval, chosen) }), interval === current]);
+    [label, link({ interval, at: chosen && format.nearestStart(interval, chosen, format.today()) }),
+      interval === current]);
   return el("div", { class: "controls" }, el("h2", {}, "Score over time"),
     ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
     ui.choice("Interval", intervals));

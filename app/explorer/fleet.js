@@ -13,12 +13,10 @@ const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
 const AGGREGATES = { week: "weekly", month: "monthly" };
 
-export async function show({ parameters, render }) {
+export async function show({ parameters, settle, render }) {
   const choices = readChoices(parameters), { period, start, order, miles, page } = choices;
-  const link = (changed) => format.address("fleet", undefined, { ...parameters, page: undefined, ...changed });
-  // A choice that does not exist becomes the nearest one in the address, too.
-  const address = link({ start: parameters.start && start, miles, page: parameters.page });
-  history.replaceState(history.state, "", address);
+  const settled = settle(choices);
+  const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
   const query = { period, start_date: start, order, min_distance_miles: miles, limit: LIMIT, page };
   const { count, next_page: next, drivers } = await fetchJson(["ranking"], query, { mask: MASK });
   const before = await fetchScores(period, format.shift(period, start, -1), drivers);
@@ -34,18 +32,19 @@ export async function show({ parameters, render }) {
 
 function readChoices(parameters) {
   const period = parameters.period === "month" ? "month" : "week";
-  const start = format.nearestStart(period, parameters.start), miles = nearestMiles(parameters.miles);
+  const start = format.nearestStart(period, parameters.start) ?? format.lastWholeStart(period);
+  const miles = Math.min(MAX_MILES, Math.max(0, round(Number(parameters.miles) || 0)));
   const page = /^[1-9]\d{0,6}$/.test(parameters.page) ? Number(parameters.page) : 1;
   return { period, start, order: parameters.order === "best" ? "best" : "worst", miles, page };
 }
 
+const round = (miles) => Number(miles.toFixed(3));
+
 function describe(count, { period, start, miles }) {
-  const far = miles ? ` at least ${format.count(miles, "mile")}` : "";
+  const far = miles ? ` at least ${miles.toLocaleString("en")} miles` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
   return `${format.count(count, "driver")} drove${far} in ${format.period(period, start)}${soFar}.`;
 }
-
-const nearestMiles = (text) => Math.min(MAX_MILES, Math.max(0, Math.round(Number(text) || 0)));
 
 /** Returns the scores, by id, of those drivers who drove in a period. */
 async function fetchScores(period, start, drivers) {
@@ -61,10 +60,10 @@ function controls({ period, start, order, miles }, link) {
     const other = format.shift(period, start, count);
     return other === format.nearestStart(period, other) && link({ start: other });
   };
-  const input = el("input", { id: "miles", type: "number", min: 0, max: MAX_MILES, value: miles, onchange: setMiles });
+  const input = el("input", { id: "miles", type: "number", min: 0, max: MAX_MILES, step: "any", value: miles,
+    onchange: setMiles });
   function setMiles() {
-    input.value = nearestMiles(input.value);
-    location.hash = link({ miles: Number(input.value) });
+    if (input.reportValidity()) location.hash = link({ miles: round(Number(input.value)) });
   }
   return el("div", { class: "controls" },
     ui.choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>
@@ -93,7 +92,7 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
 /** Returns why there are no drivers, and a link to some. */
 async function noDrivers({ period, start, miles, page }, link) {
   if (page > 1) return ui.empty("This page is past the end. ", el("a", { href: link({}) }, "Go to the first page"));
-  if (miles) return ui.empty("Nobody drove so far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
+  if (miles) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
   const { count, drivers } = await fetchDriverPage(1);
   const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);
   if (!last) return ui.empty(count ? "Nobody has driven yet." : "No drivers and trips are stored yet.");

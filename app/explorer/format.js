@@ -86,11 +86,14 @@ export function oldestStart(period) {
   return period === "month" || start === oldest ? start : shift(period, start, 1);
 }
 
-/** Returns the first date of the period with this date, or of the nearest period that a ranking can be of. */
-export function nearestStart(period, text) {
-  const isDate = /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
-  if (!isDate) return shift(period, startOf(period, today()), -1);
-  return later(oldestStart(period), earlier(startOf(period, text), startOf(period, yesterday())));
+/** Returns the first date of the last period that is over. */
+export const lastWholeStart = (period) => shift(period, startOf(period, today()), -1);
+
+/** Returns the first date of the period with this date, or of the nearest one up to `newest`; of no date, undefined. */
+export function nearestStart(period, text, newest = yesterday()) {
+  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : NaN;
+  if (Number.isNaN(ms)) return undefined;
+  return later(oldestStart(period), earlier(startOf(period, dateOf(ms)), startOf(period, newest)));
 }
 
 export const period = (period, start) =>
@@ -112,8 +115,13 @@ export const explain = (summary) => settings.behaviours.map(({ name, numerator, 
 export const findLosses = (behaviours) => behaviours.filter(({ points_lost }) => points_lost >= LEAST_LOSS)
   .sort((a, b) => b.points_lost - a.points_lost);
 
-/** Returns the address of a view: address("driver", "d1", {interval: "week"}). Empty parameters are left out. */
+/** Returns the address of a view: address("driver", "d1", {interval: "week"}). */
 export function address(view, id, parameters = {}) {
+  return `#/${view}${id === undefined ? "" : `/${encodeURIComponent(id)}`}${query(parameters)}`;
+}
+
+/** Returns the parameters as the end of an address. Empty ones are left out. */
+export function query(parameters) {
   const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
-  return `#/${view}${id === undefined ? "" : `/${encodeURIComponent(id)}`}${query.size ? `?${query}` : ""}`;
+  return query.size ? `?${query}` : "";
 }

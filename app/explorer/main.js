@@ -1,6 +1,7 @@
 // The page: signs in, and shows the view that the address names.
 
 import * as api from "./api.js";
+import * as format from "./format.js";
 import { actionButton, el, errorNotice, heading } from "./ui.js";
 
 const VIEWS = {
@@ -12,8 +13,8 @@ const VIEWS = {
 const KEY_FRAGMENT = "#key=";
 const find = (id) => document.getElementById(id);
 const main = find("main");
-// The view that is shown or loading: its path, whether it only changes, where its page was scrolled to before, and the
-// link by which it was left.
+// The view that is shown or loading: its path, whether it only changes, where its page was scrolled to before, the link
+// by which it was left, and a note about its address.
 let shown = {};
 
 /** Takes a key out of the address at once: it must not stay in the address bar or in a bookmark. */
@@ -46,10 +47,25 @@ async function show() {
   try {
     if (!Object.hasOwn(VIEWS, view)) throw new api.ApiError(404, { message: "There is no such view." });
     const module = await api.loadModule(VIEWS[view]), parameters = Object.fromEntries(new URLSearchParams(query));
-    if (current === shown) await module.show({ id: decode(id), parameters, render });
+    const context = { id: decode(id), parameters, render, settle: (values) => settle(current, parameters, values) };
+    if (current === shown) await module.show(context);
   } catch (error) {
     if (current === shown) showError(error);
   }
+}
+
+/** Returns the parameters with the values that the view shows. If others were in the address, a note says so. */
+function settle(view, parameters, values) {
+  const known = new Map(Object.entries(values)), names = Object.keys(parameters);
+  const settled = Object.fromEntries(names.map((name) => [name, known.get(name)]));
+  const wrong = names.filter((name) => String(settled[name]) !== parameters[name]);
+  if (wrong.length && view === shown) {
+    history.replaceState(history.state, "", `#/${view.path}${format.query(settled)}`);
+    const texts = wrong.map((name) => `${name}=${parameters[name]}`).join(", ");
+    view.note = el("p", { class: "note" }, "The address had ", el("code", {}, texts),
+      ", which cannot be shown. This is shown instead.");
+  }
+  return settled;
 }
 
 /**
@@ -57,12 +73,13 @@ async function show() {
  * it and the scroll position stay.
  */
 function replace(...content) {
-  const { isSameView, scroll, link } = shown;
+  const { isSameView, scroll, link, note } = shown;
   const active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
   for (const part of ["search", "forget"]) find(part).hidden = !api.hasKey();
   const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
+  if (note) title.after(note);
   document.title = `${title.textContent} · Driver Analytics`;
   find("status").textContent = `${title.textContent} is loaded`;
   if (!isSameView) scrollTo(0, scroll);

@@ -8,7 +8,8 @@ const MAX_FOUND = 50;
 const PAGES_AT_ONCE = 4;
 const TRIP_MASK = "{count,next_page,trips{trip_id,driver_id,trip_start_time,distance_miles}}";
 
-export async function show({ id: text, render }) {
+export async function show({ id: text, settle, render }) {
+  settle({});
   document.getElementById("search-text").value = text;
   const [byId, byTracking, first] = await Promise.all(
     [fetchTrips("trip_id", text), fetchTrips("tracking_id", text), fetchDriverPage(1)]);

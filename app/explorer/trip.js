@@ -11,7 +11,7 @@ const REPLAY_STEPS = 600;
 const STEP_MS = 50;
 const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only one point."];
 
-export async function show({ id, parameters, render }) {
+export async function show({ id, parameters, settle, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
   const rest = `in this fleet. A trip appears ${format.DELAY} after its end.`;
   if (!trip) {
@@ -22,20 +22,24 @@ export async function show({ id, parameters, render }) {
   const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
   const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
   const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
-  const view = new TripView(trail, events), week = format.startOf("week", format.dateOf(start));
+  const view = new TripView(trail, events), week = format.nearestStart("week", format.dateOf(start), format.today());
   const driver = format.address("driver", trip.driver_id, { at: week });
   const isOneDay = format.day(start) === format.day(end);
+  const { event, about } = settle(readParameters(parameters, events));
   render(el("p", { class: "up" }, "Driver ", el("a", { href: driver }, name(data[0].driver_info))),
     heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} UTC`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
     el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
       downloadButton(id, "GeoJSON", "application/geo+json")));
-  await view.start(readEvent(parameters, events));
+  const isAbout = ({ event_type: type }) => EVENTS[type].behaviour === about;
+  await view.start(event === undefined ? events.findIndex(isAbout) : Number(event));
 }
 
-/** Returns the index of the event that the address names, or of the first one of the behaviour that it names. */
-const readEvent = ({ event, about }, events) => (/^\d{1,5}$/.test(event) && events[event] ? Number(event)
-  : events.findIndex(({ event_type: type }) => EVENTS[type].behaviour === about));
+/** Returns the index of an event, as text, and a behaviour. */
+const readParameters = ({ event, about }, events) => ({
+  event: /^\d+$/.test(event) && events[event] ? event : undefined,
+  about: Object.hasOwn(format.LABELS, about) ? about : undefined,
+});
 
 function summary(trip, trail) {
   const hours = trip.duration_seconds / 3600;

@@ -59,13 +59,42 @@ def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     assert many.text(".found") == f"Driver N{DRIVERS - 1}\nN99 · d0{DRIVERS - 1}"
 
 
-def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too(visit):
+@pytest.mark.parametrize(
+    ("view", "shown"),
+    [
+        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d"),
+        ("#/fleet?period=year&order=odd&page=x", r"#/fleet\?period=week&order=worst&page=1"),
+        ("#/fleet?start=x&nonsense=1", r"#/fleet\?start=20\d\d-\d\d-\d\d"),
+        ("#/fleet?miles=1e99", r"#/fleet\?miles=999999"),
+        ("#/driver/steady?interval=year&at=x", r"#/driver/steady\?interval=week"),
+        ("#/driver/steady?at=2001-01-01", r"#/driver/steady\?at=20\d\d-\d\d-\d\d"),
+        ("#/trip/year%201?event=7&about=x&constructor=1", "#/trip/year%201"),
+        ("#/search/n?page=2", "#/search/n"),
+    ],
+)
+def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too_and_a_note_says_so(visit, view, shown):
     dated = visit("dated")
-    dated.open("#/fleet?start=2001-01-01&miles=-5")
-    assert re.search(r"#/fleet\?start=20\d\d-\d\d-\d\d$", dated.page.url)
-    dated.open("#/fleet?miles=1e99")
-    assert dated.page.url.endswith("#/fleet?miles=999999")
+    dated.open(view)
+    wrong = view.split("?")[1].replace("&", ", ")
+    assert dated.text(".note") == f"The address had {wrong}, which cannot be shown. This is shown instead."
+    assert re.fullmatch(shown, dated.page.evaluate("location.hash"))
+    dated.page.reload()
+    dated.wait()
+    assert dated.page.locator(".note").count() == 0
     assert dated.messages == []
+
+
+def test_the_least_distance_may_have_decimals_and_cannot_be_negative(visit):
+    many = visit("many")
+    least = many.page.get_by_label("At least")
+    least.fill("2.5")
+    least.press("Enter")
+    expect(many.page.locator(".lead")).to_contain_text("drove at least 2.5 miles in")
+    assert many.page.url.endswith("#/fleet?miles=2.5")
+    least.fill("-5")
+    least.press("Enter")
+    assert least.evaluate("input => input.validationMessage")
+    assert many.page.url.endswith("#/fleet?miles=2.5")
 
 
 def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):
