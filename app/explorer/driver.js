@@ -92,7 +92,7 @@ function column(interval, start, explanation, longest, attributes) {
   const losses = behaviours.map(({ behaviour, points_lost }) => bar(behaviour, points_lost)).reverse();
   return el("a", { class: "column", title: text, ...attributes }, ui.visuallyHidden(text),
     el("span", { class: "bars", "aria-hidden": "true" }, losses,
-      bar("score", score, el("b", {}, format.number(score)))),
+      bar("score", score, el("b", {}, format.number(score, score < 100 ? 1 : 0)))),
     label, el("span", { class: "miles" }, bar("distance", 100 * (miles / longest))));
 }
 

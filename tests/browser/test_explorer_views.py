@@ -162,6 +162,12 @@ def test_no_label_of_a_chart_is_cut_or_touches_another(visit, width):
         assert dated.page.locator(".columns").evaluate(CROWDED_LABELS) == 0, interval
 
 
+def test_a_column_of_the_chart_has_the_score_as_it_is_written_beside_the_grade(visit):
+    demo = visit("demo")
+    demo.open("#/driver/demo-12")
+    assert demo.text(".columns [aria-current=true] b") == demo.text(".period .grade b")
+
+
 def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
     dated = visit("dated")
     dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
