@@ -5,6 +5,7 @@ import * as format from "./format.js";
 const STORAGE_NAME = "driver-analytics-key";
 const RETRY_SECONDS = 5;
 export const DRIVERS_PER_PAGE = 100;
+const TRIPS_PER_PAGE = 100;
 let controller = new AbortController();
 // What the current view requested: the curl command line of each request, and the path with the media type.
 export const requests = new Map();
@@ -76,6 +77,16 @@ export async function fetchJson(...request) {
 export function fetchDriverPage(page) {
   const mask = "{count,drivers{driver_id,first_name,last_name,alias,last_travel_date}}";
   return fetchJson(["drivers"], { limit: DRIVERS_PER_PAGE, page }, { mask });
+}
+
+/** Yields the pages of a driver's trips from a date on, oldest first, with these fields. */
+export async function* fetchTripPages(id, date, fields) {
+  const query = { start_date: date, limit: TRIPS_PER_PAGE }, mask = `{next_page,trips{${fields}}}`;
+  for (let page = 1; page;) {
+    const { trips, next_page: next } = await fetchJson(["driver", id, "trips"], { ...query, page }, { mask });
+    yield trips;
+    page = next;
+  }
 }
 
 /** Returns the curl command line of a request; the key is in the variable KEY. */

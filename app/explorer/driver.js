@@ -1,15 +1,14 @@
 // A driver: the score over time and why, and the trips of one day, week or month.
 
-import { fetchJson } from "./api.js";
+import { fetchJson, fetchTripPages } from "./api.js";
 import * as format from "./format.js";
 import * as ui from "./ui.js";
 
 const { bar, el } = ui;
 // How many intervals the chart shows, and what they are called.
 const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
-const TRIPS_PER_PAGE = 100;
 const MAX_TRIPS = 1000;
-const TRIPS_MASK = "{next_page,trips{trip_id,trip_start_time,duration_seconds,distance_miles,event_summary}}";
+const TRIP = "trip_id,trip_start_time,duration_seconds,distance_miles,event_summary";
 const TOTALS = "trip_count,distance_miles,duration_seconds,night_driving_seconds,highway_miles,events_summary";
 const TOTALS_MASK = `{data{driving_summary{fm_score,fm_grade,${TOTALS}}}}`;
 const TALK_TRIPS = 3;
@@ -29,13 +28,22 @@ export async function show({ id, parameters, settle, render }) {
   const link = (changed) => format.address("driver", id, { interval, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0]);
   const detail = await periodDetail(driver, interval, at, byStart.get(at), before);
-  render(ui.heading(ui.name(driver)), el("p", { class: "lead" }, ui.aliases(driver)),
-    el("section", {}, controls(interval, page, link, chosen), ui.behaviourLegend(["distance", "Miles"]),
+  const latest = !chosen && byStart.has(at) && el("small", {}, ` the last ${interval} with trips`);
+  render(fleetOf(interval, at), ui.heading(ui.name(driver)), el("p", { class: "lead" }, ui.aliases(driver)),
+    el("section", {}, controls(interval, page, link, chosen), ui.behaviourLegend(["distance", "Distance"]),
       chart(interval, page.starts, byStart, at, link)),
-    el("section", { class: "period" }, el("h2", {}, format.period(interval, at)), detail));
+    el("section", { class: "period" }, el("h2", {}, format.period(interval, at), latest), detail));
   const columns = document.querySelector(".columns"), middle = page.starts.indexOf(at) / page.starts.length;
   // The chart may be wider than the screen.
   if (columns) columns.scrollLeft = middle * columns.scrollWidth - columns.clientWidth / 2;
+}
+
+/** Returns a link to the fleet in the week or month. */
+function fleetOf(interval, at) {
+  const period = interval === "month" ? "month" : "week", start = format.nearestStart(period, at);
+  const parameters = { period: period === "month" && period, start };
+  return el("div", { class: "up" }, el("span", {}, "Fleet in ",
+    el("a", { href: format.address("fleet", undefined, parameters) }, format.period(period, start))));
 }
 
 /** Replaces the explanation of the oldest month, whose first days are before the window, by that of the whole month. */
@@ -126,13 +134,10 @@ async function fetchTotals(id, interval, start) {
 /** Returns the trips of the period that the API serves, oldest first. */
 async function fetchTrips(id, interval, start) {
   const end = Date.parse(format.shift(interval, start, 1)), list = [];
-  const query = { start_date: format.later(start, format.oldestDate()), limit: TRIPS_PER_PAGE };
-  let page = 1;
-  while (page && list.length < MAX_TRIPS) {
-    const result = await fetchJson(["driver", id, "trips"], { ...query, page }, { mask: TRIPS_MASK });
-    const trips = result.trips.filter((trip) => trip.trip_start_time < end);
+  for await (const page of fetchTripPages(id, format.later(start, format.oldestDate()), TRIP)) {
+    const trips = page.filter((trip) => trip.trip_start_time < end);
     list.push(...trips);
-    page = trips.length === result.trips.length && result.next_page;
+    if (trips.length < page.length || list.length >= MAX_TRIPS) break;
   }
   return list;
 }

@@ -1,6 +1,6 @@
 // The fleet: who needs coaching first, in a week or month.
 
-import { fetchDriverPage, fetchJson } from "./api.js";
+import { ApiError, fetchDriverPage, fetchJson } from "./api.js";
 import * as format from "./format.js";
 import * as ui from "./ui.js";
 
@@ -12,17 +12,21 @@ const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,ev
 const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
 const AGGREGATES = { week: "weekly", month: "monthly" };
+// The report of the last full week may not be built yet.
+const REPORT_DAYS = 14;
 
 export async function show({ parameters, settle, render }) {
   const choices = readChoices(parameters), { period, start, order, miles, page } = choices;
   const settled = settle(choices);
   const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
   const query = { period, start_date: start, order, min_distance_miles: miles, limit: LIMIT, page };
-  const { count, next_page: next, drivers } = await fetchJson(["ranking"], query, { mask: MASK });
+  const [{ count, next_page: next, drivers }, { count: total }] = await Promise.all([
+    fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" })]);
   const before = await fetchScores(period, format.shift(period, start, -1), drivers);
   const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
-    el("p", { class: "lead" }, describe(count, choices)), controls(choices, link),
+    total > 0 && [el("p", { class: "lead" }, describe(count, total, choices)),
+      el("p", {}, ui.actionButton("Open the last report", "Opened", openReport))], controls(choices, link),
     rows.length ? [ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, link),
     count > LIMIT && el("nav", { class: "pages", "aria-label": "Pages" }, ui.stepper("page",
@@ -40,10 +44,24 @@ function readChoices(parameters) {
 
 const round = (miles) => Number(miles.toFixed(3));
 
-function describe(count, { period, start, miles }) {
+function describe(count, total, { period, start, miles }) {
   const far = miles ? ` at least ${miles.toLocaleString("en")} miles` : "";
+  const which = start === format.lastWholeStart(period) ? `, the last full ${period}` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
-  return `${format.count(count, "driver")} drove${far} in ${format.period(period, start)}${soFar}.`;
+  const others = count < total ? `; ${format.number(total - count)} did not` : "";
+  const all = format.count(total, "driver");
+  return `${format.number(count)} of ${all} drove${far} in ${format.period(period, start)}${which}${soFar}${others}.`;
+}
+
+/** Opens the page of the last report, whichever of the last days it belongs to. Its link works for minutes only. */
+async function openReport() {
+  for (let date = format.today(), days = 0; days < REPORT_DAYS; date = format.shift("day", date, -1), days++) {
+    const links = await fetchJson(["report"], { report_time: `${date}T00:00:00` }).catch((error) => {
+      if (error.status !== 404) throw error;
+    });
+    if (links) return location.assign(links.report_page);
+  }
+  throw new ApiError(404, { message: `There is no report of the last ${REPORT_DAYS} days.` });
 }
 
 /** Returns the scores, by id, of those drivers who drove in a period. */

@@ -1,14 +1,15 @@
 // A trip: the trail on a map, the speed over time, and what happened where.
 
-import { fetchJson, fetchResponse } from "./api.js";
+import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
 import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { SPEED_STEPS, drawMap } from "./map.js";
 import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
-import { actionButton, el, empty, fleetLink, heading, legend, name, tiles } from "./ui.js";
+import { actionButton, el, empty, fleetLink, heading, legend, name, stepper, tiles } from "./ui.js";
 
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
+const NEIGHBOURS_MASK = "{driver_info{driver_id,first_name,last_name,alias},series{start_date}}";
 const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only one point."];
 
 export async function show({ id, parameters, settle, render }) {
@@ -18,21 +19,38 @@ export async function show({ id, parameters, settle, render }) {
     return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`),
       el("p", {}, fleetLink()));
   }
-  const query = { start_date: format.yesterday(), driver_id: trip.driver_id };
-  const { data } = await fetchJson(["driver-aggregate", "daily"], query, { mask: "{data{driver_info}}" });
+  const { driver, previous, next } = await fetchNeighbours(trip);
   const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
   const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
   const view = new TripView(trail, events), week = format.nearestStart("week", format.dateOf(start), format.today());
-  const driver = format.address("driver", trip.driver_id, { at: week });
+  const link = (other) => other && format.address("trip", other);
   const isOneDay = format.day(start) === format.day(end);
   const { event, about } = settle(readParameters(parameters, events));
-  render(el("p", { class: "up" }, "Driver ", el("a", { href: driver }, name(data[0].driver_info))),
+  render(el("div", { class: "up" },
+    el("span", {}, "Driver ", el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, name(driver))),
+    (previous || next) && stepper("trip", "Trip", link(previous), link(next))),
     heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} UTC`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
     el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
       downloadButton(id, "GeoJSON", "application/geo+json")));
   const isAbout = ({ event_type: type }) => EVENTS[type].behaviour === about;
   await view.start(event === undefined ? events.findIndex(isAbout) : Number(event));
+}
+
+/** Returns the driver of a trip and the ids of the trips before and after it, as far as the API lists them. */
+async function fetchNeighbours({ trip_id: id, driver_id: driverId, trip_start_time: start }) {
+  const date = format.dateOf(start), oldest = format.oldestDate(), ids = [];
+  const query = { start_date: oldest, end_date: format.today(), interval: "day" }, mask = NEIGHBOURS_MASK;
+  const { driver_info: driver, series } = await fetchJson(["driver", driverId, "score"], query, { mask });
+  if (date < oldest) return { driver };
+  const dayBefore = series.findLast((day) => day.start_date < date)?.start_date;
+  for await (const trips of fetchTripPages(driverId, dayBefore ?? date, "trip_id")) {
+    ids.push(...trips.map((trip) => trip.trip_id));
+    const index = ids.indexOf(id);
+    if (index >= 0 && index + 1 < ids.length) break;
+  }
+  const index = ids.indexOf(id);
+  return index < 0 ? { driver } : { driver, previous: ids[index - 1], next: ids[index + 1] };
 }
 
 /** Returns the index of an event, as text, and a behaviour. */

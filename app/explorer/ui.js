@@ -3,7 +3,7 @@
 import * as format from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
-const LABEL_MS = 2000;
+const LABEL_MS = 4000;
 const NO_DATA = "The data is not available", NO_RESPONSE = "The service does not respond.";
 // The titles of errors by status, and what to say of those that pass.
 const ERRORS = {
@@ -98,11 +98,12 @@ export const table = (className, columns, rows) => el("table", { class: classNam
 export const scale = (labels) =>
   el("div", { class: "scale", "aria-hidden": "true" }, labels.map((label) => el("span", {}, format.number(label))));
 
-/** Returns a button that says for a moment whether its action, which is asynchronous, succeeded. */
+/** Returns a button that says for a moment whether its action, which is asynchronous, succeeded or found nothing. */
 export function actionButton(label, done, action) {
   const button = el("button", { class: "small", onclick: run, "aria-live": "polite" }, label);
   async function run() {
-    button.textContent = await action().then(() => done, () => "This failed. Try again.");
+    button.textContent = await action().then(() => done, ({ status, message }) =>
+      (status === 404 ? message : "This failed. Try again."));
     setTimeout(() => { button.textContent = label; }, LABEL_MS);
   }
   return button;

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.explorer_fleets import DRIVERS, last_week
+from tests.factories import days_ago
 
 pytestmark = pytest.mark.clients
 
@@ -38,6 +39,8 @@ def start_of(visit, period, number=0):
         ("odd", "#/search/shared", "shared 6"),
         ("dated", "#/driver/today", "1 trip"),
         ("dated", "#/driver/just%20ended", "1 trip more: a trip is listed 4 hours after its end."),
+        ("dated", "#/fleet", ", the last full week"),
+        ("dated", "#/driver/steady", "the last week with trips"),
         ("dated", "#/search/null", "None found of"),
         ("dated", "#/search/..", "Nothing has the id “..”."),
     ],
@@ -50,7 +53,7 @@ def test_the_page_says_what_there_is_and_what_there_is_not(visit, fleet, view, t
 
 def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     many = visit("many")
-    assert "45 drivers drove" in many.text(".lead")
+    assert re.match(r"45 of 10,000 drivers drove in .+, the last full week; 9,955 did not.", many.text(".lead"))
     many.page.get_by_role("link", name="Next page").click()
     expect(many.page.locator(".ranking .rank").first).to_have_text("21")
     many.page.get_by_label("Search").fill(f"n{DRIVERS - 1}")
@@ -95,6 +98,43 @@ def test_the_least_distance_may_have_decimals_and_cannot_be_negative(visit):
     least.press("Enter")
     assert least.evaluate("input => input.validationMessage")
     assert many.page.url.endswith("#/fleet?miles=2.5")
+
+
+def test_the_last_report_opens_from_the_fleet(visit):
+    demo, odd = visit("demo"), visit("odd")
+    for opened in (demo, odd):
+        opened.page.get_by_role("button", name="Open the last report").click()
+    odd.page.get_by_text("There is no report of the last 14 days.").wait_for()
+    demo.page.get_by_role("heading", name="Weekly driving report demo").wait_for()
+
+
+@pytest.mark.parametrize("interval", ["day", "week", "month"])
+def test_a_driver_leads_to_the_fleet_at_that_time(visit, interval):
+    dated = visit("dated")
+    dated.open(f"#/driver/steady?interval={interval}&at={start_of(dated, interval, 3)}")
+    dated.page.locator(".up a").click()
+    dated.wait("coaching")
+    assert "steady" in dated.text(".ranking")
+    assert dated.page.locator(".note").count() == 0
+
+
+def test_a_trip_leads_to_the_driver_s_trips_before_and_after_it(visit):
+    page = (dated := visit("dated")).page
+    dated.open("#/trip/busy%2098")
+    for name, trip in (("Next", 99), ("Next", 100), ("Previous", 99)):
+        page.get_by_role("link", name=f"{name} trip").click()
+        expect(page.locator(".lead")).to_have_text(f"Trip busy {trip}")
+    dated.open("#/trip/busy%200")
+    expect(page.get_by_role("link", name="Previous trip")).to_be_disabled()
+
+
+def test_the_trip_before_may_be_of_an_earlier_day(visit):
+    dated = visit("dated")
+    dated.open(f"#/driver/steady?interval=day&at={days_ago(9)[:10]}")
+    dated.page.locator(".trips a").click()
+    later = dated.wait("Trip on")
+    dated.page.get_by_role("link", name="Previous trip").click()
+    expect(dated.page.locator("h1")).not_to_have_text(later)
 
 
 def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):
@@ -284,4 +324,4 @@ def test_search_requests_the_drivers_of_the_key_each_time_it_is_opened(visit, li
     opened.page.get_by_text("found").or_(opened.page.get_by_text("None of")).first.wait_for()
     assert "Ida" not in opened.text()
     opened.open("#/search/today")
-    assert len([url for url in opened.urls if "/drivers?" in url]) == 3
+    assert len([url for url in opened.urls if "/drivers?limit=100" in url]) == 3
