@@ -1,6 +1,6 @@
 // The map of a trail, drawn by Leaflet: a line coloured by speed, events, and the point that is selected.
 
-import { settings } from "./format.js";
+import { LABELS, settings } from "./format.js";
 import { EVENTS, describe, indexNear, positionOf } from "./trail.js";
 import { el } from "./ui.js";
 
@@ -86,8 +86,8 @@ function addMarker(map, position, className, letter, tooltip, options) {
 
 /** Adds a marker of an event, on the turn of the globe on which the trail is. The keyboard goes to the list instead. */
 function addEvent(map, trail, event, onClick) {
-  const { behaviour, label, letter } = EVENTS[event.event_type], [latitude, longitude] = positionOf(event);
+  const { behaviour, letter } = EVENTS[event.event_type], [latitude, longitude] = positionOf(event);
   const turns = trail.positions.length ? Math.round((trail.positions[0][1] - longitude) / 360) : 0;
-  const tooltip = el("span", {}, el("b", {}, label), el("br", {}), describe(event, trail));
+  const tooltip = el("span", {}, el("b", {}, LABELS[behaviour]), el("br", {}), describe(event, trail));
   return addMarker(map, [latitude, longitude + 360 * turns], behaviour, letter, tooltip).on("click", onClick);
 }

@@ -7,10 +7,10 @@ const MS_PER_HOUR = 3_600_000;
 const radians = (degrees) => (degrees * Math.PI) / 180;
 
 export const EVENTS = {
-  1: { behaviour: "rapid_acceleration", label: "Rapid acceleration", letter: "A" },
-  2: { behaviour: "hard_brake", label: "Hard brake", letter: "B" },
-  7: { behaviour: "phone_use", label: "Phone use", letter: "P" },
-  9: { behaviour: "overspeeding", label: "Overspeeding", letter: "S" },
+  1: { behaviour: "rapid_acceleration", letter: "A" },
+  2: { behaviour: "hard_brake", letter: "B" },
+  7: { behaviour: "phone_use", letter: "P" },
+  9: { behaviour: "overspeeding", letter: "S" },
 };
 
 // No vehicle is so fast: a position was wrong.

@@ -104,10 +104,10 @@ class TripView {
   }
 
   makeEventButton(event, number) {
-    const { behaviour, label, letter } = EVENTS[event.event_type];
+    const { behaviour, letter } = EVENTS[event.event_type];
     return el("button", { id: `event-${number}`, "aria-pressed": "false", onclick: () => this.showEvent(number) },
       el("span", { class: `marker ${behaviour}`, "aria-hidden": "true" }, letter),
-      el("span", {}, el("time", {}, format.clock(event.event_start_timestamp)), el("b", {}, label),
+      el("span", {}, el("time", {}, format.clock(event.event_start_timestamp)), el("b", {}, format.LABELS[behaviour]),
         el("small", {}, describe(event, this.trail))));
   }
 

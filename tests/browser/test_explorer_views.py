@@ -243,7 +243,7 @@ def test_a_trip_with_hardly_a_trail_shows_its_events_and_where_they_were(visit, 
     odd = visit("odd")
     odd.open(f"#/trip/{quote(trip)}?event=0")
     assert text in odd.text()
-    assert "Hard brake\nFor 1 s, at 41.30000, -96.50000" in odd.text(".events [aria-pressed=true]")
+    assert "Hard braking\nFor 1 s, at 41.30000, -96.50000" in odd.text(".events [aria-pressed=true]")
     assert odd.text("output") == "08:01:00 UTC · 41.30000, -96.50000"
     expect(odd.page.locator(".map .hard_brake")).to_have_count(1)
 
