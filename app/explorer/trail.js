@@ -13,11 +13,10 @@ export const EVENTS = {
   9: { behaviour: "overspeeding", letter: "S" },
 };
 
-// No vehicle is so fast: a position was wrong.
-const MAX_MPH = 200;
+// No car is so fast, in mph, or gains or loses so much speed in a second: a position, or its time, was wrong.
+const MAX_MPH = 200, MAX_GAIN = 10, MAX_LOSS = 25;
 
-/** Returns the highest of the speeds that a vehicle can have, or 0. */
-export const highest = (speeds) => speeds.reduce((a, b) => (b > MAX_MPH ? a : Math.max(a, b)), 0);
+export const highest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
 
 function milesBetween([lat1, lng1], [lat2, lng2]) {
   const north = Math.sin(radians(lat2 - lat1) / 2), east = Math.sin(radians(lng2 - lng1) / 2);
@@ -35,14 +34,21 @@ function unwrap(points) {
   });
 }
 
-/** Returns of each point of a trail: times (epoch ms), positions, mph (of the way to it) and miles since the start. */
+/**
+ * Returns of each point of a trail: times (epoch ms), positions, mph (of the way to it) and miles since the start. In
+ * place of a speed that no car can have, there is the one before.
+ */
 export function measure(points) {
   const times = points.map(({ timestamp }) => timestamp), positions = unwrap(points);
   const mph = [0], miles = [0];
+  let last = 0;
   for (let i = 1; i < points.length; i++) {
-    const way = milesBetween(positions[i - 1], positions[i]), ms = times[i] - times[i - 1];
+    const way = milesBetween(positions[i - 1], positions[i]), seconds = (times[i] - times[last]) / 1000;
+    const step = (way / (times[i] - times[i - 1])) * MS_PER_HOUR, gain = last > 0 ? (step - mph[last]) / seconds : 0;
+    const isPossible = step >= 0 && step <= MAX_MPH && gain <= MAX_GAIN && gain >= -MAX_LOSS;
     miles.push(miles[i - 1] + way);
-    mph.push(ms > 0 ? (way / ms) * MS_PER_HOUR : mph[i - 1]);
+    mph.push(isPossible ? step : mph[i - 1]);
+    if (isPossible) last = i;
   }
   if (mph.length > 1) mph[0] = mph[1];
   return { times, positions, mph, miles };

@@ -63,7 +63,8 @@ function summary(trip, trail) {
   const hours = trip.duration_seconds / 3600;
   return tiles(["Distance", format.miles(trip.distance_miles)], ["Duration", format.duration(trip.duration_seconds)],
     ["Mean speed", hours > 0 ? `${format.number(trip.distance_miles / hours)} mph` : "–"],
-    trail.mph.length > 1 && ["Highest speed", `${format.number(highest(trail.mph))} mph`],
+    trail.mph.length > 1 && ["Highest speed", `${format.number(highest(trail.mph))} mph`,
+      el("small", {}, "by GPS")],
     ["Highway", format.share(trip.highway_miles, trip.distance_miles)],
     ["At night", format.share(trip.night_driving_seconds, trip.duration_seconds)],
     trip.insurance_period !== null && ["Insurance period", String(trip.insurance_period)]);
@@ -99,7 +100,9 @@ class TripView {
     const points = this.trail.times.length, attribution = format.settings.map_tiles_attribution;
     const map = [this.box, attribution && el("p", { class: "attribution quiet" }, attribution)];
     const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout);
-    if (this.chart) return [map, speedLegend(), this.chart.node, player];
+    const source = el("p", { class: "quiet" }, "Times are UTC, by the clock of the device that recorded the trip. ",
+      "Speeds are computed from its positions.");
+    if (this.chart) return [map, speedLegend(), this.chart.node, player, source];
     return [el("p", {}, NO_TRAIL[points]), (points > 0 || this.events.length > 0) && map, this.readout];
   }
 
@@ -127,13 +130,13 @@ class TripView {
     if (this.position) this.map.select(this.position);
   }
 
-  /** Selects a point of the trail. */
-  select(index) {
-    const { times, mph, miles, positions } = this.trail;
+  /** Selects a point of the trail. The time is that of an event, which may be between two points. */
+  select(index, ms = this.trail.times[index]) {
+    const { mph, miles, positions } = this.trail;
     this.index = index;
     this.slider.value = index;
     if (this.chart) this.chart.select(index);
-    this.showPosition(times[index], positions[index],
+    this.showPosition(ms, positions[index],
       this.chart ? [`${format.number(mph[index])} mph`, format.miles(miles[index])] : []);
     this.slider.setAttribute("aria-valuetext", this.readout.textContent);
   }
@@ -154,7 +157,7 @@ class TripView {
     this.pause();
     this.number = number;
     const event = this.events[number], start = event.event_start_timestamp;
-    if (this.chart) this.select(indexAt(this.trail, start));
+    if (this.chart) this.select(indexAt(this.trail, start), start);
     else this.showPosition(start, positionOf(event));
     this.map?.raise(number);
     this.map?.show(this.position);

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.explorer_fleets import DRIVERS, last_week
-from tests.factories import days_ago
+from tests.factories import days_ago, make_point
 
 pytestmark = pytest.mark.clients
 
@@ -233,7 +233,17 @@ def test_a_jump_of_the_position_does_not_set_the_highest_speed(visit):
     odd = visit("odd")
     odd.open("#/trip/long")
     assert odd.text(".chart .scale span") == "60"
-    assert "Highest speed\n40 mph" in odd.text(".tiles")
+    assert "Highest speed\n40 mph by GPS" in odd.text(".tiles")
+
+
+@pytest.mark.parametrize(
+    ("steps", "most"), [([84, 83, 101, 67, 84], 84), ([25, 25, 61, 61, 32], 32), ([0, 10, 20, 20, 0], 20)]
+)
+def test_a_speed_that_no_car_gets_to_in_a_second_is_left_out(visit, steps, most):
+    latitudes = [41 + sum(steps[:second]) / 3600 / 69.0934 for second in range(len(steps) + 1)]
+    points = [make_point(1000 * second, latitude=latitude) for second, latitude in enumerate(latitudes)]
+    highest = "points => import('./explorer/trail.js').then(t => t.highest(t.measure(points).mph))"
+    assert visit("odd").page.evaluate(highest, points) == pytest.approx(most, abs=0.1)
 
 
 @pytest.mark.parametrize(
