@@ -21,10 +21,12 @@ export const share = (part, whole) => (whole > 0 ? `${number(100 * (part / whole
 export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 export const DELAY = count(settings.processing_delay_hours, "hour");
 
+/** Returns a duration as "9 min 5 s", from ten minutes on as "1 h 20 min". No line ends within it. */
 export function duration(seconds) {
-  const minutes = Math.round(seconds / 60);
-  if (seconds < 120) return `${Math.round(seconds)} s`;
-  return minutes < 60 ? `${minutes} min` : `${number(Math.floor(minutes / 60))} h ${minutes % 60} min`;
+  const isShort = Math.round(seconds) < 600, [large, small] = isShort ? ["min", "s"] : ["h", "min"];
+  const total = Math.round(isShort ? seconds : seconds / 60);
+  const parts = [[Math.floor(total / 60), large], [total % 60, small]].filter(([value]) => value > 0);
+  return (parts.length ? parts : [[0, small]]).flatMap(([value, unit]) => [number(value), unit]).join("\u00a0");
 }
 
 /** Returns a position, [latitude, longitude]; on a line that crosses the antimeridian, longitudes go on past 180. */

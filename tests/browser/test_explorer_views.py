@@ -137,6 +137,22 @@ def test_the_trip_before_may_be_of_an_earlier_day(visit):
     expect(dated.page.locator("h1")).not_to_have_text(later)
 
 
+def test_a_duration_has_seconds_if_it_is_short(visit):
+    durations = {
+        0: "0 s",
+        59.6: "1 min",
+        115: "1 min 55 s",
+        240: "4 min",
+        600: "10 min",
+        7200: "2 h",
+        8640: "2 h 24 min",
+    }
+    texts = visit("odd").page.evaluate(
+        "seconds => import('./explorer/format.js').then(f => seconds.map(f.duration))", list(durations)
+    )
+    assert [text.replace("\xa0", " ") for text in texts] == list(durations.values())
+
+
 def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):
     late = visit("late")
     late.page.get_by_role("link", name="Look at").click()

@@ -39,4 +39,4 @@ class Visit:
 
     def text(self, selector="main"):
         """Return the text of the element."""
-        return self.page.locator(selector).first.inner_text()
+        return self.page.locator(selector).first.inner_text().replace("\xa0", " ")
