@@ -95,7 +95,7 @@ function column(interval, start, explanation, longest, attributes) {
     return el("span", {}, el("span", { class: "bars" }), label, ui.visuallyHidden(`${period}: no trips`));
   }
   const { behaviours, fm_score: score, distance_miles: miles } = explanation;
-  const facts = [`score ${format.score(score)}`, format.miles(miles), ...ui.describeLosses(behaviours)];
+  const facts = [`score ${format.score(score)}`, format.distance(miles), ...ui.describeLosses(behaviours)];
   const text = `${period}: ${facts.join(", ")}`;
   const losses = behaviours.map(({ behaviour, points_lost }) => bar(behaviour, points_lost)).reverse();
   return el("a", { class: "column", title: text, ...attributes }, ui.visuallyHidden(text),
@@ -113,9 +113,10 @@ async function periodDetail({ driver_id: id, last_travel_date: last }, interval,
   return [
     ui.tiles(["Score", ui.grade(summary)],
       [`Against the ${interval} before`, ui.change(summary.fm_score, before?.fm_score)],
-      ["Distance", format.miles(summary.distance_miles)],
+      ["Distance", format.distance(summary.distance_miles)],
       ["Driving", format.duration(summary.duration_seconds), note(format.count(summary.trip_count, "trip"))],
-      totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles), note("of the miles")],
+      totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles),
+        note(`of the ${format.unitsName}`)],
       totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds), note("of the time")]),
     el("div", { class: "halves" }, el("section", {}, el("h3", {}, "What to talk about"), reasons(summary, trips)),
       el("section", {}, el("h3", {}, "Trips"), tripTable(trips, summary.trip_count, start))),
@@ -152,7 +153,8 @@ function reasons({ behaviours }, trips) {
     bar(`meter ${loss.behaviour}`, (100 * loss.points_lost) / loss.weight), worstTrips(loss, trips))));
 }
 
-const rate = ({ seconds, rate: value }) => (seconds === null ? `${format.number(value, 1)} per 100 miles`
+const rate = ({ seconds, rate: value }) => (seconds === null
+  ? `${format.number(value / format.inUnits(1), 1)} per 100 ${format.unitsName}`
   : `${format.number(100 * value, 1)} % of the driving time`);
 
 function worstTrips({ behaviour, seconds }, trips) {
@@ -186,7 +188,7 @@ function tripRow(trip) {
   const events = Object.entries(format.LABELS).filter(([behaviour]) => count(behaviour)).map(([behaviour, label]) =>
     el("li", {}, el("i", { class: behaviour }), String(count(behaviour)), ui.visuallyHidden(` ${label}`)));
   return el("tr", {}, el("th", { scope: "row" }, tripLink(trip)),
-    el("td", {}, el("span", {}, format.miles(trip.distance_miles)), " ",
+    el("td", {}, el("span", {}, format.distance(trip.distance_miles)), " ",
       el("small", {}, format.duration(trip.duration_seconds))),
     el("td", {}, events.length > 0 ? el("ul", { class: "counts" }, events) : el("span", { class: "quiet" }, "none")));
 }

@@ -37,15 +37,17 @@ export async function show({ parameters, settle, render }) {
 function readChoices(parameters) {
   const period = parameters.period === "month" ? "month" : "week";
   const start = format.nearestStart(period, parameters.start) ?? format.lastWholeStart(period);
-  const miles = Math.min(MAX_MILES, Math.max(0, round(Number(parameters.miles) || 0)));
+  const miles = Math.min(MAX_MILES, Math.max(0, round(Number(parameters.miles) || 0, 3)));
   const page = /^[1-9]\d{0,6}$/.test(parameters.page) ? Number(parameters.page) : 1;
   return { period, start, order: parameters.order === "best" ? "best" : "worst", miles, page };
 }
 
-const round = (miles) => Number(miles.toFixed(3));
+const round = (value, digits) => Number(value.toFixed(digits));
+/** Returns miles as they are typed in, in the units of the page. */
+const inBox = (miles) => round(format.inUnits(miles), 2);
 
 function describe(count, total, { period, start, miles }) {
-  const far = miles ? ` at least ${miles.toLocaleString("en")} miles` : "";
+  const far = miles ? ` at least ${inBox(miles).toLocaleString("en")} ${format.unitsName}` : "";
   const which = start === format.lastWholeStart(period) ? `, the last full ${period}` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
   const others = count < total ? `; ${format.number(total - count)} did not` : "";
@@ -78,10 +80,10 @@ function controls({ period, start, order, miles }, link) {
     const other = format.shift(period, start, count);
     return other === format.nearestStart(period, other) && link({ start: other });
   };
-  const input = el("input", { id: "miles", type: "number", min: 0, max: MAX_MILES, step: "any", value: miles,
-    onchange: setMiles });
+  const input = el("input", { id: "miles", type: "number", min: 0, max: Math.floor(format.inUnits(MAX_MILES)),
+    step: "any", value: inBox(miles), onchange: setMiles });
   function setMiles() {
-    if (input.reportValidity()) location.hash = link({ miles: round(Number(input.value)) });
+    if (input.reportValidity()) location.hash = link({ miles: round(Number(input.value) / format.inUnits(1), 3) });
   }
   return el("div", { class: "controls" },
     ui.choice("Period", [["Week", "week"], ["Month", "month"]].map(([label, other]) =>
@@ -89,7 +91,7 @@ function controls({ period, start, order, miles }, link) {
     ui.stepper(period, format.period(period, start), stepTo(-1), stepTo(1)),
     ui.choice("Order", [["Worst first", "worst"], ["Best first", "best"]].map(([label, other]) =>
       [label, link({ order: other }), other === order])),
-    el("label", { class: "inline" }, "At least ", input, " miles"));
+    el("label", { class: "inline" }, "At least ", input, ` ${format.unitsName}`));
 }
 
 function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start }) {
@@ -97,7 +99,7 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
   const href = format.address("driver", driver.driver_id, { interval: period, at: start });
   return el("tr", {}, el("td", { class: "rank" }, format.number(rank)),
     el("th", { scope: "row" }, el("a", { href }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
-      el("small", {}, `${format.miles(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")}`)),
+      el("small", {}, `${format.distance(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")}`)),
     el("td", {}, ui.grade(summary), ui.change(summary.fm_score, before)),
     el("td", { class: "why" }, main ? [
       el("span", { class: "loss-bar", role: "img", "aria-label": ui.describeLosses(behaviours) },

@@ -7,6 +7,12 @@ export const LABELS = {
   hard_brake: "Hard braking",
   rapid_acceleration: "Rapid acceleration",
 };
+const UNITS_NAME = "driver-analytics-units";
+// What miles are multiplied by, how the result is called, and the lowest speed of each colour. The API has miles.
+const UNITS = {
+  miles: { perMile: 1, distance: "mi", speed: "mph", speedSteps: [0, 15, 30, 45, 60] },
+  km: { perMile: 1.609344, distance: "km", speed: "km/h", speedSteps: [0, 25, 50, 75, 100] },
+};
 // The least loss of points that a score, which has one decimal, shows.
 const LEAST_LOSS = 0.05;
 const MS_PER_DAY = 86_400_000;
@@ -16,10 +22,21 @@ const short = (value) => ({ notation: value < 1e15 ? "compact" : "scientific", m
 export const number = (value, digits = 0) => value.toLocaleString("en", Math.abs(value) >= 1e6
   ? short(Math.abs(value)) : { minimumFractionDigits: digits, maximumFractionDigits: digits });
 export const score = (value) => number(value, 1);
-export const miles = (value) => `${number(value, value < 100 ? 1 : 0)} mi`;
 export const share = (part, whole) => (whole > 0 ? `${number(100 * (part / whole))} %` : "–");
 export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 export const DELAY = count(settings.processing_delay_hours, "hour");
+
+/** The units that the browser keeps: "miles" or "km". */
+export let unitsName = localStorage.getItem(UNITS_NAME) === "km" ? "km" : "miles";
+export function setUnits(name) {
+  localStorage.setItem(UNITS_NAME, name);
+  unitsName = name;
+}
+export const units = () => UNITS[unitsName];
+/** Returns miles, or miles per hour, in the units of the page, as a number. */
+export const inUnits = (miles) => miles * units().perMile;
+export const distance = (miles) => `${number(inUnits(miles), inUnits(miles) < 100 ? 1 : 0)} ${units().distance}`;
+export const speed = (mph) => `${number(inUnits(mph))} ${units().speed}`;
 
 /** Returns a duration as "9 min 5 s", from ten minutes on as "1 h 20 min". No line ends within it. */
 export function duration(seconds) {

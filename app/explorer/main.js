@@ -142,6 +142,11 @@ main.addEventListener("click", ({ target }) => {
   const link = target.closest("a")?.getAttribute("href");
   if (link) history.replaceState({ scroll: scrollY, link }, "");
 });
+find("units").value = format.unitsName;
+find("units").addEventListener("change", ({ target }) => {
+  format.setUnits(target.value);
+  show();
+});
 addEventListener("requests", showRequests);
 addEventListener("hashchange", show);
 show();

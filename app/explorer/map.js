@@ -1,11 +1,9 @@
 // The map of a trail, drawn by Leaflet: a line coloured by speed, events, and the point that is selected.
 
-import { LABELS, settings } from "./format.js";
+import { LABELS, inUnits, settings, units, unitsName } from "./format.js";
 import { EVENTS, describe, indexNear, positionOf } from "./trail.js";
 import { el } from "./ui.js";
 
-// The lowest speed of each colour, in mph.
-export const SPEED_STEPS = [0, 15, 30, 45, 60];
 const GRID_PIXELS = 64;
 const HOVER_PIXELS = 40;
 const MAX_ZOOM = 19;
@@ -32,7 +30,7 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   // One finger and the wheel scroll the page.
   box.addEventListener("wheel", (wheel) => wheel.ctrlKey || wheel.stopImmediatePropagation(), { capture: true });
   const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: MAX_ZOOM, dragging: !L.Browser.mobile });
-  L.control.scale({ position: "bottomright", metric: false }).addTo(map);
+  L.control.scale({ position: "bottomright", imperial: unitsName === "miles", metric: unitsName === "km" }).addTo(map);
   makeBackground().addTo(map);
   const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
   map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17 });
@@ -65,10 +63,10 @@ function makeBackground() {
 
 /** Adds the trail as one line for each colour, however many points it has. */
 function addLine(map, { positions, mph }) {
-  const lines = SPEED_STEPS.map(() => []);
+  const { speedSteps } = units(), lines = speedSteps.map(() => []);
   let current;
   for (let i = 1; i < positions.length; i++) {
-    const colour = SPEED_STEPS.findLastIndex((low) => mph[i] >= low);
+    const colour = speedSteps.findLastIndex((low) => inUnits(mph[i]) >= low);
     if (colour === current) lines[colour].at(-1).push(positions[i]);
     else lines[colour].push([positions[i - 1], positions[i]]);
     current = colour;

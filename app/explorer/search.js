@@ -37,7 +37,7 @@ async function fetchTrips(parameter, id) {
 
 function tripItem({ trip_id: id, trip_start_time: start, distance_miles: miles }) {
   return el("li", {}, el("a", { href: format.address("trip", id) }, el("bdi", {}, id)),
-    el("small", {}, `${format.moment(start)} UTC · ${format.miles(miles)}`));
+    el("small", {}, `${format.moment(start)} UTC · ${format.distance(miles)}`));
 }
 
 /** Reads all drivers page by page, because the API has no search, and shows the best matches as they come. */

@@ -82,17 +82,18 @@ export const positionOf = (event) => [event.event_start_latitude, event.event_st
 export const describe = (event, trail) => `${describeDriving(event, trail)}, at ${format.position(positionOf(event))}`;
 
 function describeDriving(event, trail) {
-  const mph = (value) => `${format.number(value)} mph`, { event_type: type, event_data: data } = event;
+  const { event_type: type, event_data: data } = event;
   const duration = format.duration((event.event_end_timestamp - event.event_start_timestamp) / 1000);
   if (data.speed_limit_mph !== undefined) {
     const { user_speed_mph: speed, speed_limit_mph: limit, max_user_speed_mph: most } = data;
-    return `${mph(Math.max(0, speed - limit))} over the limit of ${mph(limit)} for ${duration}, up to ${mph(most)}`;
+    const over = format.speed(Math.max(0, speed - limit));
+    return `${over} over the limit of ${format.speed(limit)} for ${duration}, up to ${format.speed(most)}`;
   }
   if (trail.times.length < 2) return `For ${duration}`;
   const first = indexAt(trail, event.event_start_timestamp), last = indexAt(trail, event.event_end_timestamp);
   const speeds = trail.mph.slice(first, last + 2).sort((a, b) => a - b), low = speeds[0], high = speeds.at(-1);
-  const miles = format.miles(trail.miles[last] - trail.miles[first]);
-  if (type === 7) return `For ${duration} and ${miles}, up to ${mph(high)}`;
+  const distance = format.distance(trail.miles[last] - trail.miles[first]);
+  if (type === 7) return `For ${duration} and ${distance}, up to ${format.speed(high)}`;
   const [from, to] = type === 2 ? [high, low] : [low, high];
-  return `From ${format.number(from)} to ${mph(to)} in ${duration}`;
+  return `From about ${format.number(format.inUnits(from))} to ${format.speed(to)} in ${duration}`;
 }

@@ -3,7 +3,7 @@
 import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
 import { makeChart } from "./chart.js";
 import * as format from "./format.js";
-import { SPEED_STEPS, drawMap } from "./map.js";
+import { drawMap } from "./map.js";
 import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
 import { actionButton, el, empty, fleetLink, heading, legend, name, stepper, tiles } from "./ui.js";
 
@@ -61,10 +61,10 @@ const readParameters = ({ event, about }, events) => ({
 
 function summary(trip, trail) {
   const hours = trip.duration_seconds / 3600;
-  return tiles(["Distance", format.miles(trip.distance_miles)], ["Duration", format.duration(trip.duration_seconds)],
-    ["Mean speed", hours > 0 ? `${format.number(trip.distance_miles / hours)} mph` : "–"],
-    trail.mph.length > 1 && ["Highest speed", `${format.number(highest(trail.mph))} mph`,
-      el("small", {}, "by GPS")],
+  return tiles(["Distance", format.distance(trip.distance_miles)],
+    ["Duration", format.duration(trip.duration_seconds)],
+    ["Mean speed", hours > 0 ? format.speed(trip.distance_miles / hours) : "–"],
+    trail.mph.length > 1 && ["Highest speed", format.speed(highest(trail.mph)), el("small", {}, "by GPS")],
     ["Highway", format.share(trip.highway_miles, trip.distance_miles)],
     ["At night", format.share(trip.night_driving_seconds, trip.duration_seconds)],
     trip.insurance_period !== null && ["Insurance period", String(trip.insurance_period)]);
@@ -137,7 +137,7 @@ class TripView {
     this.slider.value = index;
     if (this.chart) this.chart.select(index);
     this.showPosition(ms, positions[index],
-      this.chart ? [`${format.number(mph[index])} mph`, format.miles(miles[index])] : []);
+      this.chart ? [format.speed(mph[index]), format.distance(miles[index])] : []);
     this.slider.setAttribute("aria-valuetext", this.readout.textContent);
   }
 
@@ -186,5 +186,8 @@ class TripView {
   }
 }
 
-const speedLegend = () => legend(SPEED_STEPS.map((low, i) =>
-  [`speed-${i}`, i + 1 < SPEED_STEPS.length ? `${low}–${SPEED_STEPS[i + 1]} mph` : `${low} mph and more`]));
+function speedLegend() {
+  const { speed, speedSteps } = format.units();
+  return legend(speedSteps.map((low, i) =>
+    [`speed-${i}`, i + 1 < speedSteps.length ? `${low}–${speedSteps[i + 1]} ${speed}` : `${low} ${speed} and more`]));
+}

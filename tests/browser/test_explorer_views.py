@@ -137,6 +137,33 @@ def test_the_trip_before_may_be_of_an_earlier_day(visit):
     expect(dated.page.locator("h1")).not_to_have_text(later)
 
 
+def test_kilometres_are_a_choice_that_the_browser_keeps(visit):
+    page = (odd := visit("odd")).page
+    page.get_by_label("Units").select_option("km")
+    expect(page.locator(".controls")).to_contain_text("km")
+    (least := page.get_by_label("At least")).fill("5")
+    least.press("Enter")
+    expect(page.locator(".lead")).to_contain_text("at least 5 km in")
+    assert page.url.endswith("#/fleet?miles=3.107")
+    page.reload()
+    odd.wait()
+    assert least.input_value() == "5"
+    for view, text in {
+        "#/fleet": "418 km",
+        "#/trip/long": "Highest speed\n64 km/h by GPS",
+        "#/trip/long?event=3": "25 km/h over the limit of 89 km/h",
+    }.items():
+        odd.open(view)
+        assert text in odd.text(), view
+    assert odd.text(".chart .scale span") == "100"
+    assert re.fullmatch(r"\d+ k?m", odd.text(".leaflet-control-scale"))
+    assert re.search(r"\d (mi|mph|miles)\b", odd.text()) is None
+    (demo := visit("demo")).page.get_by_label("Units").select_option("km")
+    expect(demo.page.locator(".controls")).to_contain_text("km")
+    demo.open("#/driver/demo-12")
+    assert " per 100 km" in demo.text(".reasons")
+
+
 def test_a_duration_has_seconds_if_it_is_short(visit):
     durations = {
         0: "0 s",
