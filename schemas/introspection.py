@@ -31,16 +31,11 @@ def fields_of(schema: type[Schema]) -> Fields:
 def make_document_check(schema: type[Schema], fields: Fields) -> Callable[[Any], bool]:
     """Return a function that checks whether a stored document has all these fields of a schema, with their types.
 
-    A field that is not always present may be absent. It checks neither ranges nor patterns.
+    It checks neither ranges nor patterns.
     """
-    declared = _declared(schema)
-    checks = [
-        (name, _make_field_check(declared[name], below), not always_present(declared[name]))
-        for name, below in fields.items()
-    ]
+    checks = [(name, _make_field_check(_declared(schema)[name], below)) for name, below in fields.items()]
     return lambda document: (
-        isinstance(document, dict)
-        and all(check(document[name]) if name in document else may_be_absent for name, check, may_be_absent in checks)
+        isinstance(document, dict) and all(name in document and check(document[name]) for name, check in checks)
     )
 
 

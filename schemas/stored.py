@@ -267,13 +267,13 @@ class StoredReport(Schema):
 class StoredKey(Schema):
     """A document of `keys`: an API key, with a digest instead of the key. Times are epoch milliseconds.
 
-    A key of one driver has the `driver_id`. A key of the fleet does not have the field.
+    `driver_id` is that of the only driver that the key opens, or null for a key of the fleet.
     """
 
     key_id = Text(required=True)
     digest = Text(required=True)
     fleet = FleetName(required=True)
-    driver_id = Identifier()
+    driver_id = Identifier(required=True, allow_none=True)
     label = Identifier(required=True, allow_none=True)
     created_at = Int64(required=True)
     expires_at = Int64(required=True, allow_none=True)

@@ -105,7 +105,7 @@ def _get_live_key(store: Store, match: Document) -> ApiKey | None:
         raise InvalidDocument(store.keys, match)
     if get_state(stored) != LIVE:
         return None
-    return ApiKey(stored["key_id"], Scope(stored["fleet"], stored.get("driver_id")), stored["expires_at"])
+    return ApiKey(stored["key_id"], Scope(stored["fleet"], stored["driver_id"]), stored["expires_at"])
 
 
 def get_state(stored: Document) -> str:

@@ -4,7 +4,7 @@ import datetime
 import secrets
 import string
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import click
@@ -14,6 +14,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
 from app.store.dates import MS_PER_DAY, now_ms
+from app.store.scope import Scope
 from schemas.fields import Identifier
 from schemas.periods import ANY_DATE, PROFILE
 from scripts.batches import batches
@@ -129,7 +130,7 @@ def _print_keys(store: Store, issued: Sequence[str], lines: Sequence[str]) -> No
 def issue_key(store: Store, fleet: str, expires_in_days: int | None = None, label: str | None = None) -> str:
     """Store the digest of a new key of the fleet. Returns the key."""
     key = make_key()
-    store.keys.insert_one(_make_document(key, {"fleet": fleet}, expires_in_days, label))
+    store.keys.insert_one(_make_document(key, Scope(fleet), expires_in_days, label))
     return key
 
 
@@ -146,7 +147,7 @@ def issue_driver_keys(
     """
     issued = [make_key() for _ in driver_ids]
     documents = [
-        _make_document(key, {"fleet": fleet, "driver_id": driver_id}, expires_in_days, label)
+        _make_document(key, Scope(fleet, driver_id), expires_in_days, label)
         for key, driver_id in zip(issued, driver_ids, strict=True)
     ]
     run_transaction(store, fleet, partial(_insert_driver_keys, store, fleet, documents))
@@ -175,13 +176,14 @@ def _insert_driver_keys(store: Store, fleet: str, documents: list[Document], ses
     store.keys.insert_many(documents, session=session)
 
 
-def _make_document(key: str, opened: Mapping[str, str], expires_in_days: int | None, label: str | None) -> Document:
-    """Return the document of a key (schema StoredKey), with the fields of what the key opens."""
+def _make_document(key: str, scope: Scope, expires_in_days: int | None, label: str | None) -> Document:
+    """Return the document of a key (schema StoredKey) that opens the scope."""
     now = now_ms()
     return {
         "key_id": _make_key_id(),
         "digest": digest(key),
-        **opened,
+        "fleet": scope.fleet,
+        "driver_id": scope.driver_id,
         "label": label,
         "created_at": now,
         "expires_at": None if expires_in_days is None else now + expires_in_days * MS_PER_DAY,
@@ -213,7 +215,7 @@ def _describe(key: Document) -> tuple[str, ...]:
     """Return the values of COLUMNS."""
     expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
     times = _format_time(key["created_at"]), expires
-    return key["key_id"], get_state(key), *times, key["label"] or "-", key.get("driver_id", "-")
+    return key["key_id"], get_state(key), *times, key["label"] or "-", key["driver_id"] or "-"
 
 
 @keys.command()
@@ -233,7 +235,7 @@ def revoke(key_id: str) -> None:
             raise click.ClickException(
                 "There is no key with this KEY_ID. To list the keys, run: driver-analytics keys list --fleet ID"
             )
-    driver = f"driver {key['driver_id']} of the " if "driver_id" in key else ""
+    driver = f"driver {key['driver_id']} of the " if key["driver_id"] else ""
     click.echo(f"Revoked the key {key['key_id']} of the {driver}fleet {key['fleet']}.", err=True)
 
 

@@ -54,7 +54,6 @@ def put(document, path, value):
 
 
 INVALID = [
-    ("keys", "driver_id", None),
     ("keys", "driver_id", ""),
     ("trips", "distance_miles", "10"),
     ("trips", "distance_miles", -1),
