@@ -147,6 +147,18 @@ def test_a_driver_that_was_stored_without_a_nullable_field_gets_it_as_null(comma
     assert json.loads(empty.driver_periods.find_one({})["json"]) == make_driver("d1", alias="A")
 
 
+def test_a_fleet_that_has_only_reports_is_restored_as_a_fleet(command, empty, tmp_path):
+    prepare_collections(Store.of(empty))
+    load(empty, make_trip())
+    build_report(Store.of(empty), "f1", DATE)
+    for name in ("drivers", "trips"):
+        empty[name].delete_many({})
+    command("backup", str(tmp_path / "saved"))
+    empty.client.drop_database(empty)
+    command("restore", str(tmp_path / "saved"))
+    assert command("rollups", "verify", "--fleet", "f1").exit_code == 0
+
+
 def test_a_backup_is_for_its_owner_alone(saved):
     assert {path.stat().st_mode & 0o777 for path in (saved, *saved.iterdir())} == {0o700, 0o600}
 

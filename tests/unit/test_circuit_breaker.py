@@ -3,12 +3,29 @@
 import contextlib
 
 import pytest
+from pymongo.errors import ExecutionTimeout, NetworkTimeout, OperationFailure, ServerSelectionTimeoutError
 
+from app import database
 from app.circuit_breaker import CircuitBreaker, CircuitOpen
 
 
 def is_outage(error):
     return isinstance(error, TimeoutError)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (NetworkTimeout("no response"), True),
+        (ServerSelectionTimeoutError("no server"), True),
+        (ExecutionTimeout("operation exceeded time limit", 50), False),
+        (OperationFailure("no such command"), False),
+        (ValueError(), False),
+    ],
+    ids=str,
+)
+def test_a_database_that_does_not_respond_is_an_outage_and_a_slow_query_is_none(error, expected):
+    assert database.is_outage(error) == expected
 
 
 def call(breaker, error=None):
