@@ -87,12 +87,11 @@ class Endpoint:
 
         @functools.wraps(view)
         def respond(**path: str) -> Response:
-            if self.is_about_fleet:
-                # An error in the parameters would tell whether the client can use the endpoint at all.
-                get_fleet()
+            # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
+            fleet = get_fleet() if self.is_about_fleet else ""
             services, environ = get_services(), request.environ
             today = int(time.time() // SECONDS_PER_DAY)
-            params = parse(request.query_string, services.config.unknown_parameters, today, *path.items())
+            params = parse(request.query_string, services.config.unknown_parameters, fleet, today, *path.items())
             if not self.accepts_mask:
                 # The view makes the response itself.
                 response: Response = view(params)
@@ -130,14 +129,14 @@ class Endpoint:
         return [(media_type, other.convert) for media_type, other in self.representations.items() if other]
 
     def _parse(
-        self, query_string: bytes, unknown_parameters: UnknownParameters, today: int, *path: tuple[str, str]
+        self, query_string: bytes, unknown_parameters: UnknownParameters, fleet: str, today: int, *path: tuple[str, str]
     ) -> dict[str, Any]:
         """Return the validated parameters.
 
         They are cached, because clients repeat requests. `today` is a parameter only for the cache: at midnight UTC,
         other parameters become valid.
         """
-        return self.params.parse(query_string, unknown_parameters, **dict(path))
+        return self.params.parse(query_string, unknown_parameters, fleet, **dict(path))
 
     def _choose_representation(self) -> tuple[str, Convert | None]:
         """Return the media type that the client prefers, and the conversion of the JSON value to it, if any."""

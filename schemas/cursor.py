@@ -73,7 +73,7 @@ def decode_cursor(fleet: str, text: str) -> FeedCursor:
     except (ValueError, TypeError, RecursionError, ValidationError):
         is_own = False
     if not is_own:
-        raise ValidationError({"cursor": [INVALID]})
+        raise ValidationError(INVALID)
     return cursor
 
 

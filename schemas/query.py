@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from marshmallow import Schema, ValidationError, fields
+from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
 # From which ratio of difflib on a parameter counts as misspelt: `limt` has 0.89 to `limit`.
 MIN_SIMILARITY = 0.8
+# Under which name a field that depends on the fleet of the request finds it in the data. No parameter has it.
+FLEET = "fleet"
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 
@@ -18,12 +20,13 @@ class Params(Schema):
     """The parameters of an endpoint. Only a RepeatedParam may be given more than once."""
 
     def parse(
-        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", /, **path: str
+        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", fleet: str = "", /, **path: str
     ) -> dict[str, Any]:
         """Return the validated values of a raw query string and of the identifiers in the path.
 
-        A query parameter with the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with
-        the reasons for each parameter. A reason never repeats what the client sent.
+        `fleet` is that of a request about the whole fleet. A query parameter with the name of an identifier in the path
+        is unknown. Raises marshmallow.ValidationError with the reasons for each parameter. A reason never repeats what
+        the client sent.
         """
         values_by_name: dict[str, list[str]] = {}
         for name, value in _pairs(query_string):
@@ -32,7 +35,7 @@ class Params(Schema):
         # For each unknown parameter the declared one with a similar name, or None.
         unknown = {name: _get_similar(name, similar) for name in values_by_name if name not in similar.values()}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
-        params, errors = self._load_declared(declared, path)
+        params, errors = self._load_declared(declared, {FLEET: fleet, **path})
         if unknown_parameters == "reject":
             errors |= {name: [self._get_unknown_reason(suggestion)] for name, suggestion in unknown.items()}
         else:
@@ -43,9 +46,12 @@ class Params(Schema):
         return params
 
     def _load_declared(
-        self, declared: dict[str, list[str]], path: dict[str, str]
+        self, declared: dict[str, list[str]], others: dict[str, str]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the validated values, and the reasons for each invalid parameter."""
+        """Return the validated values, and the reasons for each invalid parameter.
+
+        `declared` has the query parameters; `others` has the fleet and the identifiers in the path.
+        """
         repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
         errors: dict[str, Any] = {
             name: [f"Must be given once; it is given {len(values)} times."]
@@ -56,7 +62,7 @@ class Params(Schema):
             name: values if name in repeatable else values[0] for name, values in declared.items() if name not in errors
         }
         try:
-            return self.load({**path, **raw}), errors
+            return self.load({**others, **raw}, unknown=EXCLUDE), errors
         except ValidationError as error:
             return {}, {**dict(error.messages_dict), **errors}
 

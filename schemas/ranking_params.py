@@ -43,10 +43,17 @@ class PeriodStartDate(Date):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        # While the period is invalid, so is the request, and any date will do.
-        if (period := data.get("period")) in LONG_PERIODS:
-            check_start_date(text, period)
-        return text
+        period = data.get("period")
+        reasons = list[str]()
+        # If the period is invalid, the date is wrong only if it is wrong for every period.
+        for name in [period] if period in LONG_PERIODS else LONG_PERIODS:
+            try:
+                check_start_date(text, name)
+            except ValidationError as error:
+                reasons += error.messages
+            else:
+                return text
+        raise ValidationError(reasons)
 
 
 class RankingParams(PageParams):

@@ -15,7 +15,7 @@ from pymongo.read_concern import ReadConcern
 from app.store import Document, Store, StoreLags
 from app.store.dates import MS_PER_HOUR
 from app.store.trips import get_max_visible_end_ms
-from schemas.cursor import INVALID, FeedCursor, decode_cursor, encode_cursor
+from schemas.cursor import INVALID, FeedCursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
@@ -33,19 +33,18 @@ UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
 
 
 def find_changes(
-    store: Store, fleet: str, *, cursor: str | None, limit: int, processing_delay_hours: float
+    store: Store, fleet: str, *, cursor: FeedCursor | None, limit: int, processing_delay_hours: float
 ) -> Document:
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 
     If nothing is new, it reads one document. Indexes: fleets (_id), trip_changes (fleet, change, trip_id), (fleet,
-    trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError for an invalid cursor.
+    trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError if the feed began from scratch since.
     """
-    sent = decode_cursor(fleet, cursor) if cursor is not None else None
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
     with store.snapshot() as session:
         feed = _Feed(store, session, fleet)
         state = feed.get_fleet_state()
-        start = sent or _make_first_cursor(state, max_end_ms)
+        start = cursor or _make_first_cursor(state, max_end_ms)
         if not start.feed_id:
             # The cursor is from before the first trip of the fleet, which begins the feed.
             start = start._replace(feed_id=state["feed_id"])

@@ -248,7 +248,15 @@ def test_the_cursor_of_another_fleet_is_a_validation_error(service, load):
     load(ended(5))
     load(ended(5), fleet="f2")
     cursor = service.get("/changes", fleet="f2").json["cursor"]
-    assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
+    for _ in range(2):
+        assert service.get("/changes", fleet="f2", cursor=cursor).status_code == 200
+        assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
+
+
+def test_an_invalid_cursor_is_named_together_with_all_other_wrong_parameters(service):
+    errors = service.errors("/changes", cursor="x", limit=1001, page=2)
+    assert errors.keys() == {"cursor", "limit", "page"}
+    assert errors["cursor"] == ["Must be a cursor that this service returned for this fleet. Start without a cursor."]
 
 
 def test_a_cursor_of_the_future_is_a_validation_error(client, load):

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
+from schemas.change_params import ChangesParams
 from schemas.params import (
     DailyParams,
     DriversParams,
@@ -34,6 +35,7 @@ SCHEMAS = {
     MonthlyParams: {},
     ScoreParams: OF_DRIVER,
     RankingParams: {},
+    ChangesParams: {},
     NoParams: {},
 }
 DAY = "start_date=2026-03-17"
@@ -175,6 +177,21 @@ def test_a_window_of_a_score_ends_yesterday_unless_it_starts_later(wednesday, qu
 )
 def test_every_wrong_parameter_of_a_window_is_named(wednesday, query, wrong):
     assert set(reasons(ScoreParams, query)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("period=x&start_date=2026-03-19", {"period", "start_date"}),
+        ("period=&start_date=2025-08-25&order=x", {"period", "start_date", "order"}),
+        ("start_date=2026-03-17&limit=0", {"period", "start_date", "limit"}),
+        # The first of a month, and a Monday.
+        ("period=x&start_date=2026-03-01", {"period"}),
+        ("period=x&start_date=2026-03-09", {"period"}),
+    ],
+)
+def test_a_date_that_begins_neither_a_week_nor_a_month_is_named_beside_the_period(wednesday, query, wrong):
+    assert set(reasons(RankingParams, query)) == wrong
 
 
 NO_NUMBERS = ["0", "-1", "+1", "01", "1.0", "1e1", " 1", "1\n", "٣", "１", "", "x", "0x1", "1_0", "9" * 5000]
