@@ -5,10 +5,11 @@ import functools
 from typing import Any
 
 from dateutil.relativedelta import relativedelta
-from marshmallow import ValidationError
+from marshmallow import ValidationError, post_load, validates_schema
 
 from schemas.fields import Date, Messages
 from schemas.periods import DAY, MONTH, WEEK, PeriodName
+from schemas.query import Params
 
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back from today a start_date may be.
@@ -46,18 +47,46 @@ def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = Fal
 
 
 class EndDate(Date):
-    """A UTC date in the last six months, up to today. ScoreParams compares it with `start_date`."""
+    """A UTC date in the last six months, up to today. DateRangeParams compares it with `start_date`."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         if not _get_first_date(get_today()) <= datetime.date.fromisoformat(text) <= get_today():
-            raise make_end_date_error()
+            raise _make_end_date_error()
         return text
 
 
-def make_end_date_error() -> ValidationError:
-    """Return the error of an end_date that is not in the window that start_date opens."""
+def _make_end_date_error() -> ValidationError:
     return ValidationError(f"Must be from start_date to {get_today()}.", "end_date")
+
+
+class DateRangeParams(Params):
+    """Parameters with a `start_date` and an `end_date`, which may be absent."""
+
+    # Valid dates are compared even if another parameter is invalid, so that `errors` has every invalid parameter.
+    @validates_schema(skip_on_field_errors=False)
+    def check_end_date(self, data: dict[str, Any], **kwargs: Any) -> None:
+        """Raise ValidationError if the dates end before they start."""
+        if {"start_date", "end_date"} <= data.keys() and data["end_date"] < data["start_date"]:
+            raise _make_end_date_error()
+
+
+class WindowParams(DateRangeParams):
+    """The parameters of a window of days. The view always gets an `end_date`."""
+
+    start_date = StartDate(
+        "The first UTC date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
+    )
+    end_date = EndDate(
+        "The last UTC date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
+        "`start_date` if that is today."
+    )
+
+    @post_load
+    def set_end_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Set the default of `end_date`."""
+        yesterday = str(get_today() - datetime.timedelta(days=1))
+        return {"end_date": max(yesterday, data["start_date"]), **data}
 
 
 def get_today() -> datetime.date:

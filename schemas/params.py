@@ -4,10 +4,10 @@ import datetime
 import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, post_load, validates_schema
+from marshmallow import ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, EndDate, StartDate, get_today, make_end_date_error
+from schemas.date_params import REQUIRED, DateRangeParams, EndDate, StartDate, WindowParams
 from schemas.fields import Identifier, Text, field_metadata
 from schemas.periods import MONTH, PERIODS, WEEK
 from schemas.query import Params, repeat_hint
@@ -79,13 +79,17 @@ class DriversParams(PageParams):
     """The parameters of the list of drivers."""
 
 
-class DriverTripsParams(PageParams):
+class DriverTripsParams(PageParams, DateRangeParams):
     """The parameters of the list of a driver's trips."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
     start_date = StartDate(
         "List trips that started on or after this UTC date, `YYYY-MM-DD`: from six months ago to today.",
         today_allowed=True,
+    )
+    end_date = EndDate(
+        "List trips that started on or before this UTC date, `YYYY-MM-DD`: from `start_date` to today. Without it, the "
+        "list has all trips from `start_date` on."
     )
 
 
@@ -142,17 +146,10 @@ class MonthlyParams(_AggregateParams):
     )
 
 
-class ScoreParams(Params):
-    """The parameters of the explanation of a driver's score. The view always gets an `end_date`."""
+class ScoreParams(WindowParams):
+    """The parameters of the explanation of a driver's score."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
-    start_date = StartDate(
-        "The first UTC date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
-    )
-    end_date = EndDate(
-        "The last UTC date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
-        "`start_date` if that is today."
-    )
     interval = fields.String(
         load_default=DEFAULT_INTERVAL,
         validate=OneOf(PERIODS),
@@ -160,19 +157,6 @@ class ScoreParams(Params):
             "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.", DEFAULT_INTERVAL
         ),
     )
-
-    # Valid dates are compared even if another parameter is invalid, so that `errors` has every invalid parameter.
-    @validates_schema(skip_on_field_errors=False)
-    def check_end_date(self, data: dict[str, Any], **kwargs: Any) -> None:
-        """Raise ValidationError if the window ends before it starts."""
-        if {"start_date", "end_date"} <= data.keys() and data["end_date"] < data["start_date"]:
-            raise make_end_date_error()
-
-    @post_load
-    def set_end_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Set the default of `end_date`."""
-        yesterday = str(get_today() - datetime.timedelta(days=1))
-        return {"end_date": max(yesterday, data["start_date"]), **data}
 
 
 class ReportTime(Text):

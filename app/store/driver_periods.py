@@ -35,7 +35,7 @@ class Calendar(NamedTuple):
     versions: list[str]
 
     @classmethod
-    def of(cls, months: Iterable[Document], start_date: str, end_date: str = LAST_DATE) -> Self:
+    def of(cls, months: Iterable[Document], start_date: str, end_date: str) -> Self:
         """Return the days from one date to another of the documents of months, which are in order of date."""
         calendars = [month["calendar"] for month in months]
         arrays: list[list[Any]] = [
@@ -61,9 +61,10 @@ class DriverPeriods(NamedTuple):
         options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS, "session": self.session}
         return list(self.store.driver_periods.find(match, projection, **options))
 
-    def get_calendar(self, start_date: str) -> Calendar:
-        """Return the driver's calendar from a date on."""
-        return Calendar.of(self.find(MONTH, {"$gte": first_of_month(start_date)}, CALENDAR), start_date)
+    def get_calendar(self, start_date: str, end_date: str) -> Calendar:
+        """Return the driver's calendar from one date to another."""
+        months = self.find(MONTH, {"$gte": first_of_month(start_date), "$lte": end_date}, CALENDAR)
+        return Calendar.of(months, start_date, end_date)
 
     def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:
         """Return the trip ends (epoch ms), by date, of the days with a trip that ended after `max_end_ms`.

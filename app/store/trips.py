@@ -10,7 +10,7 @@ from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.dates import MS_PER_HOUR, MS_PER_SECOND, now_ms
-from app.store.driver_periods import DriverPeriods
+from app.store.driver_periods import LAST_DATE, DriverPeriods
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer, render_list
 from app.store.scope import Scope
@@ -39,6 +39,7 @@ def find_driver_trips(
     driver_id: str,
     *,
     start_date: str,
+    end_date: str = LAST_DATE,
     max_end_ms: int,
     page: int,
     limit: int,
@@ -46,14 +47,14 @@ def find_driver_trips(
 ) -> Result:
     """Return a page of a driver's trips, in summary form, oldest first.
 
-    These are the trips that started on `start_date` or later and ended by `max_end_ms` (epoch ms). Counts the trips
-    with the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet,
+    These are the trips that started from `start_date` to `end_date` and ended by `max_end_ms` (epoch ms). Counts the
+    trips with the calendars of the driver's months, then reads only the days on the page. Index: driver_periods (fleet,
     period, driver_id, start_date). Raises UnknownDrivers.
     """
     page_request, rows = PageRequest(page, limit), list[str]()
     with store.snapshot() as session:
         periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
-        calendar = periods.get_calendar(start_date)
+        calendar = periods.get_calendar(start_date, end_date)
         if not calendar.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
             raise UnknownDrivers([driver_id])
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)

@@ -23,7 +23,7 @@ DETAIL_LIMIT = 5
 @bp.get("/driver/<segment:driver_id>/trips")
 @Endpoint(DriverTripsParams(), TripSummaryPage(), links={"listTrips": FIRST_TRIP})
 def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
-    """List a driver's trips from a date on.
+    """List a driver's trips from a date on, or between two dates.
 
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.

@@ -8,6 +8,7 @@ SINCE = "start_date=2026-03-01"
 PATHS = {
     "drivers": "/drivers",
     "trips": f"/driver/d1/trips?{SINCE}",
+    "trips between dates": f"/driver/d1/trips?{SINCE}&end_date=2026-03-17",
     "trip": "/trip/trip_id/t1",
     "trips by tracking id": "/trip/tracking_id/k1",
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1",

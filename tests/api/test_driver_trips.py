@@ -44,6 +44,29 @@ def test_a_trip_on_or_after_the_start_date_is_listed_and_the_millisecond_before_
     assert ids(service.get(PATH, start_date="2026-03-10")) == ["first"]
 
 
+@pytest.mark.parametrize(
+    ("end_date", "expected"), [("2026-03-10", ["first", "last"]), ("2026-03-11", ["first", "last", "after"])]
+)
+def test_a_trip_on_or_before_the_end_date_is_listed_and_the_millisecond_after_is_not(service, load, end_date, expected):
+    starts = {"first": "2026-03-10T00:00", "last": "2026-03-10T23:59:59.999", "after": "2026-03-11T00:00"}
+    load(*(make_trip(start, trip_id=name) for name, start in starts.items()))
+    response = service.get(PATH, start_date="2026-03-10", end_date=end_date)
+    assert (ids(response), response.json["count"]) == (expected, len(expected))
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("start_date=2026-03-10&end_date=2026-03-09", ["end_date"]),
+        ("start_date=2026-03-10&end_date=2026-03-19", ["end_date"]),
+        ("start_date=2026-03-19&end_date=2026-03-09", ["start_date"]),
+        ("end_date=x&limit=0", ["end_date", "limit", "start_date"]),
+    ],
+)
+def test_an_end_date_is_from_the_start_date_to_today(service, load, query, wrong):
+    assert sorted(service.errors(f"{PATH}?{query}")) == wrong
+
+
 @pytest.mark.parametrize(("end", "count"), [(NOON_MS - 4 * HOUR_MS, 1), (NOON_MS - 4 * HOUR_MS + 1, 0)])
 def test_a_trip_is_visible_once_four_hours_have_passed_since_its_end(service, load, end, count):
     load(make_trip("2026-03-18T00:00", trip_end_time=end))

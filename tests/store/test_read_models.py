@@ -66,12 +66,13 @@ def sliced(records, limit):
 
 
 @pytest.mark.parametrize("limit", [3, 100])
-@pytest.mark.parametrize("date", ["01", "14"])
+@pytest.mark.parametrize(("date", "last"), [("01", 31), ("14", 31), ("01", 12), ("13", 14)])
 @pytest.mark.parametrize("driver_id", ["d1", "ü/2", "idle"])
-def test_pages_of_a_driver_s_trips_are_slices_of_them_all(fleet, driver_id, date, limit):
-    start = epoch_ms(f"2026-03-{date}T00:00")
-    expected = [trip for trip in visible(driver_id=driver_id) if trip["trip_start_time"] >= start]
+def test_pages_of_a_driver_s_trips_are_slices_of_them_all(fleet, driver_id, date, last, limit):
+    start, end = epoch_ms(f"2026-03-{date}T00:00"), epoch_ms(f"2026-03-{last}T23:59:59.999")
+    expected = [trip for trip in visible(driver_id=driver_id) if start <= trip["trip_start_time"] <= end]
     path = f"/driver/{driver_id.replace('/', '%2F')}/trips?start_date=2026-03-{date}&limit={limit}&"
+    path += f"end_date=2026-03-{last}&" if last < 31 else ""
     result, counts = pages(fleet, path, limit, "trips")
     assert json.dumps(result) == json.dumps(sliced([TripSummary().dump(trip) for trip in expected], limit))
     assert counts == {len(expected)}

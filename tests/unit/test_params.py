@@ -38,6 +38,8 @@ SCHEMAS = {
     ChangesParams: {},
     NoParams: {},
 }
+# Those with an end_date.
+WITH_END = [DriverTripsParams, ScoreParams]
 DAY = "start_date=2026-03-17"
 WEDNESDAY = "2026-03-18"
 
@@ -90,9 +92,10 @@ def test_dates_reach_six_calendar_months_back(on, schema, today, first):
 
 
 @pytest.mark.parametrize(
-    ("schema", "today_allowed"), [(DriverTripsParams, True), (ScoreParams, True), (DailyParams, False)]
+    ("schema", "today_allowed"),
+    [(DriverTripsParams, True), (ScoreParams, True), (DailyParams, False)],
 )
-def test_today_is_a_start_date_of_trips_and_scores_and_tomorrow_of_nothing(wednesday, schema, today_allowed):
+def test_today_is_a_start_date_of_trips_and_windows_and_tomorrow_of_nothing(wednesday, schema, today_allowed):
     assert [takes(schema, f"2026-03-{day}") for day in (17, 18, 19)] == [True, today_allowed, False]
 
 
@@ -145,38 +148,47 @@ def test_the_reason_names_a_date_that_is_accepted(wednesday, schema, date, reaso
     ["20260317", "2026-3-17", "2026-W12-2", "2026-076", "2026-03-17T00:00:00", " 2026-03-17", "2026-03-17\n", ""]
     + ["2026-02-30", "0000-01-01", "٢٠٢٦-03-17", "today", "2026-03-17\x00", "-026-03-17", "99999-01-01", "0001-01-01"],
 )
-@pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, WeeklyParams, MonthlyParams, ScoreParams])
+@pytest.mark.parametrize("schema", [DailyParams, WeeklyParams, MonthlyParams, *WITH_END])
 def test_other_spellings_of_a_date_are_refused(wednesday, schema, date):
     assert not takes(schema, quote(date))
-    assert schema is not ScoreParams or "end_date" in reasons(schema, f"{DAY}&end_date={quote(date)}")
+    assert schema not in WITH_END or "end_date" in reasons(schema, f"{DAY}&end_date={quote(date)}")
 
 
 @pytest.mark.parametrize(
-    ("query", "end", "interval"),
+    ("query", "window_end", "trips_end"),
     [
-        ("start_date=2026-03-01", "2026-03-17", "week"),
-        ("start_date=2026-03-18", "2026-03-18", "week"),
-        ("start_date=2026-03-18&end_date=2026-03-18", "2026-03-18", "week"),
-        ("start_date=2025-09-18&end_date=2025-09-18&interval=month", "2025-09-18", "month"),
+        ("start_date=2026-03-01", "2026-03-17", None),
+        ("start_date=2026-03-18", "2026-03-18", None),
+        ("start_date=2026-03-18&end_date=2026-03-18", "2026-03-18", "2026-03-18"),
+        ("start_date=2025-09-18&end_date=2025-09-18", "2025-09-18", "2025-09-18"),
     ],
 )
-def test_a_window_of_a_score_ends_yesterday_unless_it_starts_later(wednesday, query, end, interval):
-    params = ScoreParams().parse(query.encode(), **OF_DRIVER)
-    assert (params["end_date"], params["interval"]) == (end, interval)
+def test_a_window_ends_yesterday_unless_it_starts_later_and_trips_without_an_end_have_none(
+    wednesday, query, window_end, trips_end
+):
+    ends = [schema().parse(query.encode(), **SCHEMAS[schema]).get("end_date") for schema in WITH_END]
+    assert ends == [trips_end, window_end]
 
 
 @pytest.mark.parametrize(
     ("query", "wrong"),
     [
         (f"{DAY}&end_date=2026-03-19", {"end_date"}),
-        (f"{DAY}&end_date=2026-03-16&interval=x", {"end_date", "interval"}),
-        ("start_date=x&end_date=2026-03-16&interval=WEEK", {"start_date", "interval"}),
+        (f"{DAY}&end_date=2026-03-16&nope=x", {"end_date", "nope"}),
+        ("start_date=x&end_date=2026-03-16&nope=", {"start_date", "nope"}),
         (f"{DAY}&{DAY}&end_date=2026-03-19", {"start_date", "end_date"}),
-        ("end_date=2025-01-01&interval=", {"start_date", "end_date", "interval"}),
+        ("end_date=2025-01-01&nope=", {"start_date", "end_date", "nope"}),
     ],
 )
-def test_every_wrong_parameter_of_a_window_is_named(wednesday, query, wrong):
-    assert set(reasons(ScoreParams, query)) == wrong
+@pytest.mark.parametrize("schema", WITH_END)
+def test_every_wrong_parameter_with_dates_is_named(wednesday, schema, query, wrong):
+    assert set(reasons(schema, query)) == wrong
+
+
+@pytest.mark.parametrize("interval", ["", "WEEK", "x"])
+def test_an_interval_is_a_day_a_week_or_a_month(wednesday, interval):
+    assert set(reasons(ScoreParams, f"{DAY}&end_date=2026-03-16&interval={interval}")) == {"end_date", "interval"}
+    assert ScoreParams().parse(DAY.encode(), **OF_DRIVER)["interval"] == "week"
 
 
 @pytest.mark.parametrize(
