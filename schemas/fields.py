@@ -76,21 +76,30 @@ class Text(_StrictField, fields.String):
         return text
 
 
-class Identifier(Text):
-    """An opaque identifier: 1 to 128 bytes of UTF-8 without control characters, and neither `.` nor `..`."""
+class ShortText(Text):
+    """A text of 1 to 128 bytes of UTF-8 without control characters."""
 
     json_schema_keywords: ClassVar[dict[str, Any]] = {"minLength": 1, "maxLength": MAX_IDENTIFIER_BYTES}
-    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
-    # The same for PCRE, where `$` also matches before a line break at the end.
-    validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
 
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
         size = len(text.encode())
         if not 1 <= size <= MAX_IDENTIFIER_BYTES:
             raise ValidationError(f"Must have 1 to {MAX_IDENTIFIER_BYTES} bytes of UTF-8; it has {size}.")
         if CONTROL.search(text):
             raise ValidationError("Must not contain control characters.")
+        return text
+
+
+class Identifier(ShortText):
+    """An opaque identifier: a short text that is neither `.` nor `..`."""
+
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
+    # The same for PCRE, where `$` also matches before a line break at the end.
+    validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
         if text in (".", ".."):
             raise ValidationError("Must not be '.' or '..'.")
         return text

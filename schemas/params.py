@@ -8,9 +8,10 @@ from marshmallow import ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
 from schemas.date_params import REQUIRED, DateRangeParams, EndDate, StartDate, WindowParams
-from schemas.fields import Identifier, Text, field_metadata
+from schemas.fields import Identifier, ShortText, Text, field_metadata
 from schemas.periods import MONTH, PERIODS, WEEK
 from schemas.query import Params, repeat_hint
+from schemas.search import split_words
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -68,6 +69,18 @@ class RepeatedParam(fields.List[Any]):
             raise
 
 
+class SearchParam(ShortText):
+    """The words of a search for drivers (`schemas.search`), at least one."""
+
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?! *$)[^\u0000-\u001f\u007f-\u009f]+$"}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text: str = super()._deserialize(value, attr, data, **kwargs)
+        if not split_words(text):
+            raise ValidationError("Must have at least one word: spaces and accents alone match nothing.")
+        return text
+
+
 class PageParams(Params):
     """The parameters of every list that has pages of any size."""
 
@@ -77,6 +90,12 @@ class PageParams(Params):
 
 class DriversParams(PageParams):
     """The parameters of the list of drivers."""
+
+    search = SearchParam(
+        "List only drivers who match all of these words, which spaces separate. A word matches if the first name, last "
+        "name, alias, e-mail address or `driver_id` contains it. Case and accents do not matter.",
+        example="amina yusuf",
+    )
 
 
 class DriverTripsParams(PageParams, DateRangeParams):

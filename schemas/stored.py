@@ -127,8 +127,9 @@ class FleetDrivers(Schema):
     """A document of `fleet_drivers`: a block of the list of a fleet's drivers, which is in order of driver_id.
 
     `offset` is the number of drivers before the block, and `driver_count` the number of those in it. `drivers` is the
-    Driver of each as rendered JSON, in the order of `driver_ids`. The document at offset -1 is the head of the list:
-    its `driver_count` is the number of all drivers, and it has no other fields.
+    Driver of each as rendered JSON, in the order of `driver_ids`, and `search_texts` what a search reads of each. The
+    document at offset -1 is the head of the list: its `driver_count` is the number of all drivers, and it has no other
+    fields.
     """
 
     fleet = FleetName(required=True)
@@ -137,6 +138,7 @@ class FleetDrivers(Schema):
     first_driver_id = Identifier()
     driver_ids = fields.List(Identifier())
     drivers = fields.List(Text())
+    search_texts = fields.List(Text())
     version = Text()
 
 
@@ -157,17 +159,18 @@ class DriverPeriod(_ReadModel):
 
     `period` is `profile`, `day`, `week` or `month`. `start_date` is the first UTC date of the day, week or month, and
     empty in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
-    the Driver, or the Daily summary. A day also has its summary as BSON, and its trips in order of start and trip_id:
-    `trips` has the summary form of each as rendered JSON, `trip_ends` the end (epoch ms) of each. A week and a month
-    have their summary as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the
-    object with the other fields. They also have what ranks the driver, `fm_score` and `distance_miles`. A month has the
-    calendar of its days.
+    the Driver, or the Daily summary. A profile also has what a search reads, `search_text` (see `schemas.search`). A
+    day also has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each
+    as rendered JSON, `trip_ends` the end (epoch ms) of each. A week and a month have their summary as rendered JSON in
+    two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object with the other fields. They also have
+    what ranks the driver, `fm_score` and `distance_miles`. A month has the calendar of its days.
     """
 
     driver_id = Identifier(required=True)
     period = Text(required=True, validate=OneOf((PROFILE, *PERIODS)))
     start_date = Text(required=True)
     json = Text()
+    search_text = Text()
     summary = fields.Nested(DailySummary)
     driving_summary = Text()
     breakdown = Text()

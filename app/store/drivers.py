@@ -1,5 +1,8 @@
 """The drivers of a fleet."""
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
@@ -10,6 +13,7 @@ from app.store.scope import Scope
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 from schemas.periods import ANY_DATE, PROFILE
+from schemas.search import split_words
 
 DRIVER = fields_of(Driver)
 # The maximum number of drivers in a block. A page of 100 drivers is on few blocks.
@@ -18,51 +22,100 @@ BLOCK_SIZE = 100
 HEAD_OFFSET = -1
 BY_OFFSET = [("offset", ASCENDING)]
 NO_DRIVERS: Document = {"driver_count": 0}
+# For each array of a block, the field of a driver's profile that has the same value.
+IN_PROFILE = {"drivers": "json", "driver_ids": "driver_id", "search_texts": "search_text"}
 
 
-def find_drivers(store: Store, scope: Scope, *, page: int, limit: int, selection: Selection) -> Result:
-    """Return a Driver page, in order of driver_id by code point.
+class ListPage(NamedTuple):
+    """A page of the list: the number of drivers on all pages, its version, and a value of each driver on the page."""
 
-    One query reads the head of the list and the blocks of the page, or the profile of the only driver in the scope.
-    """
+    driver_count: int
+    version: str
+    values: list[str]
+
+
+def find_drivers(
+    store: Store, scope: Scope, *, page: int, limit: int, selection: Selection, search: str = ""
+) -> Result:
+    """Return a Driver page, in order of driver_id by code point, or with `search` the drivers who match its words."""
     page_request = PageRequest(page, limit)
-    read = _read_blocks if scope.driver_id is None else _read_profile
+    array = "drivers" if "drivers" in selection.fields else ""
     with store.snapshot() as session:
-        head, *blocks = read(store, session, scope, page_request, selection)
-    count = head["driver_count"]
-    rows = [row for block in blocks for row in block.get("drivers", ())]
-    first = page_request.skip - blocks[0]["offset"] if blocks else 0
-    records = render_list(selection.fields.get("drivers"), DRIVER, rows[first : first + limit])
-    # A block keeps its version when its offset changes, but then other drivers of the block are on the page.
-    version = " ".join([str(count), str(first), *(block["version"] for block in blocks)])
-    return page_request.build_result(version, selection.fields, count, {"drivers": records})
+        if words := split_words(search):
+            listed = _search_list(store, session, scope, page_request, array, words, selection)
+        else:
+            listed = read_list(store, session, scope, page_request, array, selection)
+    records = render_list(selection.fields.get("drivers"), DRIVER, listed.values)
+    return page_request.build_result(listed.version, selection.fields, listed.driver_count, {"drivers": records})
 
 
-def _read_blocks(
-    store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, selection: Selection
-) -> list[Document]:
-    """Return the head of a fleet's list, then the blocks of the page. Index: fleet_drivers (fleet, offset)."""
+def read_list(
+    store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, array: str, selection: Selection
+) -> ListPage:
+    """Return a page of all drivers, with the value of each in an `array` of a block, such as `driver_ids`.
+
+    One query reads the head of the list and the blocks of the page, or without an `array` the head alone.
+    """
     offsets: list[Document] = [{"offset": HEAD_OFFSET}]
-    if "drivers" in selection.fields:
+    if array:
         before = max(page_request.skip - BLOCK_SIZE, HEAD_OFFSET)
         offsets.append({"offset": {"$gt": before, "$lt": page_request.skip + page_request.limit}})
-    match = {"fleet": scope.fleet, "$or": offsets}
-    projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1} | selection.projection("drivers")
-    blocks = store.fleet_drivers.find(match, projection, sort=BY_OFFSET, batch_size=BLOCK_SIZE, session=session)
-    return list(blocks) or [NO_DRIVERS]
+    arrays = [array] if array and selection.include_content else []
+    head, *blocks = _find_blocks(store, session, scope, {"$or": offsets}, *arrays) or [NO_DRIVERS]
+    values = [value for block in blocks for value in block.get(array, ())]
+    first = page_request.skip - blocks[0]["offset"] if blocks else 0
+    # A block keeps its version when its offset changes, but then other drivers of the block are on the page.
+    version = " ".join([str(head["driver_count"]), str(first), *(block["version"] for block in blocks)])
+    return ListPage(head["driver_count"], version, values[first : first + page_request.limit])
 
 
-def _read_profile(
-    store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, selection: Selection
-) -> list[Document]:
-    """Return the same for the list of one driver: its head, then its only block, whatever the page.
+def _search_list(
+    store: Store,
+    session: ClientSession,
+    scope: Scope,
+    page_request: PageRequest,
+    array: str,
+    words: Sequence[str],
+    selection: Selection,
+) -> ListPage:
+    """Return a page of the drivers whose search text contains all words, with values as `read_list` returns them.
 
-    Index: driver_periods (fleet, period, driver_id, start_date).
+    It reads the search texts of all drivers, then the blocks of those on the page.
     """
+    # For each match its block, and its place in the block.
+    matches = list[tuple[Document, int]]()
+    for block in _find_blocks(store, session, scope, {"offset": {"$gt": HEAD_OFFSET}}, "search_texts"):
+        if block["offset"] == HEAD_OFFSET:
+            continue
+        texts: list[str] = block["search_texts"]
+        places = list(range(len(texts)))
+        for word in words:
+            places = [place for place in places if word in texts[place]]
+        matches += [(block, place) for place in places]
+    on_page = matches[page_request.skip : page_request.skip + page_request.limit] if array else []
+    version = " ".join([str(len(matches)), *(f"{place}:{block['version']}" for block, place in on_page)])
+    values = list[str]()
+    if on_page and selection.include_content:
+        match = {"offset": {"$in": list({block["offset"] for block, _ in on_page})}}
+        blocks = {block["offset"]: block for block in _find_blocks(store, session, scope, match, array)}
+        values = [blocks[block["offset"]][array][place] for block, place in on_page]
+    return ListPage(len(matches), version, values)
+
+
+def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Document, *arrays: str) -> list[Document]:
+    """Return the matching blocks of the list in order, each with these arrays; also the head of the list if it matches.
+
+    The list of one driver has a head and a single block, which is made of the driver's profile; both are returned
+    whatever `match` is. Indexes: fleet_drivers (fleet, offset), driver_periods (fleet, period, driver_id, start_date).
+    """
+    if scope.driver_id is None:
+        match = {"fleet": scope.fleet, **match}
+        projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1} | dict.fromkeys(arrays, 1)
+        return list(store.fleet_drivers.find(match, projection, sort=BY_OFFSET, session=session))
     match = {**scope.match(), "period": PROFILE, "start_date": ANY_DATE}
-    projection = {"_id": 0, "version": 1} | (selection.projection("json") if "drivers" in selection.fields else {})
+    projection = {"_id": 0, "version": 1} | {IN_PROFILE[array]: 1 for array in arrays}
     profile = store.driver_periods.find_one(match, projection, session=session)
     if profile is None:
-        return [NO_DRIVERS]
-    drivers = [profile["json"]] if "json" in profile else []
-    return [{"driver_count": 1}, {"offset": 0, "version": profile["version"], "drivers": drivers}]
+        return []
+    block = {array: [profile[IN_PROFILE[array]]] for array in arrays}
+    return [{"offset": HEAD_OFFSET, "driver_count": 1}, {**block, "offset": 0, "version": profile["version"]}]

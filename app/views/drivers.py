@@ -31,6 +31,6 @@ LINKS = dict.fromkeys(
 def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
     """List the drivers of the fleet.
 
-    The list has all drivers, in order of `driver_id` by code point.
+    The drivers are in order of `driver_id` by code point. With `search`, they are those who match all of its words.
     """
     return drivers.find_drivers(get_services().store, get_scope(), **params, selection=selection)

@@ -10,6 +10,7 @@ from app.store import Document, Store
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
 from schemas.periods import ANY_DATE, PROFILE
+from schemas.search import make_search_text
 from schemas.stored import make_id
 from scripts.materialize import pipelines
 from scripts.materialize.periods import PeriodIdentity
@@ -56,13 +57,15 @@ def _make_profile(fleet: str, driver_id: str, source: Document, first: str | Non
         "first_travel_date": _choose_date(min, source.get("first_travel_date"), first),
         "last_travel_date": _choose_date(max, source.get("last_travel_date"), last),
     }
-    text = to_json(DRIVER, {**source, "driver_id": driver_id, **dates})
+    driver = {**source, "driver_id": driver_id, **dates}
+    text = to_json(DRIVER, driver)
     return {
         "fleet": fleet,
         "driver_id": driver_id,
         "period": PROFILE,
         "start_date": ANY_DATE,
         "json": text,
+        "search_text": make_search_text(driver),
         "version": version_of(text),
     }
 
@@ -115,9 +118,9 @@ def _make_rest(
 
 
 def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_range: Document) -> list[Document]:
-    """Return driver_id and JSON of drivers. Index: driver_periods (fleet, period, driver_id, start_date)."""
+    """Return what a block has of drivers. Index: driver_periods (fleet, period, driver_id, start_date)."""
     match = {"fleet": fleet, "period": PROFILE, "driver_id": driver_range}
-    projection = {"_id": 0, "driver_id": 1, "json": 1}
+    projection = {"_id": 0, "driver_id": 1, "json": 1, "search_text": 1}
     return list(store.driver_periods.find(match, projection, sort=BY_DRIVER, session=session))
 
 
@@ -130,5 +133,6 @@ def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:
         "first_driver_id": profiles[0]["driver_id"],
         "driver_ids": [profile["driver_id"] for profile in profiles],
         "drivers": texts,
+        "search_texts": [profile["search_text"] for profile in profiles],
         "version": version_of(texts),
     }

@@ -10,6 +10,7 @@ MONDAY = "2026-03-09"
 DESCRIPTION = '<http://localhost/api/v1/openapi.json>; rel="service-desc"'
 LISTS = {
     "/drivers?limit=1": "drivers",
+    "/drivers?limit=1&search=%E2%85%B0%2C+%C3%B6": "drivers",
     f"/driver/a%2Fb/trips?start_date={MONDAY}&limit=1": "trips",
     "/trip/tracking_id/round": "trips",
     f"/ranking?period=week&start_date={MONDAY}&limit=1": "drivers",
@@ -20,7 +21,8 @@ LISTS = {
 def fleet(service, load):
     """Two drivers, the first of whom drove six trips under one tracking_id."""
     trips = [make_trip(f"{MONDAY}T{hour:02}:00", "a/b", tracking_id="round") for hour in range(6, 12)]
-    load(*trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=[make_driver("a/b"), make_driver("c")])
+    drivers = [make_driver(driver_id, alias="I, Ö") for driver_id in ("a/b", "c")]
+    load(*trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=drivers)
     return service
 
 

@@ -21,6 +21,7 @@ REAL = {
     "filter_value": TRIP_IDS + TRACKING_IDS,
     "start_date": DATES,
     "end_date": DATES,
+    "search": ["amina", "DEMO 0", "å"],
     "report_time": [f"{REPORT_DATE}T00:00:00", f"{REPORT_DATE}T23:59:59"],
     "link": [os.environ["CONTRACT_LINK"]],
     "cursor": [os.environ["CONTRACT_CURSOR"]],
@@ -31,7 +32,7 @@ FIRST_DAYS = {"week": MONDAYS, "weekly": MONDAYS, "month": MONTHS, "monthly": MO
 ONE_AS_GENERATED = 8
 # The title that Schemathesis gives to the failures which may be dropped, and the parameters that they are about.
 REJECTED = "Schema-valid request rejected"
-MOVING = [{"start_date"}, {"end_date"}, {"start_date", "end_date"}, {"report_time"}, {"cursor"}]
+UNSAID = [{"start_date"}, {"end_date"}, {"start_date", "end_date"}, {"report_time"}, {"cursor"}, {"search"}]
 
 response_counts = Counter()
 # By path: the schemas of the parameters with real values, by name, and the content of a good response.
@@ -111,11 +112,11 @@ def _number(case, *more):
 
 @schemathesis.hook
 def filter_failure(context, failure, case, response):
-    """Drop what no schema can say: dates out of the moving window, links, cursors."""
+    """Drop what no schema can say: dates out of the moving window, links, cursors, searches without a word."""
     if failure.title != REJECTED:
         return True
     errors = response.json().get("errors", ()) if response.status_code == 400 else ()
-    return response.status_code != 403 and set(errors) not in MOVING
+    return response.status_code != 403 and set(errors) not in UNSAID
 
 
 @schemathesis.hook

@@ -31,6 +31,7 @@ DAILY = f"/driver-aggregate/daily?start_date=2026-03-02&{THREE}"
 WEEKLY = f"/driver-aggregate/weekly?start_date=2026-03-02&{THREE}"
 MONTHLY = f"/driver-aggregate/monthly?start_date=2026-03-01&{THREE}"
 SCORE = "/driver/d1/score?start_date=2026-03-02&end_date=2026-03-08"
+SEARCH = "/drivers?search=d+1&limit=3"
 RANKING = "/ranking?period=week&start_date=2026-03-02&limit=3"
 BEST = "/ranking?period=month&start_date=2026-03-01&limit=3&order=best&min_distance_miles=1"
 # Whole responses: a path, and the most documents and index keys that MongoDB examines.
@@ -38,7 +39,10 @@ WHOLE = [
     ("/drivers", 2, 2),
     ("/drivers?limit=3&page=2", 2, 2),
     (TRIPS, 18, 18),
+    (SEARCH, 2, 2),
     (f"{TRIPS}&limit=3&page=2", 4, 4),
+    # What comes after the end is not read.
+    (f"{TRIPS}&end_date=2026-03-04", 5, 5),
     # Trips of the last day are not visible yet.
     ("/driver/d0/trips?start_date=2026-03-16", 5, 5),
     ("/driver/nobody/trips?start_date=2026-03-01", 0, 0),
@@ -75,6 +79,7 @@ MASKS = ["*", "trips{trip_id,events},drivers{alias},data{driver_info,driving_sum
 # Masked responses, and pages past the end: a path, a mask, and the most documents and bytes that MongoDB reads.
 PARTS = [
     ("/drivers", "count", 1, 400),
+    (SEARCH, "count", 1, 900),
     (TRIPS, "count", 1, 1_500),
     (f"{TRIPS}&page=9", "*", 1, 1_500),
     (TRIP, "trips{trip_id}", 1, 900),

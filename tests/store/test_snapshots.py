@@ -28,6 +28,7 @@ PATHS = [
     f"/driver-aggregate/daily?start_date=2026-03-10&{DRIVERS}",
     f"/driver-aggregate/weekly?start_date=2026-03-09&{DRIVERS}",
     f"/driver-aggregate/monthly?start_date=2026-03-01&{DRIVERS}",
+    "/drivers?search=d&limit=2&page=2",
     "/driver/d0/trips?start_date=2026-03-02&end_date=2026-03-10",
     "/driver/d0/score?start_date=2026-03-09&end_date=2026-03-11&interval=day",
     "/ranking?period=week&start_date=2026-03-09&limit=2",
