@@ -7,7 +7,7 @@ from schemas.driver import Driver
 from schemas.error import ErrorBody, ErrorName
 from schemas.fields import Count, Date, Flag, Identifier, Int64, Text, field_metadata
 from schemas.periods import LONG_PERIODS, WEEK
-from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate
+from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
 from schemas.trip import TripDetail, TripSummary
 
 COUNT = "Number of matching records, on all pages together."
@@ -89,6 +89,25 @@ class MonthlyAggregates(Schema):
     data = fields.List(
         fields.Nested(MonthlyAggregate),
         metadata=field_metadata("One element for each driver, in the order of the request."),
+        required=True,
+    )
+
+
+class WindowPage(Schema):
+    """A page of the summaries of drivers in a window of days."""
+
+    count = Count("Number of drivers, on all pages together.", example=1, required=True)
+    limit = Int64(LIMIT, low=1, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    start_date = Date("First UTC date of the window.", example="2026-03-09", required=True)
+    end_date = Date("Last UTC date of the window.", example="2026-03-15", required=True)
+    data = fields.List(
+        fields.Nested(WindowAggregate),
+        metadata=field_metadata(
+            "One element for each driver: in the order of the request if it names drivers, otherwise in order of "
+            "`driver_id`."
+        ),
         required=True,
     )
 

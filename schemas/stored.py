@@ -154,6 +154,26 @@ class Calendar(Schema):
     versions = fields.List(Text(), required=True)
 
 
+class DayTotals(Schema):
+    """What a window adds up: parallel arrays with an element for each date of a month, null for one without trips.
+
+    Beside the version of the day's document, these are the totals in its summary.
+    """
+
+    versions = fields.List(Text(allow_none=True), required=True)
+    trip_count = fields.List(Count(allow_none=True), required=True)
+    distance_miles = fields.List(Number(allow_none=True), required=True)
+    duration_seconds = fields.List(Number(allow_none=True), required=True)
+    night_driving_seconds = fields.List(Number(allow_none=True), required=True)
+    highway_miles = fields.List(Number(allow_none=True), required=True)
+    phone_use_count = fields.List(Count(allow_none=True), required=True)
+    rapid_acceleration_count = fields.List(Count(allow_none=True), required=True)
+    hard_brake_count = fields.List(Count(allow_none=True), required=True)
+    overspeeding_count = fields.List(Count(allow_none=True), required=True)
+    phone_use_time_seconds = fields.List(Number(allow_none=True), required=True)
+    overspeeding_time_seconds = fields.List(Number(allow_none=True), required=True)
+
+
 class DriverPeriod(_ReadModel):
     """A document of `driver_periods`: the profile of a driver, or a driver's day, week or month.
 
@@ -163,7 +183,7 @@ class DriverPeriod(_ReadModel):
     day also has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each
     as rendered JSON, `trip_ends` the end (epoch ms) of each. A week and a month have their summary as rendered JSON in
     two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object with the other fields. They also have
-    what ranks the driver, `fm_score` and `distance_miles`. A month has the calendar of its days.
+    what ranks the driver, `fm_score` and `distance_miles`. A month has the calendar of its days, and their totals.
     """
 
     driver_id = Identifier(required=True)
@@ -181,6 +201,7 @@ class DriverPeriod(_ReadModel):
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
     calendar = fields.Nested(Calendar)
+    day_totals = fields.Nested(DayTotals)
 
 
 class TripTotals(Schema):

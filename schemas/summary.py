@@ -111,3 +111,12 @@ class MonthlyAggregate(Schema):
     driving_summary = fields.Nested(
         MonthlySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that month.")
     )
+
+
+class WindowAggregate(Schema):
+    """A driver and the driver's summary in a window of days."""
+
+    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
+    driving_summary = fields.Nested(
+        DrivingSummary, metadata=field_metadata("The summary. Absent if the driver did not drive in the window.")
+    )

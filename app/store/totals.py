@@ -13,6 +13,8 @@ Expression = dict[str, Any]
 
 EVENTS = EventSummary().fields
 AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
+# The names of all sums.
+NAMES = ("trip_count", *AMOUNTS, *EVENTS)
 
 
 def sum_totals(*, trip_count: int | str, amounts: str, events: str) -> Expression:

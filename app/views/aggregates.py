@@ -1,4 +1,4 @@
-"""Daily, Weekly and Monthly summaries of up to 20 drivers."""
+"""Daily, Weekly and Monthly summaries of up to 20 drivers, and the summaries of any window."""
 
 from typing import Any
 
@@ -9,10 +9,14 @@ from app.services import get_scope, get_services
 from app.store import Result
 from app.store.rendering import Selection
 from app.store.summaries import DAILY, MONTHLY, WEEKLY, SummaryType, find_aggregates
-from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
-from schemas.params import DailyParams, MonthlyParams, WeeklyParams
+from app.store.windows import find_window
+from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates, WindowPage
+from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggregateParams
 
 bp = Blueprint("aggregates", __name__)
+
+FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
+LINKS = dict.fromkeys(("getDriverScore", "listDriverTrips"), FIRST_DRIVER)
 
 
 @bp.get("/driver-aggregate/daily")
@@ -50,6 +54,20 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     response is a NotFound whose message names all unknown drivers.
     """
     return _find_aggregates(MONTHLY, params, selection)
+
+
+@bp.get("/driver-aggregate/window")
+@Endpoint(WindowAggregateParams(), WindowPage(), links=LINKS)
+def get_window_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
+    """Summarise any window of days: of up to 20 drivers, or of all drivers of the fleet.
+
+    Without `driver_id`, the response is a page of all drivers, in order of `driver_id` by code point. With `driver_id`,
+    it has one element for each of these drivers, in the order of the request. If the fleet does not have one of them,
+    the response is a NotFound whose message names all unknown drivers. Over a whole day, week or month, a summary has
+    the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it becomes
+    visible in lists of trips.
+    """
+    return find_window(get_services().store, get_scope(), **params, selection=selection)
 
 
 def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], selection: Selection) -> Result:

@@ -1,6 +1,6 @@
 """The read models of a driver's days, weeks and months, in `driver_periods`."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import click
@@ -11,10 +11,12 @@ from app.store import Document, Store
 from app.store.dates import first_of_month, monday_of, month_dates, week_dates
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
 from app.store.score import make_driving_summary
+from app.store.totals import NAMES
 from schemas.periods import DAY, MONTH, WEEK, LongPeriodName
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from scripts.materialize import pipelines
 from scripts.materialize.dates import Day, group_by_dates
+from scripts.materialize.pipelines import CALENDAR, DAY_PREFIX, DAY_TOTALS, OF_DAYS
 from scripts.materialize.render import to_json, version_of
 from scripts.materialize.trip_details import MAX_TRIPS_A_DAY
 
@@ -30,19 +32,21 @@ class PeriodType(NamedTuple):
     """A type of period whose documents are built from those of its days: week or month.
 
     `first_of` returns the first date of the period that contains a date. `dates` returns the dates of the period that
-    starts on a date; it raises OverflowError after the year 9999.
+    starts on a date; it raises OverflowError after the year 9999. `arrays` is what is collected of the days.
     """
 
     name: LongPeriodName
     schema: Schema
     first_of: Callable[[str], str]
     dates: Callable[[str], list[str]]
-    has_calendar: bool
+    arrays: Mapping[str, Any]
 
 
 PERIOD_TYPES = (
-    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), monday_of, week_dates, has_calendar=False),
-    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), first_of_month, month_dates, has_calendar=True),
+    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), monday_of, week_dates, OF_DAYS),
+    PeriodType(
+        MONTH, MonthlySummary(only=DATE_FIELDS), first_of_month, month_dates, {**OF_DAYS, **CALENDAR, **DAY_TOTALS}
+    ),
 )
 
 
@@ -104,10 +108,10 @@ def make_periods(
                 dates = period_type.dates(first)
             except OverflowError:
                 continue
-            pipeline = pipelines.driver_totals(fleet, driver_ids, dates)
+            pipeline = pipelines.driver_totals(fleet, driver_ids, dates, period_type.arrays)
             for found in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
                 identity = (found.pop("_id"), period_type.name, first)
-                documents[identity] = _make_period(fleet, period_type, identity, dates[-1], **found)
+                documents[identity] = _make_period(fleet, period_type, identity, dates, **found)
     return documents
 
 
@@ -115,17 +119,17 @@ def _make_period(
     fleet: str,
     period_type: PeriodType,
     identity: PeriodIdentity,
-    end_date: str,
+    all_dates: list[str],
     totals: Document,
     days: list[str],
-    **calendar: list[Any],
+    **of_days: list[Any],
 ) -> Document:
     driver_id, period, start_date = identity
     summary = make_driving_summary(totals)
-    dates = to_json(period_type.schema, {"start_date": start_date, "end_date": end_date})
+    window = to_json(period_type.schema, {"start_date": start_date, "end_date": all_dates[-1]})
     fragments = {
         SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
-        BREAKDOWN_FRAGMENT: f'{dates[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
+        BREAKDOWN_FRAGMENT: f'{window[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
     }
     return {
         "fleet": fleet,
@@ -135,5 +139,17 @@ def _make_period(
         **{name: summary[name] for name in ("fm_score", "distance_miles")},
         **fragments,
         "version": version_of(*fragments.values()),
-        **({"calendar": {name: calendar[name] for name in CALENDAR_ARRAYS}} if period_type.has_calendar else {}),
+        **(_make_calendar(all_dates, of_days) if of_days else {}),
     }
+
+
+def _make_calendar(all_dates: list[str], of_days: Mapping[str, list[Any]]) -> Document:
+    """Return what only a month has: the calendar of its days, and their totals for each of its dates.
+
+    `of_days` has what `pipelines.CALENDAR` and `pipelines.DAY_TOTALS` name.
+    """
+    day_totals = {}
+    for name in ("versions", *NAMES):
+        by_date = dict(zip(of_days["dates"], of_days[f"{DAY_PREFIX}{name}"], strict=True))
+        day_totals[name] = [by_date.get(date) for date in all_dates]
+    return {"calendar": {name: of_days[name] for name in CALENDAR_ARRAYS}, "day_totals": day_totals}

@@ -1,5 +1,7 @@
 """The aggregation pipelines: they add up trips and days. Python computes the score from the totals."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from app.store.driver_periods import CALENDAR_ARRAYS
@@ -8,8 +10,16 @@ from schemas.periods import DAY
 
 Pipeline = list[dict[str, Any]]
 
-# The arrays of a Calendar, each with the expression for one day.
+# What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
+OF_DAYS = {"days": "$json"}
+# What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
+# the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
 CALENDAR = dict(zip(CALENDAR_ARRAYS, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
+DAY_PREFIX = "day_"
+DAY_TOTALS = {
+    f"{DAY_PREFIX}{name}": {"$ifNull": [path, None]}
+    for name, path in {"versions": "$version", **{name: total["$sum"] for name, total in sum_days().items()}}.items()
+}
 
 
 def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
@@ -35,16 +45,18 @@ def driver_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline
     ]
 
 
-def driver_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+def driver_totals(
+    fleet: str, driver_ids: list[str], dates: list[str], arrays: Mapping[str, Any] = MappingProxyType({})
+) -> Pipeline:
     """Over `driver_periods`: one document per driver who drove on the dates.
 
-    Its fields: `_id`, the driver_id; `totals`; `days`, the JSON of the Daily summaries, ordered by date; and the arrays
-    of a Calendar. Index: (fleet, period, driver_id, start_date).
+    Its fields: `_id`, the driver_id; `totals`; and `arrays` with the values of their expressions for each day, by date.
+    Index: (fleet, period, driver_id, start_date).
     """
-    arrays = {"days": {"$push": "$json"}, **{name: {"$push": path} for name, path in CALENDAR.items()}}
+    pushed = {name: {"$push": expression} for name, expression in arrays.items()}
     return [
         *_match_days(fleet, driver_ids, dates),
-        {"$group": {"_id": "$driver_id", **sum_days(), **arrays}},
+        {"$group": {"_id": "$driver_id", **sum_days(), **pushed}},
         {"$project": {"totals": saturate_totals(), **dict.fromkeys(arrays, 1)}},
     ]
 

@@ -15,6 +15,8 @@ PATHS = {
     "daily": "/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1",
     "weekly": "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
     "monthly": "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1",
+    "window": f"/driver-aggregate/window?{SINCE}",
+    "window of drivers": f"/driver-aggregate/window?{SINCE}&driver_id=d1",
     "score": "/driver/d1/score?start_date=2026-03-09",
     "ranking": "/ranking?period=week&start_date=2026-03-09",
 }
@@ -101,7 +103,9 @@ def test_another_drivers_trip_keeps_the_etags_of_a_driver(service, load, fleet):
     load(make_trip("2026-03-10T09:00", "d2"))
     statuses = {name: revalidate(service, path, etag[path]).status_code for name, path in PATHS.items()}
     # A search reads the same blocks of drivers as the list.
-    assert statuses == dict.fromkeys(PATHS, 304) | {"drivers": 200, "drivers of a search": 200, "ranking": 200}
+    assert statuses == dict.fromkeys(PATHS, 304) | dict.fromkeys(
+        ["drivers", "drivers of a search", "window", "ranking"], 200
+    )
 
 
 @EVERY

@@ -14,6 +14,7 @@ LISTS = {
     f"/driver/a%2Fb/trips?start_date={MONDAY}&limit=1": "trips",
     "/trip/tracking_id/round": "trips",
     f"/ranking?period=week&start_date={MONDAY}&limit=1": "drivers",
+    f"/driver-aggregate/window?start_date={MONDAY}&limit=1": "data",
 }
 
 

@@ -20,6 +20,7 @@ from schemas.page import (
     TripDetailPage,
     TripSummaryPage,
     WeeklyAggregates,
+    WindowPage,
 )
 from schemas.score import DriverScore
 from schemas.trip import EventData
@@ -227,6 +228,10 @@ CASES = {
     "weekly": (
         WeeklyAggregates(),
         [f"/driver-aggregate/weekly?start_date=2026-03-{day}&{DRIVER_IDS}" for day in ("09", "02")],
+    ),
+    "window": (
+        WindowPage(),
+        [f"/driver-aggregate/window?start_date=2026-03-{query}" for query in (f"10&{DRIVER_IDS}", "02&limit=1&page=2")],
     ),
     "ranking": (
         RankingPage(),

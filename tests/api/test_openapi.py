@@ -107,6 +107,7 @@ def test_operations_are_named_after_what_they_do():
         "getDailyDriverAggregate",
         "getWeeklyDriverAggregate",
         "getMonthlyDriverAggregate",
+        "getWindowDriverAggregate",
         "getDriverScore",
         "getRanking",
         "getReportLinks",
@@ -166,6 +167,7 @@ def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
         "DailyAggregate": ["driving_summary"],
         "WeeklyAggregate": ["driving_summary"],
         "MonthlyAggregate": ["driving_summary"],
+        "WindowAggregate": ["driving_summary"],
         "EventData": ["max_user_speed_mph", "speed_limit_mph", "user_speed_mph"],
     }
     assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}

@@ -21,6 +21,7 @@ PATHS = {
     "aggregates.get_daily_driver_aggregate": ["/driver-aggregate/daily?start_date=2026-03-10&driver_id=d1"],
     "aggregates.get_weekly_driver_aggregate": ["/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1"],
     "aggregates.get_monthly_driver_aggregate": ["/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1"],
+    "aggregates.get_window_driver_aggregate": ["/driver-aggregate/window?start_date=2026-02-09"],
     "scores.get_driver_score": ["/driver/d1/score?start_date=2026-03-09&interval=day"],
     "rankings.get_ranking": [
         "/ranking?period=week&start_date=2026-03-09",

@@ -35,6 +35,7 @@ PATHS = (
     "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
     "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1",
     "/drivers?search=d1",
+    "/driver-aggregate/window?start_date=2026-03-02",
     "/driver/d1/score?start_date=2026-03-09&end_date=2026-03-15",
     "/ranking?period=week&start_date=2026-03-09&limit=5&page=2",
     f"/report?report_time={DATE}T00:00:00",

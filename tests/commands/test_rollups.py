@@ -206,6 +206,16 @@ def test_many_differences_are_summed_up(loaded, verify, mongod):
     assert lines[20:] == ["f1: and 8 more", f"f1: 9 days compared: 28 differences; {REPAIRS}"]
 
 
+@pytest.mark.parametrize("path", ["/drivers?search=d1", "/driver-aggregate/window?start_date=2026-03-09"])
+def test_what_an_older_version_has_not_stored_is_an_error_until_it_is_rebuilt(loaded, service, rebuild, mongod, path):
+    response = service.get(path)
+    mongod.fleet_drivers.update_many({}, {"$unset": {"search_texts": 1}})
+    mongod.driver_periods.update_many({}, {"$unset": {"search_text": 1, "day_totals": 1}})
+    assert service.get(path).status_code == 500
+    rebuild()
+    assert (response.status_code, service.get(path).data) == (200, response.data)
+
+
 def test_a_list_of_several_blocks_is_compared_and_built_again(verify, rebuild, load, mongod):
     load(drivers=[make_driver(f"d{number:03}") for number in range(250)])
     mongod.fleet_drivers.delete_one({"offset": {"$gt": 0}})

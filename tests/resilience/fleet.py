@@ -65,6 +65,8 @@ def requests():
         f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{some}",
         "/drivers?search=driver+d1",
         f"/driver/d05/trips?start_date={MONDAY}&end_date={SUNDAY}&limit=3",
+        f"/driver-aggregate/window?start_date={MONDAY}&end_date={SUNDAY}&limit=7&page=2",
+        f"/driver-aggregate/window?start_date={MONDAY}&end_date={SUNDAY}&{some}",
         f"/driver/d06/score?start_date={MONDAY}&end_date={SUNDAY}&interval=day",
         f"/ranking?period=week&start_date={MONDAY}&limit=7&page=2",
     ]

@@ -48,6 +48,7 @@ PATHS = [
     f"/driver-aggregate/weekly?start_date={MONDAY}&{SOME}",
     f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{SOME}",
     "/drivers?search=d1&limit=3&page=2",
+    f"/driver-aggregate/window?start_date={MONDAY}&end_date={SUNDAY}&limit=7&page=2",
     f"/driver/d0/score?start_date={MONDAY}&end_date={SUNDAY}&interval=day",
     f"/ranking?period=week&start_date={MONDAY}&limit=7&page=3",
 ]

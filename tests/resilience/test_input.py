@@ -24,9 +24,10 @@ PLAIN, PROBLEM = set(ErrorBody().fields), set(Problem().fields)
 
 ROUTES = ["/drivers", "/driver/{}/trips", "/trip/trip_id/{}", "/trip/tracking_id/{}", "/trip/{}/{}", "/report"]
 ROUTES += ["/report/{}", "/driver-aggregate/daily", "/driver/{}/score", "/ranking", "/changes", "/healthz", "/docs/{}"]
+ROUTES += ["/driver-aggregate/window"]
 ROUTES += ["/{}", "", "//drivers", "/drivers/", "/.{}", "/../drivers", "/%2e%2e/drivers"]
 NAMES = ["limit", "page", "start_date", "end_date", "interval", "period", "order", "min_distance_miles", "driver_id"]
-NAMES += ["report_time", "cursor", "driver_id[$ne]", "$where", "limit.", "", "X-Fields", "limit%00"]
+NAMES += ["report_time", "cursor", "search", "driver_id[$ne]", "$where", "limit.", "", "X-Fields", "limit%00"]
 REAL = ["d01", "t017", "k02", str(MONDAY), str(TODAY), f"{MONDAY}T00:00:00", "1", "100"]
 NASTY = ["", "NaN", "-0", "1e309", "0x10", "9" * 400, "²", " 1", "$ne", '{"$gt":""}', "../../etc/passwd", "%00", "\x00"]
 NASTY += ["a" * 129, "é" * 65, "\udcff", "\u202e", "%ff%fe", "%", "%u0041", "2024-W01-1", "9999-12-31", "10000-01-01"]
@@ -66,6 +67,8 @@ valid = st.sampled_from(
         f"/driver-aggregate/daily?start_date={MONDAY}&driver_id=d01&driver_id=d02",
         f"/driver-aggregate/weekly?start_date={MONDAY}&driver_id=d01",
         f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&driver_id=d01",
+        "/drivers?search=d0",
+        f"/driver-aggregate/window?start_date={MONDAY}&limit=5",
         f"/driver/d01/score?start_date={MONDAY}&interval=day",
         f"/ranking?period=week&start_date={MONDAY}&min_distance_miles=5",
     ]

@@ -124,11 +124,14 @@ class RequestGenerator:
         return self.rng.choice(choices) if self.rng.random() < 0.3 else None
 
     def list_drivers(self):
-        return "/drivers", {"page": self.some(range(1, 6)), "limit": self.some([1, 2, 5, 50, 99, 100, 101])}
+        return "/drivers", {**self.some_page(), "search": self.some([*self.drivers, "a", "d 1", " "])}
+
+    def some_page(self):
+        return {"page": self.some(range(1, 6)), "limit": self.some([1, 2, 5, 50, 99, 100, 101])}
 
     def list_driver_trips(self):
-        _, query = self.list_drivers()
-        return f"/driver/{self.rng.choice(self.drivers)}/trips", {"start_date": self.rng.choice(DATES), **query}
+        query = {"start_date": self.rng.choice(DATES), "end_date": self.some(DATES), **self.some_page()}
+        return f"/driver/{self.rng.choice(self.drivers)}/trips", query
 
     def list_trips(self):
         name = self.rng.choice(list(self.trips))
@@ -147,12 +150,18 @@ class RequestGenerator:
         _, query = self.get_daily_driver_aggregate()
         return "/driver-aggregate/monthly", {**query, "start_date": f"{MONDAY[:7]}-01"}
 
+    def get_window_driver_aggregate(self):
+        _, query = self.get_daily_driver_aggregate()
+        drivers = self.rng.choice([{"driver_id": query["driver_id"]}, self.some_page()])
+        query = {"start_date": self.rng.choice(DATES), "end_date": self.some(DATES), **drivers}
+        return "/driver-aggregate/window", query
+
     def get_driver_score(self):
         window = {"start_date": self.rng.choice(DATES), "end_date": self.some(DATES)}
         return f"/driver/{self.rng.choice(self.drivers)}/score", {**window, "interval": self.some(["day", "month"])}
 
     def get_ranking(self):
-        _, query = self.list_drivers()
+        query = self.some_page()
         period, start_date = self.rng.choice([("week", MONDAY), ("week", "2026-03-16"), ("month", "2026-03-01")])
         query |= {"order": self.some(["worst", "best"]), "min_distance_miles": self.some(["0", "5", "9.5", "50"])}
         return "/ranking", {**query, "period": period, "start_date": start_date}

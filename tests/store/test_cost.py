@@ -32,6 +32,7 @@ WEEKLY = f"/driver-aggregate/weekly?start_date=2026-03-02&{THREE}"
 MONTHLY = f"/driver-aggregate/monthly?start_date=2026-03-01&{THREE}"
 SCORE = "/driver/d1/score?start_date=2026-03-02&end_date=2026-03-08"
 SEARCH = "/drivers?search=d+1&limit=3"
+WINDOW = "/driver-aggregate/window?start_date=2026-02-20&end_date=2026-03-08"
 RANKING = "/ranking?period=week&start_date=2026-03-02&limit=3"
 BEST = "/ranking?period=month&start_date=2026-03-01&limit=3&order=best&min_distance_miles=1"
 # Whole responses: a path, and the most documents and index keys that MongoDB examines.
@@ -53,6 +54,9 @@ WHOLE = [
     (DAILY, 6, 18),
     (WEEKLY, 6, 18),
     (MONTHLY, 6, 18),
+    # The head and a block of the list, then a profile and a month of each driver.
+    (f"{WINDOW}&limit=2", 6, 20),
+    (f"{WINDOW}&{THREE}", 6, 20),
     (SCORE, 9, 12),
     (RANKING, 6, 25),
     (f"{RANKING}&page=2", 6, 25),
@@ -88,6 +92,9 @@ PARTS = [
     (DAILY, "data{driver_info}", 3, 1_000),
     (WEEKLY, "data{driver_info}", 3, 1_000),
     (WEEKLY, "data{driving_summary{fm_score}}", 6, 2_500),
+    (WINDOW, "count", 1, 400),
+    (f"{WINDOW}&page=9", "*", 2, 400),
+    (f"{WINDOW}&{THREE}", "data{driver_info}", 3, 1_000),
     (SCORE, "driver_info,start_date", 1, 500),
     (RANKING, "count", 0, 400),
     (RANKING, "drivers{rank}", 3, 800),

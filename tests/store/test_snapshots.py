@@ -30,6 +30,8 @@ PATHS = [
     f"/driver-aggregate/monthly?start_date=2026-03-01&{DRIVERS}",
     "/drivers?search=d&limit=2&page=2",
     "/driver/d0/trips?start_date=2026-03-02&end_date=2026-03-10",
+    "/driver-aggregate/window?start_date=2026-03-09&limit=2",
+    f"/driver-aggregate/window?start_date=2026-03-09&{DRIVERS}",
     "/driver/d0/score?start_date=2026-03-09&end_date=2026-03-11&interval=day",
     "/ranking?period=week&start_date=2026-03-09&limit=2",
     "/ranking?period=month&start_date=2026-03-01&order=best&limit=2&page=2",

@@ -21,6 +21,7 @@ from schemas.params import (
     ScoreParams,
     TripParams,
     WeeklyParams,
+    WindowAggregateParams,
 )
 from schemas.ranking_params import RankingParams
 
@@ -34,12 +35,13 @@ SCHEMAS = {
     WeeklyParams: {},
     MonthlyParams: {},
     ScoreParams: OF_DRIVER,
+    WindowAggregateParams: {},
     RankingParams: {},
     ChangesParams: {},
     NoParams: {},
 }
 # Those with an end_date.
-WITH_END = [DriverTripsParams, ScoreParams]
+WITH_END = [DriverTripsParams, ScoreParams, WindowAggregateParams]
 DAY = "start_date=2026-03-17"
 WEDNESDAY = "2026-03-18"
 
@@ -84,7 +86,7 @@ def takes(schema, date):
         ("2026-01-01", "2025-07-01"),
     ],
 )
-@pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, ScoreParams])
+@pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, ScoreParams, WindowAggregateParams])
 def test_dates_reach_six_calendar_months_back(on, schema, today, first):
     on(today)
     before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
@@ -93,7 +95,7 @@ def test_dates_reach_six_calendar_months_back(on, schema, today, first):
 
 @pytest.mark.parametrize(
     ("schema", "today_allowed"),
-    [(DriverTripsParams, True), (ScoreParams, True), (DailyParams, False)],
+    [(DriverTripsParams, True), (ScoreParams, True), (WindowAggregateParams, True), (DailyParams, False)],
 )
 def test_today_is_a_start_date_of_trips_and_windows_and_tomorrow_of_nothing(wednesday, schema, today_allowed):
     assert [takes(schema, f"2026-03-{day}") for day in (17, 18, 19)] == [True, today_allowed, False]
@@ -167,7 +169,7 @@ def test_a_window_ends_yesterday_unless_it_starts_later_and_trips_without_an_end
     wednesday, query, window_end, trips_end
 ):
     ends = [schema().parse(query.encode(), **SCHEMAS[schema]).get("end_date") for schema in WITH_END]
-    assert ends == [trips_end, window_end]
+    assert ends == [trips_end, window_end, window_end]
 
 
 @pytest.mark.parametrize(

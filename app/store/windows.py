@@ -1,0 +1,164 @@
+"""The summaries of drivers in any window of days."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Result, Store, UnknownDrivers
+from app.store.dates import months_of
+from app.store.drivers import read_list
+from app.store.pagination import PageRequest
+from app.store.rendering import Selection, make_renderer
+from app.store.scope import Scope
+from app.store.score import make_driving_summary
+from app.store.totals import NAMES, saturate_totals
+from schemas.introspection import Fields, fields_of
+from schemas.mask import make_pruner
+from schemas.page import WindowPage
+from schemas.periods import ANY_DATE, MONTH, PROFILE
+
+ELEMENT: Fields = fields_of(WindowPage)["data"] or {}
+# A page has at most 100 drivers, so one batch is enough.
+MAX_DOCUMENTS = 101
+DAYS_A_MONTH = 31
+
+
+def find_window(
+    store: Store,
+    scope: Scope,
+    *,
+    driver_ids: list[str],
+    start_date: str,
+    end_date: str,
+    limit: int,
+    page: int = 1,
+    selection: Selection,
+) -> Result:
+    """Return a WindowPage: the summaries of these drivers in their order, or without any, of a page of all drivers.
+
+    All stored trips count, visible or not. MongoDB adds up the totals of the days, which the months have. The element
+    of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
+    (fleet, period, driver_id, start_date). Raises UnknownDrivers.
+    """
+    page_request, count = PageRequest(page, limit), len(driver_ids)
+    element: Fields = selection.fields.get("data") or {}
+    profiles, days = dict[str, Document](), dict[str, Document]()
+    with store.snapshot() as session:
+        if not driver_ids:
+            # The version, too, takes the drivers.
+            array = "driver_ids" if "data" in selection.fields else ""
+            count, _, driver_ids = read_list(store, session, scope, page_request, array, Selection(selection.fields))
+        if driver_ids:
+            drivers = _Drivers(store, session, scope, driver_ids)
+            profiles = drivers.find_profiles(selection.projection("json") if "driver_info" in element else {})
+            if "driving_summary" in element:
+                days = drivers.find_days(start_date, end_date, with_totals=selection.include_content)
+    # The default of end_date changes at midnight, and the response with it.
+    versions = [end_date, str(count), *(profile["version"] for profile in profiles.values())]
+    version = " ".join(versions + [one for of_driver in days.values() for one in of_driver["versions"] if one])
+    if not selection.include_content:
+        return page_request.build_result(version, {}, count, {})
+    content = {"start_date": start_date, "end_date": end_date, "data": _render(element, profiles, days)}
+    return page_request.build_result(version, selection.fields, count, content)
+
+
+def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str, Document]) -> list[Document]:
+    """Return the element of each driver for orjson. `days` has the totals of the drivers who drove."""
+    values: dict[str, dict[str, Any]] = {
+        "driver_info": {driver_id: profile.get("json") for driver_id, profile in profiles.items()},
+        "driving_summary": {driver_id: make_driving_summary(totals) for driver_id, totals in days.items()},
+    }
+    renderers: dict[str, Callable[[Any], Any]] = {
+        "driver_info": make_renderer(element.get("driver_info"), ELEMENT["driver_info"]),
+        "driving_summary": make_pruner(element.get("driving_summary") or {}, ELEMENT["driving_summary"] or {}),
+    }
+    return [
+        {name: renderers[name](values[name][driver_id]) for name in element if driver_id in values[name]}
+        for driver_id in profiles
+    ]
+
+
+class _Drivers(NamedTuple):
+    """Drivers, as a session sees them. They come in the order of `driver_ids`."""
+
+    store: Store
+    session: ClientSession
+    scope: Scope
+    driver_ids: list[str]
+
+    def find_profiles(self, fragments: Document) -> dict[str, Document]:
+        """Return the profiles: driver_id, version and these fragments. Raises UnknownDrivers."""
+        match = {**self.scope.match_drivers(self.driver_ids), "period": PROFILE, "start_date": ANY_DATE}
+        projection = {"_id": 0, "driver_id": 1, "version": 1} | fragments
+        options: Any = {"batch_size": MAX_DOCUMENTS, "session": self.session}
+        found = self.store.driver_periods.find(match, projection, **options)
+        profiles = {profile["driver_id"]: profile for profile in found}
+        if unknown := [driver_id for driver_id in self.driver_ids if driver_id not in profiles]:
+            raise UnknownDrivers(unknown)
+        return {driver_id: profiles[driver_id] for driver_id in self.driver_ids}
+
+    def find_days(self, start_date: str, end_date: str, *, with_totals: bool) -> dict[str, Document]:
+        """Return the `versions` of the days of each driver who drove, and `with_totals` what they add up to.
+
+        `versions` has null for a date without trips.
+        """
+        pipeline = _make_pipeline(
+            self.scope.match_drivers(self.driver_ids), start_date, end_date, with_totals=with_totals
+        )
+        options: Any = {"batchSize": MAX_DOCUMENTS, "session": self.session, "hint": "period"}
+        found = {days["_id"]: days for days in self.store.driver_periods.aggregate(pipeline, **options)}
+        # MongoDB returns groups in any order.
+        return {one: found[one] for one in self.driver_ids if one in found and any(found[one]["versions"])}
+
+
+def _make_pipeline(drivers: Document, start_date: str, end_date: str, *, with_totals: bool) -> list[Document]:
+    """Return the pipeline over `driver_periods`: one document per driver with trips in the months of the window.
+
+    `drivers` is the filter for the drivers that the scope made. The fields of the documents: `_id`, the driver_id;
+    `versions`, those of the days; and `with_totals` the totals of a DrivingSummary. Index: (fleet, period, driver_id,
+    start_date).
+    """
+    months = months_of(start_date, end_date)
+    match = {**drivers, "period": MONTH, "start_date": {"$in": months}}
+    # For each month, the part of the arrays in `day_totals` that is in the window: its start and its length.
+    parts = dict.fromkeys(months, (0, DAYS_A_MONTH))
+    parts[months[-1]] = (0, int(end_date[-2:]))
+    first, last = int(start_date[-2:]) - 1, parts[months[0]][1]
+    parts[months[0]] = (first, last - first)
+
+    def cut(name: str) -> Document:
+        array = f"$day_totals.{name}"
+        return {
+            "$switch": {
+                "branches": [
+                    {"case": {"$eq": ["$start_date", month]}, "then": {"$slice": [array, *part]}}
+                    for month, part in parts.items()
+                ]
+            }
+        }
+
+    def join(name: str) -> Document:
+        """Return the arrays of all months as one. It is null if a month lacks the totals of its days."""
+        count = {"$size": f"${name}"}
+        return {
+            "$concatArrays": [
+                {"$cond": [{"$gt": [count, number]}, {"$arrayElemAt": [f"${name}", number]}, []]}
+                for number in range(len(months))
+            ]
+        }
+
+    names = ["versions", *NAMES] if with_totals else ["versions"]
+    stages: list[Document] = [
+        {"$match": match},
+        {"$sort": {"driver_id": 1, "start_date": 1}},
+        {"$group": {"_id": "$driver_id", **{name: {"$push": cut(name)} for name in names}}},
+        {"$project": {name: join(name) for name in names}},
+    ]
+    if with_totals:
+        # As in a $group, $sum ignores null, and compensates rounding in the order of the days.
+        stages += [
+            {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in NAMES}}},
+            {"$project": {"versions": 1, **saturate_totals()}},
+        ]
+    return stages
