@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.periods import PeriodName
-from scripts.mcp_server.client import Api, ApiClient, InvalidInput
+from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
     Data,
     Driver,
@@ -19,12 +19,10 @@ from scripts.mcp_server.models import (
     WindowResult,
     get_change,
 )
-from scripts.mcp_server.text import fold
 from scripts.mcp_server.windows import PeriodDate, get_periods
 
 # As many of the longest rows as have room in a result.
 DRIVERS_PER_PAGE = 20
-MAX_PAGE_SIZE = 100
 PATHS = {"day": "daily", "week": "weekly", "month": "monthly"}
 
 
@@ -50,32 +48,15 @@ class FoundDrivers(DriverPage, Result):
 
 async def find_drivers(
     api: Api,
-    search: Annotated[str, Field(description="Words of a name, alias or driver_id.")] = "",
+    search: Annotated[str, Field(description="Words of a name, alias, e-mail address or driver_id.")] = "",
     page: Annotated[int, Field(ge=1, le=1_000_000)] = 1,
 ) -> FoundDrivers:
     """Find drivers, or list all: 20 a page. Other tools need the driver_id.
 
     All words have to match, in any case and order, with or without accents.
     """
-    words = fold(search).split()
-    if not words:
-        content = await api.get(DriverPage, "drivers", params={"limit": DRIVERS_PER_PAGE, "page": page})
-        return FoundDrivers(**dict(content))
-    matching: list[ListedDriver] = []
-    next_page: int | None = 1
-    while next_page:
-        content = await api.get(DriverPage, "drivers", params={"limit": MAX_PAGE_SIZE, "page": next_page})
-        matching += [driver for driver in content.drivers if _matches(driver, words)]
-        next_page = content.next_page
-    start, end = (page - 1) * DRIVERS_PER_PAGE, page * DRIVERS_PER_PAGE
-    return FoundDrivers(
-        count=len(matching), next_page=page + 1 if end < len(matching) else None, drivers=matching[start:end]
-    )
-
-
-def _matches(driver: Driver, words: list[str]) -> bool:
-    text = fold(f"{driver.first_name} {driver.last_name} {driver.alias} {driver.driver_id}")
-    return all(word in text for word in words)
+    params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, **({"search": search} if search.strip() else {})}
+    return FoundDrivers(**dict(await api.get(DriverPage, "drivers", params=params)))
 
 
 class Day(Data):

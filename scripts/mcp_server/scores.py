@@ -1,11 +1,12 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
+from app.store.score import compute_score
 from schemas.date_params import HISTORY, get_today
 from schemas.periods import LongPeriodName, PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
@@ -17,6 +18,7 @@ from scripts.mcp_server.models import (
     NoScore,
     Number,
     Score,
+    Summary,
     Window,
     WindowResult,
     get_change,
@@ -28,6 +30,8 @@ MAX_DRIVERS = 10
 PAGE_SIZE = 100
 # How many drivers of each ranking are compared.
 MAX_RANKED = 5_000
+
+DriverAndScore = tuple[Driver, ExplainedScore | NoScore]
 
 
 class Interval(Data):
@@ -61,28 +65,64 @@ async def get_driver_score(api: ApiClient, driver_id: str, window: Window, inter
     return await api.get(DriverScore, "driver", driver_id, "score", params=params)
 
 
-async def _compare(api: ApiClient, content: DriverScore, before: Window) -> Explanation:
-    """Return the score of a driver compared with the window before."""
-    score_before: ExplainedScore | NoScore
+class DriverWindow(Data):
+    """A driver, and the driver's totals in a window."""
+
+    driver_info: Driver
+    driving_summary: Summary | None = None
+
+
+class WindowPage(Data):
+    """The drivers of a request."""
+
+    data: list[DriverWindow]
+
+
+async def _get_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
+    """Return drivers and their scores. Raises InvalidInput if the window is outside the last six months."""
+    if not driver_ids:
+        # The service would return all drivers.
+        return []
+    params: Params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "driver_id": driver_ids}
+    page = await api.get(WindowPage, "driver-aggregate", "window", params=params)
+    return [(row.driver_info, _explain(row.driving_summary)) for row in page.data]
+
+
+def _explain(summary: Summary | None) -> ExplainedScore | NoScore:
+    return ExplainedScore(**compute_score(dict(summary))) if summary else "did_not_drive"
+
+
+async def _compare(api: ApiClient, scores: Sequence[DriverAndScore], before: Window) -> list[Explanation]:
+    """Return the scores of drivers compared with the window before."""
+    scores_before: list[ExplainedScore | NoScore]
     try:
-        content_before = await get_driver_score(api, content.driver_info.driver_id, before, "month")
-        score_before = content_before.total or "did_not_drive"
+        scores_before = [score for _, score in await _get_scores(api, [one.driver_id for one, _ in scores], before)]
     except InvalidInput:
-        score_before = "not_known"
-    behaviours_before = score_before.behaviours if isinstance(score_before, ExplainedScore) else ()
+        scores_before = ["not_known" for _ in scores]
+    return [
+        _make_explanation(driver, score, score_before)
+        for (driver, score), score_before in zip(scores, scores_before, strict=True)
+    ]
+
+
+def _make_explanation(
+    driver: Driver, score: ExplainedScore | NoScore, score_before: ExplainedScore | NoScore
+) -> Explanation:
+    behaviours, behaviours_before = (
+        one.behaviours if isinstance(one, ExplainedScore) else [] for one in (score, score_before)
+    )
     points_before = {row.behaviour: row.points_lost for row in behaviours_before}
-    behaviours = [
+    costly = [
         row.model_copy(update={"points_lost_before": points_before.get(row.behaviour)})
-        for row in (content.total.behaviours if content.total else ())
+        for row in behaviours
         if row.points_lost or points_before.get(row.behaviour)
     ]
-    score: ExplainedScore | NoScore = content.total or "did_not_drive"
     return Explanation(
-        driver=content.driver_info,
+        driver=driver,
         score=score,
         score_before=score_before,
         score_change=get_change(score, score_before),
-        behaviours=sorted(behaviours, key=lambda row: -row.points_lost),
+        behaviours=sorted(costly, key=lambda row: -row.points_lost),
     )
 
 
@@ -106,7 +146,7 @@ async def explain_score(
     """
     window, before = get_windows(start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
-    explanation = await _compare(api, content, before)
+    (explanation,) = await _compare(api, [(content.driver_info, content.total or "did_not_drive")], before)
     return ScoreExplanation(
         **dict(explanation),
         window=window,
@@ -132,14 +172,9 @@ async def compare_drivers(
     Points do not depend on how far somebody drove.
     """
     window, before = get_windows(start_date, end_date)
-    rows = await _compare_all(api, driver_ids, window, before)
+    rows = await _compare(api, await _get_scores(api, driver_ids, window), before)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
-
-
-async def _compare_all(api: ApiClient, driver_ids: Iterable[str], window: Window, before: Window) -> list[Explanation]:
-    contents = [await get_driver_score(api, driver_id, window, "month") for driver_id in dict.fromkeys(driver_ids)]
-    return [await _compare(api, content, before) for content in contents]
 
 
 class RankedDriver(Data):
@@ -200,7 +235,7 @@ async def who_needs_coaching(
     return Coaching(
         window=window,
         window_before=before,
-        drivers=await _compare_all(api, driver_ids, window, before),
+        drivers=await _compare(api, await _get_scores(api, driver_ids, window), before),
         driver_count=count,
         compared_driver_count=len(changes) if compares else None,
         left_out=left_out,

@@ -1,8 +1,7 @@
-"""Text for agents: JSON, names and search words without what a reader cannot see."""
+"""Text for agents: JSON and names without what a reader cannot see."""
 
 import json
 import re
-import unicodedata
 from typing import Any
 
 # Names are free text. What is longer is cut.
@@ -29,9 +28,3 @@ def clean_name(text: str | None) -> str:
     visible = INVISIBLE.sub("", text or "")
     name = " ".join("".join(character if character.isprintable() else " " for character in visible).split())
     return name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
-
-
-def fold(text: str) -> str:
-    """Return the text as a search compares it: without case and accents."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))

@@ -70,15 +70,14 @@ async def list_trips(
     """
     window, _ = get_windows(start_date, end_date)
     content = await get_driver_score(api, driver_id, window, "month")
-    trips = []
+    trips: list[Trip] = []
+    dates = {"start_date": str(window.start_date), "end_date": str(window.end_date)}
     next_page: int | None = 1
     while next_page:
-        params: Params = {"start_date": str(window.start_date), "limit": PAGE_SIZE, "page": next_page}
+        params: Params = {**dates, "limit": PAGE_SIZE, "page": next_page}
         page = await api.get(TripPage, "driver", driver_id, "trips", params=params)
-        visible = [trip for trip in page.trips if trip.trip_start_time.date() <= window.end_date]
-        trips += visible
-        # The service lists all trips from the first date on, oldest first.
-        next_page = page.next_page if len(visible) == len(page.trips) else None
+        trips += page.trips
+        next_page = page.next_page
     behaviours = content.total.behaviours if content.total else []
     rows = [ListedTrip(**dict(trip), points_lost=_get_points(trip, behaviours)) for trip in trips]
     if order == "points_lost":

@@ -27,7 +27,7 @@ CASES = {
     "every driver is listed": ("find_drivers", {}, {IDS: ["ann", "bob", "cem", "dee"], "count": 4, "next_page": None}),
     "all words match": ("find_drivers", {"search": "2 van"}, {IDS: ["cem"]}),
     "case and accents do not matter": ("find_drivers", {"search": "DVORAK ｂob"}, {IDS: ["bob"]}),
-    "nobody matches": ("find_drivers", {"search": "x"}, {IDS: [], "count": 0}),
+    "nobody matches": ("find_drivers", {"search": "zz"}, {IDS: [], "count": 0}),
     "names are empty where there are none": ("find_drivers", {"search": "dee"}, {"drivers.*.first_name": [""]}),
     "a summary is of last week": (
         "driver_summary",
@@ -135,7 +135,30 @@ def test_a_result_has(call, tool, arguments, expected):
     assert "example.com" not in str(data)
 
 
-def test_a_search_goes_over_several_pages_of_drivers(call, load):
+# The requests to the service, as docs/agents.md has them.
+REQUEST_COUNTS = [
+    ("find_drivers", {"search": "ann"}, 1),
+    ("driver_summary", ANN, 2),
+    ("compare_drivers", THREE, 2),
+    ("explain_score", ANN, 2),
+    ("who_needs_coaching", {}, 3),
+    ("who_needs_coaching", {"order": "got_worse"}, 4),
+    ("list_trips", ANN, 2),
+]
+
+
+@pytest.mark.parametrize(("tool", "arguments", "count"), REQUEST_COUNTS)
+def test_a_tool_makes_few_requests(call, service, load, tool, arguments, count):
+    # More drivers and later trips than are on a page, which must not matter.
+    trips = [make_trip(f"2026-03-17T{n // 60:02}:{n % 60:02}", "ann", trail_path=[]) for n in range(120)]
+    load(*trips, drivers=[make_driver(f"x{n}") for n in range(120)])
+    requests = []
+    service.app.before_request(lambda: requests.append(1))
+    call(tool, **arguments, **({"end_date": "2026-03-15"} if tool == "list_trips" else {}))
+    assert len(requests) == count
+
+
+def test_a_search_has_pages_of_twenty_drivers(call, load):
     load(drivers=[make_driver(f"x{number:03}", alias="Van 9" if number > 120 else None) for number in range(150)])
     pages = [call("find_drivers", search="van 9", page=page) for page in (1, 2)]
     assert [(page["count"], len(page["drivers"]), page["next_page"]) for page in pages] == [(29, 20, 2), (29, 9, None)]
