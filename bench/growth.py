@@ -75,7 +75,7 @@ def _requests(
                 requests = {size: row.requests(service, one, keys[one.name]) for size, one in by_size.items()}
                 counted = max(by_size) if row.counts_drivers and by == BY_DRIVERS else 0
                 yield Line(row.name, by, counted), requests
-    for name, by in (("drivers", BY_DRIVERS), ("trips", BY_TRIPS), ("ranking", BY_DRIVERS)):
+    for name, by in (("drivers", BY_DRIVERS), ("window", BY_DRIVERS), ("trips", BY_TRIPS), ("ranking", BY_DRIVERS)):
         row, (size, one) = ROWS[name], max(fleets[by].items())
         # A page of trips has those of one driver.
         records = size // DRIVERS if name == "trips" else size

@@ -12,7 +12,7 @@ from bench.load import Request, fetch
 from bench.servers import API, Failed, Server
 
 MASK = "{trips{trip_id,distance_miles}}"
-PAGE, AGGREGATED, MOST_CHANGES = 100, 20, 1000
+PAGE, AGGREGATED, WINDOW_DAYS, MOST_CHANGES = 100, 20, 30, 1000
 # Enough that no document is in use all the time.
 REQUESTS = 200
 PEERS = ("fastapi", "naive")
@@ -90,6 +90,15 @@ def _month(fleet: Fleet) -> datetime.date:
     return fleet.dates[len(fleet.dates) // 2].replace(day=1)
 
 
+def _window(fleet: Fleet) -> str:
+    dates = fleet.dates[-WINDOW_DAYS:]
+    return f"/driver-aggregate/window?start_date={dates[0]}&end_date={dates[-1]}&limit={PAGE}"
+
+
+def _searches(fleet: Fleet) -> list[str]:
+    return [f"/drivers?search=ines+{driver}" for driver in fleet.driver_ids[:REQUESTS]]
+
+
 def _by_driver(fleet: Fleet, what: str) -> list[str]:
     return [f"/driver/{driver}/{what}?start_date={fleet.dates[0]}" for driver in fleet.driver_ids[:REQUESTS]]
 
@@ -98,6 +107,7 @@ ROWS = {
     row.name: row
     for row in (
         Row("drivers", lambda _: [f"/drivers?limit={PAGE}"], PEERS),
+        Row("search", _searches, counts_drivers=True),
         Row("trips", lambda fleet: [f"{path}&limit={PAGE}" for path in _by_driver(fleet, "trips")], PEERS),
         Row("detail", _details, PEERS),
         Row("detail, masked", _details, headers={"X-Fields": MASK}),
@@ -105,6 +115,7 @@ ROWS = {
         Row("daily", lambda fleet: _aggregates("daily", fleet, _days(fleet)), PEERS),
         Row("weekly", lambda fleet: _aggregates("weekly", fleet, [MONDAY]), PEERS),
         Row("monthly", lambda fleet: _aggregates("monthly", fleet, [_month(fleet)])),
+        Row("window", lambda fleet: [_window(fleet)]),
         Row("score", lambda fleet: _by_driver(fleet, "score")),
         Row("ranking", lambda _: [f"/ranking?period=week&start_date={MONDAY}&limit={PAGE}"], counts_drivers=True),
         Row("changes", lambda _: [f"/changes?limit={PAGE}"]),

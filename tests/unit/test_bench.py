@@ -29,5 +29,5 @@ def test_a_row_passes_if_it_is_within_all_its_limits(cpu_ms, per_second, verdict
     ("line", "mongod_ms", "verdict"),
     [(PAGE, 1.3, "pass"), (PAGE, 1.4, "fail"), (RANKING, 201, "pass"), (RANKING, 202, "fail")],
 )
-def test_a_ranking_may_take_2_us_of_mongod_for_each_driver_and_other_rows_a_third_more(line, mongod_ms, verdict):
+def test_a_row_that_counts_drivers_may_take_2_us_for_each_and_other_rows_a_third_more(line, mongod_ms, verdict):
     assert verdict in cells(line, {1: samples(), 1000: samples(mongod_ms=mongod_ms)})[-1]
