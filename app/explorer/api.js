@@ -3,6 +3,7 @@
 import * as format from "./format.js";
 
 const STORAGE_NAME = "driver-analytics-key";
+const SCOPE_NAME = "driver-analytics-scope";
 const RETRY_SECONDS = 5;
 export const DRIVERS_PER_PAGE = 100;
 const TRIPS_PER_PAGE = 100;
@@ -26,8 +27,31 @@ export const loadModule = (load) => load().catch(() => {
 export const reload = (show) => fetch("", { method: "HEAD" }).then(() => location.reload(), show);
 
 export const hasKey = () => sessionStorage.getItem(STORAGE_NAME) !== null;
-export const setKey = (key) => sessionStorage.setItem(STORAGE_NAME, key.trim());
-export const forgetKey = () => sessionStorage.removeItem(STORAGE_NAME);
+export function setKey(key) {
+  forgetKey();
+  sessionStorage.setItem(STORAGE_NAME, key.trim());
+}
+export function forgetKey() {
+  for (const name of [STORAGE_NAME, SCOPE_NAME]) sessionStorage.removeItem(name);
+}
+
+/** Whether the key is of one driver, as far as `learnScope` knows it. */
+export const isOfDriver = () => sessionStorage.getItem(SCOPE_NAME) === "driver";
+
+/** Learns once whose the key is. A fleet may have one driver, so the response to a driver key may be the same. */
+export async function learnScope() {
+  if (sessionStorage.getItem(SCOPE_NAME) === null) await fetchResponse(["drivers"], { limit: 1 }, { mask: "{count}" });
+}
+
+/**
+ * Keeps whose key it is: the headers name the limit against which the request was counted. While the service does not
+ * count, a driver key is known by an error: what is about the whole fleet is forbidden.
+ */
+function keepScope(headers, error) {
+  const [, counted] = /"(fleet|driver)"/.exec(headers.get("RateLimit-Policy")) ?? [];
+  const scope = error === "Forbidden" ? "driver" : counted;
+  if (scope) sessionStorage.setItem(SCOPE_NAME, scope);
+}
 
 /** Aborts the requests of the view before. */
 export function startView() {
@@ -55,8 +79,9 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
   format.setClock(response.headers.get("Date"));
   // What the view requested and shows depends on the date.
   if (format.today() !== today) dispatchEvent(new Event("hashchange"));
+  const body = response.ok ? {} : await response.json().catch(() => ({}));
+  keepScope(response.headers, body.error);
   if (response.ok) return response;
-  const body = await response.json().catch(() => ({}));
   throw new ApiError(response.status, body, Number(response.headers.get("Retry-After")) || RETRY_SECONDS);
 }
 

@@ -4,7 +4,7 @@ import { fetchJson, fetchTripPages } from "./api.js";
 import * as format from "./format.js";
 import * as ui from "./ui.js";
 
-const { bar, el } = ui;
+const { bar, el, words } = ui;
 // How many intervals the chart shows, and what they are called.
 const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
 const MAX_TRIPS = 1000;
@@ -29,7 +29,8 @@ export async function show({ id, parameters, settle, render }) {
   const page = findPage(starts, at, INTERVALS[interval][0]);
   const detail = await periodDetail(driver, interval, at, byStart.get(at), before);
   const latest = !chosen && byStart.has(at) && el("small", {}, ` the last ${interval} with trips`);
-  render(fleetOf(interval, at), ui.heading(ui.name(driver)), el("p", { class: "lead" }, ui.aliases(driver)),
+  render(words(null, fleetOf(interval, at)), ui.heading(words("Your score", ui.name(driver))),
+    el("p", { class: "lead" }, words(ui.name(driver), ui.aliases(driver))),
     el("section", {}, controls(interval, page, link, chosen), ui.behaviourLegend(["distance", "Distance"]),
       chart(interval, page.starts, byStart, at, link)),
     el("section", { class: "period" }, el("h2", {}, format.period(interval, at), latest), detail));
@@ -72,7 +73,7 @@ function controls(current, { previous, next }, link, chosen) {
   const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
     [label, link({ interval, at: chosen && format.nearestStart(interval, chosen, format.today()) }),
       interval === current]);
-  return el("div", { class: "controls" }, el("h2", {}, "Score over time"),
+  return el("div", { class: "controls" }, el("h2", {}, words("Your score over time", "Score over time")),
     ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
     ui.choice("Interval", intervals));
 }
@@ -108,7 +109,7 @@ function column(interval, start, explanation, longest, attributes) {
 async function periodDetail({ driver_id: id, last_travel_date: last }, interval, start, explanation, before) {
   const [totals, trips] = await Promise.all([fetchTotals(id, interval, start), fetchTrips(id, interval, start)]);
   const summary = totals ?? explanation, note = (text) => el("small", {}, text);
-  if (!summary && !last) return ui.empty("This driver has no trips yet.");
+  if (!summary && !last) return ui.empty(words("You have no trips yet.", "This driver has no trips yet."));
   if (!summary) return ui.empty(`No trips in this time. The last one ${format.wasOn(last)}.`);
   return [
     ui.tiles(["Score", ui.grade(summary)],
@@ -118,8 +119,9 @@ async function periodDetail({ driver_id: id, last_travel_date: last }, interval,
       totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles),
         note(`of the ${format.unitsName}`)],
       totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds), note("of the time")]),
-    el("div", { class: "halves" }, el("section", {}, el("h3", {}, "What to talk about"), reasons(summary, trips)),
-      el("section", {}, el("h3", {}, "Trips"), tripTable(trips, summary.trip_count, start))),
+    el("div", { class: "halves" },
+      el("section", {}, el("h3", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
+      el("section", {}, el("h3", {}, words("Your trips", "Trips")), tripTable(trips, summary.trip_count, start))),
   ];
 }
 
@@ -146,10 +148,11 @@ async function fetchTrips(id, interval, start) {
 /** Returns what each behaviour cost, the costliest first, with the trips where it happened most. */
 function reasons({ behaviours }, trips) {
   const losses = format.findLosses(behaviours);
-  if (!losses.length) return ui.empty("No behaviour cost points.");
+  if (!losses.length) return ui.empty(words("Nothing cost you points.", "No behaviour cost points."));
   return el("ol", { class: "reasons" }, losses.map((loss) => el("li", {},
-    el("p", {}, el("i", { class: loss.behaviour }), el("b", {}, format.LABELS[loss.behaviour]), " cost ",
-      el("b", {}, format.score(loss.points_lost)), ` of ${loss.weight} points: ${ui.extent(loss)}, ${rate(loss)}`),
+    el("p", {}, el("i", { class: loss.behaviour }), el("b", {}, format.LABELS[loss.behaviour]),
+      words(" cost you ", " cost "), el("b", {}, format.score(loss.points_lost)),
+      ` of ${loss.weight} points: ${ui.extent(loss)}, ${rate(loss)}`),
     bar(`meter ${loss.behaviour}`, (100 * loss.points_lost) / loss.weight), worstTrips(loss, trips))));
 }
 

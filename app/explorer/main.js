@@ -10,6 +10,7 @@ const VIEWS = {
   trip: () => import("./trip.js"),
   search: () => import("./search.js"),
 };
+const VIEWS_OF_DRIVER = ["driver", "trip"];
 const KEY_FRAGMENT = "#key=";
 const find = (id) => document.getElementById(id);
 const main = find("main");
@@ -44,13 +45,33 @@ async function show() {
   const render = (...content) => current === shown && replace(...content);
   main.setAttribute("aria-busy", "true");
   find("status").textContent = "Loading";
-  try {
-    if (!Object.hasOwn(VIEWS, view)) throw new api.ApiError(404, { message: "There is no such view." });
-    const module = await api.loadModule(VIEWS[view]), parameters = Object.fromEntries(new URLSearchParams(query));
-    const context = { id: decode(id), parameters, render, settle: (values) => settle(current, parameters, values) };
-    if (current === shown) await module.show(context);
-  } catch (error) {
-    if (current === shown) showError(error);
+  const context = { parameters: Object.fromEntries(new URLSearchParams(query)), render };
+  context.settle = (values) => settle(current, context.parameters, values);
+  await openView(current, view, id, context).catch((error) => {
+    // A driver key opens neither the fleet nor another driver.
+    if (current === shown && api.isOfDriver() && [403, 404].includes(error.status)) return goToOwn(current);
+    throw error;
+  }).catch((error) => current === shown && showError(error));
+}
+
+async function openView(current, view, id, context) {
+  await api.learnScope();
+  const views = api.isOfDriver() ? VIEWS_OF_DRIVER : Object.keys(VIEWS);
+  if (!views.includes(view)) throw new api.ApiError(404, { message: "There is no such view." });
+  const module = await api.loadModule(VIEWS[view]);
+  if (current === shown) await module.show({ id: decode(id), ...context });
+}
+
+/** Goes to the driver whom the key is of, if there is one. */
+async function goToOwn(current) {
+  const { drivers: [driver] } = await api.fetchJson(["drivers"], { limit: 1 }, { mask: "{drivers{driver_id}}" });
+  if (current !== shown) return;
+  if (!driver) {
+    replace(heading("No data about you"),
+      el("p", {}, "This service has no data about you any more. Ask whoever gave you the key."));
+  } else {
+    history.replaceState(null, "", format.address("driver", driver.driver_id));
+    await show();
   }
 }
 
@@ -77,7 +98,8 @@ function replace(...content) {
   const active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
-  for (const part of ["search", "forget"]) find(part).hidden = !api.hasKey();
+  find("forget").hidden = !api.hasKey();
+  find("search").hidden = !api.hasKey() || api.isOfDriver();
   const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
   if (note) title.after(note);
   document.title = `${title.textContent} · Driver Analytics`;
@@ -106,14 +128,15 @@ function showSignIn(message) {
   const form = el("form", { class: "sign-in", onsubmit: signIn },
     message && el("p", { id: "key-message", class: "message", role: "alert" }, message),
     el("label", { for: "key" }, "API key"),
-    el("div", { class: "row" }, input, el("button", { class: "main" }, "Open the fleet")));
+    el("div", { class: "row" }, input, el("button", { class: "main" }, "Open")));
   function signIn(event) {
     event.preventDefault();
     api.setKey(input.value);
     show();
   }
-  replace(heading("Look at your fleet"),
-    el("p", { class: "lead" }, "Who needs coaching, about what, and where did it happen? Paste the key of your fleet."),
+  replace(heading("Look at your fleet, or your own driving"),
+    el("p", { class: "lead" }, "A fleet's key shows who needs coaching, about what, and where it happened. ",
+      "A driver's key shows your own score, what costs you points, and your trips."),
     form, el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. ",
       "The operator of this service issues keys. For the demonstration fleet, ", el("code", {}, "make run"),
       " prints a link that opens this page with the key."));

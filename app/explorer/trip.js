@@ -5,7 +5,7 @@ import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { drawMap } from "./map.js";
 import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
-import { actionButton, el, empty, fleetLink, heading, legend, name, stepper, tiles } from "./ui.js";
+import { actionButton, el, empty, heading, homeLink, legend, name, stepper, tiles, words } from "./ui.js";
 
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
@@ -14,10 +14,10 @@ const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only on
 
 export async function show({ id, parameters, settle, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
-  const rest = `in this fleet. A trip appears ${format.DELAY} after its end.`;
+  const rest = `${words("among yours", "in this fleet")}. A trip appears ${format.DELAY} after its end.`;
   if (!trip) {
     return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`),
-      el("p", {}, fleetLink()));
+      el("p", {}, homeLink()));
   }
   const { driver, previous, next } = await fetchNeighbours(trip);
   const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
@@ -27,7 +27,8 @@ export async function show({ id, parameters, settle, render }) {
   const isOneDay = format.day(start) === format.day(end);
   const { event, about } = settle(readParameters(parameters, events));
   render(el("div", { class: "up" },
-    el("span", {}, "Driver ", el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, name(driver))),
+    el("span", {}, words("Back to ", "Driver "),
+      el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, words("your score", name(driver)))),
     (previous || next) && stepper("trip", "Trip", link(previous), link(next))),
     heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} UTC`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,

@@ -1,5 +1,6 @@
 // Elements of the page. All text is written as text nodes, so names of the data are never read as HTML.
 
+import { isOfDriver } from "./api.js";
 import * as format from "./format.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -17,6 +18,9 @@ const ERRORS = {
 };
 
 const isGiven = (value) => value !== undefined && value !== null && value !== false;
+
+/** Returns the words for drivers, who look at their own data, or those for whoever looks at a fleet. */
+export const words = (own, others) => (isOfDriver() ? own : others);
 
 /** Returns an element. `attributes` may have listeners (onclick); children are elements, texts, or lists of them. */
 export const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
@@ -102,11 +106,15 @@ export const scale = (labels) =>
 export function actionButton(label, done, action) {
   const button = el("button", { class: "small", onclick: run, "aria-live": "polite" }, label);
   async function run() {
-    button.textContent = await action().then(() => done, ({ status, message }) =>
-      (status === 404 ? message : "This failed. Try again."));
+    button.textContent = await action().then(() => done, describeFailure);
     setTimeout(() => { button.textContent = label; }, LABEL_MS);
   }
   return button;
+}
+
+function describeFailure({ status, message, retryAfterSeconds }) {
+  if (status === 429) return `Too many requests. Try again in ${format.count(retryAfterSeconds, "second")}.`;
+  return status === 404 ? message : "This failed. Try again.";
 }
 
 /** Shows the seconds that are left, and calls `done` after them, unless the output is gone. */
@@ -116,7 +124,8 @@ function countDown(output, seconds, done) {
   else setTimeout(() => output.isConnected && countDown(output, seconds - 1, done), 1000);
 }
 
-export const fleetLink = () => el("a", { href: "#/fleet" }, "Go to the fleet");
+/** Returns a link to the first view. */
+export const homeLink = () => el("a", { href: "#/fleet" }, words("Go to your score", "Go to the fleet"));
 
 /** Returns the notice of an error: what happened, and what to do. `retry` is called by a button, and after a wait. */
 export function errorNotice({ status, message, retryAfterSeconds, reasons = {}, requestId }, retry) {
@@ -129,5 +138,5 @@ export function errorNotice({ status, message, retryAfterSeconds, reasons = {}, 
     el("ul", {}, Object.entries(reasons).map(([name, texts]) => el("li", {}, `${name}: ${texts.join(" ")}`))),
     requestId && el("p", { class: "quiet" }, "Request id: ", el("code", {}, requestId)),
     el("p", {}, !isFinal && [el("button", { class: "main", id: "retry", onclick: retry }, "Try again"), " "],
-      fleetLink()));
+      homeLink()));
 }

@@ -13,6 +13,7 @@ from tests.browser.explorer_fleets import load_fleet
 from tests.browser.visit import SCREEN, TIMEOUT_MS, Visit
 from tests.clients.tools import require, require_npm
 from tests.service_process import run_service
+from tests.store_contents import issue_key
 
 # Chromium's own calls home are no part of what the page does.
 QUIET = (
@@ -61,8 +62,8 @@ def live(tmp_path_factory, mongod_uri):
 
 @pytest.fixture(scope="package")
 def busy(tmp_path_factory, mongod_uri):
-    """A service with map tiles that allows four requests in two seconds."""
-    settings = {**TILES, "RATE_LIMIT": "4 per 2 second"}
+    """A service with map tiles that allows four requests in two seconds, and a driver as many."""
+    settings = {**TILES, "RATE_LIMIT": "4 per 2 second", "DRIVER_RATE_LIMIT": "4 per 2 second"}
     with serve(mongod_uri, tmp_path_factory.mktemp("busy"), "explorer_busy", **settings) as service:
         yield service
 
@@ -84,12 +85,13 @@ def window(chromium):
 
 @pytest.fixture
 def visit(window, live):
-    """Open the explorer: `visit("demo")` signs in to a fleet; options are those of `window`."""
+    """Open the explorer: `visit("demo")` signs in to a fleet, or as a `driver` of it; options are those of `window`."""
 
-    def visit(fleet=None, service=live, **options):
+    def visit(fleet=None, driver=None, service=live, **options):
         opened = window(service.address, **options)
         if fleet:
-            opened.sign_in(service.key(fleet))
+            key = service.key(fleet)
+            opened.sign_in(issue_key(service.db, fleet, driver) if driver else key)
         return opened
 
     return visit

@@ -118,6 +118,7 @@ FLEETS = {
     "odd": lambda: ([_long_trip(), *_odd_trips()], [make_driver("idle", first_name="Ida", last_name="Idle")]),
     "dated": lambda: (_dated_trips(), [make_driver("today"), make_driver("steady")]),
     "late": lambda: ([make_trip(days_ago(60), trip_id="t1")], [make_driver("d1", last_travel_date=days_ago(60)[:10])]),
+    "brief": lambda: ([make_trip(days_ago(9), "gone", trip_id="only")], []),
     "extreme": _extreme,
     "empty": lambda: ([], []),
 }

@@ -1,0 +1,73 @@
+"""The explorer with the key of one driver, in a browser."""
+
+import re
+
+import pytest
+
+from app.store import Store
+from scripts.ingest.writes import delete_trips
+from tests.store_contents import issue_key
+
+pytestmark = pytest.mark.clients
+
+# What only a key of the fleet opens, and the words for whoever has one.
+OF_FLEETS = re.compile("fleet|search|report|coaching|talk about|this driver", re.IGNORECASE)
+OWN_WORDS = ("Liam O'Connor", "Your score over time", "What costs you points", " cost you ", "Your trips")
+ADDRESSES = ("#/fleet?period=month", "#/search/liam", "#/driver/demo-12", "#/driver/nobody?interval=day", "#/nothing")
+
+
+def test_a_driver_on_a_phone_sees_the_score_what_costs_points_and_the_trips_on_the_map(visit):
+    page = (demo := visit("demo", driver="demo-12", width=390)).page
+    page.locator(".reasons .where a").first.click()
+    demo.wait("Trip on")
+    page.locator(".map .leaflet-marker-icon").first.wait_for()
+    page.get_by_role("link", name="your score").click()
+    assert demo.wait() == "Your score"
+    assert [words for words in OWN_WORDS if words not in demo.text()] == []
+    assert demo.messages == []
+
+
+def test_addresses_of_the_fleet_and_of_other_drivers_lead_to_the_own_score(visit):
+    demo = visit("demo", driver="demo-11")
+    for address in ADDRESSES:
+        demo.open(address)
+        assert demo.wait() == "Your score", address
+        assert demo.page.evaluate("location.hash") == "#/driver/demo-11", address
+        assert OF_FLEETS.search(demo.text("body")) is None, address
+
+
+@pytest.mark.parametrize(("driver", "title"), [(None, "Who needs coaching first"), ("d1", "Your score")])
+@pytest.mark.parametrize("header", ["no header", "ratelimit"])
+def test_the_page_knows_a_driver_key_even_if_the_fleet_has_one_driver_or_requests_are_not_counted(
+    visit, live, driver, title, header
+):
+    live.key("late")
+    late = visit()
+    late.page.route("**/api/v1/**", lambda route: fulfil_without(header, route))
+    late.sign_in(issue_key(live.db, "late", driver))
+    assert late.wait() == title
+
+
+def fulfil_without(header, route):
+    """Respond as the service does, but without the headers with this name in theirs."""
+    response = route.fetch()
+    headers = {name: value for name, value in response.headers.items() if header not in name}
+    route.fulfill(response=response, headers=headers)
+
+
+def test_a_driver_sees_a_sentence_before_the_first_trip_and_after_the_driver_is_gone(visit, live):
+    assert "You have no trips yet." in visit("odd", driver="idle").text()
+    gone = visit("brief", driver="gone")
+    gone.open("#/trip/nothing")
+    assert "no trip nothing among yours" in gone.text()
+    delete_trips(Store.of(live.db), "brief", ["only"])
+    gone.open("#/driver/gone")
+    assert gone.wait() == "No data about you"
+    assert "Ask whoever gave you the key." in gone.text()
+
+
+def test_over_the_limit_of_the_driver_the_page_says_when_it_tries_again(visit, busy):
+    odd = visit("odd", driver="long", service=busy)
+    odd.page.get_by_role("heading", name="Too many requests").wait_for()
+    assert re.search(r"The page tries again in [12] seconds?\.", odd.text())
+    assert odd.wait("score") == "Your score"
