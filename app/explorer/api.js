@@ -5,7 +5,6 @@ import * as format from "./format.js";
 const STORAGE_NAME = "driver-analytics-key";
 const SCOPE_NAME = "driver-analytics-scope";
 const RETRY_SECONDS = 5;
-export const DRIVERS_PER_PAGE = 100;
 const TRIPS_PER_PAGE = 100;
 let controller = new AbortController();
 // What the current view requested: the curl command line of each request, and the path with the media type.
@@ -96,12 +95,6 @@ async function send(url, headers, signal) {
 /** Returns the JSON of the response. */
 export async function fetchJson(...request) {
   return (await fetchResponse(...request)).json();
-}
-
-/** Returns a page of all drivers: {count, drivers}. The browser stores it and asks whether it has changed. */
-export function fetchDriverPage(page) {
-  const mask = "{count,drivers{driver_id,first_name,last_name,alias,last_travel_date}}";
-  return fetchJson(["drivers"], { limit: DRIVERS_PER_PAGE, page }, { mask });
 }
 
 /** Yields the pages of a driver's trips from a date on, oldest first, with these fields. */

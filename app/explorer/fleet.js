@@ -1,12 +1,14 @@
 // The fleet: who needs coaching first, in a week or month.
 
-import { ApiError, fetchDriverPage, fetchJson } from "./api.js";
+import { ApiError, fetchJson } from "./api.js";
 import * as format from "./format.js";
 import * as ui from "./ui.js";
 
 const { el } = ui;
 // As many drivers as an aggregate takes.
 const LIMIT = 20;
+// As many as a page has: when the fleet drove last is found among them.
+const DRIVERS_LIMIT = 100;
 const MAX_MILES = 999_999;
 const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,events_summary";
 const DRIVER = "driver_id,first_name,last_name,alias";
@@ -113,7 +115,8 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
 async function noDrivers({ period, start, miles, page }, link) {
   if (page > 1) return ui.empty("This page is past the end. ", el("a", { href: link({}) }, "Go to the first page"));
   if (miles) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
-  const { count, drivers } = await fetchDriverPage(1);
+  const mask = "{count,drivers{last_travel_date}}";
+  const { count, drivers } = await fetchJson(["drivers"], { limit: DRIVERS_LIMIT }, { mask });
   const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);
   if (!last) return ui.empty(count ? "Nobody has driven yet." : "No drivers and trips are stored yet.");
   const other = format.nearestStart(period, last);
