@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -61,7 +61,8 @@ class Endpoint:
     - `is_about_fleet`: whether the response is about the whole fleet, so that a key of one driver gets a 403.
     - `unavailable_response`: the schema of the 503 while the database does not respond. None if there is no such 503.
     - `representations`: other media types of the response. None stands for a file, which the view returns itself.
-    - `links`: where a response leads. For each operationId, the values of its parameters, as OpenAPI writes them.
+    - `links`: the identifiers in a response. Each gives values, as OpenAPI writes them, to parameters; the document
+      links to every operation that has these parameters.
     - `description`: text that the OpenAPI document appends to the docstring of the view.
     """
 
@@ -72,7 +73,7 @@ class Endpoint:
     is_about_fleet: bool = False
     unavailable_response: Schema | None = UNAVAILABLE
     representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
-    links: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
+    links: Sequence[Mapping[str, str]] = ()
     description: str = ""
 
     def __call__(self, view: View) -> Callable[..., Response]:

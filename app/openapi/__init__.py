@@ -17,7 +17,7 @@ from werkzeug.routing import Rule
 
 from app.endpoint import Endpoint
 from app.openapi.converter import SchemaConverter
-from app.openapi.operations import describe_operation
+from app.openapi.operations import describe_operation, get_operation_id
 from app.openapi.responses import (
     FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
@@ -107,10 +107,12 @@ def build_document(app: Flask, base_url: str) -> bytes:
     )
     converter = cast(OpenAPIConverter, plugin.converter)
     _add_components(spec, converter, base_url)
-    for rule, endpoint in _find_endpoints(app):
+    views, endpoints = app.view_functions, list(_find_endpoints(app))
+    linked = {get_operation_id(views[rule.endpoint]): endpoint for rule, endpoint in endpoints}
+    for rule, endpoint in endpoints:
         path = re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule)
-        view = app.view_functions[rule.endpoint]
-        spec.path(path, operations={"get": describe_operation(rule, view, endpoint, converter, base_url)})
+        operation = describe_operation(rule, views[rule.endpoint], endpoint, converter, base_url, linked)
+        spec.path(path, operations={"get": operation})
     document = spec.to_dict()
     # The version of OpenAPI comes first, for readers.
     document = {"openapi": document["openapi"], **document}

@@ -1,7 +1,7 @@
 """The operations of the document: the description of an endpoint, its parameters and its responses."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -40,22 +40,47 @@ FLEET_KEY_NOTE = "This is about the whole fleet: with a key of one driver, the r
 
 
 def describe_operation(
-    rule: Rule, view: Callable[..., Any], endpoint: Endpoint, converter: OpenAPIConverter, base_url: str
+    rule: Rule,
+    view: Callable[..., Any],
+    endpoint: Endpoint,
+    converter: OpenAPIConverter,
+    base_url: str,
+    linked: Mapping[str, Endpoint],
 ) -> dict[str, Any]:
-    """Return the Operation Object of a route. The docstring of the view is its summary and description."""
+    """Return the Operation Object of a route. The docstring of the view is its summary and description.
+
+    `linked` has the endpoints that the response may link to, by operationId.
+    """
     summary, _, description = (inspect.getdoc(view) or "").partition("\n")
-    first, *words = view.__name__.split("_")
     notes = (description.strip(), endpoint.description, FLEET_KEY_NOTE if endpoint.is_about_fleet else "")
     responses = _describe_responses(rule, endpoint, base_url)
+    if endpoint.links:
+        responses[HTTPStatus.OK]["links"] = _describe_links(endpoint, linked)
     operation: dict[str, Any] = {
         "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
-        "operationId": first + "".join(map(str.capitalize, words)),
+        "operationId": get_operation_id(view),
         "summary": summary.removesuffix("."),
         "description": "\n\n".join(filter(None, notes)),
         "parameters": _describe_parameters(rule, endpoint, converter),
         "responses": {str(int(status)): response for status, response in responses.items()},
     }
     return {**operation, "security": []} if rule.endpoint in PUBLIC_ENDPOINTS else operation
+
+
+def get_operation_id(view: Callable[..., Any]) -> str:
+    """Return the operationId of a view: its name, as JavaScript writes names."""
+    first, *words = view.__name__.split("_")
+    return first + "".join(map(str.capitalize, words))
+
+
+def _describe_links(endpoint: Endpoint, linked: Mapping[str, Endpoint]) -> dict[str, Any]:
+    """Return a Link Object for each endpoint that has the parameters of one of the links."""
+    return {
+        name: {"operationId": name, "parameters": dict(values)}
+        for values in endpoint.links
+        for name, other in linked.items()
+        if values.keys() <= other.params.fields.keys()
+    }
 
 
 def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: OpenAPIConverter) -> list[Any]:
@@ -80,8 +105,6 @@ def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[H
         "headers": reference_headers(*headers),
         "content": _describe_content(endpoint),
     }
-    if endpoint.links:
-        ok["links"] = {name: {"operationId": name, "parameters": dict(endpoint.links[name])} for name in endpoint.links}
     if is_public:
         return {HTTPStatus.OK: ok, **_describe_public_errors(rule, endpoint, base_url)}
     not_modified = [HTTPStatus.NOT_MODIFIED] if endpoint.has_etag else []

@@ -16,7 +16,6 @@ from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggre
 bp = Blueprint("aggregates", __name__)
 
 FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
-LINKS = dict.fromkeys(("getDriverScore", "listDriverTrips"), FIRST_DRIVER)
 
 
 @bp.get("/driver-aggregate/daily")
@@ -57,7 +56,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
 
 
 @bp.get("/driver-aggregate/window")
-@Endpoint(WindowAggregateParams(), WindowPage(), links=LINKS)
+@Endpoint(WindowAggregateParams(), WindowPage(), links=[FIRST_DRIVER])
 def get_window_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
     """Summarise any window of days: of up to 20 drivers, or of all drivers of the fleet.
 

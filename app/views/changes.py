@@ -13,14 +13,19 @@ from schemas.page import ChangePage
 
 bp = Blueprint("changes", __name__)
 
-LINKS = {
-    "listChanges": {"cursor": "$response.body#/cursor"},
-    "listTrips": {"filter_param": "trip_id", "filter_value": "$response.body#/changes/0/trip_id"},
-}
+NEXT_PAGE = {"cursor": "$response.body#/cursor"}
+FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/changes/0/trip_id"}
 
 
 @bp.get("/changes")
-@Endpoint(ChangesParams(), ChangePage(), accepts_mask=False, has_etag=False, is_about_fleet=True, links=LINKS)
+@Endpoint(
+    ChangesParams(),
+    ChangePage(),
+    accepts_mask=False,
+    has_etag=False,
+    is_about_fleet=True,
+    links=[NEXT_PAGE, FIRST_TRIP],
+)
 def list_changes(params: dict[str, Any]) -> Response:
     """List the trips that became visible, changed or were deleted since the last request.
 

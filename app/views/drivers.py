@@ -14,20 +14,10 @@ from schemas.params import DriversParams
 bp = Blueprint("drivers", __name__)
 
 FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_id"}
-LINKS = dict.fromkeys(
-    (
-        "listDriverTrips",
-        "getDriverScore",
-        "getDailyDriverAggregate",
-        "getWeeklyDriverAggregate",
-        "getMonthlyDriverAggregate",
-    ),
-    FIRST_DRIVER,
-)
 
 
 @bp.get("/drivers")
-@Endpoint(DriversParams(), DriverPage(), links=LINKS)
+@Endpoint(DriversParams(), DriverPage(), links=[FIRST_DRIVER])
 def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
     """List the drivers of the fleet.
 

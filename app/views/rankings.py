@@ -14,11 +14,10 @@ from schemas.ranking_params import RankingParams
 bp = Blueprint("rankings", __name__)
 
 FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_info/driver_id"}
-LINKS = dict.fromkeys(("getDriverScore", "listDriverTrips"), FIRST_DRIVER)
 
 
 @bp.get("/ranking")
-@Endpoint(RankingParams(), RankingPage(), is_about_fleet=True, links=LINKS)
+@Endpoint(RankingParams(), RankingPage(), is_about_fleet=True, links=[FIRST_DRIVER])
 def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 

@@ -21,7 +21,7 @@ DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@Endpoint(DriverTripsParams(), TripSummaryPage(), links={"listTrips": FIRST_TRIP})
+@Endpoint(DriverTripsParams(), TripSummaryPage(), links=[FIRST_TRIP])
 def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List a driver's trips from a date on, or between two dates.
 
@@ -38,7 +38,7 @@ def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
     TripParams(),
     TripDetailPage(),
     representations={GEO_JSON: Representation(TripMap(), trip_map)},
-    links={"listDriverTrips": FIRST_DRIVER},
+    links=[FIRST_DRIVER],
 )
 def list_trips(params: dict[str, Any], selection: Selection) -> Result:
     """List trips in detail form, by an identifier.
