@@ -41,8 +41,8 @@ TRIP_HINT = f"Trips are at {' and '.join(f'{API}/trip/{name}/{{{name}}}' for nam
 FLEET_KEY_REQUIRED = (
     "This key opens one driver, and this endpoint is about the whole fleet: it takes a key of the fleet."
 )
-# Paths that would match an endpoint if the slashes within an identifier were percent-encoded.
-UNENCODED_SLASH = re.compile(rf"{API}/(driver/.+/(trips|score)|trip/({'|'.join(FILTER_PARAMS)})/.+)")
+# The identifiers in the rule of a route, and the names that it may have in a place.
+IDENTIFIER, CHOICE = re.compile("<segment:.*?>"), re.compile(r"<any\((.*?)\):.*?>")
 
 
 class BaseExtApiException(Exception):
@@ -269,7 +269,7 @@ def _handle_method_not_allowed(error: WerkzeugMethodNotAllowed) -> Response:
 
 def _handle_unknown_path(_error: WerkzeugNotFound) -> Response:
     message = "There is no such path. Check for doubled or trailing slashes and for upper case."
-    if UNENCODED_SLASH.fullmatch(request.path):
+    if _has_unencoded_slash(request.path):
         message = f"{message} {SLASH_HINT}"
     elif request.path.startswith(f"{DRIVER_PATH}/"):
         paths = [re.sub("<.*?>", "{driver_id}", rule.rule) for rule in current_app.url_map.iter_rules()]
@@ -278,6 +278,13 @@ def _handle_unknown_path(_error: WerkzeugNotFound) -> Response:
     elif request.path.startswith(f"{API}/trip/"):
         message = f"{message} {TRIP_HINT}"
     return make_response(NotFound(message))
+
+
+def _has_unencoded_slash(path: str) -> bool:
+    """Return whether a path would match a route if the slashes within an identifier were percent-encoded."""
+    rules = [rule.rule for rule in current_app.url_map.iter_rules() if IDENTIFIER.search(rule.rule)]
+    patterns = [CHOICE.sub(lambda found: f"({found[1].replace(', ', '|')})", rule) for rule in rules]
+    return any(re.fullmatch(IDENTIFIER.sub(".+", pattern), path) for pattern in patterns)
 
 
 def _handle_http_exception(error: HTTPException) -> Response:

@@ -4,6 +4,7 @@ import pytest
 from pymongo.errors import AutoReconnect, OperationFailure
 
 from app.views import drivers
+from tests.operations import OPERATIONS
 
 
 def test_an_error_body_has_exactly_its_members_in_order(service):
@@ -79,8 +80,8 @@ def test_a_path_without_an_identifier_that_may_hold_a_slash_has_no_hint(service,
 
 @pytest.mark.parametrize("path", ["/driver/a", "/driver//trips", "/driver/a/trips/"])
 def test_an_unknown_path_of_a_driver_gets_the_paths_that_exist(service, path):
-    paths = "/api/v1/driver/{driver_id}/score and /api/v1/driver/{driver_id}/trips."
-    assert service.get(path).json["message"].endswith(f"Of a driver there are {paths}")
+    paths = " and ".join(sorted(path for path in OPERATIONS if path.startswith("/api/v1/driver/")))
+    assert service.get(path).json["message"].endswith(f"Of a driver there are {paths}.")
 
 
 HOSTILE = "%3Cscript%3E%0D%0A%1B%ED%A0%80%22"

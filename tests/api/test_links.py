@@ -19,10 +19,10 @@ LISTS.append("/drivers?limit=1&search=%E2%85%B0%2C+%C3%B6")
 
 @pytest.fixture
 def fleet(service, load):
-    """Two drivers, the first of whom drove six trips under one tracking_id."""
-    trips = [make_trip(f"{MONDAY}T{hour:02}:00", "a/b", tracking_id="round") for hour in range(6, 12)]
-    drivers = [make_driver(driver_id, alias="I, Ö") for driver_id in ("a/b", "c")]
-    load(*trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=drivers)
+    """Two drivers, the first of whom drove six trips on two days under one tracking_id: two records of every list."""
+    starts = ["2026-03-10T06:00", *(f"{MONDAY}T{hour:02}:00" for hour in range(7, 12))]
+    trips = [make_trip(start, "a/b", tracking_id="round") for start in starts]
+    load(*trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=[make_driver(name, alias="I, Ö") for name in ("a/b", "c")])
     return service
 
 

@@ -11,20 +11,12 @@ from flask_restx.mask import MaskError as TheirMaskError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.config import API
 from schemas.fields import RawObject
 from schemas.mask import MaskError, parse
-from schemas.page import (
-    DailyAggregates,
-    DriverPage,
-    RankingPage,
-    TripDetailPage,
-    TripSummaryPage,
-    WeeklyAggregates,
-    WindowPage,
-)
-from schemas.score import DriverScore
 from schemas.trip import EventData
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.operations import OF_DATA, find_endpoints, make_target
 
 # `make test` checks the first masks of those that `make test-large` checks.
 EXAMPLES = [20, pytest.param(150, marks=pytest.mark.large)]
@@ -201,58 +193,44 @@ def make_trips():
     ]
 
 
-DRIVER_IDS = "driver_id=d2&driver_id=idle&driver_id=d1"
-CASES = {
-    "drivers": (
-        DriverPage(),
-        [f"/drivers?{query}" for query in ("", "limit=3", "limit=2", "limit=2&page=2", "page=9")],
-    ),
-    "trips": (
-        TripSummaryPage(),
-        [f"/driver/d1/trips?start_date=2026-03-01&limit={query}" for query in ("7", "3", "3&page=3", "7&page=2")]
-        + ["/driver/d1/trips?start_date=2026-03-10", "/driver/idle/trips?start_date=2026-03-10"],
-    ),
-    "trips in full": (
-        TripDetailPage(),
-        ["/trip/trip_id/full", "/trip/trip_id/nothing", "/trip/tracking_id/k", "/trip/tracking_id/k?page=2"],
-    ),
-    "daily": (
-        DailyAggregates(),
-        [f"/driver-aggregate/daily?start_date=2026-03-{day}&{DRIVER_IDS}" for day in (10, 14)],
-    ),
-    "score": (
-        DriverScore(),
-        ["/driver/d1/score?start_date=2026-03-09", "/driver/d1/score?start_date=2026-03-12&interval=day"]
-        + ["/driver/idle/score?start_date=2026-03-09", "/driver/d2/score?start_date=2026-03-01&interval=month"],
-    ),
-    "weekly": (
-        WeeklyAggregates(),
-        [f"/driver-aggregate/weekly?start_date=2026-03-{day}&{DRIVER_IDS}" for day in ("09", "02")],
-    ),
-    "window": (
-        WindowPage(),
-        [f"/driver-aggregate/window?start_date=2026-03-{query}" for query in (f"10&{DRIVER_IDS}", "02&limit=1&page=2")],
-    ),
-    "ranking": (
-        RankingPage(),
-        [f"/ranking?period=week&start_date=2026-03-{query}" for query in ("09", "02", "09&limit=1&page=2&order=best")],
-    ),
+REQUIRED = {"driver_id": "d1", "filter_value": "full"}
+SEVERAL = {"driver_id": ["d2", "idle", "d1"]}
+# Parameters of more requests: other pages, intervals and drivers.
+MORE = {
+    "/drivers": [{"limit": 3}, {"limit": 2}, {"limit": 2, "page": 2}, {"page": 9}],
+    "/driver/{driver_id}/trips": [
+        *({"start_date": "2026-03-01", "limit": limit, "page": n} for limit, n in ((7, 1), (3, 1), (3, 3), (7, 2))),
+        {"driver_id": "idle"},
+    ],
+    "/trip/{filter_param}/{filter_value}": [
+        {"filter_value": "nothing"},
+        *({"filter_param": "tracking_id", "filter_value": "k", "page": page} for page in (1, 2)),
+    ],
+    "/driver-aggregate/daily": [{**SEVERAL, "start_date": f"2026-03-{day}"} for day in (10, 14)],
+    "/driver-aggregate/weekly": [{**SEVERAL, "start_date": f"2026-03-{day}"} for day in ("09", "02")],
+    "/driver-aggregate/window": [{**SEVERAL, "start_date": "2026-03-10"}, {"limit": 1, "page": 2}],
+    "/driver/{driver_id}/score": [
+        {"interval": "day"},
+        {"driver_id": "idle"},
+        {"driver_id": "d2", "start_date": "2026-03-01", "interval": "month"},
+    ],
+    "/ranking": [{"start_date": "2026-03-02"}, {"limit": 1, "page": 2, "order": "best"}],
 }
 
 
 @pytest.mark.parametrize("examples", EXAMPLES)
-@pytest.mark.parametrize("name", CASES)
-def test_a_masked_response_equals_that_of_flask_restx(service, load, name, examples):
+@pytest.mark.parametrize("path", OF_DATA)
+def test_a_masked_response_equals_that_of_flask_restx(service, load, path, examples):
     load(*make_trips(), drivers=DRIVERS)
-    schema, paths = CASES[name]
-    reference = Reference(schema)
-    wholes = {path: service.get(path).json for path in paths}
+    targets = [make_target(path, REQUIRED, **more) for more in [{}, *MORE.get(path.removeprefix(API), [])]]
+    reference = Reference(find_endpoints(service.app)[path].response)
+    wholes = {target: service.get(target).json for target in targets}
 
     @settings(max_examples=examples, derandomize=True, deadline=None)
-    @given(st.sampled_from(paths), masks(shape_of(reference.model)))
-    def check(path, mask):
-        reference.whole = wholes[path]
-        assert outcome(service.get(path, headers={"X-Fields": mask})) == reference.get_response(mask)
+    @given(st.sampled_from(targets), masks(shape_of(reference.model)))
+    def check(target, mask):
+        reference.whole = wholes[target]
+        assert outcome(service.get(target, headers={"X-Fields": mask})) == reference.get_response(mask)
 
     check()
 

@@ -1,6 +1,7 @@
 """deploy/mongodb-roles: what each user of the store may do, on a server with access control."""
 
 import contextlib
+import datetime
 import json
 import os
 import shutil
@@ -19,6 +20,7 @@ from scripts.cli import cli
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
 from tests.following import Following, make_source
+from tests.operations import OF_DATA, make_target
 from tests.resilience.processes import Primary
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
@@ -225,10 +227,10 @@ def test_no_user_sees_another_database(connect):
 
 def test_the_service_serves_as_its_user(connect, loaded):
     service = Service(connect("service"))
-    start, day = days_ago(5)[:10], days_ago(3)[:10]
-    paths = ["/healthz", "/drivers", "/changes", f"/driver/d1/trips?start_date={start}", "/trip/trip_id/t1"]
-    paths += [f"/driver-aggregate/daily?start_date={day}&driver_id=d1", f"/report?report_time={REPORT[-1]}T00:00:00"]
-    for path in paths:
+    monday = days_ago(datetime.datetime.now(datetime.UTC).weekday() or 7)[:10]
+    required = {"driver_id": "d1", "filter_value": "t1"}
+    paths = ["/healthz", "/changes", *(make_target(path, required, monday=monday, end_date=None) for path in OF_DATA)]
+    for path in [*paths, f"/report?report_time={REPORT[-1]}T00:00:00"]:
         for headers in ({}, {"X-Fields": "*,nope"}):
             response = service.get(path, fleet=None, headers={**headers, "Authorization": f"APIKEY {loaded}"})
             assert response.status_code == 200, response.text

@@ -4,6 +4,7 @@ import datetime
 import json
 
 from tests.factories import make_driver, make_event, make_trip
+from tests.operations import OF_DATA, make_target
 from tests.resilience.load import Request
 from tests.resilience.processes import DATABASE, run_command
 
@@ -53,18 +54,15 @@ def issue_key(uri, fleet=FLEET, database=DATABASE):
 def requests():
     """Return requests to every endpoint that reads what was imported, whole and masked."""
     some = "&".join(f"driver_id=d{n:02}" for n in range(0, DRIVERS, 3))
+    required = {"driver_id": "d03", "filter_value": "t017"}
     paths = [
+        *(make_target(path, required, monday=str(MONDAY)) for path in OF_DATA),
         "/drivers?limit=100",
         "/drivers?limit=7&page=2",
-        f"/driver/d03/trips?start_date={MONDAY}",
         f"/driver/d04/trips?start_date={MONDAY}&limit=3&page=2",
-        "/trip/trip_id/t017",
         "/trip/tracking_id/k02",
-        f"/driver-aggregate/daily?start_date={MONDAY}&{some}",
         f"/driver-aggregate/weekly?start_date={MONDAY}&{some}",
-        f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&{some}",
         "/drivers?search=driver+d1",
-        f"/driver/d05/trips?start_date={MONDAY}&end_date={SUNDAY}&limit=3",
         f"/driver-aggregate/window?start_date={MONDAY}&end_date={SUNDAY}&limit=7&page=2",
         f"/driver-aggregate/window?start_date={MONDAY}&end_date={SUNDAY}&{some}",
         f"/driver/d06/score?start_date={MONDAY}&end_date={SUNDAY}&interval=day",

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from app.config import API
 from schemas.error import ErrorBody, Problem
+from tests.operations import OF_DATA, OPERATIONS, make_target, parameters_of
 from tests.resilience.fleet import MONDAY, TODAY, issue_key
 from tests.resilience.raw import exchange, first_response
 from tests.service_process import wait_until
@@ -22,12 +23,11 @@ STATUSES = {200, 204, 304, 400, 401, 403, 404, 405, 429}
 REFUSALS = {400, 414, 417, 431, 501}
 PLAIN, PROBLEM = set(ErrorBody().fields), set(Problem().fields)
 
-ROUTES = ["/drivers", "/driver/{}/trips", "/trip/trip_id/{}", "/trip/tracking_id/{}", "/trip/{}/{}", "/report"]
-ROUTES += ["/report/{}", "/driver-aggregate/daily", "/driver/{}/score", "/ranking", "/changes", "/healthz", "/docs/{}"]
-ROUTES += ["/driver-aggregate/window"]
+ROUTES = [re.sub(r"{\w+}", "{}", path.removeprefix(API)) for path in OPERATIONS]
+ROUTES += ["/trip/trip_id/{}", "/trip/tracking_id/{}", "/docs/{}"]
 ROUTES += ["/{}", "", "//drivers", "/drivers/", "/.{}", "/../drivers", "/%2e%2e/drivers"]
-NAMES = ["limit", "page", "start_date", "end_date", "interval", "period", "order", "min_distance_miles", "driver_id"]
-NAMES += ["report_time", "cursor", "search", "driver_id[$ne]", "$where", "limit.", "", "X-Fields", "limit%00"]
+NAMES = sorted({name for path in OPERATIONS for name in parameters_of(path)})
+NAMES += ["driver_id[$ne]", "$where", "limit.", "", "limit%00"]
 REAL = ["d01", "t017", "k02", str(MONDAY), str(TODAY), f"{MONDAY}T00:00:00", "1", "100"]
 NASTY = ["", "NaN", "-0", "1e309", "0x10", "9" * 400, "²", " 1", "$ne", '{"$gt":""}', "../../etc/passwd", "%00", "\x00"]
 NASTY += ["a" * 129, "é" * 65, "\udcff", "\u202e", "%ff%fe", "%", "%u0041", "2024-W01-1", "9999-12-31", "10000-01-01"]
@@ -59,20 +59,7 @@ def latin(value):
 part = text.map(escape) | text.map(escape) | text.map(lambda value: re.sub(r"[\s#?\x00-\x1f]", "+", latin(value)))
 pair = st.tuples(st.sampled_from(NAMES) | part, part).map("=".join)
 # A request that would be valid without what is added to it.
-valid = st.sampled_from(
-    [
-        "/drivers?limit=5",
-        f"/driver/d03/trips?start_date={MONDAY}",
-        "/trip/tracking_id/k02?page=1",
-        f"/driver-aggregate/daily?start_date={MONDAY}&driver_id=d01&driver_id=d02",
-        f"/driver-aggregate/weekly?start_date={MONDAY}&driver_id=d01",
-        f"/driver-aggregate/monthly?start_date={MONDAY.replace(day=1)}&driver_id=d01",
-        "/drivers?search=d0",
-        f"/driver-aggregate/window?start_date={MONDAY}&limit=5",
-        f"/driver/d01/score?start_date={MONDAY}&interval=day",
-        f"/ranking?period=week&start_date={MONDAY}&min_distance_miles=5",
-    ]
-)
+valid = st.sampled_from([make_target(path, {"driver_id": "d01"}, monday=str(MONDAY), page=1) for path in OF_DATA])
 made_up = st.tuples(st.sampled_from(ROUTES), part, st.lists(pair, max_size=4)).map(
     lambda drawn: drawn[0].replace("{}", drawn[1]) + "?" * bool(drawn[2]) + "&".join(drawn[2])
 )

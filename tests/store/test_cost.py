@@ -19,6 +19,7 @@ from tests.conftest import NOW, Service
 from tests.factories import make_driver, make_point, make_trip
 from tests.feed_client import Client
 from tests.following import Following
+from tests.operations import OF_DATA, make_target
 from tests.service_process import ROOT
 from tests.store_contents import load
 
@@ -64,7 +65,8 @@ WHOLE = [
     ("/changes?limit=3", 102, 102),
     ("/report?report_time=2026-03-16T00:00:00", 0, 0),
 ]
-PATHS = [path for path, _, _ in WHOLE]
+REQUIRED = {"driver_id": "d1", "filter_value": "d1-1"}
+PATHS = [*(path for path, _, _ in WHOLE), *(make_target(path, REQUIRED, limit=3) for path in OF_DATA)]
 # The same with a key of d1.
 OF_DRIVER = [
     ("/drivers", 1, 1),
@@ -252,6 +254,7 @@ def is_pinned(value):
 def test_only_rankings_and_tracking_ids_are_looked_for_on_all_shards_of_a_fleet(request_profile, mask):
     for path in PATHS:
         for entry in request_profile(path, mask):
+            assert "COLLSCAN" not in entry.get("planSummary", ""), path
             name, command = entry["ns"].partition(".")[2], entry["command"]
             if name not in UNSHARDED:
                 match = command.get("filter") or command["pipeline"][0]["$match"]

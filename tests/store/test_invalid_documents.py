@@ -8,6 +8,7 @@ from app.store import Store
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_trip
 from tests.following import Following, make_source
+from tests.operations import OF_DATA, make_target
 from tests.store_contents import load
 
 DATE = "2026-03-16"
@@ -124,10 +125,8 @@ def test_a_trip_too_large_for_its_read_model_is_left_out(command, loaded, follow
 
 
 def test_an_invalid_source_changes_no_response(service, load):
-    load(make_trip(f"{DATE}T08:00", trip_id="t1"), drivers=[make_driver("d1")])
-    paths = ["/drivers", f"/driver/d1/trips?start_date={DATE}", "/trip/trip_id/t1"]
-    paths += [f"/driver-aggregate/{kind}?start_date={DATE}&driver_id=d1" for kind in ("daily", "weekly")]
-    paths += ["/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1", f"/driver/d1/score?start_date={DATE}"]
+    load(make_trip(trip_id="t1"), drivers=[make_driver("d1")])
+    paths = [make_target(path, {"driver_id": "d1", "filter_value": "t1"}) for path in OF_DATA]
     before = [service.get(path).data for path in paths]
     service.db.trips.update_one({}, {"$unset": {"trail_path": 1}, "$set": {"distance_miles": "ten"}}, **BYPASS)
     service.db.drivers.update_one({}, {"$set": {"first_name": 5}}, **BYPASS)
