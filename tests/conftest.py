@@ -1,6 +1,7 @@
 """The fixtures that tests share: the two stores, the service on either, and a frozen clock."""
 
 import collections
+import contextlib
 import functools
 import gzip
 import itertools
@@ -8,6 +9,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from click.testing import CliRunner, Result
 from hypothesis import settings
 from pymongo import MongoClient
 from pymongo.database import Database
+from werkzeug.serving import make_server
 
 from app import create_app
 from app.config import Config
@@ -37,6 +40,8 @@ settings.load_profile("untimed")
 
 # A Wednesday.
 NOW = "2026-03-18T12:00:00Z"
+# A server that is stopped ends after so many seconds.
+POLL_SECONDS = 0.01
 
 
 NO_MONGOD = pytest.StashKey[str]()
@@ -218,6 +223,22 @@ def service(db, clock) -> Service:
 def make_service(db, clock) -> Callable[..., Service]:
     """Make the service with settings of its own."""
     return lambda **settings: Service(db, **settings)
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Any], str]]:
+    """Serve the application, `app`, of a Service or another object in a thread; return its URL."""
+    with contextlib.ExitStack() as stack:
+
+        def start(service: Any) -> str:
+            server = stack.enter_context(make_server("127.0.0.1", 0, service.app, threaded=True))
+            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": POLL_SECONDS})
+            thread.start()
+            stack.callback(thread.join)
+            stack.callback(server.shutdown)
+            return f"http://127.0.0.1:{server.port}"
+
+        yield start
 
 
 @pytest.fixture

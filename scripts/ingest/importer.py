@@ -37,6 +37,11 @@ BATCH_SECONDS = 1.0
 PAUSE_SECONDS = 0.25
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+REJECTS = click.option(
+    "--rejects",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Folder for the files of rejected lines.",
+)
 
 
 @click.command("import")
@@ -55,11 +60,7 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
     callback=take_one,
     help="NDJSON file, plain or gzip, with one trip per line; - is standard input.",
 )
-@click.option(
-    "--rejects",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    help="Folder for the files of rejected lines.",
-)
+@REJECTS
 def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path | None) -> None:
     """Load drivers and trips into a fleet.
 
@@ -77,18 +78,31 @@ def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path 
         raise click.UsageError("Give --drivers, --trips or both.")
     targets = [_get_rejects_path(path, rejects) for path, _ in files]
     _check_paths([path for path, _ in files], [target for target in targets if target])
-    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
-    gc.set_threshold(GC_THRESHOLD)
-    with open_store() as store, naming_invalid_documents(store, fleet):
-        is_new = not has_data(store, fleet)
+    with open_fleet(fleet) as store, naming_new_fleet(store, fleet):
         counts = [
             _import_file(store, fleet, path, file_type, target)
             for (path, file_type), target in zip(files, targets, strict=True)
         ]
-        if is_new and has_data(store, fleet):
-            click.echo(f"{fleet}: a new fleet", err=True)
     if any(counts):
         raise SystemExit(1)
+
+
+@contextlib.contextmanager
+def open_fleet(fleet: str) -> Iterator[Store]:
+    """Open the store for loading many documents of a fleet."""
+    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
+    gc.set_threshold(GC_THRESHOLD)
+    with open_store() as store, naming_invalid_documents(store, fleet):
+        yield store
+
+
+@contextlib.contextmanager
+def naming_new_fleet(store: Store, fleet: str) -> Iterator[None]:
+    """Name the fleet if the block creates it: the name may be a mistake."""
+    is_new = not has_data(store, fleet)
+    yield
+    if is_new and has_data(store, fleet):
+        click.echo(f"{fleet}: a new fleet", err=True)
 
 
 def _get_rejects_path(path: Path, rejects: Path | None) -> Path | None:
@@ -145,26 +159,35 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
     `target` is the path of the file of rejected lines.
     """
     loaded, doubts = 0, Doubts()
-    with Input(path) as source:
-        rejects = Rejects(target, is_pipe=source.is_pipe)
+    with Input(path) as source, Rejects(target, is_pipe=source.is_pipe) as rejects:
         lines = with_pauses(source.lines(), PAUSE_SECONDS) if source.is_pipe else source.lines()
-        try:
-            with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
-                seconds = BATCH_SECONDS if source.is_pipe else math.inf
-                batches = make_batches(_parse_lines(lines, fleet, file_type, rejects, doubts), seconds)
-                for count in _write_batches(batches, lambda batch: file_type.write(store, fleet, batch)):
-                    loaded += count
-                    bar.update(source.consumed - bar.pos)
+        with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
+            seconds = BATCH_SECONDS if source.is_pipe else math.inf
+            for count in load_lines(store, fleet, lines, file_type, rejects, doubts, seconds):
+                loaded += count
                 bar.update(source.consumed - bar.pos)
-            rejects.finish()
-        except BaseException:
-            rejects.abandon()
-            raise
-    location = f", listed in {rejects.path}. The first: {rejects.first}" if rejects.count and rejects.path else ""
-    click.echo(f"{source.name}: {loaded} loaded, {rejects.count} rejected{location}")
+            bar.update(source.consumed - bar.pos)
+    click.echo(f"{source.name}: {loaded} loaded, {rejects.describe()}")
     for sentence in itertools.chain(rejects.hints, doubts.describe()):
         click.echo(f"{source.name}: {sentence}", err=True)
     return rejects.count
+
+
+def load_lines(
+    store: Store,
+    fleet: str,
+    lines: Iterable[Line | None],
+    file_type: FileType,
+    rejects: Rejects,
+    doubts: Doubts,
+    max_seconds: float,
+) -> Iterator[int]:
+    """Write the documents of the valid lines. Yields the size of each batch after it was written; None is a pause.
+
+    A batch is one transaction, and ends at most `max_seconds` after its first line came.
+    """
+    batches = make_batches(_parse_lines(lines, fleet, file_type, rejects, doubts), max_seconds)
+    return _write_batches(batches, lambda batch: file_type.write(store, fleet, batch))
 
 
 def _write_batches(batches: Iterable[list[Any]], write: Callable[[list[Any]], None]) -> Iterator[int]:
@@ -206,7 +229,7 @@ def _parse_lines(
             rejects.add(line, describe_errors(error))
             continue
         if file_type is TRIPS:
-            doubts.check(line.number, parsed)
+            doubts.check(f"line {line.number}", parsed)
         yield Prepared(document, len(line.content), file_type.get_day(document))
 
 

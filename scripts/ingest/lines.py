@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, Queue
-from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, cast
+from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, Self, cast
 
 import click
 import orjson
@@ -200,6 +200,15 @@ class Rejects:
         self._partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial") if path else None
         self._out: IO[str] | None = None
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *error: object) -> None:
+        if error_type is None:
+            self.finish()
+        else:
+            self.abandon()
+
     def add(self, line: Line, reason: str) -> None:
         """Write a rejected line. Raises click.ClickException if the file cannot be written."""
         text = line.content.decode(errors="replace")
@@ -209,7 +218,7 @@ class Rejects:
                 click.echo(json.dumps(row), err=True)
             else:
                 # Line buffered, so that the file has the rejected lines of a pipe as they come.
-                self._out = self._out or self._partial.open("x", buffering=1)
+                self._out = self._out or self._partial.open("a", buffering=1)
                 self._out.write(json.dumps(row) + "\n")
         except OSError as error:
             raise click.ClickException(
@@ -219,16 +228,22 @@ class Rejects:
         self.count += 1
         self.first = self.first or f"line {line.number}, {json.dumps(reason)}"
 
+    def describe(self) -> str:
+        """Return how many lines were rejected, where they are listed, and why the first one was."""
+        location = f", listed in {self.path}. The first: {self.first}" if self.count and self.path else ""
+        return f"{self.count} rejected{location}"
+
     def finish(self) -> None:
         """Move the file to its place, or remove that of an earlier import if no line was rejected.
 
-        Raises click.ClickException if its place cannot be written.
+        A line that is rejected later is added to the file. Raises click.ClickException if its place cannot be written.
         """
         try:
             if self._out and self._partial and self.path:
                 self._out.close()
                 self._partial.replace(self.path)
-            elif self.path:
+                self._out, self._partial = None, self.path
+            elif self.path and not self.count:
                 self.path.unlink(missing_ok=True)
         except OSError as error:
             raise click.ClickException(

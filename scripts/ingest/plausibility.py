@@ -33,19 +33,20 @@ KINDS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 
 
 class Doubts:
-    """The trips of an input that are not plausible: how many of each kind, and the first line of each."""
+    """The trips of an input that are not plausible: how many of each kind, and the first of each."""
 
     def __init__(self) -> None:
-        self._lines: dict[str, list[int]] = {}
+        self._counts: dict[str, int] = {}
+        self._firsts: dict[str, str] = {}
 
-    def check(self, line: int, trip: Mapping[str, Any]) -> None:
-        """Check the trip (schema ImportedTrip) of a line."""
+    def check(self, name: str, trip: Mapping[str, Any]) -> None:
+        """Check a trip (schema ImportedTrip). `name` says which one it is, such as `line 17`."""
         for kind, is_doubtful in KINDS.items():
             if is_doubtful(trip):
-                first_and_count = self._lines.setdefault(kind, [line, 0])
-                first_and_count[1] += 1
+                self._firsts.setdefault(kind, name)
+                self._counts[kind] = self._counts.get(kind, 0) + 1
 
     def describe(self) -> Iterator[str]:
         """Yield a sentence on each kind."""
-        for kind, (first, count) in self._lines.items():
-            yield f"{count} loaded, but with {kind}. The first: line {first}"
+        for kind, count in self._counts.items():
+            yield f"{count} loaded, but with {kind}. The first: {self._firsts[kind]}"

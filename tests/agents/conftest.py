@@ -1,39 +1,17 @@
 """A service of a fleet over HTTP in this process, and the SDK's own client of the tools."""
 
 import asyncio
-import contextlib
 import json
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from mcp import Client
-from werkzeug.serving import make_server
 
 from scripts.mcp_server.server import create_server
-from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
 
-# A server that is stopped ends after so many seconds.
-POLL_SECONDS = 0.01
 LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
-
-
-@pytest.fixture
-def serve() -> Iterator[Callable[[Service], str]]:
-    """Serve the application of a Service in a thread; return its URL."""
-    with contextlib.ExitStack() as stack:
-
-        def start(service: Service) -> str:
-            server = stack.enter_context(make_server("127.0.0.1", 0, service.app, threaded=True))
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": POLL_SECONDS})
-            thread.start()
-            stack.callback(thread.join)
-            stack.callback(server.shutdown)
-            return f"http://127.0.0.1:{server.port}"
-
-        yield start
 
 
 @pytest.fixture
