@@ -115,9 +115,10 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: setup ## pin the newest dependencies, with hashes, in the three lock files: production, make run, make setup
 	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
-	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra build -o requirements.lock
+	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra mirror --extra build \
+		-o requirements.lock
 	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
-		--extra mcp -o requirements-run.lock
+		--extra mcp --extra mirror -o requirements-run.lock
 
 clean: ## remove .venv and the caches, but not the data in .data
 	@rm -rf $(VENV) .venv-newer $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

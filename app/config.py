@@ -109,8 +109,16 @@ def _parse_origins(text: str) -> tuple[str, ...]:
     return origins
 
 
+def is_base_url(text: str) -> bool:
+    """Return whether a text is the URL of a service, without a trailing slash, user, password or query."""
+    try:
+        return bool(BASE_URL.fullmatch(text)) and urlsplit(text).port != 0
+    except ValueError:
+        return False
+
+
 def _parse_base_url(text: str) -> str:
-    if text and not BASE_URL.fullmatch(text):
+    if text and not is_base_url(text):
         raise ValueError("a URL such as 'https://api.example.com', without a trailing slash")
     return text
 
@@ -242,6 +250,7 @@ class Config:
         _parse_tiles_url,
     )
     map_tiles_attribution: str = _setting("", "whose tiles they are; the explorer shows this text on the map")
+    mirror_key: str = _setting("", "the API key with which `mirror` reads the other service")
     log_level: str = _setting("INFO", "the lowest level to log: DEBUG, INFO, WARNING or ERROR", _parse_level)
 
     @property

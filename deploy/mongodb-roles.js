@@ -10,6 +10,8 @@
 //                             derived from the rest; cannot add drivers, trips or keys
 // driver_analytics_exporter   for `export`: reads drivers, trips and read models; cannot write or read keys
 // driver_analytics_follow     for `follow`: reads everything, writes the read models; cannot write the sources
+// driver_analytics_mirror     for `mirror`: reads and writes drivers, trips and what is derived from them; no keys, no
+//                             reports
 // driver_analytics_backup     for `backup`: reads everything; cannot write
 //
 // If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the

@@ -308,7 +308,7 @@ class StoredResumeToken(Schema):
     """A document of `resume_tokens`: how far `follow` has applied the changes of the sources.
 
     `token` is the resume token of the change stream in BSON. `applied_until` is epoch milliseconds: all changes that
-    were committed until then are applied.
+    were committed until then are applied. For `mirror`, `token` is its cursor in the change feed of another service.
     """
 
     token = Bytes(required=True)

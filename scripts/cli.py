@@ -18,6 +18,7 @@ from scripts.ingest.export import export
 from scripts.ingest.fleets import fleets
 from scripts.ingest.follow import follow
 from scripts.ingest.importer import import_
+from scripts.ingest.mirror import mirror
 from scripts.ingest.prune import prune
 from scripts.mcp_server.command import mcp
 from scripts.reports.commands import reports
@@ -44,6 +45,7 @@ COMMANDS = (
     demo,
     import_,
     follow,
+    mirror,
     export,
     erase,
     prune,

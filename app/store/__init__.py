@@ -71,7 +71,7 @@ class Store:
     # Written by commands for the service.
     keys: DocumentCollection
     reports: DocumentCollection
-    # Written by `follow` for itself.
+    # Written by `follow` and `mirror` for themselves.
     resume_tokens: DocumentCollection
 
     @classmethod

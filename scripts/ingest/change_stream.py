@@ -58,16 +58,18 @@ class Batch(NamedTuple):
     resume_token: ResumeToken
 
 
-def get_resume_token(store: Store) -> ResumeToken | None:
-    """Return the stored resume token."""
-    stored = store.resume_tokens.find_one({"_id": FOLLOW})
+def get_resume_token(store: Store, name: str = FOLLOW) -> ResumeToken | None:
+    """Return the resume token that is stored under a name."""
+    stored = store.resume_tokens.find_one({"_id": name})
     return ResumeToken(stored["token"], stored["applied_until"]) if stored else None
 
 
-def save_resume_token(store: Store, resume_token: ResumeToken, session: ClientSession | None = None) -> None:
+def save_resume_token(
+    store: Store, resume_token: ResumeToken, session: ClientSession | None = None, *, name: str = FOLLOW
+) -> None:
     """Store the token, in the transaction that writes the read models up to it, or after it."""
     content = {"token": resume_token.token, "applied_until": resume_token.until_ms}
-    store.resume_tokens.replace_one({"_id": FOLLOW}, content, upsert=True, session=session)
+    store.resume_tokens.replace_one({"_id": name}, content, upsert=True, session=session)
 
 
 class ChangeStream:

@@ -10,6 +10,7 @@ from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
 from scripts.batches import batches
 from scripts.confirm import confirm
+from scripts.ingest.mirror import ids_of_cursors
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
 from scripts.materialize.sources import BATCH_SIZE, ids_of_fleet
 from scripts.materialize.transactions import run_transaction
@@ -76,6 +77,7 @@ def erase(fleet: str, yes: bool) -> None:
         store.reports.delete_many({"fleet": fleet})
         remove_all_unused_files(store, fleet)
         sum_with_progress(fleet, sum(counts[name] for name in data), _delete_data(store, fleet))
+        store.resume_tokens.delete_many({"_id": ids_of_cursors(fleet)})
         store.fleets.delete_one({"_id": fleet})
         click.echo(f"{fleet}: erased")
 

@@ -7,7 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from pymongo.client_session import ClientSession
@@ -64,16 +64,19 @@ def follow() -> None:
     if config.metrics_bind:
         metrics.serve(config.metrics_bind)
     with open_store(config) as store:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _stop)
+        end_on_signals()
         log = make_logger(logging.getLevelNamesMapping()[config.log_level])
         for _ in Follower(store, metrics, log).follow():
             pass
 
 
-def _stop(number: int, frame: Any) -> NoReturn:
-    # Whatever is in progress is a transaction, which MongoDB aborts, or can be repeated.
-    sys.exit(0)
+def end_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM end the process with exit status 0.
+
+    Whatever is in progress is a transaction, which MongoDB aborts, or can be repeated.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: sys.exit(0))
 
 
 class Changed(NamedTuple):

@@ -246,6 +246,7 @@ class Rejects:
             elif self.path and not self.count:
                 self.path.unlink(missing_ok=True)
         except OSError as error:
+            self.abandon()
             raise click.ClickException(
                 f"{self.path} cannot be written: {error.strerror}. Choose another folder with --rejects."
             ) from None

@@ -62,6 +62,16 @@ def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
     run_transaction(store, fleet, write)
 
 
+def delete_drivers(store: Store, fleet: str, driver_ids: Sequence[str]) -> None:
+    """Delete the sources of drivers in one transaction. A driver with trips then has null names."""
+
+    def delete(session: ClientSession) -> None:
+        store.drivers.delete_many({"_id": {"$in": [make_id(fleet, driver) for driver in driver_ids]}}, session=session)
+        materialize(store, session, fleet, driver_ids, {})
+
+    run_transaction(store, fleet, delete)
+
+
 def find_trip_ids(documents: Iterable[Document]) -> Iterator[str]:
     """Yield the trip_id of each document, but for those that no valid document can have."""
     for document in documents:

@@ -21,6 +21,7 @@ from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
 from tests.following import Following, make_source
 from tests.operations import OF_DATA, make_target
+from tests.original_service import KEY, Original
 from tests.resilience.processes import Primary
 
 pytestmark = pytest.mark.usefixtures("mongod_uri")
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("mongod_uri")
 DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
 NAME = "fleet_data"
-USERS = ("service", "importer", "eraser", "exporter", "follow", "backup")
+USERS = ("service", "importer", "eraser", "exporter", "follow", "mirror", "backup")
 REFUSED = 13
 COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
@@ -174,7 +175,7 @@ def test_the_backup_user_reads_everything_and_the_importer_restores_it(run, serv
         assert {name: client[NAME][name].count_documents({}) for name in COLLECTIONS} == whole
 
 
-@pytest.mark.parametrize("user", ["importer", "eraser", "follow"])
+@pytest.mark.parametrize("user", ["importer", "eraser", "follow", "mirror"])
 def test_users_who_write_cannot_drop_or_rename_anything(connect, user):
     assert [(name, done) for name in COLLECTIONS for done in allowed(changes(connect(user)[name]))] == []
 
@@ -217,6 +218,17 @@ def test_the_follow_user_follows(connect):
     trips.delete_one({"trip_id": "direct"})
     following.catch_up()
     assert "direct" not in connect("service").trip_details.distinct("trip_id")
+
+
+def test_the_mirror_user_mirrors_and_has_no_access_to_keys_and_reports(run, serve, monkeypatch, connect, tmp_path):
+    for name in {*COLLECTIONS} - {*SOURCES, *READ_MODELS, "fleets", "resume_tokens"}:
+        assert {*allowed(writes(connect("mirror")[name]))} <= {"createIndex", "collMod", "create"}
+        assert allowed([("find", connect("mirror")[name].find_one)]) == []
+    original = Original()
+    original.load(make_trip(days_ago(3), trip_id="mirrored"), drivers=[make_driver()])
+    monkeypatch.setenv("MIRROR_KEY", KEY)
+    words = ("mirror", "--from", serve(original), "--fleet", "f2", "--rejects", tmp_path)
+    assert ": 2 loaded, 0 rejected" in run(*words, user="mirror")
 
 
 def test_no_user_sees_another_database(connect):

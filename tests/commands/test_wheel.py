@@ -45,7 +45,7 @@ def run(programs, service, tmp_path):
 
     def run(*words):
         program = programs / "driver-analytics"
-        settings = {"cwd": tmp_path, "env": service.environment, "stdin": subprocess.DEVNULL}
+        settings = {"cwd": tmp_path, "env": {**service.environment, "MIRROR_KEY": "k"}, "stdin": subprocess.DEVNULL}
         return subprocess.run([program, *words], capture_output=True, text=True, check=False, **settings)
 
     return run
@@ -87,6 +87,7 @@ def test_gunicorn_serves_with_the_settings_of_the_package(programs, mongod_uri, 
     [
         ("reports", "reports build --due"),
         ("export", "export --fleet demo --out out --format parquet"),
+        ("mirror", "mirror --from http://127.0.0.1 --fleet f1"),
         ("mcp", "mcp"),
     ],
 )

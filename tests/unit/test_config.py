@@ -59,7 +59,7 @@ INVALID = {
     "RATE_LIMIT": ["5000", "per minute", "5 per fortnight", "0 per minute", "1/minute; 2/hour", f"{10**15}/minute"],
     "AUTH_FAILURE_LIMIT": ["sixty per minute", "5 per 0 minute", "5 per 00day", "5 per 367 days"],
     "PROCESSING_DELAY_HOURS": ["-1", "four", "nan", "inf", "10001"],
-    "PUBLIC_BASE_URL": ["a.example", "https://a.example/", "https://a.example\nhttps://b.example"],
+    "PUBLIC_BASE_URL": ["a.example", "https://a.example/", "https://a.example\nhttps://b.example", "https://a:65536"],
     "REPORT_LINK_MINUTES": ["0"],
     "CORS_ORIGINS": ["*", "example.com", "https://a/", "ftp://a", "null", "https://", "https://u:p@a"],
     "RATELIMIT_STORAGE_URI": ["localhost:6379", "http://x", "redis", "//x", "redis://[::1"],

@@ -28,7 +28,8 @@ def test_every_package_is_installed(setup):
 
 
 def test_the_lock_file_of_production_pins_all_that_setup_cfg_names(setup):
-    needed = setup["options"]["install_requires"] + setup["options.extras_require"]["reports"]
+    extras = setup["options.extras_require"]
+    needed = setup["options"]["install_requires"] + extras["reports"] + extras["mirror"]
     names = {name.lower() for name in re.findall(r"^([\w.-]+)", needed, re.MULTILINE)}
     pinned = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     assert {name.replace(".", "-") for name in names} <= {*pinned}

@@ -1,0 +1,366 @@
+"""driver-analytics mirror, from a stand-in for the original service and from another instance of this one."""
+
+import asyncio
+import functools
+import itertools
+import json
+import os
+import signal
+import subprocess
+from contextlib import suppress
+from urllib.parse import quote
+
+import pytest
+from pymongo import MongoClient
+
+from app.store import Store
+from scripts.ingest import importer, mirror, upstream
+from scripts.ingest.erase import erase_driver
+from scripts.mongodb.connection import prepare_collections
+from tests.conftest import POLL_SECONDS, Service
+from tests.factories import make_driver, make_event, make_trip
+from tests.fleet_states import differences
+from tests.original_service import KEY, Original, drop, respond
+from tests.service_process import COMMAND, free_port, reset_ctrl_c
+from tests.stop_before_command import Stop, open_store_until
+from tests.store_contents import everything, load
+
+TRIPS = [
+    make_trip(
+        f"2026-03-{1 + n % 15:02}T08:00", f"d/{n % 3}", trip_id=f"t{n}/é", distance_miles=n / 7, events=[make_event(n)]
+    )
+    for n in range(12)
+]
+DRIVERS = [
+    make_driver(f"d/{n}", alias=f"Ä {n}", first_travel_date="2025-01-01", last_travel_date="2026-03-17")
+    for n in range(4)
+]
+FIRST_DATE = "2025-09-18"
+FEED, LISTS = mirror.FEED_SECONDS, mirror.LISTS_SECONDS
+
+
+class Waits(list):
+    """The seconds of each wait. Waiting takes no time: in its place, after each round one of the `rounds` is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, self.rounds, self.until = 0.0, [], lambda: True
+
+    async def sleep(self, seconds):
+        """Take the place of `asyncio.sleep`."""
+        self.append(seconds)
+        self.now += seconds
+        while not self.until():
+            await asyncio.sleep(POLL_SECONDS)
+
+    def sleep_after_a_round(self, seconds):
+        """Take the place of `time.sleep`. After the last of the rounds, a signal ends the command."""
+        self.append(seconds)
+        self.now += seconds
+        if not self.rounds:
+            raise SystemExit(0)
+        self.rounds.pop(0)()
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Let no wait take time."""
+    waits = Waits()
+    monkeypatch.setattr(upstream, "sleep", waits.sleep)
+    monkeypatch.setattr(mirror, "sleep", waits.sleep_after_a_round)
+    for module in (mirror, upstream):
+        monkeypatch.setattr(module, "monotonic", lambda: waits.now)
+    monkeypatch.setattr(mirror, "end_on_signals", lambda: None)
+    return waits
+
+
+@pytest.fixture
+def original(clock):
+    """The original service, with a few drivers and trips."""
+    original = Original()
+    original.load(*TRIPS, drivers=DRIVERS)
+    return original
+
+
+@pytest.fixture
+def other(mongod_uri, clock):
+    """Another instance of this service, with the same drivers and trips."""
+    with MongoClient(mongod_uri) as client:
+        prepare_collections(Store.of(client["other"]))
+        load(client["other"], *TRIPS, drivers=DRIVERS)
+        yield Service(client["other"])
+        client.drop_database("other")
+
+
+@pytest.fixture
+def here(mongod, clock):
+    """This service."""
+    return Service(mongod)
+
+
+@pytest.fixture
+def run(command, serve, waits, monkeypatch, tmp_path):
+    """Mirror a service: `run(original)` returns what the command printed and its exit status."""
+    monkeypatch.chdir(tmp_path)
+
+    @functools.cache
+    def get_url(service):
+        return serve(service)
+
+    def run(service, *words, status=0, url=None, key=None):
+        monkeypatch.setenv("MIRROR_KEY", key or (KEY if isinstance(service, Original) else service.key("f1")))
+        result = command("mirror", "--from", url or get_url(service), "--fleet", "f1", *words)
+        assert result.exit_code == status, result.output
+        return result
+
+    return run
+
+
+def assert_same(one, other, trips=TRIPS, drivers=DRIVERS):
+    """Compare the responses for drivers and trips, and if both have them, for summaries."""
+    ids = {trip["trip_id"] for trip in trips}
+    paths = ["/drivers", *(f"/trip/trip_id/{quote(trip_id, safe='')}" for trip_id in ids)]
+    for driver in drivers:
+        driver_id = quote(driver["driver_id"], safe="")
+        paths += [f"/driver/{driver_id}/trips?start_date={date}" for date in (FIRST_DATE, "2026-03-09")]
+        if isinstance(one, Service):
+            days = [f"daily?start_date=2026-03-{day:02}" for day in range(1, 16)]
+            windows = [*days, "weekly?start_date=2026-03-02", "weekly?start_date=2026-03-09"]
+            paths += [f"/driver-aggregate/{window}&driver_id={driver_id}" for window in windows]
+    for path in paths:
+        assert one.get(path).json == other.get(path).json, path
+
+
+def read_rejects(tmp_path):
+    return [json.loads(line) for line in (tmp_path / "mirror.rejected.ndjson").read_text().splitlines()]
+
+
+def test_another_instance_is_copied_and_a_second_run_writes_nothing(run, other, here):
+    assert run(other).stdout.endswith(": 16 loaded, 0 rejected\n")
+    assert_same(other, here)
+    before = everything(here.db), here.store.fleets.find_one()
+    assert run(other).stdout.endswith(": 0 loaded, 0 rejected\n")
+    assert (everything(here.db), here.store.fleets.find_one()) == before
+    assert differences(here.db) == []
+
+
+def test_the_original_service_is_copied_with_the_fewest_requests(run, original, here):
+    original.load(
+        *[make_trip(trip_id=f"m{n}", driver_id="d/1") for n in range(250)],
+        make_trip(f"{FIRST_DATE}T00:00", "d/1", trip_id="first"),
+        make_trip("2025-09-17T23:59", "d/1", trip_id="too old"),
+        drivers=[make_driver(f"more{n:03}") for n in range(100)],
+    )
+    result = run(original, "--since", "2020-01-01")
+    assert (result.stderr, original.counts()) == ("f1: a new fleet\n", "drivers=2 trips=106 trip=263")
+    assert here.get("/trip/trip_id/too%20old").json["count"] == 0
+    assert_same(original, here, [*TRIPS, {"trip_id": "first"}], [])
+    run(original)
+    assert original.counts() == "drivers=2 trips=106"
+
+
+def test_since_limits_the_trips(run, original, here):
+    run(original, "--since", "2026-03-10")
+    assert sorted(here.db.trips.distinct("trip_start_time"))[0] >= TRIPS[9]["trip_start_time"]
+
+
+def test_what_changed_is_replaced_what_is_gone_stays_and_a_tracking_id_is_kept(run, original, here):
+    load(here.db, {**TRIPS[0], "tracking_id": "job"}, TRIPS[1])
+    del original.trips["t1/é"]
+    moved = {**TRIPS[2], "driver_id": "d/0", "trip_start_time": TRIPS[2]["trip_start_time"] - 86_400_000}
+    original.load({**TRIPS[0], "distance_miles": 9.5}, moved, drivers=[{**DRIVERS[3], "email": "new@example.com"}])
+    run(original)
+    assert [trip["tracking_id"] for trip in here.db.trips.find({"distance_miles": 9.5})] == ["job"]
+    assert here.get("/trip/trip_id/t1%2F%C3%A9").json["count"] == 1
+    assert_same(original, here, [TRIPS[0], TRIPS[2]], [DRIVERS[3]])
+    assert differences(here.db) == []
+
+
+def test_what_disappears_while_it_is_read_is_skipped(run, original, here):
+    empty = json.dumps({"count": 0, "current_page": 1, "next_page": None, "limit": 5, "trips": []})
+    original.faults += [("driver/d%2F1/", respond(404)), ("trip/", respond(404)), ("trip/", respond(200, empty))]
+    assert run(original).stdout.endswith(": 10 loaded, 0 rejected\n")
+    assert run(original).stdout.endswith(": 6 loaded, 0 rejected\n")
+    assert_same(original, here)
+
+
+def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, here, tmp_path):
+    original.load(
+        make_trip(driver_id="d/1", trip_id="nan", distance_miles=float("nan")),
+        make_trip(driver_id="d/1", trip_id="fast", distance_miles=900.0),
+        drivers=[make_driver("d/1", email=7)],
+    )
+    original.trips |= {
+        "": {**make_trip(driver_id="d/1"), "trip_id": ".."},
+        "broken": make_trip(driver_id="d/0", trip_id="broken"),
+    }
+    original.faults += [("trip/trip_id/broken", respond(500))] * 4
+    result = run(original, status=1)
+    assert ": 16 loaded, 4 rejected, listed in mirror.rejected.ndjson. The first: line " in result.stdout
+    assert "1 loaded, but with a mean speed over 150 mph. The first: trip fast\n" in result.stderr
+    reasons = "".join(sorted(row["reason"] for row in read_rejects(tmp_path)))
+    for reason in (
+        "NaN is not a finite number",
+        "trip_id: Must not be '.'",
+        "email: Must be a string",
+        "status 500",
+    ):
+        assert reason in reasons
+    original.trips = {name: trip for name, trip in original.trips.items() if name not in ("", "nan", "broken")}
+    original.load(drivers=DRIVERS)
+    run(original)
+    assert not (tmp_path / "mirror.rejected.ndjson").exists()
+    assert_same(original, here)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        (respond(401), "refuses the key in MIRROR_KEY (status 401)"),
+        (respond(403), "refuses the key in MIRROR_KEY (status 403)"),
+        (respond(404), 'does not respond as a Driver Analytics API: status 404 for /api/v1/drivers, "<!doctype html>"'),
+        (respond(200), 'status 200 for /api/v1/drivers, "<!doctype html>"'),
+        (respond(200, '{"drivers": 1}'), "status 200 for /api/v1/drivers, "),
+        (respond(301, Location="https://b.example"), 'status 301 for /api/v1/drivers, "https://b.example"'),
+    ],
+)
+@pytest.mark.parametrize("words_of_command", [(), ("--follow",)])
+def test_what_is_no_such_service_is_an_error_in_one_line(run, original, fault, words, words_of_command):
+    original.faults.append(("drivers", fault))
+    result = run(original, *words_of_command, status=1)
+    assert (result.stdout, result.stderr.count("\n"), words in result.stderr) == ("", 1, True)
+    assert KEY not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--since", "2026-03-19"), "a date up to today"),
+        (("--from", "https://me:secret@a.example"), "Give --from as https://api.example.com"),
+        (("--from", "http://a.example:65536"), "Give --from as"),
+    ],
+)
+def test_options_that_cannot_be_used_are_named(run, original, words, message):
+    result = run(original, *words, status=2)
+    assert message in result.stderr
+    assert "secret" not in result.stderr
+
+
+@pytest.mark.parametrize("key", ["with space", "with\nbreak", "ключ"])
+def test_a_key_that_no_header_can_have_is_named_and_not_repeated(run, original, key):
+    assert run(original, key=key, status=1).stderr == "Error: Set MIRROR_KEY to an API key of the other service.\n"
+
+
+@pytest.mark.parametrize(
+    ("fault", "expected"),
+    [
+        (respond(429, "Retry-After", **{"Retry-After": "7"}), 7),
+        (respond(503, **{"Retry-After": "Wed, 18 Mar 2026 12:00:09 GMT"}), 9),
+        (respond(429, **{"Retry-After": "0"}), 1),
+        (respond(503), 1),
+        (respond(502), 1),
+        (respond(500), 1),
+        (drop, 1),
+    ],
+)
+@pytest.mark.parametrize("path", ["drivers", "driver/", "trip/"])
+def test_it_waits_as_it_is_told_and_repeats_what_failed(run, original, here, waits, fault, expected, path):
+    original.faults += [(path, fault)]
+    run(original)
+    assert waits[0] == expected
+    assert_same(original, here)
+
+
+def test_what_was_read_is_stored_while_it_waits(run, original, here, waits, monkeypatch):
+    def is_stored():
+        count = sum(path.startswith("trip/") for path in original.paths)
+        return here.db.trips.count_documents({}) == count - 1
+
+    monkeypatch.setattr(importer, "BATCH_SECONDS", 0.0)
+    original.faults.append(("trip/trip_id/t9", respond(429, **{"Retry-After": "60"})))
+    waits.until = is_stored
+    run(original)
+    assert 60 in waits
+    assert_same(original, here)
+
+
+@pytest.mark.parametrize("words", [(), ("--follow",)])
+def test_a_service_that_does_not_respond_is_given_up(run, original, waits, words):
+    result = run(original, *words, url=f"http://127.0.0.1:{free_port()}", status=1)
+    assert "did not respond for 30 seconds: ConnectError " in result.stderr.splitlines()[-1]
+    assert 30 <= sum(waits) < 60
+
+
+def test_a_service_without_a_change_feed_is_read_every_ten_minutes_and_never_given_up(
+    run, original, here, waits, tmp_path
+):
+    changed, invalid = {**TRIPS[0], "distance_miles": 5.5}, make_trip(driver_id="d/0", trip_id="i", distance_miles=-1)
+    waits.rounds = [
+        lambda: original.load(changed, invalid),
+        lambda: original.faults.extend([("drivers", drop)] * 20),
+        lambda: waits.append(len(read_rejects(tmp_path))),
+    ]
+    run(original, "--follow")
+    assert (waits.count(LISTS), sum(waits) > 4 * LISTS + 100, waits[-2]) == (4, True, 1)
+    del original.trips["i"]
+    assert_same(original, here)
+
+
+@pytest.fixture
+def change(other):
+    """Change the other service: a trail, a summary, a trip of a new driver; and erase a driver."""
+
+    def change():
+        new = make_trip(driver_id="new", trip_id="new")
+        trips = [{**TRIPS[0], "events": []}, {**TRIPS[1], "distance_miles": 5.5}, new]
+        load(other.db, *trips, drivers=[make_driver("new", alias="N")])
+        for _ in erase_driver(other.store, "f1", "d/2"):
+            pass
+
+    return change
+
+
+def test_a_change_feed_is_followed_from_where_it_was_left(run, other, here, waits, change):
+    load(other.db, make_trip(driver_id="moves", trip_id="moved"))
+    waits.rounds = [change, lambda: load(other.db, make_trip(driver_id="renamed", trip_id="moved"))]
+    run(other, "--follow")
+    assert waits == [FEED, FEED, FEED]
+    assert_same(other, here, [*TRIPS, {"trip_id": "new"}, {"trip_id": "moved"}], DRIVERS[:2])
+    load(other.db, {**TRIPS[3], "events": []}, {**TRIPS[4], "distance_miles": 7.5})
+    run(other, "--follow")
+    assert_same(other, here, drivers=DRIVERS[:2])
+    # As if the other service was restored from a backup.
+    other.store.fleets.update_one({}, {"$set": {"feed_id": "another"}})
+    load(other.db, {**TRIPS[6], "distance_miles": 7.5})
+    run(other, "--follow")
+    assert_same(other, here, drivers=DRIVERS[:2])
+
+
+def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
+    run, other, here, waits, change, mongod_uri, monkeypatch
+):
+    monkeypatch.setattr(importer, "BATCH_LINES", 5)
+    for commands in itertools.count(0, 17):
+        monkeypatch.setattr(importer, "open_store", functools.partial(open_store_until, mongod_uri, "test", commands))
+        waits.rounds = [change]
+        with suppress(Stop):
+            run(other, "--follow")
+            break
+    assert commands > 50
+    assert_same(other, here, [*TRIPS, {"trip_id": "new"}], DRIVERS[:2])
+    assert differences(here.db) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_process_that_follows(serve, mongod_uri, mongod, tmp_path, number):
+    original = Original()
+    original.load(drivers=DRIVERS)
+    url = serve(original)
+    settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "MIRROR_KEY": KEY}
+    words = [COMMAND, "mirror", "--from", url, "--fleet", "f1", "--follow"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path}
+    with subprocess.Popen(words, env={**os.environ, **settings}, preexec_fn=reset_ctrl_c, **pipes) as process:
+        printed = [process.stdout.readline() for _ in range(2)]
+        process.send_signal(number)
+        assert [*printed, *process.stdout] == ["f1: a new fleet\n", f"{url}: 4 loaded, 0 rejected\n"]
+    assert process.returncode == 0
