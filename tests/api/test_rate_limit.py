@@ -1,6 +1,9 @@
 """The rate limit."""
 
+import time
+
 import pytest
+import redis
 from limits import parse
 
 
@@ -63,6 +66,19 @@ def test_every_authenticated_response_has_the_rate_limit_status(limited, clock):
 
 def test_a_response_without_a_valid_key_has_no_rate_limit_status(limited):
     assert not [name for name in limited.get("/drivers", fleet=None).headers.keys() if "ratelimit" in name.lower()]
+
+
+def test_a_window_in_redis_closes_when_its_counter_expires_and_no_request_prolongs_it(make_service, redis_server):
+    service = make_service(rate_limit=parse("3 per hour"), ratelimit_storage_uri=redis_server.uri)
+    service.get("/drivers", fleet="in-redis")
+    with redis.Redis.from_url(redis_server.uri) as client:
+        (counter,) = client.keys("*in-redis*")
+        client.expire(counter, 100)
+        headers = service.get("/drivers", fleet="in-redis").headers
+        assert 0 < client.ttl(counter) <= 100
+    before, seconds = headers["RateLimit"].split("t=")
+    assert (before, 0 < int(seconds) <= 100) == ('"fleet";r=1;', True)
+    assert 0 < int(headers["X-RateLimit-Reset"]) - time.time() <= 101
 
 
 def test_requests_succeed_while_the_storage_is_down(make_service):

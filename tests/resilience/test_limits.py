@@ -1,4 +1,4 @@
-"""The limit of a window in Redis: when it reopens. tests/commands/test_redis.py counts the calls."""
+"""The limit of a window in Redis: when it reopens."""
 
 import time
 
