@@ -30,7 +30,7 @@ def execute(page, operation):
     block = page.locator(f".opblock[id$='-{operation['operationId']}']")
     block.locator(".opblock-summary-control").click()
     block.locator(".try-out__btn").click()
-    for name in {parameter.get("name") for parameter in operation["parameters"]} & {*IDENTIFIERS}:
+    for name in {one["name"] for one in operation["parameters"] if one.get("required")} & {*IDENTIFIERS}:
         block.locator(f"tr[data-param-name='{name}']").locator("input").first.fill(IDENTIFIERS[name])
     block.locator(".execute").click()
     shown = block.locator(".live-responses-table tbody tr").first
