@@ -15,7 +15,8 @@ import pytest
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import make_drivers, make_trips
 
-NOW = dt.datetime(2026, 11, 18, 21, 30, tzinfo=dt.UTC)
+# A trip is under way: it began at 21:23.
+NOW = dt.datetime(2026, 11, 18, 21, 25, tzinfo=dt.UTC)
 NOW_MS, DAY_MS = int(NOW.timestamp() * 1000), 86_400_000
 
 
