@@ -13,6 +13,7 @@ from schemas.introspection import example
 from schemas.page import TripDetailPage
 from schemas.params import ReportParams
 from schemas.trip import EventData
+from scripts.ingest.writes import delete_trips
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.operations import (
@@ -101,6 +102,7 @@ def test_every_status_is_described_with_its_body():
         forbidden = ["403"] if "403" in described else []
         assert described == ["200", *not_modified, "400", "401", *forbidden, "404", "405", "429", "500", "503"], path
     assert [path for path, _, response in responses() if JSON not in response["content"]] == [REPORT_FILE]
+    assert {status for _, status, response in responses() if "Retry-After" in response["headers"]} == {"429", "503"}
     assert list(OPERATIONS[REPORT_FILE]["responses"]["200"]["content"]) == ["text/csv", "text/html"]
 
 
@@ -183,6 +185,14 @@ def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(se
     response = service.get(make_target(path, drivers))
     assert response.status_code == 200
     assert_valid(OPERATIONS[path]["responses"]["200"]["content"][JSON]["schema"], response.json)
+
+
+def test_a_deletion_in_the_change_feed_is_valid_against_its_schema(service, store, load):
+    load(make_trip(trip_id="t1"))
+    delete_trips(store, "f1", ["t1"])
+    response = service.get("/changes")
+    assert [change["trip"] for change in response.json["changes"]] == [None]
+    assert_valid(OPERATIONS[CHANGES]["responses"]["200"]["content"][JSON]["schema"], response.json)
 
 
 WRONG = {
