@@ -70,9 +70,10 @@ class Text(_StrictField, fields.String):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)
-        # JSON may have a surrogate that is alone, which is not a character.
+        # JSON may have a surrogate that is alone, which is not a character. Bytes that are not UTF-8, such as é in
+        # Latin-1, arrive from a request as surrogates, too.
         if not text.isascii() and SURROGATE.search(text):
-            raise ValidationError("Must be UTF-8: it contains a lone surrogate.")
+            raise ValidationError("Must be UTF-8: it contains a lone surrogate or bytes of another encoding.")
         return text
 
 

@@ -312,6 +312,11 @@ def test_an_identifier_of_the_query_out_of_bounds_is_refused(wednesday, value):
     assert list(reasons(DailyParams, f"{DAY}&driver_id=".encode() + value)) == ["driver_id"]
 
 
+def test_text_that_is_not_utf_8_may_be_in_another_encoding():
+    (reason,) = reasons(DriversParams, b"search=Mart%EDnez")["search"]
+    assert "bytes of another encoding" in reason
+
+
 def test_raw_utf_8_is_read_like_its_percent_encoding(wednesday):
     assert DailyParams().parse(f"{DAY}&driver_id=é".encode())["driver_id"] == ["é"]
 
