@@ -102,6 +102,9 @@ def _read_driver_ids() -> list[str]:
                 driver_ids[field.deserialize(text)] = None
         except (UnicodeDecodeError, ValidationError) as error:
             reason = " ".join(error.messages) if isinstance(error, ValidationError) else "Must be UTF-8."
+            if line.endswith(b"\r\n"):
+                # As programs on Windows write a line.
+                reason += " It ends with CR LF; a line must end with LF alone."
             raise click.ClickException(f"Line {number} of standard input: {reason} No key was issued.") from None
     if not driver_ids:
         raise click.ClickException("Standard input has no driver_id: no key was issued.")
