@@ -140,6 +140,7 @@ def _make_pipeline(drivers: Document, start_date: str, end_date: str, *, with_to
 
     def join(name: str) -> Document:
         """Return the arrays of all months as one. It is null if a month lacks the totals of its days."""
+        # $reduce would do it in a line, but mongomock does not have it.
         count = {"$size": f"${name}"}
         return {
             "$concatArrays": [
