@@ -117,9 +117,9 @@ def test_a_key_of_a_driver_reveals_nothing_of_other_drivers(unlimited, fleets, p
 
 def comparable(response):
     """Return status, headers and body without what names the scope."""
-    names = {name for name in response.headers.keys() if "ratelimit" in name.lower()} | {"ETag"}
+    names = {name for name in response.headers.keys() if "ratelimit" in name.lower()} | {"ETag", "Content-Length"}
     headers = {name: "" if name in names else value for name, value in response.headers.items()}
-    return response.status_code, headers, response.data
+    return response.status_code, headers, response.data.replace(b'"alone"', b'"f1"')
 
 
 @pytest.mark.parametrize("path", [path for path in OPERATIONS if path not in OF_FLEET])

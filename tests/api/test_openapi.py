@@ -1,6 +1,8 @@
 """The OpenAPI document: valid, complete, and in agreement with the responses of the service."""
 
+import functools
 import json
+import types
 
 import jsonschema
 import pytest
@@ -146,10 +148,10 @@ def test_examples_are_valid_against_their_schemas():
 
 @pytest.fixture
 def example_fleet(service, load, store, plain_page):
-    """The fleet that the examples speak of."""
-    load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())])
-    build_report(store, "f1", example(ReportParams())["report_time"][:10])
-    return service
+    """The service to the fleet that the examples speak of."""
+    load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())], fleet="demo")
+    build_report(store, "demo", example(ReportParams())["report_time"][:10])
+    return types.SimpleNamespace(get=functools.partial(service.get, fleet="demo"))
 
 
 @pytest.mark.parametrize("path", OF_RECORDS)
