@@ -9,9 +9,12 @@ from typing import Any
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 from schemas.summary import GRADES, SummaryFocusArea
+from schemas.trip import ImportedTrip
 from scripts.reports.figures import Figures, Row
 
 NUMBERS = itertools.count(1)
+# The fields of a trip that are null if a line lacks them.
+NULL_BY_DEFAULT = [name for name, field in ImportedTrip().fields.items() if field.load_default is None]
 
 
 def epoch_ms(text: str) -> int:
@@ -73,6 +76,7 @@ def make_trip(start: str = "2026-03-10T08:00", driver_id: str = "d1", **fields: 
         "event_summary": make_event_summary(),
         "trail_path": [make_point(begin), make_point(begin + 1_800_000, latitude=41.3, longitude=-96.6)],
         "events": [],
+        **dict.fromkeys(NULL_BY_DEFAULT),
         **fields,
     }
 

@@ -12,12 +12,14 @@ from app.store import Document, Store
 from app.store.score import compute_focus_area
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
 from schemas.stored import TripTotals, make_id
-from schemas.trip import TripDetail
+from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.dates import Day, days_of, utc_date
 from scripts.materialize.render import version_of_texts
 from scripts.materialize.sources import InvalidSource, check_size, describe_errors, read_sources
 
 TRIP_DETAIL = TripDetail()
+# Such as `tracking_id`.
+NOT_RETURNED = [name for name in ImportedTrip().fields if name not in TRIP_DETAIL.fields]
 TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
 # The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB, and a
 # batch of an import may add 2,000 trips before this limit is checked.
@@ -33,7 +35,7 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
     summary = {name: detail[name] for name in TRIP_SUMMARY}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
-    source = orjson.dumps([trip["tracking_id"], "focus_area" in trip])
+    source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])
     document = {
         "_id": make_id(fleet, trip["trip_id"]),
         "fleet": fleet,
