@@ -9,12 +9,15 @@ from typing import Any
 from schemas.driver import Driver
 from schemas.introspection import fields_of
 from schemas.summary import GRADES, SummaryFocusArea
-from schemas.trip import ImportedTrip
+from schemas.trip import ImportedTrip, TripDetail
 from scripts.reports.figures import Figures, Row
 
 NUMBERS = itertools.count(1)
 # The fields of a trip that are null if a line lacks them.
 NULL_BY_DEFAULT = [name for name, field in ImportedTrip().fields.items() if field.load_default is None]
+
+# Those that are stored, but not returned.
+NOT_RETURNED = ImportedTrip().fields.keys() - TripDetail().fields.keys()
 
 
 def epoch_ms(text: str) -> int:

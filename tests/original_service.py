@@ -10,6 +10,8 @@ from dateutil.relativedelta import relativedelta
 from werkzeug.test import Client
 from werkzeug.wrappers import Request, Response
 
+from tests.factories import NOT_RETURNED
+
 KEY = "the-original-key"
 PAGE = {"limit": "50", "page": "1"}
 
@@ -39,7 +41,7 @@ class Original:
         focus = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), False)
         self.drivers |= {driver["driver_id"]: driver for driver in drivers}
         for trip in trips:
-            *summary, trail, events = [(name, value) for name, value in trip.items() if name != "tracking_id"]
+            *summary, trail, events = [(name, value) for name, value in trip.items() if name not in NOT_RETURNED]
             self.trips[trip["trip_id"]] = dict([*summary, ("focus_area", focus), trail, events])
 
     def counts(self):

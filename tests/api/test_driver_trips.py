@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.factories import NOT_RETURNED, make_driver, make_event, make_event_summary, make_trip
 
 PATH = "/driver/d1/trips"
 HOUR_MS = 3_600_000
@@ -25,7 +25,7 @@ def test_a_trip_is_served_in_summary_form_with_exactly_the_fields_of_the_contrac
     load(trip)
     response = service.get(PATH, start_date="2026-03-01")
     assert list(response.json) == ["count", "current_page", "next_page", "limit", "trips"]
-    hidden = {"tracking_id", "trail_path", "events"}
+    hidden = {"trail_path", "events", *NOT_RETURNED}
     assert list(response.json["trips"][0].items()) == [item for item in trip.items() if item[0] not in hidden]
 
 

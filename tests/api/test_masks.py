@@ -7,7 +7,7 @@ import time_machine
 from limits import parse
 
 from tests.conftest import NOW, Service
-from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.factories import NOT_RETURNED, make_driver, make_event, make_event_summary, make_trip
 from tests.store_contents import load as load_documents
 
 START = 1_773_129_600_000  # 2026-03-10T08:00
@@ -18,7 +18,7 @@ STORED = make_trip(
     event_summary=make_event_summary(hard_brake_count=1, overspeeding_count=1),
     events=[make_event(START, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS), make_event(START)],
 )
-TRIP = {name: value for name, value in STORED.items() if name not in ("tracking_id", "trail_path", "events")}
+TRIP = {name: value for name, value in STORED.items() if name not in ("trail_path", "events", *NOT_RETURNED)}
 PAGE = {"count": 1, "current_page": 1, "next_page": None, "limit": 50}
 WHOLE = {**PAGE, "trips": [TRIP]}
 TRIPS, TRIP_IN_FULL = "/driver/d1/trips?start_date=2026-03-01", "/trip/trip_id/t1"
