@@ -225,11 +225,12 @@ class Mirror:
         trip_id = _get_id(record, "trip_id")
         try:
             # Without a valid identifier, the record is rejected for that.
-            trip = await self._upstream.get_trip(trip_id) if trip_id else record
+            found = await self._upstream.find_details(trip_id) if trip_id else [record]
         except UnexpectedResponse as error:
             self._rejects.add(self._make_line(record), error.message)
             return None
-        return trip and self._make_line({**trip, "tracking_id": tracking_id} if isinstance(trip, dict) else trip)
+        trips = [{**trip, "tracking_id": tracking_id} if isinstance(trip, dict) else trip for trip in found]
+        return self._make_line(trips[0]) if trips else None
 
     def _make_line(self, record: Any) -> Line:
         content = json.dumps(record).encode()
@@ -245,5 +246,8 @@ def _get_id(record: Any, name: str) -> str:
 
 
 def _are_equal(record: Any, stored: Any) -> bool:
-    """Return whether two records are the same JSON, whatever the order of fields. 1 and 1.0 differ."""
-    return json.dumps(record, sort_keys=True) == json.dumps(stored, sort_keys=True)
+    """Return whether a record is the same JSON as the stored one, whatever the order of fields. 1 and 1.0 differ.
+
+    If none is stored, which is None, no record equals it, not even null.
+    """
+    return record is not None and json.dumps(record, sort_keys=True) == json.dumps(stored, sort_keys=True)

@@ -35,8 +35,7 @@ REQUESTS = 4
 PAGE_LIMIT = 100
 # The deletions on a page of the change feed are one transaction.
 CHANGES_LIMIT = 500
-TIMEOUT_SECONDS = 30.0
-# A service that does not respond for this long is given up.
+# How long to wait for a response. A service that does not respond for this long is given up.
 PATIENCE_SECONDS = 30.0
 # The wait after a failure doubles with each further failure.
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0
@@ -48,7 +47,6 @@ PAUSE_SECONDS = 0.25
 TRIES = 4
 # What an error message quotes of a response.
 QUOTED_CHARS = 100
-OVERLOADED = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 # Responses of a proxy that did not reach the service.
 UNREACHED = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
 
@@ -107,9 +105,9 @@ class Upstream:
         path, start_date = f"driver/{quote(driver_id, safe='')}/trips", max(since, get_first_date())
         return await self._get_records(path, "trips", limit=PAGE_LIMIT, start_date=start_date)
 
-    async def get_trip(self, trip_id: str) -> Any:
-        """Return a trip in detail form, or None if it is gone."""
-        return next(iter(await self._get_records(f"trip/trip_id/{quote(trip_id, safe='')}", "trips")), None)
+    async def find_details(self, trip_id: str) -> list[Any]:
+        """Return the trip in detail form; none if it is gone."""
+        return await self._get_records(f"trip/trip_id/{quote(trip_id, safe='')}", "trips")
 
     async def get_changes(self, cursor: str | None) -> Document | None:
         """Return a page of the change feed (schema ChangePage), or None without a feed or for an invalid cursor."""
@@ -152,7 +150,7 @@ class Upstream:
             else:
                 status = response.status_code
                 self.has_responded |= status not in UNREACHED
-                if status in OVERLOADED:
+                if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
                     self._pause(response, backoff)
                     continue
                 if status < HTTPStatus.INTERNAL_SERVER_ERROR or (status not in UNREACHED and attempt >= TRIES):
@@ -217,7 +215,7 @@ def connect(url: str, key: str, *, is_followed: bool) -> Iterator[Upstream]:
         from anyio.from_thread import start_blocking_portal
     headers = {"Authorization": f"APIKEY {key}", "Accept": "application/json", "Content-Type": "application/json"}
     try:
-        client = httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_SECONDS)
+        client = httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS)
     except (ValueError, ImportError, httpx2.InvalidURL):
         # The message of the error may have the password of a proxy.
         raise click.ClickException("A proxy in the environment, such as HTTPS_PROXY, cannot be used.") from None

@@ -213,6 +213,16 @@ def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, her
     assert_same(original, here)
 
 
+@pytest.mark.parametrize("record", [{}, None, 0, "", [], 5, {"trip_id": "\ud800"}])
+@pytest.mark.parametrize("path", ["drivers", "driver/d%2F1/trips", "trip/trip_id/t1"])
+def test_a_record_that_is_no_driver_or_trip_is_rejected(run, original, here, path, record):
+    name = "drivers" if path == "drivers" else "trips"
+    original.faults.append((path, respond(200, json.dumps({name: [record], "next_page": None}))))
+    assert ", 1 rejected, listed in mirror.rejected.ndjson" in run(original, status=1).stdout
+    run(original)
+    assert_same(original, here)
+
+
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
