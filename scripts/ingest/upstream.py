@@ -7,7 +7,6 @@ the change feed.
 import contextlib
 import dataclasses
 import datetime
-import itertools
 import json
 import sys
 from asyncio import sleep
@@ -74,6 +73,7 @@ class Upstream:
     """
 
     url: str
+    key: str
     is_followed: bool
     portal: Any
     client: Any
@@ -136,8 +136,9 @@ class Upstream:
 
     async def _get(self, path: str, **params: str | int) -> Document:
         """Return the object of a response. Raises UnexpectedResponse, also for any status other than 200."""
-        failed_at, backoff = None, FIRST_BACKOFF_SECONDS
-        for attempt in itertools.count(1):
+        failed_at, backoff, attempt = None, FIRST_BACKOFF_SECONDS, 0
+        while True:
+            attempt += 1
             if self.resume_at > monotonic():
                 await sleep(self.resume_at - monotonic())
             began_at = monotonic()
@@ -163,7 +164,6 @@ class Upstream:
                 raise click.ClickException(f"{self.url} did not respond for {PATIENCE_SECONDS:.0f} seconds: {problem}.")
             await sleep(backoff)
             backoff = min(2 * backoff, MAX_BACKOFF_SECONDS)
-        raise AssertionError
 
     def _pause(self, response: Any, backoff: float) -> None:
         """Let all requests wait for as long as the response says, in seconds or as a date."""
@@ -191,7 +191,9 @@ class Upstream:
         raise self._make_error(path, status, response.headers.get("Location") or response.text)
 
     def _make_error(self, path: str, status: int, content: str) -> UnexpectedResponse:
-        problem = f"status {status} for {API}/{path}, {json.dumps(content[:QUOTED_CHARS])}"
+        # A page for developers may repeat the headers of the request.
+        quoted = content.replace(self.key, "[redacted]")[:QUOTED_CHARS]
+        problem = f"status {status} for {API}/{path}, {json.dumps(quoted)}"
         return UnexpectedResponse(status, f"{self.url} does not respond as a Driver Analytics API: {problem}")
 
 
@@ -220,4 +222,4 @@ def connect(url: str, key: str, *, is_followed: bool) -> Iterator[Upstream]:
         # The message of the error may have the password of a proxy.
         raise click.ClickException("A proxy in the environment, such as HTTPS_PROXY, cannot be used.") from None
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
-        yield Upstream(url, is_followed, portal, client, httpx2.RequestError)
+        yield Upstream(url, key, is_followed, portal, client, httpx2.RequestError)
