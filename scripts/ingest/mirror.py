@@ -205,7 +205,7 @@ class Mirror:
         listed = [(trip, stored.get(trip["trip_id"], NOT_STORED)["tracking_id"]) for trip in trips]
         self._load(importer.TRIPS, self._upstream.map(self._read_trip, listed))
         self._touched |= {trip["driver_id"] for trip in (*stored.values(), *deleted)}
-        if deleted or {trip["driver_id"] for trip in trips} - self._listed.keys():
+        if not deletions_only and (deleted or {trip["driver_id"] for trip in trips} - self._listed.keys()):
             self._load_drivers()
 
     def _find_stored(self, trip_ids: Iterable[str]) -> dict[str, Document]:

@@ -347,6 +347,14 @@ def test_a_change_feed_is_followed_from_where_it_was_left(run, other, here, wait
     assert_same(other, here, drivers=DRIVERS[:2])
 
 
+def test_the_list_of_drivers_is_read_once_however_much_was_deleted_before(run, other, waits, change, caplog):
+    run(other)
+    change()
+    caplog.clear()
+    run(other, "--follow")
+    assert sum('"GET /api/v1/drivers?' in message for message in caplog.messages) == 1
+
+
 def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
     run, other, here, waits, change, mongod_uri, monkeypatch
 ):
