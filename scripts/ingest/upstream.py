@@ -147,7 +147,7 @@ class Upstream:
             except self.failure as error:
                 if self.client.is_closed:
                     raise
-                problem = f"{type(error).__name__} {error}".rstrip()
+                problem = f"{type(error).__name__} {error}".rstrip(" .")
             else:
                 status = response.status_code
                 self.has_responded |= status not in UNREACHED
@@ -218,8 +218,8 @@ def connect(url: str, key: str, *, is_followed: bool) -> Iterator[Upstream]:
     headers = {"Authorization": f"APIKEY {key}", "Accept": "application/json", "Content-Type": "application/json"}
     try:
         client = httpx2.AsyncClient(headers=headers, timeout=PATIENCE_SECONDS)
-    except (ValueError, ImportError, httpx2.InvalidURL):
-        # The message of the error may have the password of a proxy.
-        raise click.ClickException("A proxy in the environment, such as HTTPS_PROXY, cannot be used.") from None
+    except (OSError, ValueError, ImportError, httpx2.InvalidURL):
+        # The message of the error may have the password of a proxy, and does not name the file.
+        raise click.ClickException("A proxy (such as HTTPS_PROXY) or SSL_CERT_FILE cannot be used.") from None
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield Upstream(url, key, is_followed, portal, client, httpx2.RequestError)

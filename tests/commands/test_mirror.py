@@ -257,6 +257,15 @@ def test_options_that_cannot_be_used_are_named(run, original, words, message):
     assert "secret" not in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("setting", "value"), [("SSL_CERT_FILE", "nowhere.pem"), ("HTTPS_PROXY", "no-scheme://me:secret@a.example")]
+)
+def test_a_setting_of_the_client_that_cannot_be_used_is_named(run, original, monkeypatch, setting, value):
+    monkeypatch.setenv(setting, value)
+    result = run(original, status=1)
+    assert (setting in result.stderr, result.stderr.count("\n"), "secret" in result.stderr) == (True, 1, False)
+
+
 @pytest.mark.parametrize("key", ["with space", "with\nbreak", "ключ"])
 def test_a_key_that_no_header_can_have_is_named_and_not_repeated(run, original, key):
     assert run(original, key=key, status=1).stderr == "Error: Set MIRROR_KEY to an API key of the other service.\n"
@@ -298,7 +307,9 @@ def test_what_was_read_is_stored_while_it_waits(run, original, here, waits, monk
 @pytest.mark.parametrize("words", [(), ("--follow",)])
 def test_a_service_that_does_not_respond_is_given_up(run, original, waits, words):
     result = run(original, *words, url=f"http://127.0.0.1:{free_port()}", status=1)
-    assert "did not respond for 30 seconds: ConnectError " in result.stderr.splitlines()[-1]
+    message = result.stderr.splitlines()[-1]
+    assert "did not respond for 30 seconds: ConnectError " in message
+    assert not message.endswith("..")
     assert 30 <= sum(waits) < 60
 
 
