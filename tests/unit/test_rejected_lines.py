@@ -10,7 +10,7 @@ from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.ingest.lines import Line, parse
 from scripts.materialize.sources import describe_errors
-from tests.factories import make_driver
+from tests.factories import NULL_BY_DEFAULT, make_driver
 from tests.whole_trip import EVENTS, MAX_INT, MIN_INT, SPEEDS, WHOLE, altered, steps_of
 
 TRIP, DRIVER = ImportedTrip(), Driver()
@@ -43,7 +43,7 @@ VALUES = {
 }
 LISTS = ["trail_path", "events"]
 OBJECTS = ["event_summary", "focus_area", "trail_path.1", "events.3", "events.3.event_data"]
-NULLABLE = ["insurance_period", "tracking_id"]
+NULLABLE = ["insurance_period", "tracking_id", *NULL_BY_DEFAULT]
 TOO_LARGE = ["1e400", "-1e400", f"{MAX_INT + 1}", f"{MIN_INT - 1}"]
 IDENTIFIERS = ["", ".", "..", "x" * 129, "é" * 64 + "x", "𝄞" * 33, *(f"a{char}b" for char in "\0\n\x1f\x7f\x80\x9f")]
 DATES = ["2026-02-30", "2026-02-29", "20260101", "2026-1-1", "2026-W01-1", "2026-01-01 ", "2026-01-01T00:00:00", ""]
@@ -58,9 +58,10 @@ def ending(*ends):
     return [path for path in VALUES if path.endswith(ends)]
 
 
+REQUIRED = set(VALUES) - set(ending("_mph")) - set(NULL_BY_DEFAULT)
 # What is wrong: at these paths of a trip, each of these texts; None is a field left out.
 TRIPS = {
-    "missing": ([*set(VALUES) - set(ending("_mph")), *LISTS, "event_summary", "events.3.event_data"], [None]),
+    "missing": ([*REQUIRED, *LISTS, "event_summary", "events.3.event_data"], [None]),
     "of no type": ([*VALUES], ["[]", "{}", '[{"a": 1}]', *TOO_LARGE]),
     "null": ([*set(VALUES) - set(NULLABLE), *LISTS, *OBJECTS], ["null"]),
     "no number": (of_type(int, float), ['"1"', '""', "true", "false"]),
