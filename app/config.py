@@ -297,7 +297,7 @@ def find_warnings(environ: Mapping[str, str]) -> list[str]:
     ]
     if 0 < len(environ.get("SECRET_KEY", "").strip()) < MIN_SECRET_CHARS:
         warnings.append(
-            f"SECRET_KEY has fewer than {MIN_SECRET_CHARS} characters: whoever guesses it can forge report links. "
+            f"SECRET_KEY has fewer than {MIN_SECRET_CHARS} characters: a person who guesses it can forge report links. "
             "Set it to the output of openssl rand -hex 32."
         )
     return warnings

@@ -68,7 +68,7 @@ async function goToOwn(current) {
   if (current !== shown) return;
   if (!driver) {
     replace(heading("No data about you"),
-      el("p", {}, "This service has no data about you any more. Ask whoever gave you the key."));
+      el("p", {}, "This service has no data about you any more. Ask the people who gave you the key."));
   } else {
     history.replaceState(null, "", format.address("driver", driver.driver_id));
     await show();

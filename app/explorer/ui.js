@@ -19,7 +19,7 @@ const ERRORS = {
 
 const isGiven = (value) => value !== undefined && value !== null && value !== false;
 
-/** Returns the words for drivers, who look at their own data, or those for whoever looks at a fleet. */
+/** Returns the words for drivers, who look at their own data, or those for people who look at a fleet. */
 export const words = (own, others) => (isOfDriver() ? own : others);
 
 /** Returns an element. `attributes` may have listeners (onclick); children are elements, texts, or lists of them. */

@@ -63,7 +63,7 @@ def test_a_driver_sees_a_sentence_before_the_first_trip_and_after_the_driver_is_
     delete_trips(Store.of(live.db), "brief", ["only"])
     gone.open("#/driver/gone")
     assert gone.wait() == "No data about you"
-    assert "Ask whoever gave you the key." in gone.text()
+    assert "Ask the people who gave you the key." in gone.text()
 
 
 def test_over_the_limit_of_the_driver_the_page_says_when_it_tries_again(visit, busy):
