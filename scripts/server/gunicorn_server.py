@@ -35,7 +35,7 @@ class Server(BaseApplication):  # type: ignore[misc]
         # `serve` has checked the settings before it loaded the demonstration fleet.
         self.cfg.set("on_starting", gunicorn_conf.configure_log)
         self.cfg.set("when_ready", self._stop_on_hangup)
-        self.cfg.set("post_fork", self._greet)
+        self.cfg.set("post_worker_init", self._greet)
 
     def load(self) -> Flask:
         """Return the application. gunicorn calls this in each worker, after the fork."""
@@ -51,7 +51,8 @@ class Server(BaseApplication):  # type: ignore[misc]
             signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
         gunicorn_conf.when_ready(arbiter)
 
-    def _greet(self, arbiter: Any, worker: Any) -> None:
-        # With `reuse_port`, each worker listens, as soon as it starts.
+    def _greet(self, worker: Any) -> None:
+        # By now the worker ends when it is signalled. Right after the fork, it would lose the signal.
         if worker.age == 1:
             click.echo("\n".join(self._greeting))
+        gunicorn_conf.post_worker_init(worker)
