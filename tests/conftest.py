@@ -42,6 +42,7 @@ settings.load_profile("untimed")
 NOW = "2026-03-18T12:00:00Z"
 # A server that is stopped ends after so many seconds.
 POLL_SECONDS = 0.01
+SNAPSHOT_SECONDS = 2
 
 
 NO_MONGOD = pytest.StashKey[str]()
@@ -102,6 +103,10 @@ def mongod_uri(pytestconfig, data_folder) -> Iterator[str]:
     if pytestconfig.option.store == "mongomock":
         pytest.skip(pytestconfig.stash.get(NO_MONGOD, "it needs a real server, and the store is mongomock"))
     with embedded_mongod(data_folder) as uri:
+        with MongoClient(uri) as client:
+            # By default, MongoDB keeps what was deleted for 5 minutes, and each test would read past what those before
+            # it have deleted. The snapshots of requests last milliseconds.
+            client.admin.command("setParameter", 1, minSnapshotHistoryWindowInSeconds=SNAPSHOT_SECONDS)
         yield uri
 
 
@@ -257,6 +262,13 @@ def command(mongod_uri, mongod, monkeypatch) -> Callable[..., Result]:
         return result
 
     return run
+
+
+@pytest.fixture
+def no_authorities(monkeypatch, tmp_path) -> None:
+    """Trust no certificate authority. Without TLS, reading all of them would take most of the time of a request."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(tmp_path))
 
 
 @pytest.fixture

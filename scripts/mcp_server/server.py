@@ -60,6 +60,7 @@ def create_server(url: str, key: str) -> MCPServer[ApiClient]:
     )
 
 
+@functools.cache
 def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
     """Return the tool of a function, whose signature and docstring describe it to agents."""
 

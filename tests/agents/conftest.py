@@ -15,7 +15,7 @@ LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
 
 
 @pytest.fixture
-def url(serve, service) -> str:
+def url(serve, service, no_authorities) -> str:
     """The URL of the service."""
     return serve(service)
 
