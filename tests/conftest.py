@@ -18,6 +18,7 @@ import pytest
 import time_machine
 from click.testing import CliRunner, Result
 from hypothesis import settings
+from limits import parse
 from pymongo import MongoClient
 from pymongo.database import Database
 from werkzeug.serving import make_server
@@ -224,6 +225,16 @@ def service(db, clock) -> Service:
     return Service(db)
 
 
+@pytest.fixture(scope="module")
+def shared_service(shared_db) -> Iterator[Service]:
+    """The service on `shared_db`, at NOW and without a limit, for the tests of a module that only read.
+
+    Making an application takes longer than ten requests.
+    """
+    with time_machine.travel(NOW, tick=False):
+        yield Service(shared_db, rate_limit=parse("1000000000 per minute"))
+
+
 @pytest.fixture
 def make_service(db, clock) -> Callable[..., Service]:
     """Make the service with settings of its own."""
@@ -283,10 +294,14 @@ def short_batches(monkeypatch) -> None:
     monkeypatch.setattr("scripts.ingest.change_stream.BATCH_SECONDS", 0.03)
 
 
+# What makes the page of a report, and what takes its place: a page without charts, which take most of the time.
+PAGE, PLAIN_PAGE = "scripts.reports.page.make_page", lambda figures: b"<!doctype html>"
+
+
 @pytest.fixture
 def plain_page(monkeypatch) -> None:
-    """Build reports with a page without content: its charts take most of the time."""
-    monkeypatch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
+    """Build reports with a page without content."""
+    monkeypatch.setattr(PAGE, PLAIN_PAGE)
 
 
 @pytest.fixture

@@ -4,11 +4,9 @@ import gzip
 from urllib.parse import urlencode
 
 import pytest
-import time_machine
 
 from app.content_encoding import ENCODINGS
 from app.middleware.compression import zstd
-from tests.conftest import NOW, Service
 from tests.factories import make_driver
 from tests.store_contents import load
 
@@ -26,17 +24,10 @@ CHOICES = {
 
 
 @pytest.fixture(scope="module")
-def fleet(shared_db):
-    """A service with 100 drivers, which tests only read."""
-    with time_machine.travel(NOW, tick=False):
-        load(shared_db, drivers=[make_driver(f"d{number}", first_name="Zoë") for number in range(100)])
-        yield Service(shared_db)
-
-
-@pytest.fixture
-def service(fleet, clock):
-    """That service, at the time of the tests."""
-    return fleet
+def service(shared_service):
+    """The service with 100 drivers."""
+    load(shared_service.db, drivers=[make_driver(f"d{number}", first_name="Zoë") for number in range(100)])
+    return shared_service
 
 
 @pytest.fixture

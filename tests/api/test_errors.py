@@ -7,6 +7,12 @@ from app.views import drivers
 from tests.operations import OPERATIONS
 
 
+@pytest.fixture
+def service(shared_service):
+    """The service. No test of this module writes."""
+    return shared_service
+
+
 def test_an_error_body_has_exactly_its_members_in_order(service):
     assert list(service.get("/nothing").json) == ["message", "error", "request_id"]
     assert list(service.get("/drivers?limit=0").json) == ["message", "error", "request_id", "errors"]

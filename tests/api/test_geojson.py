@@ -13,6 +13,7 @@ from schemas.page import TripDetailPage
 from tests.api.test_openapi import OF_RECORDS, assert_valid
 from tests.factories import make_event, make_point, make_trip
 from tests.operations import OPERATIONS, make_target
+from tests.store_contents import load as load_documents
 
 GEO_JSON = "application/geo+json"
 START = 1_773_129_600_000  # 2026-03-10T08:00
@@ -126,11 +127,20 @@ def test_a_map_is_paged_as_trips_are(service, load):
     assert list(json.loads(pages[1].text).items())[:-1] == list(second.items())
 
 
+@pytest.fixture(scope="module")
+def loaded(shared_service):
+    """The service with the trip of the examples."""
+    load_documents(shared_service.db, example_trip())
+    return shared_service
+
+
+TRIP = f"/trip/trip_id/{example_trip()['trip_id']}"
+
+
 @pytest.mark.parametrize("mask", ["{}", "{count", "count{x}"])
-def test_a_map_ignores_masks(service, load, mask):
-    load(make_trip(trip_id="t1"))
-    masked = get_map(service, headers={"X-Fields": mask})
-    assert (masked.data, masked.headers["ETag"]) == (get_map(service).data, get_map(service).headers["ETag"])
+def test_a_map_ignores_masks(loaded, mask):
+    plain, masked = get_map(loaded, TRIP), get_map(loaded, TRIP, headers={"X-Fields": mask})
+    assert (masked.data, masked.headers["ETag"]) == (plain.data, plain.headers["ETag"])
 
 
 @pytest.mark.parametrize(
@@ -147,11 +157,10 @@ def test_a_map_ignores_masks(service, load, mask):
         ("garbage;;;,", False),
     ],
 )
-def test_a_client_gets_geojson_if_it_names_it_and_does_not_prefer_json(service, load, accept, mapped):
-    load(make_trip(trip_id="t1"))
-    response = get_map(service, accept=accept)
+def test_a_client_gets_geojson_if_it_names_it_and_does_not_prefer_json(loaded, accept, mapped):
+    response = get_map(loaded, TRIP, accept=accept)
     assert response.content_type == (GEO_JSON if mapped else "application/json")
-    assert mapped or response.data == service.get("/trip/trip_id/t1").data
+    assert mapped or response.data == loaded.get(TRIP).data
 
 
 def test_the_etag_of_a_map_is_not_modified(service, load):
@@ -177,14 +186,12 @@ def test_errors_are_json(service, path, status):
 
 
 @pytest.mark.parametrize("path", [path for path in OF_RECORDS if "filter_param" not in path])
-def test_other_endpoints_return_json(service, load, path):
-    load(example_trip())
-    plain, response = service.get(make_target(path)), get_map(service, make_target(path))
+def test_other_endpoints_return_json(loaded, path):
+    plain, response = loaded.get(make_target(path)), get_map(loaded, make_target(path))
     assert (response.status_code, response.content_type, response.data) == (200, "application/json", plain.data)
     assert "Accept" not in response.vary
 
 
-def test_the_example_of_the_document_is_the_response_of_the_service(service, load):
-    load(trip := example_trip())
-    response = get_map(service, f"/trip/trip_id/{trip['trip_id']}")
+def test_the_example_of_the_document_is_the_response_of_the_service(loaded):
+    response = get_map(loaded, TRIP)
     assert response.text == json.dumps(DESCRIBED["example"], separators=(",", ":"))

@@ -8,7 +8,7 @@ from pymongo.errors import ServerSelectionTimeoutError
 from app.config import API
 from app.store import Store
 from scripts.reports.build import build_report
-from tests.conftest import NOW, Service
+from tests.conftest import NOW, PAGE, PLAIN_PAGE, Service
 from tests.factories import make_trip
 from tests.store_contents import load
 
@@ -84,8 +84,7 @@ def responses(shared_db):
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     result = {}
     with time_machine.travel(NOW, tick=False), pytest.MonkeyPatch.context() as patch:
-        # Its charts take most of the time.
-        patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
+        patch.setattr(PAGE, PLAIN_PAGE)
         load(shared_db, make_trip(trip_id="t1"))
         build_report(Store.of(shared_db), "f1", DATE)
         for origins in ((), (ORIGIN,)):

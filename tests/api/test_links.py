@@ -6,6 +6,7 @@ import pytest
 
 from tests.factories import make_driver, make_trip
 from tests.operations import CHANGES, MONDAY, OF_DATA, OPERATIONS, make_target, parameters_of
+from tests.store_contents import load
 
 DESCRIPTION = '<http://localhost/api/v1/openapi.json>; rel="service-desc"'
 REQUIRED = {"driver_id": "a/b", "filter_value": "round"}
@@ -17,13 +18,14 @@ LISTS = [
 LISTS.append("/drivers?limit=1&search=%E2%85%B0%2C+%C3%B6")
 
 
-@pytest.fixture
-def fleet(service, load):
+@pytest.fixture(scope="module")
+def fleet(shared_service):
     """Two drivers, the first of whom drove six trips on two days under one tracking_id: two records of every list."""
     starts = ["2026-03-10T06:00", *(f"{MONDAY}T{hour:02}:00" for hour in range(7, 12))]
     trips = [make_trip(start, "a/b", tracking_id="round") for start in starts]
-    load(*trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=[make_driver(name, alias="I, Ö") for name in ("a/b", "c")])
-    return service
+    drivers = [make_driver(name, alias="I, Ö") for name in ("a/b", "c")]
+    load(shared_service.db, *trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=drivers)
+    return shared_service
 
 
 def links(response):
@@ -92,8 +94,8 @@ def test_the_setting_gives_the_address(make_service):
 
 
 @pytest.mark.parametrize("path", ["/livez", "/openapi.json", "/drivers?limit=0", "/nothing", "/docs"])
-def test_every_other_response_has_the_link_to_the_description_alone(service, path):
-    assert service.get(path).headers.getlist("Link") == [DESCRIPTION]
+def test_every_other_response_has_the_link_to_the_description_alone(fleet, path):
+    assert fleet.get(path).headers.getlist("Link") == [DESCRIPTION]
 
 
 @pytest.mark.parametrize("path", LISTS)

@@ -3,10 +3,7 @@
 import json
 
 import pytest
-import time_machine
-from limits import parse
 
-from tests.conftest import NOW, Service
 from tests.factories import NOT_RETURNED, make_driver, make_event, make_event_summary, make_trip
 from tests.store_contents import load as load_documents
 
@@ -42,17 +39,10 @@ def refusal(response):
 
 
 @pytest.fixture(scope="module")
-def fleet(shared_db):
-    """A service with one driver who drove one trip, which tests only read."""
-    with time_machine.travel(NOW, tick=False):
-        load_documents(shared_db, STORED, drivers=[make_driver("d1")])
-        yield Service(shared_db, rate_limit=parse("1000000000 per minute"))
-
-
-@pytest.fixture
-def loaded(fleet, clock):
-    """That service, at the time of the tests."""
-    return fleet
+def loaded(shared_service):
+    """The service with one driver who drove one trip."""
+    load_documents(shared_service.db, STORED, drivers=[make_driver("d1")])
+    return shared_service
 
 
 COUNT, BOTH, NOTHING = {"count": 1}, {"count": 1, "limit": 50}, {}

@@ -17,6 +17,7 @@ from schemas.params import ReportParams
 from schemas.trip import EventData
 from scripts.ingest.writes import delete_trips
 from scripts.reports.build import build_report
+from tests.conftest import PAGE, PLAIN_PAGE
 from tests.factories import make_driver, make_event, make_trip
 from tests.operations import (
     CHANGES,
@@ -29,6 +30,7 @@ from tests.operations import (
     parameters_of,
     resolved,
 )
+from tests.store_contents import load as load_documents
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
 JSON = "application/json"
@@ -146,12 +148,15 @@ def test_examples_are_valid_against_their_schemas():
                 assert_valid(content["schema"], value)
 
 
-@pytest.fixture
-def example_fleet(service, load, store, plain_page):
+@pytest.fixture(scope="module")
+def example_fleet(shared_service):
     """The service to the fleet that the examples speak of."""
-    load({**example(TripDetailPage())["trips"][0], "tracking_id": None}, drivers=[example(Driver())], fleet="demo")
-    build_report(store, "demo", example(ReportParams())["report_time"][:10])
-    return types.SimpleNamespace(get=functools.partial(service.get, fleet="demo"))
+    trip = {**example(TripDetailPage())["trips"][0], "tracking_id": None}
+    load_documents(shared_service.db, trip, drivers=[example(Driver())], fleet="demo")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PAGE, PLAIN_PAGE)
+        build_report(shared_service.store, "demo", example(ReportParams())["report_time"][:10])
+    return types.SimpleNamespace(get=functools.partial(shared_service.get, fleet="demo"))
 
 
 @pytest.mark.parametrize("path", OF_RECORDS)
@@ -175,16 +180,23 @@ def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
     assert listed in OPERATIONS[REPORT_FILE]["description"]
 
 
-@pytest.mark.parametrize("path", OF_RECORDS)
-def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(service, load, path):
-    load(
+@pytest.fixture(scope="module")
+def sparse_fleet(shared_service):
+    """The service to a fleet whose drivers and trips have nulls and empty lists."""
+    load_documents(
+        shared_service.db,
         make_trip(f"{MONDAY}T08:00", "demo-01", trip_id="demo-01-54-1", events=[make_event(1_773_100_000_000)]),
         make_trip(f"{MONDAY}T10:00", "demo-01", insurance_period=3),
         drivers=[make_driver("demo-01"), make_driver("demo-02")],
     )
+    return shared_service
+
+
+@pytest.mark.parametrize("path", OF_RECORDS)
+def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(sparse_fleet, path):
     are_several = parameters_of(path).get("driver_id", {}).get("in") == "query"
     drivers = {"driver_id": ["demo-01", "demo-02"]} if are_several else {}
-    response = service.get(make_target(path, drivers))
+    response = sparse_fleet.get(make_target(path, drivers))
     assert response.status_code == 200
     assert_valid(OPERATIONS[path]["responses"]["200"]["content"][JSON]["schema"], response.json)
 

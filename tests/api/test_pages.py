@@ -21,6 +21,12 @@ MARKDOWN = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
 PROBLEM = {"Accept": "application/problem+json"}
 
 
+@pytest.fixture
+def service(shared_service):
+    """The service. No test of this module writes."""
+    return shared_service
+
+
 def get_page(service, path, **options):
     return service.open(path, fleet=None, buffered=True, **options)
 

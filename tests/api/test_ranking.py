@@ -4,6 +4,7 @@ import pytest
 
 from tests.api.test_aggregates import SUMMARY_FIELDS
 from tests.factories import make_driver, make_event_summary, make_trip
+from tests.store_contents import load as load_documents
 
 WEEK = {"period": "week", "start_date": "2026-03-09"}
 MONTH = {"period": "month", "start_date": "2026-03-01"}
@@ -74,6 +75,14 @@ def test_a_period_in_progress_counts_every_stored_trip(service, load):
     assert ranked(service, start_date="2026-03-16") == ranked(service, **MONTH) == [(1, "d1")]
 
 
+@pytest.fixture(scope="module")
+def distances(shared_service):
+    """The service with drivers of different distances."""
+    trips = [trip_of("a", miles=0), trip_of("b", miles=0.1), trip_of("c", miles=7), trip_of("d", miles=2**63 - 1)]
+    load_documents(shared_service.db, *trips, trip_of("b", miles=0.2))
+    return shared_service
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -87,10 +96,8 @@ def test_a_period_in_progress_counts_every_stored_trip(service, load):
         ("9223372036854775808", ""),
     ],
 )
-def test_who_drove_at_least_the_minimum_a_number_as_in_json_is_ranked(service, load, text, expected):
-    load(trip_of("a", miles=0), trip_of("b", miles=0.1), trip_of("c", miles=7), trip_of("d", miles=2**63 - 1))
-    load(trip_of("b", miles=0.2))
-    page = service.get("/ranking", **WEEK, min_distance_miles=text).json
+def test_who_drove_at_least_the_minimum_a_number_as_in_json_is_ranked(distances, text, expected):
+    page = distances.get("/ranking", **WEEK, min_distance_miles=text).json
     assert sorted(row["driver_info"]["driver_id"] for row in page["drivers"]) == list(expected)
     assert page["count"] == len(expected)
 
@@ -123,8 +130,8 @@ def test_a_ranking_is_of_a_whole_week_or_month_of_the_last_six_months(service, p
     ["-1", "+1", "01", "1.", ".5", "1e", "e3", "1e400", "", " 1", "٣", "NaN", "inf", "9" * 309, "0x1", "1,5", "1\n"]
     + [f"5.{'0' * 399}"],
 )
-def test_a_minimum_that_is_no_number_from_0_is_refused(service, text):
-    assert list(service.errors("/ranking", **WEEK, min_distance_miles=text)) == ["min_distance_miles"]
+def test_a_minimum_that_is_no_number_from_0_is_refused(distances, text):
+    assert list(distances.errors("/ranking", **WEEK, min_distance_miles=text)) == ["min_distance_miles"]
 
 
 def test_every_wrong_parameter_is_named(service):

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from scripts.ingest.erase import erase_driver
 from tests.factories import make_driver, make_trip
+from tests.store_contents import load as load_documents
 
 FIELDS = ("first_name", "last_name", "alias", "email", "driver_id")
 EXAMPLES = [30, pytest.param(300, marks=pytest.mark.large)]
@@ -89,11 +90,17 @@ SEARCHES = {
 }
 
 
+@pytest.fixture(scope="module")
+def loaded(shared_service):
+    """The service with those drivers."""
+    load_documents(shared_service.db, drivers=DRIVERS)
+    return shared_service
+
+
 @pytest.mark.parametrize("search", SEARCHES)
-def test_a_search_finds_the_drivers_who_contain_all_its_words(service, load, search):
-    load(drivers=DRIVERS)
+def test_a_search_finds_the_drivers_who_contain_all_its_words(loaded, search):
     expected = [driver["driver_id"] for driver in DRIVERS if matches(driver, search)]
-    assert find(service, search=search) == expected == sorted(SEARCHES[search])
+    assert find(loaded, search=search) == expected == sorted(SEARCHES[search])
 
 
 @pytest.mark.parametrize("examples", EXAMPLES)
@@ -115,8 +122,8 @@ def test_any_search_finds_whom_the_reference_finds(service, load, examples):
 
 
 @pytest.mark.parametrize("search", ["", " ", "\u3000 \u00a0", "\u0301", "\u00a8", "a\0", "\x85", "é" * 65, "x" * 129])
-def test_a_search_out_of_bounds_or_without_a_word_is_refused(service, search):
-    assert list(service.errors("/drivers", search=search)) == ["search"]
+def test_a_search_out_of_bounds_or_without_a_word_is_refused(loaded, search):
+    assert list(loaded.errors("/drivers", search=search)) == ["search"]
 
 
 def test_a_search_is_given_once_in_utf_8_and_may_be_long(service, load):

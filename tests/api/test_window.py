@@ -132,8 +132,8 @@ def test_the_drivers_named_come_once_in_the_order_first_named(service, load):
         ("driver_id=", ["driver_id"]),
     ],
 )
-def test_a_page_of_named_drivers_is_refused_and_every_wrong_parameter_named(service, query, wrong):
-    assert sorted(service.errors(f"{PATH}?start_date=2026-03-09&driver_id=d1&{query}")) == wrong
+def test_a_page_of_named_drivers_is_refused_and_every_wrong_parameter_named(shared_service, query, wrong):
+    assert sorted(shared_service.errors(f"{PATH}?start_date=2026-03-09&driver_id=d1&{query}")) == wrong
 
 
 def test_unknown_drivers_are_named_and_another_fleets_are_unknown(service, load):

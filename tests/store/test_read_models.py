@@ -4,12 +4,9 @@ import json
 
 import orjson
 import pytest
-import time_machine
-from limits import parse
 
 from schemas.driver import Driver
 from schemas.trip import TripDetail, TripSummary
-from tests.conftest import NOW, Service
 from tests.factories import epoch_ms, make_driver, make_event, make_trip
 from tests.store_contents import load
 
@@ -36,17 +33,10 @@ DRIVERS = [make_driver("idle"), make_driver("ü/2", alias='=1 "ü"')]
 
 
 @pytest.fixture(scope="module")
-def loaded(shared_db):
+def fleet(shared_service):
     """The service, with that fleet."""
-    with time_machine.travel(NOW, tick=False):
-        load(shared_db, *TRIPS, drivers=DRIVERS)
-        yield Service(shared_db, rate_limit=parse("1000000000 per minute"))
-
-
-@pytest.fixture
-def fleet(loaded, clock):
-    """That service, at the time of the tests."""
-    return loaded
+    load(shared_service.db, *TRIPS, drivers=DRIVERS)
+    return shared_service
 
 
 def visible(**values):
