@@ -151,6 +151,11 @@ def test_unknown_drivers_make_the_request_not_found_and_are_named(service, load,
     assert response.json["message"] == "Not in this fleet: theirs, nobody"
 
 
+def test_a_week_that_begins_today_is_refused(service, clock):
+    clock.move_to("2026-03-16T12:00:00Z")
+    assert list(service.errors(WEEKLY, start_date="2026-03-16", driver_id="d1")) == ["start_date"]
+
+
 def test_an_unknown_driver_with_commas_hints_at_repeating_the_parameter(service):
     message = service.get(DAILY, start_date="2026-03-10", driver_id="a,b").json["message"]
     assert message == "Not in this fleet: a,b. Repeat driver_id for several values: driver_id=a&driver_id=b."

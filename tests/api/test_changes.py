@@ -133,6 +133,13 @@ def hide(trip_id):
     return ended(1, trip_id=trip_id)
 
 
+def test_a_trip_that_was_corrected_before_it_was_ever_visible_does_not_come(client, load, clock):
+    load(hide("t1"))
+    load(hide("t1") | {"trip_end_time": NOW_MS + 4 * HOUR_MS})
+    clock.shift(4 * HOUR_MS / 1000)
+    assert client.sync() == []
+
+
 def test_a_trip_that_a_correction_hides_is_deleted_until_it_is_visible_again(client, load, clock):
     load(ended(5))
     client.sync()
@@ -244,9 +251,10 @@ def test_a_cursor_with_the_right_checksum_and_other_content_is_a_validation_erro
     assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
 
 
-def test_the_cursor_of_another_fleet_is_a_validation_error(service, load):
-    load(ended(5))
-    load(ended(5), fleet="f2")
+@pytest.mark.parametrize("trips", [[], [ended(5)]])
+def test_the_cursor_of_another_fleet_is_a_validation_error(service, load, trips):
+    load(*trips)
+    load(*trips, fleet="f2")
     cursor = service.get("/changes", fleet="f2").json["cursor"]
     for _ in range(2):
         assert service.get("/changes", fleet="f2", cursor=cursor).status_code == 200

@@ -99,6 +99,11 @@ def test_the_message_of_an_unknown_path_never_repeats_it(service, path):
     assert hostile == plain
 
 
+def test_the_path_of_a_driver_with_commas_hints_at_no_parameter(service):
+    message = service.get("/driver/a,b/trips?start_date=2026-03-10").json["message"]
+    assert message == "Not in this fleet: a,b"
+
+
 def test_the_message_names_parameters_as_a_url_does(service):
     error = service.get("/drivers?%3Cb%3E%0D%0A=1&limit=0").json
     assert error["message"] == "Invalid parameters: limit, %3Cb%3E%0D%0A."

@@ -172,6 +172,13 @@ def test_the_etag_of_a_map_is_not_modified(service, load):
     assert get_map(service, headers={"If-None-Match": tag}).status_code == 200
 
 
+@pytest.mark.parametrize("accept", ["application/json", GEO_JSON])
+def test_both_media_types_have_the_same_vary_header(loaded, accept):
+    response = get_map(loaded, TRIP, accept=accept)
+    not_modified = get_map(loaded, TRIP, accept=accept, headers={"If-None-Match": response.headers["ETag"]})
+    assert set(response.vary) == set(not_modified.vary) == {"Accept", "X-Fields", "Accept-Encoding"}
+
+
 def test_json_and_geojson_have_different_etags(service, load):
     load(make_trip(trip_id="t1"))
     etags = {accept: get_map(service, accept=accept).headers["ETag"] for accept in (GEO_JSON, "application/json")}

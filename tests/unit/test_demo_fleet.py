@@ -84,6 +84,12 @@ def test_a_trip_can_be_imported_and_its_totals_are_those_of_its_trail_and_events
         assert trip["event_summary"] == {name: totals[name] for name in trip["event_summary"]}
 
 
+def test_highway_miles_are_those_on_fast_roads(trips, steps):
+    fast = sum(step.miles for own in steps.values() for step in own if step.mph > 55)
+    # On a motorway, traffic slows some cars down.
+    assert sum(trip["highway_miles"] for trip in trips) == pytest.approx(fast, rel=0.05)
+
+
 def test_speeds_and_their_changes_are_those_of_a_car(trips, steps):
     for own in steps.values():
         assert max(step.mph for step in own) < 90
