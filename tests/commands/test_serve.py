@@ -194,14 +194,6 @@ def test_a_socket_in_use_is_not_taken_over(serve_error, tmp_path):
         assert serve_error(**nowhere).startswith(f"Error: Cannot serve on {bind}: Address already in use.")
 
 
-def test_a_file_that_is_no_socket_is_not_replaced(serve_error, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("text")
-    error = serve_error(MONGODB_URI="mongodb://127.0.0.1:1", BIND=f"unix:{file}")
-    assert error.startswith(f"Error: Cannot serve on unix:{file}: {file} is not a socket")
-    assert file.read_text() == "text"
-
-
 def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
     with ServiceProcess(tmp_path, MONGODB_URI=NO_STORE) as process:
         process.read(1)
