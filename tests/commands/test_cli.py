@@ -26,29 +26,29 @@ main()
 """
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["nothing"],
-        ["import"],
-        ["import", "--fleet", "f"],
-        ["import", "--fleet", "", "--trips", "setup.cfg"],
-        ["import", "--fleet", "f", "--trips", "."],
-        ["import", "--fleet", "f", "--drivers", "-", "--trips", "-"],
-        ["import", "--fleet", "f", "--drivers", "setup.cfg", "--trips", "setup.cfg"],
-        ["import", "--fleet", "f", "--trips", "setup.cfg", "--rejects", "nowhere"],
-        ["import", "--fleet", "f", "--trips", "setup.cfg", "--trips", "README.md"],
-        ["erase", "--fleet", "f", "--driver", "a", "--driver", "b", "--yes"],
-        ["keys", "issue", "--fleet", "f", "--expires-in-days", "0"],
-        ["prune"],
-        ["rollups", "rebuild", "--since", "2026-02-30"],
-    ],
-    ids=" ".join,
-)
-def test_a_usage_error_is_one_line(run_main, words):
-    result = run_main(*words)
+USAGE_ERRORS = {
+    "nothing": "No such command",
+    "import": "Missing option '--fleet'",
+    "import --fleet f": "Give --drivers, --trips or both",
+    "import --fleet  --trips setup.cfg": "Invalid value for '--fleet'",
+    "import --fleet f --trips .": "Invalid value for '--trips'",
+    "import --fleet f --drivers - --trips -": "--drivers and --trips name the same file",
+    "import --fleet f --drivers setup.cfg --trips setup.cfg": "--drivers and --trips name the same file",
+    "import --fleet f --trips setup.cfg --rejects nowhere": "Invalid value for '--rejects'",
+    "import --fleet f --trips setup.cfg --trips README.md": "Give --trips once",
+    "erase --fleet f --driver a --driver b --yes": "Give --driver once",
+    "keys issue --fleet f --expires-in-days 0": "Invalid value for '--expires-in-days'",
+    "prune": "Missing option '--before'",
+    "rollups rebuild --since 2026-02-30": "Invalid value for '--since'",
+}
+
+
+@pytest.mark.parametrize(("words", "message"), USAGE_ERRORS.items(), ids=USAGE_ERRORS)
+def test_a_usage_error_is_one_line_that_names_the_fix(run_main, words, message):
+    result = run_main(*words.split(" "))
     assert (result.status, result.stdout) == (2, "")
-    assert [line[:7] for line in result.stderr.splitlines()] == ["Error: "]
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(f"Error: {message}")
 
 
 def commands_of(group, *words):
