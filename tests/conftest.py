@@ -43,7 +43,9 @@ settings.load_profile("untimed")
 NOW = "2026-03-18T12:00:00Z"
 # A server that is stopped ends after so many seconds.
 POLL_SECONDS = 0.01
-SNAPSHOT_SECONDS = 2
+# How long the server of the tests keeps what was deleted. An idle server writes every 10 seconds: a request whose
+# snapshot is of the write before would fail if it was kept for less.
+SNAPSHOT_SECONDS = 15
 
 
 NO_MONGOD = pytest.StashKey[str]()
@@ -105,8 +107,7 @@ def mongod_uri(pytestconfig, data_folder) -> Iterator[str]:
         pytest.skip(pytestconfig.stash.get(NO_MONGOD, "it needs a real server, and the store is mongomock"))
     with embedded_mongod(data_folder) as uri:
         with MongoClient(uri) as client:
-            # By default, MongoDB keeps what was deleted for 5 minutes, and each test would read past what those before
-            # it have deleted. The snapshots of requests last milliseconds.
+            # By default, it is 5 minutes: each test would read past what the tests before it have deleted.
             client.admin.command("setParameter", 1, minSnapshotHistoryWindowInSeconds=SNAPSHOT_SECONDS)
         yield uri
 
