@@ -77,6 +77,8 @@ SEARCHES = {
     "%": ["d-5"],
     # A word is within one field, and each word in any.
     "annmary": [],
+    "strauss zoe": [],
+    "zoe strauss": [],
     "n m": ["d-5", "d-1"],
     "zoedvorak": [],
     "d-5": ["d-5"],

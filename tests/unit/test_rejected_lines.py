@@ -131,6 +131,7 @@ def test_an_end_before_its_start_is_rejected(start):
         (altered("trail_path.1.course", "Infinity"), "Not JSON: "),
         (altered("trip_id", r'"a", "trip\u005fid": "a"'), 'Contains the field "trip_id" more than once.'),
         (json.dumps({**WHOLE, "\udfff": 1}), r"\udfff: Unknown field."),
+        ("\ufeff{}", "Not JSON: starts with a byte order mark."),
     ],
 )
 def test_what_is_no_object_in_json_is_rejected(line, why):
