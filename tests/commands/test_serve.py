@@ -37,6 +37,10 @@ LINES = 13
 NO_STORE = "mongodb://127.0.0.1:1/?directConnection=true"
 
 
+# It takes seconds to make and load the demonstration fleet.
+demonstration = pytest.mark.large
+
+
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory, mongod_uri):
     return tmp_path_factory.mktemp("served")
@@ -56,6 +60,7 @@ def first_run(data_dir):
     return process, curls
 
 
+@demonstration
 def test_it_ends_by_printing_a_key_the_explorer_and_eight_requests_and_two_links_that_work(first_run):
     process, curls = first_run
     key = re.search(r" (da_[0-9A-Za-z]{36})$", process.output[1])[1]
@@ -79,6 +84,7 @@ def test_it_ends_by_printing_a_key_the_explorer_and_eight_requests_and_two_links
     assert page.startswith("<!doctype html>")
 
 
+@demonstration
 def test_ctrl_c_stops_everything_without_output(first_run, data_dir):
     process, _ = first_run
     assert process.process.returncode == 0
@@ -86,15 +92,18 @@ def test_ctrl_c_stops_everything_without_output(first_run, data_dir):
     assert "Traceback" not in process.errors
 
 
+@demonstration
 def test_only_the_owner_of_the_demonstration_may_read_its_key(first_run, data_dir):
     assert (data_dir / "demo.key").stat().st_mode & 0o777 == 0o600
 
 
+@demonstration
 def test_every_line_of_the_log_is_json(first_run):
     events = [json.loads(line)["event"] for line in first_run[0].errors.splitlines() if not line.startswith("Demo")]
     assert "request" in events
 
 
+@demonstration
 def test_no_log_line_contains_the_key_or_a_link(first_run):
     process, _ = first_run
     for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[11:])):
@@ -126,17 +135,20 @@ def second_run(first_run, data_dir):
     return process, response
 
 
+@demonstration
 def test_a_second_run_keeps_data_and_key(first_run, second_run):
     process, _ = second_run
     earlier = [line.replace(first_run[0].bind, process.bind) for line in first_run[0].output]
     assert process.output[1:10] == earlier[1:10]
 
 
+@demonstration
 def test_a_command_joins_the_embedded_store_and_leaves_it_running(second_run):
     _, response = second_run
     assert response == (200, {"count": 0, "limit": 50, "current_page": 1, "next_page": None, "drivers": []})
 
 
+@demonstration
 def test_the_next_command_restarts_a_store_that_went_down_and_sigterm_stops_everything(data_dir, second_run):
     process, _ = second_run
     assert process.process.returncode == 0
@@ -206,8 +218,7 @@ def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-# It takes long to load a fleet into memory.
-@pytest.mark.large
+@demonstration
 def test_where_no_mongod_runs_the_demonstration_falls_back_to_memory_with_a_warning(tmp_path):
     with ServiceProcess(tmp_path, "--demo", MONGOD="/bin/false") as process:
         process.read(7)

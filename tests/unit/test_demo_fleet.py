@@ -15,6 +15,9 @@ import pytest
 from schemas.trip import ImportedTrip
 from scripts.demo.fleet import make_drivers, make_trips
 
+# It takes seconds to make the trips of a fleet.
+pytestmark = pytest.mark.large
+
 # A trip is under way: it began at 21:23.
 NOW = dt.datetime(2026, 11, 18, 21, 25, tzinfo=dt.UTC)
 NOW_MS, DAY_MS = int(NOW.timestamp() * 1000), 86_400_000
