@@ -15,7 +15,9 @@ from app.errors import FLEET_KEY_REQUIRED
 from app.services import get_services
 from scripts.ingest.writes import delete_trips
 from scripts.reports.build import build_report
+from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
+from tests.store_contents import load as load_documents
 
 PATHS = json.loads(openapi_document(""))["paths"]
 # All that take a key, and those of them that take a key of the fleet.
@@ -40,9 +42,9 @@ MASK = "*,trips{*},data{driver_info{driver_id},driving_summary},drivers{driver_i
 HEADERS = [{}, {"X-Fields": MASK}, {"Accept": "application/geo+json, application/problem+json"}]
 
 
-@pytest.fixture
-def fleets(load, store, plain_page):
-    """Fleet f1 with three drivers, and fleet `alone` with the first of them."""
+@pytest.fixture(scope="module")
+def fleets(shared_service):
+    """The service of fleet f1 with three drivers, and fleet `alone` with the first of them."""
     mine = make_driver(MINE, first_name="My name")
     trips = [
         make_trip("2026-03-02T08:00", MINE, trip_id="t-mine", tracking_id=SHARED),
@@ -60,9 +62,10 @@ def fleets(load, store, plain_page):
         for driver in others
         for n, tracking_id in enumerate(("k-canary", SHARED, SHARED), 1)
     ]
-    load(*trips, *theirs, drivers=[mine, *others])
-    load(*trips, drivers=[mine], fleet="alone")
-    build_report(store, "f1", "2026-03-16")
+    load_documents(shared_service.db, *trips, *theirs, drivers=[mine, *others])
+    load_documents(shared_service.db, *trips, drivers=[mine], fleet="alone")
+    build_report(shared_service.store, "f1", "2026-03-16")
+    return shared_service
 
 
 def make_requests(path):
@@ -96,21 +99,16 @@ def find_canaries(response, sent):
     return [canary for canary in CANARIES if canary in text]
 
 
-@pytest.fixture
-def unlimited(make_service):
-    return make_service(driver_rate_limit=parse("10000 per minute"), secret_key="s")
-
-
 @pytest.mark.parametrize("path", OPERATIONS)
-def test_a_key_of_a_driver_reveals_nothing_of_other_drivers(unlimited, fleets, path):
+def test_a_key_of_a_driver_reveals_nothing_of_other_drivers(fleets, path):
     requests = list(make_requests(path))
-    shown = [find_canaries(get(unlimited, target), sent) for target, sent in requests]
+    shown = [find_canaries(get(fleets, target), sent) for target, sent in requests]
     # Otherwise VALUES lacks what makes a request to the endpoint valid. Some responses name no driver.
     example = json.dumps(OPERATIONS[path]["responses"]["200"]["content"]["application/json"]["example"])
     assert any(shown) or "demo-01" not in example
     for target, sent in requests:
         for headers in HEADERS:
-            response = get(unlimited, target, driver=MINE, headers=headers)
+            response = get(fleets, target, driver=MINE, headers=headers)
             assert find_canaries(response, sent) == [], target
             assert (response.status_code == 403) == (path in OF_FLEET), target
 
@@ -123,15 +121,15 @@ def comparable(response):
 
 
 @pytest.mark.parametrize("path", [path for path in OPERATIONS if path not in OF_FLEET])
-def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(unlimited, fleets, path):
+def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(fleets, path):
     for (target, _), headers in itertools.product(make_requests(path), HEADERS):
-        own = get(unlimited, target, driver=MINE, headers=headers)
-        assert comparable(own) == comparable(get(unlimited, target, fleet="alone", headers=headers)), target
+        own = get(fleets, target, driver=MINE, headers=headers)
+        assert comparable(own) == comparable(get(fleets, target, fleet="alone", headers=headers)), target
 
 
-def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(make_service, fleets):
+def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(fleets):
     assert OF_FLEET == ["/api/v1/ranking", "/api/v1/report", "/api/v1/changes"]
-    service = make_service(driver_rate_limit=parse("6 per minute"))
+    service = Service(fleets.db, driver_rate_limit=parse("6 per minute"))
     example = OPERATIONS[OF_FLEET[0]]["responses"]["403"]["$ref"].rpartition("/")[2]
     for path in OF_FLEET:
         for method in ("GET", "HEAD"):
@@ -142,32 +140,32 @@ def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(make_service, fl
     assert (refused.status_code, "The driver's limit of 6 per 1 minute" in refused.json["message"]) == (429, True)
 
 
-def test_the_message_of_a_403_says_that_it_takes_a_key_of_the_fleet(service, fleets):
-    body = service.get(RANKING, driver=MINE).json
+def test_the_message_of_a_403_says_that_it_takes_a_key_of_the_fleet(fleets):
+    body = fleets.get(RANKING, driver=MINE).json
     assert (body["error"], body["message"]) == ("Forbidden", FLEET_KEY_REQUIRED)
-    assert service.get("/nothing", driver=MINE).json["error"] == "NotFound"
+    assert fleets.get("/nothing", driver=MINE).json["error"] == "NotFound"
 
 
-def test_a_message_of_unknown_drivers_names_all_but_the_own(service, fleets):
+def test_a_message_of_unknown_drivers_names_all_but_the_own(fleets):
     query = {"start_date": "2026-03-02", "driver_id": [THEIRS, MINE, "nobody"]}
-    response = service.get("/driver-aggregate/daily", driver=MINE, **query)
+    response = fleets.get("/driver-aggregate/daily", driver=MINE, **query)
     assert (response.status_code, response.json["message"]) == (404, f"Not in this fleet: {THEIRS}, nobody")
 
 
-def test_an_etag_matches_for_every_key_of_its_scope_and_for_no_other(service, fleets):
+def test_an_etag_matches_for_every_key_of_its_scope_and_for_no_other(fleets):
     scopes = {"driver": MINE}, {"driver": THEIRS}, {}, {"fleet": "alone"}, {"fleet": "alone", "driver": MINE}
     for path in ("/drivers", "/trip/trip_id/t-mine", "/trip/trip_id/nothing"):
-        tags = [service.get(path, **scope).headers["ETag"] for scope in scopes]
+        tags = [fleets.get(path, **scope).headers["ETag"] for scope in scopes]
         # From here on, other keys.
-        service.keys.clear()
+        fleets.keys.clear()
         for tag, scope in zip(tags, scopes, strict=True):
             sent = {"If-None-Match": tag}
-            statuses = [service.get(path, **other, headers=sent).status_code for other in scopes]
+            statuses = [fleets.get(path, **other, headers=sent).status_code for other in scopes]
             assert statuses == [304 if other == scope else 200 for other in scopes], (path, scope)
 
 
-def test_the_keys_of_a_driver_share_a_limit_that_is_not_the_fleets(make_service, fleets):
-    service = make_service(driver_rate_limit=parse("2 per minute"), metrics_bind="127.0.0.1:9100")
+def test_the_keys_of_a_driver_share_a_limit_that_is_not_the_fleets(fleets):
+    service = Service(fleets.db, driver_rate_limit=parse("2 per minute"), metrics_bind="127.0.0.1:9100")
     first = service.get("/drivers", driver=MINE)
     service.keys.clear()
     statuses = [service.get("/drivers", driver=MINE).status_code for _ in range(2)]
@@ -197,7 +195,7 @@ def test_a_driver_who_disappears_and_comes_back_is_served_again(service, load, s
     assert [trips.json["count"] for _, _, trips in responses] == [1, 0, 1]
 
 
-def test_a_line_of_the_log_has_the_scope_and_no_driver_id(service, fleets, log):
-    service.get("/drivers", driver=THEIRS)
+def test_a_line_of_the_log_has_the_scope_and_no_driver_id(fleets, log):
+    fleets.get("/drivers", driver=THEIRS)
     line = log()[-1]
     assert (line["fleet"], line["scope"], "canary" in str(line)) == ("f1", "driver", False)

@@ -4,12 +4,11 @@ import itertools
 import random
 
 import pytest
-from limits import parse
 from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from app.store import Store
-from tests.conftest import Service
+from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, write_batches
 from tests.operations import CHANGES, OF_DATA, make_target
@@ -77,10 +76,12 @@ def interrupted(mongod, mongod_uri, clock, long_timeout):
     """An Interrupter, and a service that it interrupts."""
     interrupter = Interrupter()
     with MongoClient(mongod_uri, event_listeners=[interrupter]) as client:
-        yield interrupter, Service(client[mongod.name], rate_limit=parse("1000000000 per minute"), log_level="ERROR")
+        yield interrupter, Service(client[mongod.name], **NO_LIMITS, log_level="ERROR")
 
 
-@pytest.mark.parametrize("mask", ["*", MASK], ids=["whole", "masked"])
+@pytest.mark.parametrize(
+    "mask", [pytest.param("*", id="whole"), pytest.param(MASK, id="masked", marks=pytest.mark.large)]
+)
 def test_what_is_committed_between_the_commands_of_a_request_does_not_show(mongod, interrupted, mask):
     (interrupter, service), states, hits = interrupted, itertools.count(), 0
     write_state(mongod, next(states))
