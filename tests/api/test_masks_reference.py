@@ -242,7 +242,7 @@ def read(parser, mask):
         return str(error).removeprefix("Mask parse error: ")
 
 
-@settings(max_examples=300, derandomize=True, deadline=None)
+@settings(max_examples=100, derandomize=True, deadline=None)
 @given(masks({"a": {"b": {"c": None}, "d": None}, "e": None}))
 def test_a_mask_is_parsed_like_in_flask_restx(mask):
     mask = mask.strip()

@@ -16,7 +16,7 @@ BEFORE = batches_of("trips", TRIPS, BATCH_LINES)
 # As an import of two files writes them.
 BATCHES = batches_of("drivers", DRIVERS, BATCH_LINES) + batches_of("trips", move(TRIPS), BATCH_LINES)
 # `make test-resilience` kills processes.
-STEP = 7
+STEP = 13
 
 
 def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_next_one_finishes_it(

@@ -41,7 +41,7 @@ def page(store, number, limit):
     return result.version, content["drivers"], content["count"]
 
 
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=4)
 @given(st.lists(st.tuples(some_ids, some_ids), min_size=1, max_size=4), st.sampled_from([20, 50, 100]))
 def test_pages_are_slices_of_all_drivers_after_any_changes(changes, limit):
     store, present = Store.of(memory_client()["test"]), {*IDS[::3], *IDS[1::3]}
