@@ -93,7 +93,7 @@ def test_an_unknown_path_of_a_driver_gets_the_paths_that_exist(service, path):
 HOSTILE = "%3Cscript%3E%0D%0A%1B%ED%A0%80%22"
 
 
-@pytest.mark.parametrize("path", ["/driver/{}/b/trips", "/trip/{}/x", "/trip/trip_id/{}/b", "/{}"])
+@pytest.mark.parametrize("path", ["/driver/{}/b/trips", "/driver/{}//trips", "/trip/{}/x", "/trip/trip_id/{}/b", "/{}"])
 def test_the_message_of_an_unknown_path_never_repeats_it(service, path):
     hostile, plain = (service.get(path.format(text)).json["message"] for text in (HOSTILE, "x"))
     assert hostile == plain

@@ -43,10 +43,11 @@ def test_numbers_come_back_as_they_were(service, load):
     assert '"course":9007199254740993}' in text
 
 
-def test_several_trips_share_a_tracking_id_five_a_page_oldest_first(service, load):
-    load(*(make_trip(f"2026-03-{10 - number:02}T08:00", trip_id=f"t{number}", tracking_id="k") for number in range(7)))
+def test_several_trips_share_a_tracking_id_five_a_page_oldest_first_then_by_trip_id(service, load):
+    dates = [10, 9, 8, 7, 6, 5, 5]
+    load(*(make_trip(f"2026-03-{date:02}T08:00", trip_id=f"t{n}", tracking_id="k") for n, date in enumerate(dates)))
     first, second = (service.get("/trip/tracking_id/k", page=page) for page in (1, 2))
-    assert (ids(first), ids(second)) == (["t6", "t5", "t4", "t3", "t2"], ["t1", "t0"])
+    assert (ids(first), ids(second)) == (["t5", "t6", "t4", "t3", "t2"], ["t1", "t0"])
     assert [(response.json["count"], response.json["next_page"]) for response in (first, second)] == [(7, 2), (7, None)]
 
 

@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import json
+import sys
 from contextlib import suppress
 
 import pytest
@@ -103,14 +104,18 @@ def test_rates_are_events_of_a_hundred_miles(command, mongod, load):
     load(
         make_trip("2026-03-10T08:00", event_summary=events, distance_miles=40.0),
         make_trip("2026-03-11T08:00", "d2", distance_miles=0),
+        make_trip(
+            "2026-03-11T08:00", "d3", distance_miles=5e-324, event_summary=make_event_summary(hard_brake_count=9)
+        ),
     )
     command("reports", "build", *WORDS)
     rates = {name: [row[name] for row in rows(mongod)] for name in HEADER if name.endswith("_per_100_miles")}
     assert rates == {
-        "phone_use_per_100_miles": ["7.5", "0.0"],
-        "rapid_acceleration_per_100_miles": ["0.0", "0.0"],
-        "hard_brake_per_100_miles": ["17.5", "0.0"],
-        "overspeeding_per_100_miles": ["2.5", "0.0"],
+        "phone_use_per_100_miles": ["7.5", "0.0", "0.0"],
+        "rapid_acceleration_per_100_miles": ["0.0", "0.0", "0.0"],
+        # The largest of all numbers, where a rate would be larger.
+        "hard_brake_per_100_miles": ["17.5", "0.0", repr(sys.float_info.max)],
+        "overspeeding_per_100_miles": ["2.5", "0.0", "0.0"],
     }
 
 

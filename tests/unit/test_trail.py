@@ -38,6 +38,8 @@ any_points = st.dictionaries(st.sampled_from([*NAMES, "extra"]), numbers | other
 
 @given(st.lists(good_points | nearly_good_points, max_size=6) | st.lists(any_points | others, max_size=4) | others)
 @example([make_point(0, course=1e19), make_point(1)])
+@example([make_point(0), make_point(1, latitude=90.5)])
+@example([make_point(0), make_point(1, latitude=-90.5)])
 def test_the_fast_validation_agrees_with_the_plain_one(trail):
     assert outcome(FAST, trail) == outcome(PLAIN, trail)
 
