@@ -113,7 +113,7 @@ def mongod_uri(pytestconfig, data_folder) -> Iterator[str]:
         pytest.skip(pytestconfig.stash.get(NO_MONGOD, "it needs a real server, and the store is mongomock"))
     with embedded_mongod(data_folder) as uri:
         with MongoClient(uri) as client:
-            # By default, it is 5 minutes: each test would read past what the tests before it have deleted.
+            # Each test would read past what was deleted in the 5 minutes that are the default.
             client.admin.command("setParameter", 1, minSnapshotHistoryWindowInSeconds=SNAPSHOT_SECONDS)
         yield uri
 
@@ -165,7 +165,7 @@ def db(request, pytestconfig) -> Database:
 
 @pytest.fixture(scope="module")
 def shared_db(request, pytestconfig) -> Database:
-    """Another one, for the tests of a module that only read."""
+    """Another database of the store that --store names, for the tests of a module that only read."""
     is_mock = pytestconfig.option.store == "mongomock"
     return memory_client()["shared"] if is_mock else _emptied(request.getfixturevalue("_client")["shared"])
 

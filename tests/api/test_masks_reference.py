@@ -242,9 +242,13 @@ def read(parser, mask):
         return str(error).removeprefix("Mask parse error: ")
 
 
-@settings(max_examples=100, derandomize=True, deadline=None)
-@given(masks({"a": {"b": {"c": None}, "d": None}, "e": None}))
-def test_a_mask_is_parsed_like_in_flask_restx(mask):
-    mask = mask.strip()
-    theirs = read(lambda text: as_nested(Mask(text)), mask)
-    assert repr(read(parse, mask)) == repr(theirs)
+@pytest.mark.parametrize("examples", [100, pytest.param(300, marks=pytest.mark.large)])
+def test_a_mask_is_parsed_like_in_flask_restx(examples):
+    @settings(max_examples=examples, derandomize=True, deadline=None)
+    @given(masks({"a": {"b": {"c": None}, "d": None}, "e": None}))
+    def check(mask):
+        mask = mask.strip()
+        theirs = read(lambda text: as_nested(Mask(text)), mask)
+        assert repr(read(parse, mask)) == repr(theirs)
+
+    check()

@@ -3,6 +3,8 @@
 import functools
 from contextlib import suppress
 
+import pytest
+
 from app.store import Store
 from scripts.ingest import importer
 from tests.factories import make_driver, make_trip
@@ -16,11 +18,12 @@ BEFORE = batches_of("trips", TRIPS, BATCH_LINES)
 # As an import of two files writes them.
 BATCHES = batches_of("drivers", DRIVERS, BATCH_LINES) + batches_of("trips", move(TRIPS), BATCH_LINES)
 # `make test-resilience` kills processes.
-STEP = 13
+STEPS = [13, pytest.param(7, marks=pytest.mark.large)]
 
 
+@pytest.mark.parametrize("step", STEPS)
 def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_next_one_finishes_it(
-    command, mongod, mongod_uri, monkeypatch, tmp_path
+    command, mongod, mongod_uri, monkeypatch, tmp_path, step
 ):
     words = ["--drivers", write_file(tmp_path / "drivers", DRIVERS), "--trips", write_file(tmp_path / "t", move(TRIPS))]
     monkeypatch.setattr(importer, "BATCH_LINES", BATCH_LINES)
@@ -36,7 +39,7 @@ def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_ne
             ended = command("import", "--fleet", FLEET, *map(str, words))
         left.append(states.index(state_of(mongod)))
         assert differences(mongod) == []
-        commands += STEP
+        commands += step
     assert (ended.exit_code, left) == (0, sorted(left))
     assert {*left} == {*range(len(states))}
 

@@ -373,11 +373,12 @@ def test_the_list_of_drivers_is_read_once_however_much_was_deleted_before(run, o
     assert sum('"GET /api/v1/drivers?' in message for message in caplog.messages) == 1
 
 
+@pytest.mark.parametrize("step", [31, pytest.param(17, marks=pytest.mark.large)])
 def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
-    run, other, here, waits, change, mongod_uri, monkeypatch
+    run, other, here, waits, change, mongod_uri, monkeypatch, step
 ):
     monkeypatch.setattr(importer, "BATCH_LINES", 5)
-    for commands in itertools.count(0, 31):
+    for commands in itertools.count(0, step):
         monkeypatch.setattr(importer, "open_store", functools.partial(open_store_until, mongod_uri, "test", commands))
         waits.rounds = [change]
         with suppress(Stop):

@@ -7,11 +7,10 @@ import time_machine
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
-from limits import parse
 
 from scripts.materialize.rebuild import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
-from tests.conftest import NOW, Service
+from tests.conftest import NO_LIMITS, NOW, Service
 from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips
 from tests.fleet_states import FLEET, Batch, write_batches
@@ -42,7 +41,7 @@ class FeedMachine(RuleBasedStateMachine):
         super().__init__()
         self.travel = time_machine.travel(NOW, tick=False)
         self.clock = self.travel.start()
-        self.service = Service(memory_client()["feed"], rate_limit=parse("1000000000 per minute"), log_level="ERROR")
+        self.service = Service(memory_client()["feed"], **NO_LIMITS, log_level="ERROR")
         self.ends, self.expected_deletions, self.all_clients = {}, set(), []
 
     @contextmanager

@@ -79,7 +79,7 @@ def sorted_state(db):
 
 
 @pytest.mark.parametrize(
-    ("seed", "steps"), [(0, 30), *(pytest.param(seed, 60, marks=pytest.mark.large) for seed in range(4))]
+    ("seed", "steps"), [(0, 30), *(pytest.param(seed, 60, marks=pytest.mark.large) for seed in range(8))]
 )
 def test_read_models_are_those_of_a_rebuild(mongod, seed, steps):
     rng, followers = random.Random(seed), [Following(mongod), Following(mongod)]
@@ -104,7 +104,7 @@ def write_all_kinds(db):
     db.drivers.delete_one({})
 
 
-@pytest.mark.parametrize("step", [29, pytest.param(5, marks=pytest.mark.large)])
+@pytest.mark.parametrize("step", [29, pytest.param(2, marks=pytest.mark.large)])
 def test_a_follower_that_ends_before_any_command_is_finished_by_the_next_one(mongod, mongod_uri, step):
     commands, stopped = 0, True
     while stopped:

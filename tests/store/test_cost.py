@@ -5,7 +5,6 @@ import re
 
 import pytest
 import time_machine
-from limits import parse
 from pymongo import MongoClient
 
 from app.store import Store
@@ -15,7 +14,7 @@ from scripts.admin.backup import FILE_INDEXES
 from scripts.ingest.writes import delete_trips
 from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
 from scripts.mongodb.connection import prepare_collections
-from tests.conftest import NOW, Service
+from tests.conftest import NO_LIMITS, NOW, Service
 from tests.factories import make_driver, make_point, make_trip
 from tests.feed_client import Client
 from tests.following import Following
@@ -124,7 +123,7 @@ def service(mongod_uri):
             ]
             trips.append(make_trip("2026-03-18T09:00", "d0", trip_id="late"))
             load(client["cost"], *trips, drivers=map(make_driver, drivers), fleet=fleet)
-        yield Service(client["cost"], rate_limit=parse("1000000000 per minute"), log_level="ERROR")
+        yield Service(client["cost"], **NO_LIMITS, log_level="ERROR")
         client.drop_database("cost")
 
 

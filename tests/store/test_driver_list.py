@@ -1,6 +1,7 @@
 """The list of a fleet's drivers has all drivers in order, on pages of any size, whoever comes and goes."""
 
 import orjson
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,19 +42,23 @@ def page(store, number, limit):
     return result.version, content["drivers"], content["count"]
 
 
-@settings(deadline=None, max_examples=4)
-@given(st.lists(st.tuples(some_ids, some_ids), min_size=1, max_size=4), st.sampled_from([20, 50, 100]))
-def test_pages_are_slices_of_all_drivers_after_any_changes(changes, limit):
-    store, present = Store.of(memory_client()["test"]), {*IDS[::3], *IDS[1::3]}
-    put(store, present)
-    for added, removed in changes:
-        put(store, added)
-        remove(store, removed)
-        present = (present | added) - removed
-        pages = [page(store, number + 1, limit) for number in range(len(present) // limit + 1)]
-        assert [driver["driver_id"] for _, found, _ in pages for driver in found] == sorted(present)
-        assert {count for *_, count in pages} == {len(present)}
-    assert differences(store.db) == []
+@pytest.mark.parametrize("examples", [4, pytest.param(8, marks=pytest.mark.large)])
+def test_pages_are_slices_of_all_drivers_after_any_changes(examples):
+    @settings(deadline=None, max_examples=examples)
+    @given(st.lists(st.tuples(some_ids, some_ids), min_size=1, max_size=4), st.sampled_from([20, 50, 100]))
+    def check(changes, limit):
+        store, present = Store.of(memory_client()["test"]), {*IDS[::3], *IDS[1::3]}
+        put(store, present)
+        for added, removed in changes:
+            put(store, added)
+            remove(store, removed)
+            present = (present | added) - removed
+            pages = [page(store, number + 1, limit) for number in range(len(present) // limit + 1)]
+            assert [driver["driver_id"] for _, found, _ in pages for driver in found] == sorted(present)
+            assert {count for *_, count in pages} == {len(present)}
+        assert differences(store.db) == []
+
+    check()
 
 
 def test_only_the_pages_near_a_changed_driver_get_another_version(store):

@@ -5,12 +5,11 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from limits import parse
 from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from app.store import Store
-from tests.conftest import Service
+from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips
 from tests.fleet_states import Batch, write_batches
@@ -39,7 +38,7 @@ def make_batches(seed, count):
 
 @pytest.fixture
 def service(mongod, clock, long_timeout):
-    return Service(mongod, rate_limit=parse("1000000000 per minute"), log_level="ERROR")
+    return Service(mongod, **NO_LIMITS, log_level="ERROR")
 
 
 def write(mongod_uri, name, batches):
