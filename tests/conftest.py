@@ -75,6 +75,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_unconfigure() -> None:
+    # DuckDB would print each of its objects that nothing has collected when the process ends.
+    gc.unfreeze()
+
+
 def pytest_terminal_summary(terminalreporter, config) -> None:
     terminalreporter.write_line(f"store: {config.option.store}")
     for result in itertools.chain(*terminalreporter.stats.values()):
