@@ -239,6 +239,7 @@ def test_records_that_are_no_driver_or_trip_are_rejected(run, original, here, pa
         (respond(404), 'does not respond as a Driver Analytics API: status 404 for /api/v1/drivers, "<!doctype html>"'),
         (respond(200), 'status 200 for /api/v1/drivers, "<!doctype html>"'),
         (respond(200, '{"drivers": 1}'), "status 200 for /api/v1/drivers, "),
+        (respond(200, '{"drivers": [], "next_page": 3}'), "status 200 for /api/v1/drivers, "),
         (respond(301, Location="https://b.example"), 'status 301 for /api/v1/drivers, "https://b.example"'),
         (respond(400, f"{'-' * 89}{KEY}"), f'status 400 for /api/v1/drivers, "{"-" * 89}[redacted]"'),
     ],
@@ -363,6 +364,15 @@ def test_a_change_feed_is_followed_from_where_it_was_left(run, other, here, wait
     load(other.db, {**TRIPS[6], "distance_miles": 7.5})
     run(other, "--follow")
     assert_same(other, here, drivers=DRIVERS[:2])
+
+
+def test_a_followed_change_before_since_is_applied_to_a_stored_trip_alone(run, other, here, waits):
+    old = make_trip("2026-03-09T08:00", "d/0", trip_id="old")
+    load(here.db, TRIPS[0])
+    waits.rounds = [lambda: load(other.db, {**TRIPS[0], "distance_miles": 5.5}, old)]
+    run(other, "--follow", "--since", "2026-03-10")
+    assert here.db.trips.find_one({"trip_id": TRIPS[0]["trip_id"]})["distance_miles"] == 5.5
+    assert here.db.trips.count_documents({"trip_id": "old"}) == 0
 
 
 def test_the_list_of_drivers_is_read_once_however_much_was_deleted_before(run, other, waits, change, caplog):

@@ -91,6 +91,8 @@ def test_a_rebuild_removes_what_follows_from_trips_that_are_gone(loaded, rebuild
     assert rebuild("--fleet", "f1") == "f1: 6 days rebuilt\n"
     assert (dates(mongod, "f1"), dates(mongod, "f2")) == (["2026-03-10", "2026-03-12"], DATES)
     assert verify("--fleet", "f1") == (0, ["f1: 6 days compared: no differences"])
+    # Those who read the change feed learn of it.
+    assert mongod.trip_changes.count_documents({"fleet": "f1", "deleted_at": {"$exists": True}}) == 3
 
 
 def test_a_fleet_that_lost_all_its_sources_has_no_read_model_left(loaded, rebuild, verify, mongod):
