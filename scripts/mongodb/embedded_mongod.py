@@ -1,22 +1,23 @@
-"""The embedded MongoDB: a `mongod` process on the loopback address, shared by commands that run at the same time.
+"""The embedded MongoDB: a `mongod` process, shared by commands that run at the same time.
 
-It is a replica set of one member, because only a replica set has transactions.
+It has no passwords. So it listens only on a Unix socket, in a folder that no other user can enter. It is a replica set
+of one member, because only a replica set has transactions.
 """
 
 import contextlib
 import fcntl
 import importlib.util
-import json
 import os
+import re
 import shutil
 import signal
-import socket
 import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple, TextIO
+from typing import Any, TextIO
+from urllib.parse import quote
 
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
@@ -25,11 +26,15 @@ from pymongo.errors import OperationFailure, PyMongoError
 START_SECONDS = 60
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
-# The file with the pid and port of the running mongod.
-PROCESS_FILE = "mongod.json"
+# The folder in DATA_DIR with everything of the embedded MongoDB, and the socket in it.
+FOLDER, SOCKET = "mongodb", "mongod.sock"
+# The longest path of a socket on macOS. On Linux it is 107 bytes.
+MAX_SOCKET_BYTES = 103
+# MongoDB takes them for parts of an address. A URI has no bytes that are not UTF-8, which Python decodes as surrogates.
+NOT_IN_SOCKET = re.compile(r"[\[\],:\ud800-\udfff]")
 # The file on which the mongod holds a lock until it ends. Its pid does not show that it runs: another process may have
-# the pid later.
-LOCK_FILE = "mongod.lock"
+# the pid later. The name `mongod.lock` is that of a file of mongod itself.
+LOCK_FILE, PID_FILE = "running.lock", "mongod.pid"
 REPLICA_SET = "driver-analytics"
 # MongoDB's error codes for a member without a configuration, and for one whose configuration has another address.
 NOT_INITIATED, NOT_A_MEMBER = 94, 93
@@ -55,13 +60,6 @@ class NoMongod(Exception):
 
 class MongodFailed(Exception):
     """A `mongod` did not start. The message says where to find the reason, or what to set."""
-
-
-class _Server(NamedTuple):
-    """A `mongod`, as in PROCESS_FILE."""
-
-    pid: int
-    port: int
 
 
 def get_mongod_path() -> str:
@@ -105,23 +103,33 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
 
     The last command that uses it stops it. Raises NoMongod, MongodFailed, or OSError if the folder cannot be written.
     """
-    data_dir, owner = data_dir.resolve(), os.getpid()
-    (data_dir / "mongodb").mkdir(parents=True, exist_ok=True)
+    folder, owner = data_dir.resolve() / FOLDER, os.getpid()
+    folder.mkdir(parents=True, exist_ok=True)
+    # Whoever can open a file can also lock it.
+    folder.chmod(0o700)
     # The system releases a file lock when the process ends for any reason. All users of the server share `users`.
-    with (data_dir / "users.lock").open("a") as users, (data_dir / "start.lock").open("a") as start:
+    with (folder / "users.lock").open("a") as users, (folder / "start.lock").open("a") as start:
         fcntl.flock(users, fcntl.LOCK_SH)
         fcntl.flock(start, fcntl.LOCK_EX)
-        server = _read_process_file(data_dir)
-        if server is None or not _becomes_primary(server, data_dir):
-            server = _start(data_dir, server)
+        if not _becomes_primary(folder):
+            _start(folder)
         fcntl.flock(start, fcntl.LOCK_UN)
         try:
-            yield _uri(server.port)
+            yield _uri(folder)
         finally:
             # A forked worker also runs this code when it ends, and has the same lock. Only the parent stops the server.
             if os.getpid() == owner and _try_lock(users):
                 with _uninterrupted():
-                    _stop(data_dir)
+                    _stop(folder)
+
+
+def _check_socket(path: Path) -> None:
+    if len(os.fsencode(path)) > MAX_SOCKET_BYTES or NOT_IN_SOCKET.search(str(path)):
+        max_bytes = MAX_SOCKET_BYTES - len(f"/{FOLDER}/{SOCKET}")
+        raise MongodFailed(
+            f"{str(path)!r} cannot be the socket of the embedded MongoDB. Set DATA_DIR to a path of at most "
+            f"{max_bytes} bytes of UTF-8, without commas, colons and square brackets."
+        )
 
 
 @contextlib.contextmanager
@@ -148,15 +156,15 @@ def _try_lock(file: TextIO) -> bool:
     return True
 
 
-def _uri(port: int) -> str:
-    return f"mongodb://127.0.0.1:{port}/?directConnection=true"
+def _uri(folder: Path) -> str:
+    return f"mongodb://{quote(str(folder / SOCKET), safe='')}/?directConnection=true"
 
 
-def _is_primary(port: int) -> bool:
-    """Return whether a server is primary. Configure it if it is not."""
+def _is_primary(folder: Path) -> bool:
+    """Return whether the server is primary. Configure it if it is not."""
     try:
-        with MongoClient[dict[str, Any]](_uri(port), timeoutMS=1000) as client:
-            return make_primary(client, f"127.0.0.1:{port}")
+        with MongoClient[dict[str, Any]](_uri(folder), timeoutMS=1000) as client:
+            return make_primary(client, str(folder / SOCKET))
     except PyMongoError:
         return False
 
@@ -172,57 +180,48 @@ def make_primary(client: MongoClient[dict[str, Any]], address: str) -> bool:
         if error.code == NOT_INITIATED:
             client.admin.command("replSetInitiate", {"_id": REPLICA_SET, "members": [member]})
         elif error.code == NOT_A_MEMBER:
-            # The server has another port than before.
+            # The folder has another path than before.
             config = client.admin.command("replSetGetConfig")["config"]
             new_config = {**config, "version": config["version"] + 1, "members": [member]}
             client.admin.command("replSetReconfig", new_config, force=True)
     return False
 
 
-def _read_process_file(data_dir: Path) -> _Server | None:
-    try:
-        return _Server(**json.loads((data_dir / PROCESS_FILE).read_text()))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-def _is_running(data_dir: Path) -> bool:
-    """Return whether a server runs with this data. If so, it is that of PROCESS_FILE."""
-    with (data_dir / LOCK_FILE).open("a") as lock:
+def _is_running(folder: Path) -> bool:
+    """Return whether a server runs with this data."""
+    with (folder / LOCK_FILE).open("a") as lock:
         return not _try_lock(lock)
 
 
-def _becomes_primary(server: _Server, data_dir: Path) -> bool:
+def _becomes_primary(folder: Path) -> bool:
     """Wait until a server is primary. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
-    while _is_running(data_dir) and time.monotonic() < deadline:
-        if _is_primary(server.port):
+    while _is_running(folder) and time.monotonic() < deadline:
+        if _is_primary(folder):
             return True
         time.sleep(POLL_SECONDS)
     return False
 
 
-def _start(data_dir: Path, previous: _Server | None) -> _Server:
-    mongod, log = get_mongod_path(), data_dir / "mongod.log"
-    # If a server crashed, its users find the next one on the same port.
-    port = previous.port if previous and _is_free(previous.port) else _free_port()
-    command = [mongod, "--dbpath", str(data_dir / "mongodb"), "--bind_ip", "127.0.0.1", "--port", str(port)]
-    command += ["--nounixsocket", "--logpath", str(log), "--logappend", *REPLICA_SET_OPTIONS]
+def _start(folder: Path) -> None:
+    mongod, log, pid_file = get_mongod_path(), folder / "mongod.log", folder / PID_FILE
+    _check_socket(folder / SOCKET)
+    # --nounixsocket is about another socket, in /tmp.
+    command = [mongod, "--bind_ip", str(folder / SOCKET), "--filePermissions", "0600", "--nounixsocket"]
+    command += ["--dbpath", str(folder), "--logpath", str(log), "--logappend", "--pidfilepath", str(pid_file)]
     size = _get_size(log)
     # If this process is killed now, no other takes an earlier server for the running one.
-    (data_dir / PROCESS_FILE).unlink(missing_ok=True)
-    server = _Server(_spawn(command, data_dir / LOCK_FILE), port)
+    pid_file.unlink(missing_ok=True)
+    pid = _spawn([*command, *REPLICA_SET_OPTIONS], folder / LOCK_FILE)
     try:
-        (data_dir / PROCESS_FILE).write_text(json.dumps({"pid": server.pid, "port": port}))
-        if not _becomes_primary(server, data_dir):
+        if not _becomes_primary(folder):
             reason = f"Its log says why: {log}" if _get_size(log) > size else f"{mongod} wrote no log. {REMEDY}"
             raise MongodFailed(f"The embedded MongoDB did not start. {reason}")
     except BaseException:
         with _uninterrupted(), contextlib.suppress(ProcessLookupError, ChildProcessError):
-            os.kill(server.pid, signal.SIGTERM)
-            os.waitpid(server.pid, 0)
+            os.kill(pid, signal.SIGTERM)
+            os.waitpid(pid, 0)
         raise
-    return server
 
 
 def _get_size(file: Path) -> int:
@@ -245,28 +244,11 @@ def _spawn(command: list[str], lock_file: Path) -> int:
         return os.posix_spawnp(command[0], command, os.environ, file_actions=outputs, setsid=True)
 
 
-def _stop(data_dir: Path) -> None:
-    # Another command may have restarted it.
-    server, deadline = _read_process_file(data_dir), time.monotonic() + STOP_SECONDS
-    if server and _is_running(data_dir):
-        os.kill(server.pid, signal.SIGTERM)
-    while _is_running(data_dir) and time.monotonic() < deadline:
+def _stop(folder: Path) -> None:
+    deadline = time.monotonic() + STOP_SECONDS
+    # Another command may have started it, or it ends by itself.
+    with contextlib.suppress(ProcessLookupError):
+        if _is_running(folder):
+            os.kill(int((folder / PID_FILE).read_text()), signal.SIGTERM)
+    while _is_running(folder) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-    (data_dir / PROCESS_FILE).unlink(missing_ok=True)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import os
+import shlex
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -35,16 +36,20 @@ def serve(demo: bool) -> None:
     with contextlib.ExitStack() as stack:
         client, greeting = None, [f"Serving on {address}"]
         try:
-            config = _set_settings(config, mongodb_uri=enter_mongodb(stack, config))
+            uri = enter_mongodb(stack, config)
         except NoMongod as error:
             if not demo:
                 raise click.ClickException(str(error)) from None
             client, greeting = _open_memory_store(config, error, greeting)
         else:
+            is_embedded, config = not config.mongodb_uri, _set_settings(config, mongodb_uri=uri)
             check_application(config)
             if demo:
                 with open_store(config) as store:
                     greeting += prepare_demo(store, config)
+            # Another URI may contain a password.
+            if is_embedded:
+                greeting.append(f"The embedded MongoDB: export MONGODB_URI={shlex.quote(uri)}")
         if config.metrics_bind:
             stack.enter_context(_metrics_folder())
         # gunicorn reads WEB_CONCURRENCY when it is imported, so import it after Config has checked the value.

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -16,7 +17,7 @@ from scripts.mongodb.connection import prepare_collections
 from tests.factories import make_trip
 from tests.fleet_states import differences
 from tests.following import Following, make_source
-from tests.service_process import COMMAND, ROOT, free_port, reset_ctrl_c, wait_until
+from tests.service_process import COMMAND, ROOT, ServiceProcess, free_port, reset_ctrl_c, wait_until
 
 EXAMPLE = re.search(r"```python\n(import os\n.*?)```", (ROOT / "docs" / "data.md").read_text(), re.DOTALL)[1]
 
@@ -62,14 +63,21 @@ def test_a_metrics_port_in_use_is_an_error_in_one_line(run_main):
     assert result.stderr.endswith("set METRICS_BIND to another ADDRESS:PORT.\n")
 
 
-def test_the_example_in_data_md_is_valid_and_served(mongod_uri):
-    with MongoClient(mongod_uri) as client:
+@pytest.fixture
+def printed_line(mongod_uri, data_folder):
+    """The line for a shell that `serve` prints about its MongoDB."""
+    with ServiceProcess(data_folder / "printed") as service:
+        yield service.read(2)[1].removeprefix("The embedded MongoDB: ")
+
+
+def test_the_example_in_data_md_runs_with_the_line_that_serve_prints(printed_line):
+    _, setting = shlex.split(printed_line)
+    with MongoClient(setting.removeprefix("MONGODB_URI=")) as client:
         db = client["driver_analytics"]
         prepare_collections(Store.of(db))
         # If MongoDB refuses a document, standard error names the field.
-        subprocess.run([sys.executable, "-c", EXAMPLE], env={**os.environ, "MONGODB_URI": mongod_uri}, check=True)
+        subprocess.run(["bash", "-c", f'{printed_line}\n"$0" -c "$1"', sys.executable, EXAMPLE], check=True)
         Following(db).catch_up()
         assert [trip["totals"]["distance_miles"] for trip in db.trip_details.find()] == [4.1]
         assert '"first_name":"Amina"' in db.driver_periods.find_one({"period": "profile"})["json"]
         assert differences(db) == []
-        client.drop_database(db.name)

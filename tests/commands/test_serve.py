@@ -32,8 +32,8 @@ def processes_in(folder):
     return [line for line in result if str(folder) in line]
 
 
-# `serve --demo` prints: where it serves, a key, what to try first, seven requests and two links.
-LINES = 13
+# `serve --demo` prints: where it serves, a key, what to try first, eight requests, two links and its MongoDB.
+LINES = 14
 NO_STORE = "mongodb://127.0.0.1:1/?directConnection=true"
 
 
@@ -55,7 +55,7 @@ def first_run(data_dir):
             subprocess.run(
                 ["bash", "-c", line.replace("curl ", "curl -sf ")], capture_output=True, text=True, check=False
             )
-            for line in [*process.output[3:11], *(f"curl '{line.split()[-1]}'" for line in process.output[11:])]
+            for line in [*process.output[3:11], *(f"curl '{line.split()[-1]}'" for line in process.output[11:13])]
         ]
     return process, curls
 
@@ -106,7 +106,7 @@ def test_every_line_of_the_log_is_json(first_run):
 @demonstration
 def test_no_log_line_contains_the_key_or_a_link(first_run):
     process, _ = first_run
-    for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[11:])):
+    for secret in (process.output[1].split()[-1], *(link.rpartition("/")[2] for link in process.output[11:13])):
         assert secret not in process.errors
     assert process.errors.count('"status":200') == 10
 
@@ -128,7 +128,7 @@ def second_run(first_run, data_dir):
     with ServiceProcess(data_dir, "--demo") as process:
         process.read(LINES)
         response = process.get("/drivers", run_keys(process, "issue").strip())
-        os.kill(json.loads((data_dir / "mongod.json").read_text())["pid"], signal.SIGKILL)
+        os.kill(int((data_dir / "mongodb" / "mongod.pid").read_text()), signal.SIGKILL)
         run_keys(process, "list")
         wait_until(lambda: process.get("/healthz")[0] == 200)
         process.process.terminate()
@@ -155,13 +155,14 @@ def test_the_next_command_restarts_a_store_that_went_down_and_sigterm_stops_ever
     assert processes_in(data_dir) == []
 
 
-def test_an_interrupt_while_the_store_starts_leaves_nothing_running_and_it_starts_again(tmp_path, mongod_uri):
-    with ServiceProcess(tmp_path):
-        wait_until(lambda: (tmp_path / "mongod.json").exists())
-    assert processes_in(tmp_path) == []
-    with ServiceProcess(tmp_path) as process:
+def test_an_interrupt_while_the_store_starts_leaves_nothing_running_and_it_starts_again(mongod_uri, data_folder):
+    data_dir = data_folder / "interrupted"
+    with ServiceProcess(data_dir):
+        wait_until(lambda: (data_dir / "mongodb" / "mongod.log").exists())
+    assert processes_in(data_dir) == []
+    with ServiceProcess(data_dir) as process:
         assert process.read(1) == [f"Serving on http://{process.bind}"]
-    assert processes_in(tmp_path) == []
+    assert processes_in(data_dir) == []
     assert "Traceback" not in process.errors
 
 
@@ -215,6 +216,8 @@ def test_without_a_store_it_starts_and_healthz_reports_it(tmp_path):
         # It trusts no proxy.
         assert scheme_of_links(process) == "http"
         assert '"event":"MongoDB does not respond' in process.stop()
+        # It prints no URI that it was given, which may contain a password.
+        assert process.output == [f"Serving on http://{process.bind}"]
     assert not list(tmp_path.iterdir())
 
 
@@ -314,6 +317,14 @@ def test_a_data_dir_that_cannot_be_written_is_an_error_in_one_line(serve_error, 
     assert re.match(r"Error: DATA_DIR=.* cannot be used: Not a directory\. Set MONGODB_URI", line)
 
 
+@pytest.mark.parametrize("name", ["x" * 84, "ab,c", "a:b", "a[b", "a]b", os.fsdecode(b"a\xff")])
+def test_a_data_dir_that_no_socket_can_be_in_is_an_error_in_one_line(serve_error, mongod_uri, tmp_path, name):
+    line = serve_error(DATA_DIR=str(tmp_path / name))
+    assert re.match(
+        r"Error: '.*' cannot be the socket of the embedded MongoDB\. Set DATA_DIR to a path of at most 83", line
+    )
+
+
 def test_without_a_usable_mongod_it_says_what_to_install_or_set(serve_error):
     line = serve_error(MONGOD="/bin/false")
     assert all(word in line for word in ("MONGOD=/bin/false", "Install MongoDB", "MONGODB_URI"))
@@ -329,8 +340,9 @@ def test_without_the_extra_embedded_the_demonstration_names_it(run_main, monkeyp
 
 
 def test_the_log_of_an_earlier_start_is_not_given_as_the_reason(serve_error, tmp_path):
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "mongod.log").write_text("an earlier start\n")
+    log = tmp_path / "data" / "mongodb" / "mongod.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("an earlier start\n")
     line = serve_error(MONGOD="/bin/true")
     assert "/bin/true wrote no log. Set MONGOD" in line
 
