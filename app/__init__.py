@@ -21,6 +21,7 @@ from app.report_links import ReportLinkSigner
 from app.services import EXTENSION, Services
 from app.store import Store
 from app.store.api_keys import ApiKeyCache
+from app.store.changes import CursorCheck
 from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
 
 
@@ -59,6 +60,7 @@ def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -
         store=store,
         store_breaker=CircuitBreaker(is_outage, probe),
         api_key_cache=ApiKeyCache(store),
+        cursor_check=CursorCheck(store),
         report_link_signer=ReportLinkSigner(config),
         limiter=limiter,
         count_auth_failure=rate_limit.make_auth_failure_counter(limiter, config),

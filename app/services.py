@@ -13,6 +13,7 @@ from app.config import Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import ApiKeyCache
+from app.store.changes import CursorCheck
 from app.store.scope import Scope
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Services:
     store: Store
     store_breaker: CircuitBreaker
     api_key_cache: ApiKeyCache
+    cursor_check: CursorCheck
     report_link_signer: ReportLinkSigner
     limiter: Limiter
     count_auth_failure: Callable[[], None]

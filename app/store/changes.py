@@ -3,8 +3,10 @@
 docs/architecture.md explains why a client that applies every page misses nothing.
 """
 
+import math
+import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 from marshmallow import ValidationError
 from orjson import Fragment
@@ -28,12 +30,48 @@ MAX_SCANNED = 1_000
 CLOCK_MARGIN_MS = 90_000
 EMPTY_FEED: Document = {"feed_id": "", "writes": 0}
 FLEET_STATE_FIELDS = {"_id": 0, "feed_id": 1, "writes": 1}
+# How long a member counts as the primary after a linearizable read. It takes longer to elect another one without its
+# notice: electionTimeoutMillis is 10 seconds by default.
+CONFIRMED_SECONDS = 2
 # `next_end_time` if that is not known, and if there is no trip that is not visible yet.
 UNKNOWN_END, NO_END = MIN_EPOCH_MS, MAX_EPOCH_MS
 
 
+class CursorCheck:
+    """Tells an invalid cursor from one that is ahead of a member that lags. All threads of a process share it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        # For each fleet, when a linearizable read last confirmed its primary (time.monotonic()).
+        self._confirmed_at: dict[str, float] = {}
+
+    def refuse(self, fleet: str, cursor: FeedCursor) -> NoReturn:
+        """Raise StoreLags if the primary knows the cursor, otherwise ValidationError: the feed began from scratch.
+
+        A linearizable read waits until a new primary has all that its predecessor acknowledged. It also writes to the
+        oplog and waits for a majority, and a client can cause it with a cursor that it made up. So it is not repeated
+        within CONFIRMED_SECONDS: while the primary is the same, read concern `majority` suffices.
+        """
+        now = time.monotonic()
+        is_confirmed = now - self._confirmed_at.get(fleet, -math.inf) < CONFIRMED_SECONDS
+        read_concern = ReadConcern("majority" if is_confirmed else "linearizable")
+        fleets = self._store.fleets.with_options(read_concern=read_concern, read_preference=ReadPreference.PRIMARY)
+        state = fleets.find_one({"_id": fleet}, FLEET_STATE_FIELDS)
+        if not is_confirmed:
+            self._confirmed_at[fleet] = now
+        if _has_reached({**EMPTY_FEED, **(state or {})}, cursor):
+            raise StoreLags
+        raise ValidationError({"cursor": [INVALID]})
+
+
 def find_changes(
-    store: Store, fleet: str, *, cursor: FeedCursor | None, limit: int, processing_delay_hours: float
+    store: Store,
+    cursor_check: CursorCheck,
+    fleet: str,
+    *,
+    cursor: FeedCursor | None,
+    limit: int,
+    processing_delay_hours: float,
 ) -> Document:
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 
@@ -49,7 +87,7 @@ def find_changes(
             # The cursor is from before the first trip of the fleet, which begins the feed.
             start = start._replace(feed_id=state["feed_id"])
         if not _has_reached(state, start):
-            _check_primary(store, fleet, start)
+            cursor_check.refuse(fleet, start)
         changes, next_cursor = list[Document](), start
         has_more = start.change <= state["writes"]
         if has_more:
@@ -85,18 +123,6 @@ def _pass_time(cursor: FeedCursor, max_end_ms: int) -> FeedCursor:
 def _has_reached(state: Document, cursor: FeedCursor) -> bool:
     """Return whether the feed is the one of the cursor, and has all changes that the client has read."""
     return bool(state["feed_id"] == cursor.feed_id and cursor.change <= state["writes"] + 1)
-
-
-def _check_primary(store: Store, fleet: str, cursor: FeedCursor) -> None:
-    """Raise StoreLags if only the member that was read lags, otherwise ValidationError: the feed began from scratch.
-
-    The linearizable read waits until a new primary has all that its predecessor acknowledged.
-    """
-    fleets = store.fleets.with_options(read_concern=ReadConcern("linearizable"), read_preference=ReadPreference.PRIMARY)
-    state = fleets.find_one({"_id": fleet}, FLEET_STATE_FIELDS)
-    if _has_reached({**EMPTY_FEED, **(state or {})}, cursor):
-        raise StoreLags
-    raise ValidationError({"cursor": [INVALID]})
 
 
 class _Feed(NamedTuple):

@@ -9,6 +9,7 @@ from pymongo import MongoClient
 from pymongo.monitoring import CommandListener
 
 from app.store import Store
+from schemas.cursor import decode_cursor, encode_cursor
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips
@@ -78,14 +79,14 @@ def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock
         assert client.copy == find_listed_trips(service, "2026-03-01")
 
 
-class BeforeLinearizable(CommandListener):
-    """Calls a function before a linearizable read."""
+class BeforePrimary(CommandListener):
+    """Calls a function before a read of the fleet state that is not part of a snapshot: the one from the primary."""
 
     def __init__(self, function):
         self.function = function
 
     def started(self, event):
-        if event.command.get("readConcern", {}).get("level") == "linearizable":
+        if event.command.get("find") == "fleets" and event.command["readConcern"]["level"] != "snapshot":
             self.function()
 
     def succeeded(self, event):
@@ -94,17 +95,39 @@ class BeforeLinearizable(CommandListener):
     failed = succeeded
 
 
-def test_a_member_that_lags_behind_the_cursor_is_a_503(mongod, mongod_uri, clock, long_timeout):
+def make_up_cursor(client, number):
+    """Return the cursor of a client, of a feed that does not exist."""
+    return encode_cursor("f1", decode_cursor("f1", client.cursor)._replace(feed_id=f"made up {number}"))
+
+
+@pytest.mark.parametrize("made_up", [0, 1])
+def test_a_member_that_lags_behind_the_cursor_is_a_503(mongod, mongod_uri, clock, long_timeout, made_up):
     """The read from the member misses the last change; the one from the primary has it."""
 
     def count(writes):
         mongod.fleets.update_one({"_id": "f1"}, {"$inc": {"writes": writes}})
 
     write_batches(Store.of(mongod), [Batch("trips", [make_trip(STARTS[0])])])
-    with MongoClient(mongod_uri, event_listeners=[BeforeLinearizable(lambda: count(1))]) as connection:
+    with MongoClient(mongod_uri, event_listeners=[BeforePrimary(lambda: count(1))]) as connection:
         client = Client(Service(connection[mongod.name]))
         client.sync()
-        count(-1)
+        for number in range(made_up):
+            client.service.errors("/changes", cursor=make_up_cursor(client, number))
+        count(-1 - made_up)
         response = client.service.get("/changes", cursor=client.cursor)
         assert (response.status_code, response.headers["Retry-After"]) == (503, "2")
         assert client.sync() == []
+
+
+@pytest.mark.parametrize(("seconds", "expected"), [(60, 1), (0, 20)])
+def test_made_up_cursors_cause_one_linearizable_read_within_the_time_that_it_confirms_the_primary(
+    mongod, mongod_uri, clock, long_timeout, recorder, monkeypatch, seconds, expected
+):
+    monkeypatch.setattr("app.store.changes.CONFIRMED_SECONDS", seconds)
+    with MongoClient(mongod_uri, event_listeners=[recorder]) as connection:
+        client = Client(Service(connection[mongod.name]))
+        client.sync()
+        for number in range(20):
+            assert list(client.service.errors("/changes", cursor=make_up_cursor(client, number))) == ["cursor"]
+    levels = [command.get("readConcern", {}).get("level") for command in recorder.reads]
+    assert levels.count("linearizable") == expected

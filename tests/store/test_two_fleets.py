@@ -14,7 +14,7 @@ from pymongo import MongoClient
 from app.report_links import ReportLinkSigner
 from app.services import get_services
 from app.store import Store
-from app.store.changes import find_changes
+from app.store.changes import CursorCheck, find_changes
 from app.store.reports import BUCKET
 from app.store.scope import Scope
 from scripts.mongodb.connection import prepare_collections
@@ -139,8 +139,9 @@ class RequestGenerator:
 
 def make_cursors(service):
     """Return cursors of both fleets, of the beginning and the end of their feeds."""
+    check = CursorCheck(service.store)
     return [
-        find_changes(service.store, fleet, cursor=None, limit=limit, processing_delay_hours=4.0)["cursor"]
+        find_changes(service.store, check, fleet, cursor=None, limit=limit, processing_delay_hours=4.0)["cursor"]
         for fleet in (MINE, THEIRS)
         for limit in (1, 5, 1000)
     ]
