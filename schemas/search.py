@@ -15,8 +15,12 @@ def make_search_text(driver: Mapping[str, str | None]) -> str:
 
 
 def split_words(search: str) -> list[str]:
-    """Return the normalized words of a search. There are none if it has only spaces and accents."""
-    return list(filter(None, _normalize(search).split(SPACE)))
+    """Return the normalized words of a search, but for those within another one, which are found wherever that is.
+
+    There are none if it has only spaces and accents.
+    """
+    words = dict.fromkeys(filter(None, _normalize(search).split(SPACE)))
+    return [word for word in words if not any(word in other for other in words if other != word)]
 
 
 def _normalize(text: str) -> str:
