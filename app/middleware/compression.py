@@ -26,6 +26,8 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": functools.partial(zstd.compress, level=1),
     "gzip": functools.partial(isal_zlib.compress, level=2, wbits=GZIP_WBITS),
 }
+# Static files are the same for everyone, and few.
+MAX_CACHED_FILES = 100
 # The same encodings for streamed responses.
 STREAM_COMPRESSORS: dict[str, Callable[[], Any]] = {
     "zstd": functools.partial(zstd.ZstdCompressor, level=1),
@@ -57,11 +59,18 @@ def compress(response: Response) -> None:
         body = response.get_data()
         if len(body) < min_bytes:
             return
-        response.set_data(COMPRESSORS[encoding](body))
+        is_static = header_values.get("Cache-Control", "").startswith("public")
+        response.set_data(compress_static(encoding, body) if is_static else COMPRESSORS[encoding](body))
     headers["Content-Encoding"] = encoding
     etag, weak = response.get_etag()
     if etag is not None:
         response.set_etag(get_encoded_etag(etag, encoding), bool(weak))
+
+
+@functools.lru_cache(MAX_CACHED_FILES)
+def compress_static(encoding: str, body: bytes) -> bytes:
+    """Return the body of a static file in an encoding. It is compressed once."""
+    return COMPRESSORS[encoding](body)
 
 
 def _compress_parts(parts: Iterable[Any], compressor: Any) -> Iterator[bytes]:
