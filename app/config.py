@@ -37,6 +37,8 @@ ZERO_WINDOWS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 MAX_WINDOW_SECONDS = 366 * 24 * 3600
 # Shorter keys can be guessed. `openssl rand -hex 16` prints so many characters.
 MIN_SECRET_CHARS = 32
+# By the version of IP, those of the largest private networks: 10.0.0.0/8 and fc00::/7.
+MIN_PREFIX_BITS = {4: 8, 6: 7}
 # An integer of a structured header field has 15 digits at most (RFC 9651).
 MAX_RATE = 999_999_999_999_999
 
@@ -294,6 +296,12 @@ def find_warnings(environ: Mapping[str, str]) -> list[str]:
         for variable in environ
         for name in names
         if variable not in names and _is_one_letter_off(variable, name)
+    ]
+    warnings += [
+        f"TRUSTED_PROXIES has {network}: whoever has one of so many addresses can claim any other address, so "
+        "AUTH_FAILURE_LIMIT limits nobody. Set it to the addresses of your proxies."
+        for network in _parse_networks(environ.get("TRUSTED_PROXIES", ""))
+        if network.prefixlen < MIN_PREFIX_BITS[network.version]
     ]
     if 0 < len(environ.get("SECRET_KEY", "").strip()) < MIN_SECRET_CHARS:
         warnings.append(
