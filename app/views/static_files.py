@@ -1,5 +1,6 @@
 """Files that are the same for every client: pages, and their scripts and stylesheets. They need no key."""
 
+import functools
 from collections.abc import Mapping
 from importlib.resources.abc import Traversable
 
@@ -14,6 +15,8 @@ from schemas.params import NoParams
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "png": "image/png", "svg": "image/svg+xml"}
 # What a page may load and do, unless it says otherwise: nothing.
 NOTHING = {"default-src": "'none'", "base-uri": "'none'", "form-action": "'none'", "frame-ancestors": "'none'"}
+
+_make_etag = functools.lru_cache(generate_etag)
 
 # The media type and the content of a file.
 StaticFile = tuple[str, bytes]
@@ -38,7 +41,7 @@ def static_response(mimetype: str, content: bytes, policy: str = "") -> Response
     if request.path.startswith(f"{API}/"):
         NoParams().parse(request.query_string, get_services().config.unknown_parameters)
     response = Response(content, mimetype=mimetype)
-    etag = generate_etag(content)
+    etag = _make_etag(content)
     response.set_etag(get_matching_etag(etag) or etag)
     response.make_conditional(request)
     # Any cache may store the response, and revalidates it before each use, which costs an empty 304.
