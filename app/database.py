@@ -6,7 +6,7 @@ from typing import Any
 
 import pymongo
 from pymongo import MongoClient
-from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError, ServerSelectionTimeoutError
 from pymongo.monitoring import CommandListener
 
 from app.config import Config, ConfigError
@@ -18,6 +18,12 @@ TIMEOUT_SECONDS = 1.2
 # The limit for a request that probes whether the database responds again. It is shorter because the request may already
 # have waited for a thread while other requests timed out.
 PROBE_TIMEOUT_SECONDS = 0.4
+# How MongoDB refuses a user, by its error code.
+AUTHENTICATION_FAILED, UNAUTHORIZED = 18, 13
+REFUSALS = {
+    AUTHENTICATION_FAILED: "MongoDB refused the user in MONGODB_URI: authentication failed",
+    UNAUTHORIZED: "MongoDB refused the user in MONGODB_URI: not authorized for this in MONGODB_DATABASE",
+}
 
 
 def connect(uri: str, **options: Any) -> MongoClient[Document]:
@@ -60,6 +66,16 @@ def is_outage(error: BaseException) -> bool:
     The report that an operation exceeded its time limit is a response.
     """
     return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
+
+
+def get_refusal(error: BaseException) -> str | None:
+    """Return how MongoDB refused the user, without data or secrets, or None for another error.
+
+    PyMongo takes a server that has refused a password for unavailable. Its own error then quotes the refusal.
+    """
+    if isinstance(error, ServerSelectionTimeoutError) and "AuthenticationFailed" in str(error):
+        return REFUSALS[AUTHENTICATION_FAILED]
+    return REFUSALS.get(error.code or 0) if isinstance(error, OperationFailure) else None
 
 
 def probe() -> contextlib.AbstractContextManager[Any]:

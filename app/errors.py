@@ -15,6 +15,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 
 from app.circuit_breaker import CircuitOpen
 from app.config import API
+from app.database import get_refusal
 from app.responses import JSON, get_base_url, json_response, prefers
 from app.services import FleetKeyRequired, get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
@@ -298,6 +299,10 @@ def _handle_unavailable_store(_error: CircuitOpen | StoreLags) -> Response:
 
 
 def _handle_mongodb_error(error: PyMongoError) -> Response:
+    if refusal := get_refusal(error):
+        # Without MongoDB's message, which has the command, with identifiers in it.
+        get_services().log.error(refusal)
+        return make_response(StoreUnavailable())
     is_failover = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
     if is_failover or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
         get_services().log.warning("the database does not respond", error=f"{type(error).__name__}: {error}")

@@ -8,6 +8,7 @@ import click
 from pymongo.errors import BulkWriteError, PyMongoError, ServerSelectionTimeoutError
 
 from app.config import ConfigError
+from app.database import get_refusal
 from scripts.admin.backup import backup, restore
 from scripts.admin.keys import keys
 from scripts.admin.print_openapi import openapi
@@ -82,11 +83,8 @@ def main() -> None:
         raise SystemExit("Aborted.") from None
     except ConfigError as error:
         raise SystemExit(f"Error: {error}") from None
-    except ServerSelectionTimeoutError as error:
-        reason = CONFIGURED_TIMEOUTS.sub("", _shorten(error))
-        raise SystemExit(f"Error: No MongoDB responds: {reason}. Start it, or correct MONGODB_URI.") from None
     except PyMongoError as error:
-        raise SystemExit(f"Error: MongoDB: {_shorten(error)}") from None
+        raise SystemExit(f"Error: {_describe(error)}") from None
     except OSError as error:
         raise SystemExit(
             f"Error: {error.filename}: {error.strerror}" if error.filename else f"Error: {error}"
@@ -94,6 +92,16 @@ def main() -> None:
     finally:
         # A second Ctrl-C during the exit would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _describe(error: PyMongoError) -> str:
+    """Return what happened, in a line, with the setting to correct if it is known."""
+    if refusal := get_refusal(error):
+        return f"{refusal}."
+    reason = _shorten(error)
+    if isinstance(error, ServerSelectionTimeoutError):
+        return f"No MongoDB responds: {CONFIGURED_TIMEOUTS.sub('', reason)}. Start it, or correct MONGODB_URI."
+    return f"MongoDB: {reason}"
 
 
 def _shorten(error: PyMongoError) -> str:

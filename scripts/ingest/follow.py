@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from pymongo.client_session import ClientSession
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import PyMongoError
 
 from app.config import Config
+from app.database import get_refusal
 from app.logs import make_logger
 from app.store import Document, Store
 from app.store.dates import now_ms
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 RETRY_SECONDS = 1.0
 # How often the resume token is stored without changes, so that it stays in the oplog.
 SAVE_SECONDS = 10.0
-UNAUTHORIZED = 13
 # The trips of a transaction end at whichever limit comes first, as those of an import do.
 TRANSACTION_TRIPS = 1_000
 TRANSACTION_BYTES = 16_000_000
@@ -97,7 +97,7 @@ class Follower:
     def follow(self) -> Iterator[Batch]:
         """Apply the changes from the stored resume token on, and yield each batch, whatever happens to MongoDB.
 
-        Raises OperationFailure if the user lacks a privilege.
+        Raises PyMongoError if MongoDB refuses the user.
         """
         while True:
             try:
@@ -106,7 +106,7 @@ class Follower:
                 self._log.error("resume token lost", reason=str(error))
                 self._is_lost = True
             except PyMongoError as error:
-                if isinstance(error, OperationFailure) and error.code == UNAUTHORIZED:
+                if get_refusal(error):
                     raise
                 self._log.warning("MongoDB failed", error=type(error).__name__)
                 time.sleep(RETRY_SECONDS)

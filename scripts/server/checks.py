@@ -17,7 +17,7 @@ from pymongo.errors import PyMongoError
 
 from app import create_app
 from app.config import Config, ConfigError, find_warnings
-from app.database import check_transactions, ping, service_client
+from app.database import check_transactions, get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
 
@@ -55,14 +55,16 @@ def check_gunicorn() -> None:
 def open_connections(services: Services) -> None:
     """Send a request to each of MongoDB and Redis, so that the first requests of clients find open connections.
 
-    Logs a warning for each that does not respond within about a second. That is no error: the service starts, and
+    Logs each that does not respond within about a second, or refuses the user. The service starts all the same, and
     serves requests once they respond.
     """
-    # Outside the circuit breaker: after a slow start, the first requests still have their whole time.
+    # Outside the circuit breaker: after a slow start, the first requests still have their whole time. Unlike a ping,
+    # which any user may send, this fails if the user lacks its role.
     try:
-        ping(services.store)
+        services.store.keys.find_one({}, {"_id": 1})
     except PyMongoError as error:
-        services.log.warning("MongoDB does not respond: requests fail until it does", error=type(error).__name__)
+        event = get_refusal(error) or "MongoDB does not respond: requests fail until it does"
+        services.log.warning(event, error=type(error).__name__)
     if not services.limiter.storage.check():
         services.log.warning("Redis does not respond: requests are not counted until it does")
 

@@ -13,10 +13,15 @@ from click.testing import CliRunner
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
+from app.config import Config
+from app.database import UNAUTHORIZED, service_client
+from app.services import get_services
 from app.store import READ_MODELS, SOURCES
+from app.store.api_keys import make_key
 from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from scripts.cli import cli
+from scripts.server.checks import open_connections
 from tests.conftest import Service
 from tests.factories import days_ago, make_driver, make_event, make_trip
 from tests.following import Following, make_source
@@ -30,7 +35,6 @@ DEPLOY = Path(__file__).parent.parent.parent / "deploy"
 # Another than the default, which the file names.
 NAME = "fleet_data"
 USERS = ("service", "importer", "eraser", "exporter", "follow", "mirror", "backup")
-REFUSED = 13
 COLLECTIONS = (*VALIDATORS, f"{BUCKET}.files", f"{BUCKET}.chunks")
 REPORT = ("--fleet", "f1", "--report-date", "2026-11-16")
 
@@ -45,8 +49,8 @@ class Secured(Primary):
         key.chmod(0o600)
         super().__init__(folder, "--auth", "--keyFile", key)
 
-    def uri_of(self, user):
-        return f"mongodb://{user}:{user}@{self.address}/?directConnection=true"
+    def uri_of(self, user, password=None):
+        return f"mongodb://{user}:{password or user}@{self.address}/?directConnection=true"
 
 
 def by_the_driver(server):
@@ -145,7 +149,7 @@ def allowed(attempts):
         try:
             attempt()
         except OperationFailure as error:
-            if error.code == REFUSED:
+            if error.code == UNAUTHORIZED:
                 continue
         result.append(name)
     return result
@@ -248,3 +252,40 @@ def test_the_service_serves_as_its_user(connect, loaded):
             assert response.status_code == 200, response.text
     link = response.json["report_link"].partition("/api/v1")[2]
     assert service.get(link, fleet=None, buffered=True).status_code == 200
+
+
+WHO = "MongoDB refused the user in MONGODB_URI: "
+REFUSALS = pytest.mark.parametrize(
+    ("user", "password", "health", "message"),
+    [
+        ("root", "canary", 503, f"{WHO}authentication failed"),
+        (f"{NAME}_exporter", f"{NAME}_exporter", 200, f"{WHO}not authorized for this in MONGODB_DATABASE"),
+    ],
+    ids=["wrong password", "wrong role"],
+)
+
+
+@REFUSALS
+def test_a_command_whose_user_is_refused_names_the_setting(server, run_main, user, password, health, message):
+    settings = {"MONGODB_URI": server.uri_of(user, password), "MONGODB_DATABASE": NAME}
+    assert run_main("keys", "list", "--fleet", "f1", **settings).stderr == f"Error: {message}.\n"
+
+
+@REFUSALS
+def test_the_service_logs_that_its_user_is_refused(server, log, user, password, health, message):
+    with service_client(Config(mongodb_uri=server.uri_of(user, password), secret_key="test")) as client:
+        service, headers = Service(client[NAME]), {"Authorization": f"APIKEY {make_key()}"}
+        open_connections(get_services(service.app))
+        # The first refusal comes from MongoDB, later ones may come from PyMongo.
+        statuses = [service.get("/drivers", fleet=None, headers=headers).status_code for _ in range(2)]
+        assert (statuses, service.get("/healthz", fleet=None).status_code) == ([503, 503], health)
+    lines = [line for line in log() if line["level"] != "info"]
+    assert [line["event"] for line in lines if "SECRET_KEY" not in line["event"]] == 3 * [message]
+    assert "canary" not in str(lines)
+
+
+def test_follow_ends_when_its_password_is_refused(server, monkeypatch):
+    # A second attempt would be a ValueError.
+    monkeypatch.setattr("scripts.ingest.follow.RETRY_SECONDS", -1)
+    with MongoClient(server.uri_of("root", "canary")) as client, pytest.raises(OperationFailure):
+        Following(client[NAME]).catch_up()
