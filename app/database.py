@@ -6,7 +6,7 @@ from typing import Any
 
 import pymongo
 from pymongo import MongoClient
-from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError, ServerSelectionTimeoutError
+from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure, ServerSelectionTimeoutError
 from pymongo.monitoring import CommandListener
 
 from app.config import Config, ConfigError
@@ -63,9 +63,10 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
 def is_outage(error: BaseException) -> bool:
     """Return whether an error means that the database does not respond.
 
+    After a broken connection PyMongo tries again. If it then finds no server, it raises the first error, AutoReconnect.
     The report that an operation exceeded its time limit is a response.
     """
-    return isinstance(error, PyMongoError) and error.timeout and not isinstance(error, OperationFailure)
+    return isinstance(error, ConnectionFailure)
 
 
 def get_refusal(error: BaseException) -> str | None:

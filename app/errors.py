@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import marshmallow
 from flask import Flask, Response, current_app, g, request
-from pymongo.errors import ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
+from pymongo.errors import ConfigurationError, ConnectionFailure, ExecutionTimeout, OperationFailure, PyMongoError
 from werkzeug.exceptions import HTTPException
 from werkzeug.exceptions import MethodNotAllowed as WerkzeugMethodNotAllowed
 from werkzeug.exceptions import NotFound as WerkzeugNotFound
@@ -304,6 +304,8 @@ def _handle_mongodb_error(error: PyMongoError) -> Response:
         get_services().log.error(refusal)
         return make_response(StoreUnavailable())
     is_failover = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
+    # A member that has just started has no sessions yet, which PyMongo takes for a ConfigurationError.
+    is_failover |= isinstance(error, ConfigurationError)
     if is_failover or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
         get_services().log.warning("the database does not respond", error=f"{type(error).__name__}: {error}")
         return make_response(StoreUnavailable())

@@ -1,7 +1,7 @@
 """The one error body, and the order in which errors are decided."""
 
 import pytest
-from pymongo.errors import AutoReconnect, OperationFailure
+from pymongo.errors import AutoReconnect, ConfigurationError, OperationFailure
 
 from app.views import drivers
 from tests.operations import OPERATIONS
@@ -125,8 +125,11 @@ def raising(error):
     return find_drivers
 
 
-def test_a_store_that_does_not_respond_is_503_with_retry_after(service, monkeypatch):
-    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(AutoReconnect("connection closed")))
+@pytest.mark.parametrize(
+    "error", [AutoReconnect("connection closed"), ConfigurationError("Sessions are not supported")]
+)
+def test_a_store_that_does_not_respond_is_503_with_retry_after(service, monkeypatch, error):
+    monkeypatch.setattr(drivers.drivers, "find_drivers", raising(error))
     response = service.get("/drivers")
     assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
     assert int(response.headers["Retry-After"]) >= 1

@@ -3,7 +3,13 @@
 import contextlib
 
 import pytest
-from pymongo.errors import ExecutionTimeout, NetworkTimeout, OperationFailure, ServerSelectionTimeoutError
+from pymongo.errors import (
+    AutoReconnect,
+    ExecutionTimeout,
+    NetworkTimeout,
+    OperationFailure,
+    ServerSelectionTimeoutError,
+)
 
 from app import database
 from app.circuit_breaker import CircuitBreaker, CircuitOpen
@@ -18,6 +24,7 @@ def is_outage(error):
     [
         (NetworkTimeout("no response"), True),
         (ServerSelectionTimeoutError("no server"), True),
+        (AutoReconnect("connection reset"), True),
         (ExecutionTimeout("operation exceeded time limit", 50), False),
         (OperationFailure("no such command"), False),
         (ValueError(), False),
