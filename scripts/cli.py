@@ -22,6 +22,7 @@ from scripts.ingest.importer import import_
 from scripts.ingest.mirror import mirror
 from scripts.ingest.prune import prune
 from scripts.mcp_server.command import mcp
+from scripts.output import echo, escape
 from scripts.reports.commands import reports
 from scripts.server.serve import serve
 
@@ -75,23 +76,25 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
     except click.UsageError as error:
         hint = f" See '{error.ctx.command_path} --help'." if error.ctx else ""
-        click.echo(f"Error: {error.format_message()}{hint}", err=True)
+        echo(f"Error: {error.format_message()}{hint}", err=True)
         raise SystemExit(error.exit_code) from None
     except click.ClickException as error:
-        raise SystemExit(f"Error: {error.format_message()}") from None
+        raise _end(error.format_message()) from None
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit("Aborted.") from None
     except ConfigError as error:
-        raise SystemExit(f"Error: {error}") from None
+        raise _end(str(error)) from None
     except PyMongoError as error:
-        raise SystemExit(f"Error: {_describe(error)}") from None
+        raise _end(_describe(error)) from None
     except OSError as error:
-        raise SystemExit(
-            f"Error: {error.filename}: {error.strerror}" if error.filename else f"Error: {error}"
-        ) from None
+        raise _end(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
     finally:
         # A second Ctrl-C during the exit would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _end(message: str) -> SystemExit:
+    return SystemExit(escape(f"Error: {message}"))
 
 
 def _describe(error: PyMongoError) -> str:

@@ -4,13 +4,15 @@ import sys
 
 import click
 
+from scripts.output import echo
+
 
 def confirm(description: str, yes: bool) -> None:
     """Print what is to be removed, and ask on a terminal unless `yes` is given.
 
     Raises click.ClickException if there is none, and click.Abort for no.
     """
-    click.echo(description)
+    echo(description)
     if yes:
         return
     if not sys.stdin.isatty():

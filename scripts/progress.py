@@ -6,13 +6,15 @@ from typing import Any, TypeVar
 
 import click
 
+from scripts.output import escape
+
 T = TypeVar("T")
 
 
 def make_bar(label: str, length: int | None = None, *, hidden: bool = False, **options: Any) -> Any:
     """Return a progress bar of click, a context manager. `options` are further arguments of `click.progressbar`."""
     return click.progressbar(
-        length=length, label=label, file=sys.stderr, hidden=hidden or not sys.stderr.isatty(), **options
+        length=length, label=escape(label), file=sys.stderr, hidden=hidden or not sys.stderr.isatty(), **options
     )
 
 

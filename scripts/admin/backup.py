@@ -29,6 +29,7 @@ from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
+from scripts.output import echo
 from scripts.progress import make_bar
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
@@ -75,7 +76,7 @@ def backup(folder: Path) -> None:
     with open_store(writes=False) as store, _create(folder) as partial:
         manifest = _write(store, partial)
         invalid = [*_find_invalid_sources(store), *find_invalid_documents(store, VALIDATED, {})]
-    click.echo(f"{folder}: {_format_counts(manifest)}")
+    echo(f"{folder}: {_format_counts(manifest)}")
     if invalid:
         raise click.ClickException(
             f"{folder} cannot be restored, because documents violate their schema: {'; '.join(invalid)}. Correct or "
@@ -140,7 +141,7 @@ def restore(folder: Path) -> None:
         for fleet in sorted({*find_fleets(store, None), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
         _load(store, keys, folder, manifest)
-    click.echo(f"{folder}: {_format_counts(manifest)} restored")
+    echo(f"{folder}: {_format_counts(manifest)} restored")
 
 
 def check(folder: Path) -> Document:

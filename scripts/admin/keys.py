@@ -21,7 +21,7 @@ from scripts.batches import batches
 from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
 from scripts.options import FLEET, ID, take_one
-from scripts.table import echo_table
+from scripts.output import echo, echo_table
 
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500
@@ -78,13 +78,13 @@ def issue(fleet: str, driver_id: str | None, label: str | None, expires_in_days:
             issued = [issue_key(store, fleet, expires_in_days, label)]
         if driver_id == STDIN:
             _print_keys(store, issued, [f"{name}\t{key}" for name, key in zip(driver_ids, issued, strict=True)])
-            click.echo(f"{fleet}: issued {len(issued)} keys", err=True)
+            echo(f"{fleet}: issued {len(issued)} keys", err=True)
             return
         _print_keys(store, issued, issued)
         stored: Document = store.keys.find_one({"digest": digest(issued[0])}, {"key_id": 1}) or {}
-        click.echo(f"KEY_ID: {stored['key_id']}", err=True)
+        echo(f"KEY_ID: {stored['key_id']}", err=True)
         if not has_data(store, fleet):
-            click.echo(f"Nothing is stored for the fleet {fleet} yet.{name_other_fleets(store, fleet)}", err=True)
+            echo(f"Nothing is stored for the fleet {fleet} yet.{name_other_fleets(store, fleet)}", err=True)
 
 
 def _read_driver_ids() -> list[str]:
@@ -210,7 +210,7 @@ def list_(fleet: str) -> None:
     with open_store(writes=False) as store:
         stored_keys = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
         if not stored_keys:
-            click.echo(f"The fleet {fleet} has no keys.{name_other_fleets(store, fleet)}", err=True)
+            echo(f"The fleet {fleet} has no keys.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, map(_describe, stored_keys))
 
 
@@ -239,7 +239,7 @@ def revoke(key_id: str) -> None:
                 "There is no key with this KEY_ID. To list the keys, run: driver-analytics keys list --fleet ID"
             )
     driver = f"driver {key['driver_id']} of the " if key["driver_id"] else ""
-    click.echo(f"Revoked the key {key['key_id']} of the {driver}fleet {key['fleet']}.", err=True)
+    echo(f"Revoked the key {key['key_id']} of the {driver}fleet {key['fleet']}.", err=True)
 
 
 def _format_time(epoch_ms: int) -> str:

@@ -12,4 +12,4 @@ def openapi() -> None:
 
     It is byte for byte the document that the service returns with the same settings.
     """
-    click.echo(openapi_document(Config.from_environment().public_base_url), nl=False)
+    click.echo(openapi_document(Config.from_environment().public_base_url), nl=False)  # noqa: TID251

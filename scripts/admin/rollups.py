@@ -7,6 +7,7 @@ from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
+from scripts.output import echo
 from scripts.progress import with_progress
 
 MAX_PRINTED_DIFFERENCES = 20
@@ -34,7 +35,7 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     """
     with open_store() as store:
         for name in select_fleets(store, fleet):
-            click.echo(f"{name}: {rebuild_with_progress(store, name, since or '')} days rebuilt")
+            echo(f"{name}: {rebuild_with_progress(store, name, since or '')} days rebuilt")
         _print_unidentified(store, fleet)
 
 
@@ -55,13 +56,13 @@ def verify(fleet: str | None) -> None:
                     invalid_count += len(outcome.invalid)
                     differences += outcome.differences
                     for source in outcome.invalid:
-                        click.echo(f"{name}: {source}", err=True)
+                        echo(f"{name}: {source}", err=True)
             for difference in differences[:MAX_PRINTED_DIFFERENCES]:
-                click.echo(f"{name}: {difference}")
+                echo(f"{name}: {difference}")
             if len(differences) > MAX_PRINTED_DIFFERENCES:
-                click.echo(f"{name}: and {len(differences) - MAX_PRINTED_DIFFERENCES} more")
+                echo(f"{name}: and {len(differences) - MAX_PRINTED_DIFFERENCES} more")
             result = f"{len(differences)} differences; 'driver-analytics rollups rebuild' repairs them"
-            click.echo(f"{name}: {count} days compared: {result if differences else 'no differences'}")
+            echo(f"{name}: {count} days compared: {result if differences else 'no differences'}")
             has_problems |= bool(differences or invalid_count)
         has_problems |= _print_unidentified(store, fleet)
     if has_problems:
@@ -78,7 +79,7 @@ def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> int:
         for outcome in with_progress(fleet, rebuild_fleet(store, fleet, since)):
             count += outcome.day_count
             for source in outcome.invalid:
-                click.echo(f"{fleet}: {source}", err=True)
+                echo(f"{fleet}: {source}", err=True)
     return count
 
 
@@ -86,5 +87,5 @@ def _print_unidentified(store: Store, fleet: str | None) -> bool:
     """Name the sources that belong to no fleet, or to another one than they say. Returns whether there are any."""
     unidentified = list(find_unidentified(store, fleet))
     for source in unidentified:
-        click.echo(str(source), err=True)
+        echo(str(source), err=True)
     return bool(unidentified)

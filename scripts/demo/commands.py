@@ -5,6 +5,7 @@ import click
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import load_demo
 from scripts.mongodb.connection import open_store
+from scripts.output import echo
 
 
 @click.command()
@@ -16,4 +17,4 @@ def demo() -> None:
     """
     with open_store() as store:
         load_demo(store)
-    click.echo(f"Loaded the fleet '{FLEET}'. Issue a key for it: driver-analytics keys issue --fleet {FLEET}")
+    echo(f"Loaded the fleet '{FLEET}'. Issue a key for it: driver-analytics keys issue --fleet {FLEET}")

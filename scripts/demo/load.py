@@ -2,7 +2,6 @@
 
 import datetime
 
-import click
 from pymongo import DESCENDING
 
 from app.store import Store
@@ -14,6 +13,7 @@ from scripts.batches import batches
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.extras import MissingExtra
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.output import echo
 from scripts.progress import make_bar
 from scripts.reports.build import build_report, current_report_date
 
@@ -57,7 +57,7 @@ def _build_report(store: Store) -> None:
     try:
         build_report(store, FLEET, current_report_date())
     except MissingExtra as error:
-        click.echo(f"Warning: The demonstration fleet has no report. {error.format_message()}", err=True)
+        echo(f"Warning: The demonstration fleet has no report. {error.format_message()}", err=True)
 
 
 def needs_load(store: Store) -> bool:

@@ -21,6 +21,7 @@ from scripts.materialize.sources import BATCH_SIZE
 from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import FLEET, ID, take_one
+from scripts.output import echo
 from scripts.progress import sum_with_progress
 from scripts.reports.build import build_report, find_reports_of, get_page_maker
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
@@ -68,7 +69,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
         if not (counts or reports or unused):
             # A fleet whose last driver was erased still has its state.
             find_fleets(store, fleet)
-            click.echo(f"{fleet}: nothing is stored of the driver {driver_id}")
+            echo(f"{fleet}: nothing is stored of the driver {driver_id}")
             return
         confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)
         if reports:
@@ -78,7 +79,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
         for date in reports:
             build_report(store, fleet, date)
         remove_all_unused_files(store, fleet)
-        click.echo(f"{fleet}: erased the driver {driver_id}: {trips} trips removed, {len(reports)} reports built again")
+        echo(f"{fleet}: erased the driver {driver_id}: {trips} trips removed, {len(reports)} reports built again")
 
 
 def count_documents_of_driver(store: Store, fleet: str, driver_id: str) -> dict[str, int]:

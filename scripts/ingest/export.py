@@ -21,6 +21,7 @@ from scripts.materialize.sources import InvalidSource, describe_errors, parse_so
 from scripts.materialize.trip_details import make_trip_detail
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import FLEET, ID, take_one
+from scripts.output import echo
 
 GZIP_LEVEL = 1
 OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
@@ -118,9 +119,9 @@ def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> No
                 f"{out} cannot be written: {error.strerror or error}. Give --out another folder, in a folder that you "
                 "can write to."
             ) from None
-    click.echo(f"{out}: {drivers} drivers, {trips} trips, {days} daily summaries")
+    echo(f"{out}: {drivers} drivers, {trips} trips, {days} daily summaries")
     for source in invalid:
-        click.echo(f"{fleet}: {source}", err=True)
+        echo(f"{fleet}: {source}", err=True)
     if invalid:
         raise SystemExit(1)
 

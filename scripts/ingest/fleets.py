@@ -16,9 +16,9 @@ from scripts.materialize.sources import BATCH_SIZE, ids_of_fleet
 from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import find_fleets, name_other_fleets, open_store
 from scripts.options import FLEET
+from scripts.output import echo, echo_table
 from scripts.progress import sum_with_progress
 from scripts.reports.files import remove_all_unused_files
-from scripts.table import echo_table
 
 COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE")
 
@@ -67,7 +67,7 @@ def erase(fleet: str, yes: bool) -> None:
     """
     with open_store() as store:
         if fleet not in _find_all_fleets(store):
-            click.echo(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}", err=True)
+            echo(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}", err=True)
             return
         data = (*SOURCES, *READ_MODELS)
         counts = {name: store.db[name].count_documents({"fleet": fleet}) for name in ("keys", "reports", *data)}
@@ -79,7 +79,7 @@ def erase(fleet: str, yes: bool) -> None:
         sum_with_progress(fleet, sum(counts[name] for name in data), _delete_data(store, fleet))
         store.resume_tokens.delete_many({"_id": ids_of_cursors(fleet)})
         store.fleets.delete_one({"_id": fleet})
-        click.echo(f"{fleet}: erased")
+        echo(f"{fleet}: erased")
 
 
 def _delete_data(store: Store, fleet: str) -> Iterator[int]:

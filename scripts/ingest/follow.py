@@ -33,6 +33,7 @@ from scripts.materialize.sources import InvalidSource, find_unidentified, read_s
 from scripts.materialize.transactions import run_transaction
 from scripts.materialize.trip_details import read_trips
 from scripts.mongodb.connection import find_fleets, open_store, prepare_collections
+from scripts.output import echo
 from scripts.progress import with_progress
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Follower:
         with ChangeStream(self._store, resume_token) as stream:
             self._log.info("following the change stream")
             if not self._is_ready:
-                click.echo(f"Following {self._store.db.name}.drivers and {self._store.db.name}.trips")
+                echo(f"Following {self._store.db.name}.drivers and {self._store.db.name}.trips")
                 self._is_ready = True
             while True:
                 batch = stream.read()

@@ -23,6 +23,7 @@ from scripts.materialize.dates import Day
 from scripts.materialize.sources import describe_errors
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.options import FLEET, take_one
+from scripts.output import echo
 from scripts.progress import make_bar
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
@@ -102,7 +103,7 @@ def naming_new_fleet(store: Store, fleet: str) -> Iterator[None]:
     is_new = not has_data(store, fleet)
     yield
     if is_new and has_data(store, fleet):
-        click.echo(f"{fleet}: a new fleet", err=True)
+        echo(f"{fleet}: a new fleet", err=True)
 
 
 def _get_rejects_path(path: Path, rejects: Path | None) -> Path | None:
@@ -167,9 +168,9 @@ def _import_file(store: Store, fleet: str, path: Path, file_type: FileType, targ
                 loaded += count
                 bar.update(source.consumed - bar.pos)
             bar.update(source.consumed - bar.pos)
-    click.echo(f"{source.name}: {loaded} loaded, {rejects.describe()}")
+    echo(f"{source.name}: {loaded} loaded, {rejects.describe()}")
     for sentence in itertools.chain(rejects.hints, doubts.describe()):
-        click.echo(f"{source.name}: {sentence}", err=True)
+        echo(f"{source.name}: {sentence}", err=True)
     return rejects.count
 
 

@@ -20,6 +20,7 @@ import orjson
 from marshmallow import Schema, ValidationError
 
 from scripts.materialize.sources import check_size
+from scripts.output import echo
 
 STDIN = Path("-")
 MAX_LINE_BYTES = 15_000_000
@@ -215,7 +216,7 @@ class Rejects:
         row = {"line": line.number, "reason": reason, "input": text[:OVERSIZED_CHARS] if line.oversized else text}
         try:
             if self._partial is None:
-                click.echo(json.dumps(row), err=True)
+                echo(json.dumps(row), err=True)
             else:
                 # Line buffered, so that the file has the rejected lines of a pipe as they come.
                 self._out = self._out or self._partial.open("a", buffering=1)

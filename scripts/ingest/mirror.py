@@ -27,6 +27,7 @@ from scripts.ingest.writes import delete_drivers, delete_trips
 from scripts.materialize.dates import midnight
 from scripts.materialize.sources import ids_of_fleet
 from scripts.options import DATE, FLEET
+from scripts.output import echo
 from scripts.progress import make_bar
 
 # How often the change feed is read, and how often lists are.
@@ -73,7 +74,7 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
         with importer.naming_new_fleet(store, fleet):
             next(rounds)
         rejected.finish()
-        click.echo(f"{url}: {copy.loaded} loaded, {rejected.describe()}")
+        echo(f"{url}: {copy.loaded} loaded, {rejected.describe()}")
         for _ in rounds:
             rejected.finish()
     if rejected.count:
@@ -217,7 +218,7 @@ class Mirror:
         counts = importer.load_lines(self._store, self._fleet, lines, file_type, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
         for sentence in doubts.describe():
-            click.echo(f"{self._upstream.url}: {sentence}", err=True)
+            echo(f"{self._upstream.url}: {sentence}", err=True)
 
     async def _read_trip(self, listed: Listed) -> Line | None:
         """Return the line of a trip in import format, or None if the trip is gone."""

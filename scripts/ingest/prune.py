@@ -11,6 +11,7 @@ from scripts.materialize.dates import midnight
 from scripts.materialize.sources import BATCH_SIZE
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
+from scripts.output import echo
 from scripts.progress import sum_with_progress
 from scripts.reports.build import delete_report
 
@@ -33,13 +34,13 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
             reports = sorted(report["report_date"] for report in store.reports.find(match))
             count = store.trips.count_documents(_match_before(name, before), hint="driver_trips")
             if dry_run:
-                click.echo(f"{name}: {count} trips before {before} and {len(reports)} reports would be removed")
+                echo(f"{name}: {count} trips before {before} and {len(reports)} reports would be removed")
                 continue
             with naming_invalid_documents(store, name):
                 trips = sum_with_progress(name, count, prune_trips(store, name, before))
             for date in reports:
                 delete_report(store, name, date)
-            click.echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")
+            echo(f"{name}: removed {trips} trips before {before}, {len(reports)} reports")
 
 
 def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:

@@ -26,6 +26,7 @@ from app.store import Document
 from schemas.date_params import HISTORY, get_today
 from schemas.page import ChangePage
 from scripts.extras import importing_from_extra
+from scripts.output import echo
 
 R = TypeVar("R")
 
@@ -178,7 +179,7 @@ class Upstream:
 
     def _say(self, text: str) -> None:
         if self.is_followed or sys.stderr.isatty():
-            click.echo(f"{self.url} {text}", err=True)
+            echo(f"{self.url} {text}", err=True)
 
     def _parse(self, path: str, response: Any) -> Document:
         status = response.status_code

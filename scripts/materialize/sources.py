@@ -17,6 +17,7 @@ from pymongo.client_session import ClientSession
 from app.store import MAX_DOCUMENT_BYTES, SOURCES, Document, DocumentCollection, Store
 from schemas.fields import SURROGATE
 from schemas.stored import StoredDriver, StoredTrip, make_id
+from scripts.output import escape
 
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
@@ -48,8 +49,8 @@ class InvalidSource(NamedTuple):
 
     @property
     def printable_id(self) -> str:
-        """The `_id` as text in UTF-8."""
-        return str(self.id).encode(errors="replace").decode()
+        """The `_id` as text on one line."""
+        return escape(str(self.id))
 
     def __str__(self) -> str:
         return f"{self.collection} {self.printable_id} is invalid and left out: {self.reason}"
@@ -163,8 +164,8 @@ def describe_errors(error: ValidationError) -> str:
     # marshmallow names unknown fields in the order of a set, which differs from process to process.
     errors = sorted(_flatten(error.messages, ""), key=lambda text: (MISSING in text, text if UNKNOWN in text else ""))
     more = [f"and {len(errors) - MAX_NAMED_ERRORS} more."] if len(errors) > MAX_NAMED_ERRORS else []
-    # An unknown field may have a name that is not UTF-8.
-    return " ".join(errors[:MAX_NAMED_ERRORS] + more).encode(errors="backslashreplace").decode()
+    # An unknown field may have any name.
+    return escape(" ".join(errors[:MAX_NAMED_ERRORS] + more))
 
 
 def _flatten(messages: Any, path: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import Store
+from scripts.output import echo
 
 T = TypeVar("T")
 # A command that waits longer for another one prints a message.
@@ -64,7 +65,7 @@ class _Lock:
             waited = time.monotonic() - self._started
             if error.code == WRITE_CONFLICT and not self._has_printed and waited > MESSAGE_AFTER_SECONDS:
                 self._has_printed = True
-                click.echo(f"Waiting for another command that writes to the fleet {self._fleet} ...", err=True)
+                echo(f"Waiting for another command that writes to the fleet {self._fleet} ...", err=True)
             raise
 
 

@@ -16,6 +16,7 @@ from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, SOURCES, Doc
 from app.store.indexes import INDEXES, VALIDATORS
 from scripts.materialize.sources import ids_of_fleet
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
+from scripts.output import echo
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
@@ -127,7 +128,7 @@ def select_fleets(store: Store, fleet: str | None) -> list[str]:
     """Return what `find_fleets` returns. If there is no fleet, name the database, which may be wrong."""
     fleets = find_fleets(store, fleet)
     if not fleets:
-        click.echo(f"Nothing is stored in the database {store.db.name}.", err=True)
+        echo(f"Nothing is stored in the database {store.db.name}.", err=True)
     return fleets
 
 

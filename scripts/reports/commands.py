@@ -9,9 +9,9 @@ from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.options import DATE, FLEET, FLEET_NAME
+from scripts.output import echo, echo_table
 from scripts.reports.build import build_report, current_report_date, delete_report
 from scripts.reports.units import UNITS
-from scripts.table import echo_table
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
@@ -50,10 +50,10 @@ def build(fleet: str | None, report_date: str | None, due: bool, units: str | No
     with open_store() as store:
         for name in select_fleets(store, fleet):
             if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
-                click.echo(f"{name}: the report of {date} already exists")
+                echo(f"{name}: the report of {date} already exists")
                 continue
             report = build_report(store, name, date, units)
-            click.echo(f"{name}: built the report of {date}, {report['drivers']} drivers")
+            echo(f"{name}: built the report of {date}, {report['drivers']} drivers")
 
 
 @reports.command("list")
@@ -67,7 +67,7 @@ def list_(fleet: str) -> None:
     with open_store(writes=False) as store:
         stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
         if not stored_reports:
-            click.echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
+            echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
         echo_table(COLUMNS, map(_describe, stored_reports))
 
 
@@ -89,4 +89,4 @@ def delete(fleet: str, report_date: str) -> None:
                 f"The fleet {fleet} has no report of {report_date}. To list its reports, run: driver-analytics reports "
                 f"list --fleet {fleet}"
             )
-    click.echo(f"{fleet}: deleted the report of {report_date}", err=True)
+    echo(f"{fleet}: deleted the report of {report_date}", err=True)

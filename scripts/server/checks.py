@@ -12,7 +12,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
 from pymongo.errors import PyMongoError
 
 from app import create_app
@@ -20,6 +19,7 @@ from app.config import Config, ConfigError, find_warnings
 from app.database import check_transactions, get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
+from scripts.output import echo
 
 
 def check_application(config: Config) -> None:
@@ -43,7 +43,7 @@ def check_gunicorn() -> None:
     if "gunicorn" in sys.modules and "scripts.server.gunicorn_conf" not in sys.modules:
         from gunicorn.arbiter import Arbiter
 
-        click.echo(
+        echo(
             "Error: gunicorn has not read the settings of the service. Start it with "
             "gunicorn -c python:scripts.server.gunicorn_conf wsgi:app",
             err=True,

@@ -6,13 +6,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-import click
 from flask import Flask
 from gunicorn.app.base import BaseApplication
 from pymongo import MongoClient
 
 from app import create_app
 from app.store import Document
+from scripts.output import echo
 from scripts.server import gunicorn_conf
 
 
@@ -54,5 +54,6 @@ class Server(BaseApplication):  # type: ignore[misc]
     def _greet(self, worker: Any) -> None:
         # By now the worker ends when it is signalled. Right after the fork, it would lose the signal.
         if worker.age == 1:
-            click.echo("\n".join(self._greeting))
+            for line in self._greeting:
+                echo(line)
         gunicorn_conf.post_worker_init(worker)

@@ -17,6 +17,7 @@ from app.store import Document, Store
 from scripts.demo.greeting import get_local_url, prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
+from scripts.output import echo
 from scripts.server.checks import check_addresses, check_application
 
 
@@ -84,6 +85,6 @@ def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> 
     except ModuleNotFoundError:
         raise click.ClickException(str(error)) from None
 
-    click.echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
+    echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
     return client, greeting + prepare_demo(Store.of(client[config.mongodb_database]), config)

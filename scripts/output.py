@@ -1,0 +1,40 @@
+"""What commands print: lines and tables, in which nothing is hidden from a reader."""
+
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+
+import click
+
+# Unicode's Default_Ignorable_Code_Point that str.isprintable accepts, such as fillers and variation selectors, and the
+# Braille pattern without dots.
+INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
+
+def is_visible(text: str) -> bool:
+    """Return whether a reader sees every character. Nobody sees, for example, a line break or a mark of direction."""
+    return text.isprintable() and not INVISIBLE.search(text)
+
+
+def escape(text: str) -> str:
+    """Return the text on one line, with invisible characters escaped as in JSON: a terminal would obey some of them."""
+    if is_visible(text):
+        return text
+    return "".join(character if is_visible(character) else json.dumps(character)[1:-1] for character in text)
+
+
+def echo(line: str, *, err: bool = False) -> None:
+    """Print a line, escaped: it may have text of others, such as an identifier, a file's name or an error."""
+    click.echo(escape(line), err=err)  # noqa: TID251
+
+
+def echo_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print the rows, and above them the names of the columns if a person reads them on a terminal.
+
+    A row is a line, with tabs between the columns.
+    """
+    for row in [columns, *rows] if sys.stdout.isatty() else rows:
+        click.echo("\t".join(map(escape, row)))  # noqa: TID251
