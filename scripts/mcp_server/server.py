@@ -17,7 +17,7 @@ from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.models import NOTICE, Result, drop_titles
 from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
-from scripts.mcp_server.text import to_json
+from scripts.mcp_server.text import escape_texts, to_json
 from scripts.mcp_server.trips import describe_trip, list_trips
 
 TOOLS = (
@@ -70,7 +70,7 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
             data = (await function(**arguments)).model_dump(mode="json")
         except InvalidInput as error:
             raise ToolError(str(error)) from None
-        return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=data)
+        return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=escape_texts(data))
 
     tool = Tool.from_function(
         run, description=inspect.getdoc(function), annotations=ToolAnnotations(read_only_hint=True)

@@ -1,25 +1,26 @@
-"""Text for agents: JSON and names without what a reader cannot see."""
+"""Text for agents: data and names without what a reader cannot see."""
 
 import json
-import re
 from typing import Any
+
+from scripts.output import INVISIBLE, escape
 
 # Names are free text. What is longer is cut.
 MAX_NAME_LENGTH = 60
-# Unicode's Default_Ignorable_Code_Point that str.isprintable accepts, such as fillers and variation selectors, and the
-# Braille pattern without dots.
-INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 def to_json(data: Any) -> str:
     """Return compact JSON in which invisible characters are escaped, so that nothing is hidden from a reader."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    return "".join(
-        character if character.isprintable() and not INVISIBLE.match(character) else json.dumps(character)[1:-1]
-        for character in text
-    )
+    return escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+
+
+def escape_texts(data: Any) -> Any:
+    """Return the data with the invisible characters in its texts escaped, for programs that parse JSON and show it."""
+    if isinstance(data, dict):
+        return {escape(name): escape_texts(value) for name, value in data.items()}
+    if isinstance(data, list):
+        return [escape_texts(value) for value in data]
+    return escape(data) if isinstance(data, str) else data
 
 
 def clean_name(text: str | None) -> str:
