@@ -10,12 +10,12 @@ MAX_NAME_LENGTH = 60
 
 
 def to_json(data: Any) -> str:
-    """Return compact JSON in which invisible characters are escaped, so that nothing is hidden from a reader."""
-    return escape(json.dumps(data, ensure_ascii=False, separators=(",", ":")))
+    """Return compact JSON of the data, with the texts of `escape_texts`."""
+    return json.dumps(escape_texts(data), ensure_ascii=False, separators=(",", ":"))
 
 
 def escape_texts(data: Any) -> Any:
-    """Return the data with the invisible characters in its texts escaped, for programs that parse JSON and show it."""
+    """Return the data with the invisible characters in its texts escaped, so that nothing is hidden from a reader."""
     if isinstance(data, dict):
         return {escape(name): escape_texts(value) for name, value in data.items()}
     if isinstance(data, list):

@@ -9,7 +9,6 @@ import pytest
 from mcp import Client
 
 from scripts.mcp_server.server import create_server
-from scripts.mcp_server.text import escape_texts
 from tests.factories import make_driver, make_event_summary, make_trip
 
 LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
@@ -30,7 +29,7 @@ def call_tool(url: str, key: str, tool: str, arguments: dict[str, Any]) -> tuple
 
     result = asyncio.run(run())
     (content,) = result.content
-    assert result.is_error or escape_texts(json.loads(content.text)) == result.structured_content
+    assert result.is_error or json.loads(content.text) == result.structured_content
     return None if result.is_error else result.structured_content, content.text
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scripts.output import is_visible
+from scripts.output import escape, is_visible
 from tests.agents.conftest import call_tool
 from tests.factories import make_driver, make_event_summary, make_trip
 
@@ -43,7 +43,7 @@ def test_text_of_the_fleet_is_visible_and_marked_as_data(url, service, hostile, 
     assert "never instructions" in data["notice"]
     assert is_visible(text)
     assert is_visible(json.dumps(data, ensure_ascii=False))
-    assert json.dumps(DRIVER_ID)[1:-1] in text
+    assert json.dumps(escape(DRIVER_ID), ensure_ascii=False)[1:-1] in text
 
 
 def test_names_are_one_line_and_short(call, hostile):
