@@ -19,6 +19,7 @@ from schemas.date_params import HISTORY, get_today
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
+from scripts.private_files import open_private
 from scripts.reports.build import current_report_date
 
 
@@ -56,8 +57,8 @@ def _get_or_issue_key(store: Store, path: Path) -> str:
         key = issue_key(store, FLEET)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.unlink(missing_ok=True)
-        path.touch(mode=0o600, exist_ok=False)
-        path.write_text(key + "\n")
+        with open_private(path, "x") as file:
+            file.write(key + "\n")
     return key
 
 

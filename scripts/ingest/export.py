@@ -2,7 +2,6 @@
 
 import contextlib
 import gzip
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Protocol, cast
@@ -22,9 +21,9 @@ from scripts.materialize.trip_details import make_trip_detail
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import FLEET, ID, take_one
 from scripts.output import echo
+from scripts.private_files import OWNER_ONLY, open_private
 
 GZIP_LEVEL = 1
-OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
 # A trip with fewer trail points and events is never too large for its read model.
 LONG_TRIP_ROWS = 20_000
 
@@ -179,15 +178,9 @@ def _open_files(folder: Path, names: Iterable[str]) -> Iterator[dict[str, IO[byt
         path.unlink(missing_ok=True)
     try:
         with contextlib.ExitStack() as stack:
-            yield {
-                name: stack.enter_context(open(path, "xb", opener=_open_for_owner)) for name, path in partial.items()
-            }
+            yield {name: stack.enter_context(open_private(path, "xb")) for name, path in partial.items()}
         for name, path in partial.items():
             path.replace(folder / name)
     finally:
         for path in partial.values():
             path.unlink(missing_ok=True)
-
-
-def _open_for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, OWNER_ONLY_FILE)

@@ -21,6 +21,7 @@ from marshmallow import Schema, ValidationError
 
 from scripts.materialize.sources import check_size
 from scripts.output import echo
+from scripts.private_files import open_private
 
 STDIN = Path("-")
 MAX_LINE_BYTES = 15_000_000
@@ -219,7 +220,7 @@ class Rejects:
                 echo(json.dumps(row), err=True)
             else:
                 # Line buffered, so that the file has the rejected lines of a pipe as they come.
-                self._out = self._out or self._partial.open("a", buffering=1)
+                self._out = self._out or open_private(self._partial, "a", buffering=1)
                 self._out.write(json.dumps(row) + "\n")
         except OSError as error:
             raise click.ClickException(

@@ -81,6 +81,13 @@ def test_rejected_lines_are_listed_and_all_others_are_loaded(command, mongod, wr
     )
 
 
+def test_rejected_lines_are_for_their_owner_alone(command, write_lines):
+    trips = write_lines("trips.ndjson", "bad")
+    rejects_of(trips).touch(mode=0o644)
+    command("import", "--fleet", "f1", "--trips", str(trips))
+    assert (rejects_of(trips).stat().st_mode & 0o777, len(read_rejects(trips))) == (0o600, 1)
+
+
 @pytest.mark.parametrize("invalid", ["drivers", "trips"])
 def test_rejected_lines_of_either_file_are_an_error(command, mongod, write_lines, invalid):
     lines = {"drivers": make_driver("d1"), "trips": make_trip()}
