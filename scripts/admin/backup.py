@@ -11,18 +11,20 @@ import hashlib
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import click
 from bson import decode_file_iter
 from bson.codec_options import CodecOptions
+from bson.errors import InvalidBSON
 from bson.raw_bson import RawBSONDocument
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from app.store import IDENTIFYING_FIELDS, SOURCES, Document, Store
+from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
 from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
@@ -30,6 +32,7 @@ from scripts.admin.rollups import rebuild_with_progress
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
 from scripts.output import echo
+from scripts.private_files import OWNER_ONLY, open_private
 from scripts.progress import make_bar
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
@@ -48,9 +51,9 @@ FILE_INDEXES = {
 MANIFEST = "manifest.json"
 FORMAT = 1
 GZIP_LEVEL = 1
-BATCH_BYTES = 16_000_000
+# A batch ends at whichever limit comes first.
+BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
-OWNER_ONLY, OWNER_ONLY_FILE = 0o700, 0o600
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
@@ -175,12 +178,10 @@ def _write(store: Store, folder: Path) -> Document:
         "began_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "collections": {name: _dump(store, name, _file(folder, name)) for name in COLLECTIONS},
     }
-    with (folder / MANIFEST).open("w") as file:
+    with open_private(folder / MANIFEST, "x") as file:
         json.dump(manifest, file, indent=2)
         file.flush()
         os.fsync(file.fileno())
-    for path in folder.iterdir():
-        path.chmod(OWNER_ONLY_FILE)
     _sync(folder)
     return manifest
 
@@ -189,7 +190,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
     """Write a collection. Returns its entry in the manifest."""
     documents: Any = store.db.get_collection(name, RAW)
     count = 0
-    with path.open("xb") as file, make_bar(name, documents.estimated_document_count()) as bar:
+    with open_private(path, "xb") as file, make_bar(name, documents.estimated_document_count()) as bar:
         with gzip.GzipFile(fileobj=file, mode="wb", compresslevel=GZIP_LEVEL) as compressed:
             for document in documents.find({}):
                 compressed.write(document.raw)
@@ -203,13 +204,30 @@ def _dump(store: Store, name: str, path: Path) -> Document:
 def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
     with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
-        for batch in _batches(decode_file_iter(cast(BinaryIO, file), RAW)):
-            schema = SCHEMAS.get(name)
-            try:
+        schema = SCHEMAS.get(name)
+        try:
+            for batch in _batches(decode_file_iter(cast(BinaryIO, _DocumentFile(file)), RAW)):
                 documents.insert_many([*map(schema.fill, batch)] if schema else batch, ordered=False)
-            except BulkWriteError as error:
-                raise click.ClickException(_describe(name, error)) from None
-            bar.update(len(batch))
+                bar.update(len(batch))
+        except BulkWriteError as error:
+            raise click.ClickException(_describe(name, error)) from None
+        except (InvalidBSON, EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise click.ClickException(
+                f"{_file(folder, name)} cannot be read: {error}. Use another backup. Drop this database, which is "
+                "incomplete."
+            ) from None
+
+
+class _DocumentFile(NamedTuple):
+    """A file of documents, of which no more than a document is read at once: a damaged one may claim gigabytes."""
+
+    file: gzip.GzipFile
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes. Raises InvalidBSON for more than a document can have."""
+        if size > MAX_DOCUMENT_BYTES:
+            raise InvalidBSON(f"a document of {size} bytes is larger than MongoDB's limit")
+        return self.file.read(size)
 
 
 def _describe(name: str, error: BulkWriteError) -> str:
@@ -226,7 +244,7 @@ def _batches(documents: Iterator[RawBSONDocument]) -> Iterator[list[RawBSONDocum
     for document in documents:
         batch.append(document)
         size += len(document.raw)
-        if size >= BATCH_BYTES:
+        if size >= BATCH_BYTES or len(batch) >= BATCH_DOCUMENTS:
             yield batch
             batch, size = [], 0
     if batch:

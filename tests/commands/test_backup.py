@@ -1,8 +1,11 @@
 """driver-analytics backup and restore."""
 
 import contextlib
+import gzip
+import hashlib
 import json
 import signal
+import struct
 import subprocess
 from pathlib import Path
 
@@ -201,6 +204,31 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
     refused = command("restore", str(saved))
     assert (refused.exit_code, message in refused.stderr) == (1, True)
     assert mongod.client["restored"].list_collection_names() == []
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        # It claims to have 2 GB.
+        (gzip.compress(struct.pack("<i", 2**31 - 1) + bytes(1_000)), "a document of 2147483643 bytes is larger"),
+        (gzip.compress(b"x"), "size"),
+        (gzip.compress(b"x")[:-9], "Compressed file ended"),
+        (b"no gzip", "Not a gzipped file"),
+    ],
+    ids=["gigabytes", "a byte", "cut off", "no gzip"],
+)
+def test_a_file_that_cannot_be_read_ends_a_restore_with_one_line(command, tmp_path, monkeypatch, content, reason):
+    saved = tmp_path / "saved"
+    command("backup", str(saved))
+    (saved / "trips.bson.gz").write_bytes(content)
+    manifest = json.loads((saved / "manifest.json").read_text())
+    manifest["collections"]["trips"]["sha256"] = hashlib.sha256(content).hexdigest()
+    (saved / "manifest.json").write_text(json.dumps(manifest))
+    monkeypatch.setenv("MONGODB_DATABASE", "damaged")
+    ended = command("restore", str(saved))
+    assert (ended.exit_code, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith(f"Error: {saved}/trips.bson.gz cannot be read: ")
+    assert reason in ended.stderr
 
 
 def test_a_backup_and_a_restore_name_the_document_that_cannot_be_restored(
