@@ -191,7 +191,9 @@ class ReplicaSet:
 
     def __init__(self, folder, *options):
         self.members = [Mongod(folder / f"member-{n}", "--replSet", "rs0", *options) for n in range(3)]
-        self.uri = f"mongodb://{','.join(member.address for member in self.members)}/?replicaSet=rs0"
+        # A name, so that it may mean another address to one of those that connect.
+        self.hosts = [f"localhost:{member.port}" for member in self.members]
+        self.uri = f"mongodb://{','.join(self.hosts)}/?replicaSet=rs0"
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
@@ -200,7 +202,7 @@ class ReplicaSet:
                 stack.callback(member.kill)
                 member.start()
             settings = {"electionTimeoutMillis": ELECTION_TIMEOUT_MS, "heartbeatIntervalMillis": 500}
-            members = [{"_id": n, "host": member.address} for n, member in enumerate(self.members)]
+            members = [{"_id": n, "host": host} for n, host in enumerate(self.hosts)]
             with MongoClient(self.members[0].uri) as client:
                 client.admin.command("replSetInitiate", {"_id": "rs0", "members": members, "settings": settings})
             wait_until(self.is_whole)
