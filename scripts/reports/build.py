@@ -32,8 +32,11 @@ from scripts.reports.files import (
 )
 from scripts.reports.units import MILES
 
-# Text that a spreadsheet would run as a formula. A sign alone, or before a number or telephone number, is no formula.
-FORMULA = re.compile(r"[=@\t\r\n]|[+-](?![0-9 .()-]*\Z)")
+# Where a spreadsheet would begin a formula. It may split cells at semicolons, tabs or line breaks, whatever the quotes,
+# drop quotes and characters that nobody sees, and take fullwidth signs, too.
+FORMULA = re.compile(r"\A(?=[\t\r\n])|(?<![^;\t\r\n])(?=[^!#-~\w\t\r\n]*[=@+\-\uff1d\uff20\uff0b\uff0d])")
+# A sign alone, or before a number or telephone number, is no formula.
+SIGNED_NUMBER = re.compile(r"[+-][0-9 .()-]*")
 
 
 def current_report_date() -> str:
@@ -120,9 +123,11 @@ def find_reports_of(store: Store, fleet: str, driver_id: str) -> list[str]:
 
 def _contains(store: Store, report: Document, driver_id: str) -> bool:
     """Return whether the CSV file of a report has a row for a driver, or cannot be read."""
-    column, cell = HEADER.index("driver_id"), _render_cell(driver_id)
+    # Without the marks before formulas: a report of another version may have others.
+    column, plain = HEADER.index("driver_id"), driver_id.replace("'", "")
     try:
-        return any(row[column : column + 1] == [cell] for row in read_rows(store, report["csv"]["file_id"]))
+        rows = read_rows(store, report["csv"]["file_id"])
+        return any(cell.replace("'", "") == plain for row in rows for cell in row[column : column + 1])
     except GridFSError:
         return True
 
@@ -145,6 +150,6 @@ def _render_lines(rows: Sequence[Sequence[Any]]) -> bytes:
 def _render_cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and FORMULA.match(value):
-        return f"'{value}"
+    if isinstance(value, str) and not SIGNED_NUMBER.fullmatch(value):
+        return FORMULA.sub("'", value)
     return value

@@ -16,7 +16,7 @@ from tests.factories import make_driver, make_event_summary, make_trip
 pytestmark = [pytest.mark.clients, pytest.mark.usefixtures("plain_page")]
 
 TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("table", "office", "text"))
-FORMULAS = ("=1+1", "+A1", "-1+A1", "@SUM(A1)", '=HYPERLINK("http://127.0.0.1")')
+FORMULAS = ("=1+1", "+A1", "-1+A1", "@SUM(A1)", "a;=1+2", '=HYPERLINK("http://127.0.0.1")')
 HARMLESS = ("+15551234567", "-17", "+1 (555) 123-4567", "+1-1", "+", "-", "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb")
 # Separated by commas, quoted with quotes, in UTF-8, from the first line on (LibreOffice, CSV filter parameters).
 UTF_8 = "Text - txt - csv (StarCalc):44,34,76,1"

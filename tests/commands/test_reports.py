@@ -6,6 +6,7 @@ import functools
 import io
 import itertools
 import json
+import re
 import sys
 from contextlib import suppress
 
@@ -30,8 +31,24 @@ pytestmark = pytest.mark.usefixtures("plain_page")
 DATE = "2026-03-16"
 WEEK = {"period": "week", "start_date": "2026-03-09"}
 WORDS = ("--fleet", "f1", "--report-date", DATE)
-HOSTILE = ("=1+1", "+A1", "-1+A1", "--A1", "+(1;2)", "-1\n", "+１", "@SUM(A1)", "\tx", "\rx", "\nx")
-HARMLESS = ("+15551234567", "-17", "+1 (555) 123-4567", "+49.30.1234", "-", "+", "--", "5+A1", "x=1", " =1")
+HOSTILE = ("=1+1", "+A1", "-1+A1", "--A1", "+(1;2)", "-1\n", "+１", "@SUM(A1)", "\tx", "\rx", "\nx", " =1")
+HOSTILE += ("\ufeff=1", "\u200b\xa0=1", '"=1', "＝1", "＋A1")
+# A spreadsheet that splits at semicolons or tabs reads these as cells of their own, whatever the quotes.
+SPLIT = ("a;=1+2", "a\t=1+2", "a\n=1+2", "a; +1", "a;\u200b@A1", 'a;"=1+2"', 'a";-17', ";;=1", "a;＝1")
+HARMLESS = (
+    "+15551234567",
+    "-17",
+    "+1 (555) 123-4567",
+    "+49.30.1234",
+    "-",
+    "+",
+    "--",
+    "5+A1",
+    "x=1",
+    "a; b-c",
+    "a;5=5",
+    "'=1",
+)
 
 
 def busy_fleet():
@@ -153,6 +170,18 @@ def test_text_that_a_spreadsheet_would_run_is_defused_and_no_other(command, mong
     command("reports", "build", *WORDS)
     result = [(row["driver_id"], row["alias"], row["email"]) for row in rows(mongod)]
     assert result == [(f"{mark}{driver_id}{n:02}", f"{mark}{name}", f"x{name}") for n, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_no_part_of_text_is_a_formula_where_a_spreadsheet_splits_it(command, mongod, load, separator):
+    names = [*SPLIT, *HOSTILE]
+    load(drivers=[make_driver(f"d{n:02}", alias=name, last_name=name) for n, name in enumerate(names)])
+    command("reports", "build", *WORDS)
+    text = content(mongod).decode()
+    read = [cell for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator) for cell in row]
+    parts = [part.lstrip(' "\xa0\u200b\ufeff') for part in [*read, *re.split(rf"[\r\n{separator}]", text)]]
+    assert [part for part in parts if part.startswith(("=", "+", "-", "@", "＝", "＋"))] == []
+    assert [row["alias"].replace("'", "") for row in rows(mongod)] == names
 
 
 def test_text_of_any_kind_comes_back_as_it_was(command, mongod, load):
