@@ -18,7 +18,7 @@ const main = find("main");
 // by which it was left, and a note about its address.
 let shown = {};
 
-/** Takes a key out of the address at once: it must not stay in the address bar or in a bookmark. */
+/** Takes a key out of the address. The browser keeps it all the same: only the link of the demonstration has a key. */
 function takeKey() {
   if (!location.hash.startsWith(KEY_FRAGMENT)) return;
   const key = location.hash.slice(KEY_FRAGMENT.length);
@@ -137,9 +137,9 @@ function showSignIn(message) {
   replace(heading("Look at your fleet, or your own driving"),
     el("p", { class: "lead" }, "A fleet's key shows who needs coaching, about what, and where it happened. ",
       "A driver's key shows your own score, what costs you points, and your trips."),
-    form, el("p", { class: "quiet" }, "The key stays in this tab until you close it or press Forget key. ",
-      "The operator of this service issues keys. For the demonstration fleet, ", el("code", {}, "make run"),
-      " prints a link that opens this page with the key."));
+    form, el("p", { class: "quiet" }, "A key that you enter stays in this tab until you close it or press Forget key. ",
+      "A browser keeps links: have no key in one. The operator of this service issues keys. ",
+      "For the demonstration fleet, ", el("code", {}, "make run"), " prints a link that opens this page."));
 }
 
 function showRequests() {

@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from tests.store_contents import issue_key
 
 pytestmark = pytest.mark.clients
 
+CLIENTS = Path(__file__).parents[2] / "docs/clients.md"
 # What only a key of the fleet opens, and the words for whoever has one.
 OF_FLEETS = re.compile("fleet|search|report|coaching|talk about|this driver", re.IGNORECASE)
 OWN_WORDS = ("Liam O'Connor", "Your score over time", "What costs you points", " cost you ", "Your trips")
@@ -76,3 +78,18 @@ def test_over_the_limit_of_the_driver_the_page_says_when_it_tries_again(visit, b
     odd.page.get_by_role("heading", name="Too many requests").wait_for()
     assert re.search(r"The page tries again in [12] seconds?\.", odd.text())
     assert odd.wait("score") == "Your score"
+
+
+def test_a_web_view_of_an_app_needs_no_key_in_an_address_and_gives_it_to_no_other_origin(window, live):
+    live.key("demo")
+    key, opened = issue_key(live.db, "demo", "demo-12"), window(live.address)
+    (script,) = re.findall(r"^ +(if \(location.origin.*)", CLIENTS.read_text(), re.MULTILINE)
+    opened.page.add_init_script(script.replace("ORIGIN", live.address.rstrip("/")).replace("KEY", key))
+    opened.page.goto(live.address)
+    assert opened.wait() == "Your score"
+    addresses = opened.page.evaluate("navigation.entries().map(entry => entry.url)")
+    assert [address for address in [*addresses, *opened.urls] if key in address] == []
+    assert addresses[-1] == f"{live.address}#/driver/demo-12"
+    opened.page.route("http://other.invalid/", lambda route: route.fulfill(body="", content_type="text/html"))
+    opened.page.goto("http://other.invalid/")
+    assert opened.page.evaluate("sessionStorage.length") == 0
