@@ -3,12 +3,12 @@
 import hashlib
 import hmac
 import secrets
-import time
 from typing import Any, NamedTuple
 
 from itsdangerous import BadData, URLSafeSerializer
 
 from app.config import API, Config
+from schemas.periods import now_ms
 
 MS_PER_MINUTE = 60_000
 # itsdangerous derives a separate signing key for each salt.
@@ -37,7 +37,7 @@ class ReportLinkSigner:
 
     def get_expiry_ms(self) -> int:
         """Return the time (epoch ms) at which a link that is built now expires."""
-        return int(time.time() * 1000) + self._minutes * MS_PER_MINUTE
+        return now_ms() + self._minutes * MS_PER_MINUTE
 
     def build_url(self, base: str, *link: Any) -> str:
         """Return the URL of a link at `base`. Its last part has only letters, digits, `-`, `_` and `.`."""
@@ -65,4 +65,4 @@ def _verify(signer: URLSafeSerializer, text: str) -> ReportLink | None:
     # Different base64 texts can decode to the same bytes. Only the text that was issued is valid.
     if not hmac.compare_digest(str(signer.dumps(link)).encode(), text.encode()):
         return None
-    return link if time.time() * 1000 < link.expires_at else None
+    return link if now_ms() < link.expires_at else None

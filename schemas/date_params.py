@@ -8,7 +8,7 @@ from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, post_load, validates_schema
 
 from schemas.fields import Date, Messages
-from schemas.periods import DAY, MONTH, WEEK, PeriodName
+from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, get_today, monday_of
 from schemas.query import Params
 
 REQUIRED: Messages = {"required": "Must be given."}
@@ -39,11 +39,10 @@ def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = Fal
     last = today if today_allowed else today - datetime.timedelta(days=1)
     if not first <= date <= last:
         raise ValidationError(f"Must be from {first} to {last}.")
-    monday = date - datetime.timedelta(days=date.weekday())
-    if period == WEEK and date != monday:
-        raise ValidationError(f"Must be a Monday, such as {monday}.")
-    if period == MONTH and date.day != 1:
-        raise ValidationError(f"Must be the first day of a month, such as {date.replace(day=1)}.")
+    if period == WEEK and text != monday_of(text):
+        raise ValidationError(f"Must be a Monday, such as {monday_of(text)}.")
+    if period == MONTH and text != first_of_month(text):
+        raise ValidationError(f"Must be the first day of a month, such as {first_of_month(text)}.")
 
 
 class EndDate(Date):
@@ -87,11 +86,6 @@ class WindowParams(DateRangeParams):
         """Set the default of `end_date`."""
         yesterday = str(get_today() - datetime.timedelta(days=1))
         return {"end_date": max(yesterday, data["start_date"]), **data}
-
-
-def get_today() -> datetime.date:
-    """Return the UTC date."""
-    return datetime.datetime.now(datetime.UTC).date()
 
 
 @functools.lru_cache(2)

@@ -15,10 +15,10 @@ from pymongo.client_session import ClientSession
 from pymongo.read_concern import ReadConcern
 
 from app.store import Document, Store, StoreLags
-from app.store.dates import MS_PER_HOUR
 from app.store.trips import get_max_visible_end_ms
 from schemas.cursor import INVALID, FeedCursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
+from schemas.periods import MS_PER_HOUR
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
 BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]

@@ -10,8 +10,7 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.dates import first_of_month
-from schemas.periods import DAY, MONTH
+from schemas.periods import DAY, MONTH, first_of_month
 
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
 SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"

@@ -12,7 +12,7 @@ from app.store.rendering import Selection, render_list
 from app.store.scope import Scope
 from schemas.driver import Driver
 from schemas.introspection import fields_of
-from schemas.periods import ANY_DATE, PROFILE
+from schemas.periods import NO_DATE, PROFILE
 from schemas.search import split_words
 
 DRIVER = fields_of(Driver)
@@ -112,7 +112,7 @@ def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Docu
         match = {"fleet": scope.fleet, **match}
         projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1} | dict.fromkeys(arrays, 1)
         return list(store.fleet_drivers.find(match, projection, sort=BY_OFFSET, session=session))
-    match = {**scope.match(), "period": PROFILE, "start_date": ANY_DATE}
+    match = {**scope.match(), "period": PROFILE, "start_date": NO_DATE}
     projection = {"_id": 0, "version": 1} | {IN_PROFILE[array]: 1 for array in arrays}
     profile = store.driver_periods.find_one(match, projection, session=session)
     if profile is None:

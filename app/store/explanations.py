@@ -6,7 +6,6 @@ from typing import NamedTuple
 import orjson
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import FIRST_AND_LAST_DATE, months_of
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
 from app.store.rendering import Selection
 from app.store.scope import Scope
@@ -14,7 +13,7 @@ from app.store.score import explain_score
 from app.store.totals import saturate_totals, sum_days
 from schemas.introspection import fields_of
 from schemas.mask import make_pruner
-from schemas.periods import ANY_DATE, DAY, MONTH, PROFILE
+from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, NO_DATE, PROFILE, months_of
 from schemas.score import DriverScore
 
 FIELDS = fields_of(DriverScore)
@@ -73,7 +72,7 @@ def _find_months_and_profile(periods: DriverPeriods, window: Window, selection: 
     The list is empty if the scope does not have the driver.
     """
     # MONTH comes before PROFILE. Every driver who drove has a profile.
-    dates = [ANY_DATE]
+    dates = [NO_DATE]
     if not selection.fields.keys().isdisjoint(FROM_DAYS):
         dates += months_of(*window)
     fragments = selection.projection("json") if "driver_info" in selection.fields else {}

@@ -8,13 +8,12 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
-from app.store.dates import FIRST_AND_LAST_DATE
 from app.store.driver_periods import SUMMARY_FRAGMENT
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
-from schemas.periods import ANY_DATE, PROFILE
+from schemas.periods import FIRST_AND_LAST_DATE, NO_DATE, PROFILE
 
 DRIVERS: Fields = fields_of(RankingPage)["drivers"] or {}
 # The orders of a ranking. Of equal scores, the longer distance comes first in every order.
@@ -92,7 +91,7 @@ def _find_profiles(
 ) -> dict[str, Document]:
     """Return the profiles of the drivers on the page, by driver_id and in its order."""
     ids = [row["driver_id"] for row in rows]
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}, "start_date": ANY_DATE}
+    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}, "start_date": NO_DATE}
     projection = {"_id": 0, "driver_id": 1, "version": 1} | selection.projection("json")
     options: Any = {"batch_size": len(ids) + 1, "session": session}
     profiles = {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}

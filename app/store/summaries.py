@@ -9,7 +9,7 @@ from app.store.rendering import Selection, join_fragments, make_renderer
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
-from schemas.periods import ANY_DATE, DAY, MONTH, PROFILE, WEEK, PeriodName
+from schemas.periods import DAY, MONTH, NO_DATE, PROFILE, WEEK, PeriodName
 from schemas.summary import DrivingSummary
 
 DRIVING_SUMMARY = fields_of(DrivingSummary)
@@ -45,7 +45,7 @@ def find_aggregates(
     """
     element: Fields = selection.fields.get("data") or {}
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.
-    start_dates = {PROFILE: ANY_DATE}
+    start_dates = {PROFILE: NO_DATE}
     if "driving_summary" in element:
         start_dates[summary_type.period] = start_date
     fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))

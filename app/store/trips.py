@@ -9,13 +9,12 @@ from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import MS_PER_HOUR, MS_PER_SECOND, now_ms
 from app.store.driver_periods import LAST_DATE, DriverPeriods
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer, render_list
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
-from schemas.periods import ANY_DATE, PROFILE
+from schemas.periods import MS_PER_HOUR, MS_PER_SECOND, NO_DATE, PROFILE, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
@@ -55,7 +54,7 @@ def find_driver_trips(
     with store.snapshot() as session:
         periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
         calendar = periods.get_calendar(start_date, end_date)
-        if not calendar.dates and not periods.find(PROFILE, ANY_DATE, {"_id": 1}):
+        if not calendar.dates and not periods.find(PROFILE, NO_DATE, {"_id": 1}):
             raise UnknownDrivers([driver_id])
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
         for date, ends in trip_ends.items():

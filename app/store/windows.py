@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.dates import months_of
 from app.store.drivers import read_list
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer
@@ -16,7 +15,7 @@ from app.store.totals import NAMES, saturate_totals
 from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner
 from schemas.page import WindowPage
-from schemas.periods import ANY_DATE, MONTH, PROFILE
+from schemas.periods import MONTH, NO_DATE, PROFILE, months_of
 
 ELEMENT: Fields = fields_of(WindowPage)["data"] or {}
 # A page has at most 100 drivers, so one batch is enough.
@@ -89,7 +88,7 @@ class _Drivers(NamedTuple):
 
     def find_profiles(self, fragments: Document) -> dict[str, Document]:
         """Return the profiles: driver_id, version and these fragments. Raises UnknownDrivers."""
-        match = {**self.scope.match_drivers(self.driver_ids), "period": PROFILE, "start_date": ANY_DATE}
+        match = {**self.scope.match_drivers(self.driver_ids), "period": PROFILE, "start_date": NO_DATE}
         projection = {"_id": 0, "driver_id": 1, "version": 1} | fragments
         options: Any = {"batch_size": MAX_DOCUMENTS, "session": self.session}
         found = self.store.driver_periods.find(match, projection, **options)

@@ -13,10 +13,9 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
-from app.store.dates import MS_PER_DAY, now_ms
 from app.store.scope import Scope
 from schemas.fields import Identifier
-from schemas.periods import ANY_DATE, PROFILE
+from schemas.periods import MS_PER_DAY, NO_DATE, PROFILE, now_ms
 from scripts.batches import batches
 from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
@@ -164,7 +163,7 @@ def _insert_driver_keys(store: Store, fleet: str, documents: list[Document], ses
         profile["driver_id"]
         for batch in batches(driver_ids, BATCH_SIZE)
         for profile in store.driver_periods.find(
-            {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": batch}, "start_date": ANY_DATE},
+            {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": batch}, "start_date": NO_DATE},
             {"_id": 0, "driver_id": 1},
             session=session,
         )

@@ -11,11 +11,11 @@ from app.config import API, Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import get_key
-from app.store.dates import monday_of
 from app.store.reports import FILES, get_report
 from app.store.scope import Scope
 from app.store.trips import get_max_visible_end_ms
-from schemas.date_params import HISTORY, get_today
+from schemas.date_params import HISTORY
+from schemas.periods import get_today, monday_of
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo

@@ -6,8 +6,8 @@ from pymongo import DESCENDING
 
 from app.store import Store
 from app.store.reports import get_report
-from schemas.date_params import get_today
 from schemas.driver import Driver
+from schemas.periods import get_today
 from schemas.trip import ImportedTrip
 from scripts.batches import batches
 from scripts.demo.fleet import FLEET, make_drivers, make_trips

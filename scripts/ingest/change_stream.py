@@ -15,7 +15,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import SOURCES, Document, Store
-from app.store.dates import now_ms
+from schemas.periods import now_ms
 
 # A batch ends at whichever limit comes first.
 BATCH_CHANGES = 2_000

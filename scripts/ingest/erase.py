@@ -14,7 +14,7 @@ from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.confirm import confirm
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
-from scripts.materialize.dates import Day
+from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
 from scripts.materialize.read_models import materialize, put_periods, put_trips, write
 from scripts.materialize.sources import BATCH_SIZE

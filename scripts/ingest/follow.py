@@ -17,7 +17,7 @@ from app.config import Config
 from app.database import get_refusal
 from app.logs import make_logger
 from app.store import Document, Store
-from app.store.dates import now_ms
+from schemas.periods import now_ms
 from schemas.stored import make_id
 from scripts.ingest.change_stream import (
     Batch,

@@ -5,7 +5,7 @@ import time
 import click
 from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
 
-from app.store.dates import now_ms
+from schemas.periods import now_ms
 
 PREFIX = "driver_analytics_follow"
 

@@ -19,7 +19,7 @@ from schemas.trip import ImportedTrip
 from scripts.ingest.lines import STDIN, Input, Line, Rejects, parse, with_pauses
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.writes import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
-from scripts.materialize.dates import Day
+from scripts.materialize.days import Day
 from scripts.materialize.sources import describe_errors
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.options import FLEET, take_one

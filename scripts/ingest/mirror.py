@@ -13,9 +13,8 @@ from marshmallow import ValidationError
 
 from app.config import API, Config, is_base_url
 from app.store import Document, Store
-from app.store.dates import now_ms
-from schemas.date_params import get_today
 from schemas.fields import Identifier
+from schemas.periods import get_today, midnight, now_ms
 from schemas.stored import make_id
 from scripts.ingest import importer
 from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_resume_token
@@ -24,7 +23,6 @@ from scripts.ingest.lines import MAX_LINE_BYTES, Line, Rejects
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.upstream import UnexpectedResponse, Upstream, connect, get_first_date
 from scripts.ingest.writes import delete_drivers, delete_trips
-from scripts.materialize.dates import midnight
 from scripts.materialize.sources import ids_of_fleet
 from scripts.options import DATE, FLEET
 from scripts.output import echo

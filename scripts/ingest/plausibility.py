@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from app.store.dates import MS_PER_DAY, now_ms
-from scripts.materialize.dates import midnight
+from schemas.periods import MS_PER_DAY, midnight, now_ms
 
 OLDEST_START_MS = midnight("2000-01-01")
 MAX_MEAN_MPH = 150

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import click
 
 from app.store import Document, Store
+from schemas.periods import midnight
 from scripts.batches import batches
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
-from scripts.materialize.dates import midnight
 from scripts.materialize.sources import BATCH_SIZE
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS

@@ -23,8 +23,9 @@ from werkzeug.http import parse_date
 
 from app.config import API
 from app.store import Document
-from schemas.date_params import HISTORY, get_today
+from schemas.date_params import HISTORY
 from schemas.page import ChangePage
+from schemas.periods import get_today
 from scripts.extras import importing_from_extra
 from scripts.output import echo
 

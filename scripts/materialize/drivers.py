@@ -9,7 +9,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
-from schemas.periods import ANY_DATE, PROFILE
+from schemas.periods import NO_DATE, PROFILE
 from schemas.search import make_search_text
 from schemas.stored import make_id
 from scripts.materialize import pipelines
@@ -39,7 +39,7 @@ def make_profiles(
         for direction in (ASCENDING, DESCENDING)
     )
     return {
-        (driver_id, PROFILE, ANY_DATE): _make_profile(
+        (driver_id, PROFILE, NO_DATE): _make_profile(
             fleet, driver_id, sources.get(driver_id, {}), first.get(driver_id), last.get(driver_id)
         )
         if driver_id in sources or driver_id in first
@@ -63,7 +63,7 @@ def _make_profile(fleet: str, driver_id: str, source: Document, first: str | Non
         "fleet": fleet,
         "driver_id": driver_id,
         "period": PROFILE,
-        "start_date": ANY_DATE,
+        "start_date": NO_DATE,
         "json": text,
         "search_text": make_search_text(driver),
         "version": version_of(text),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.dates import now_ms
+from schemas.periods import now_ms
 from schemas.stored import make_id
 
 # The fields of an entry that follow from its trip.

@@ -1,6 +1,6 @@
 """The read models of a driver's days, weeks and months, in `driver_periods`."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import click
@@ -8,14 +8,13 @@ from marshmallow import Schema
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.dates import first_of_month, monday_of, month_dates, week_dates
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
 from app.store.score import make_driving_summary
 from app.store.totals import NAMES
-from schemas.periods import DAY, MONTH, WEEK, LongPeriodName
+from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from scripts.materialize import pipelines
-from scripts.materialize.dates import Day, group_by_dates
+from scripts.materialize.days import Day, group_by_dates
 from scripts.materialize.pipelines import CALENDAR, DAY_PREFIX, DAY_TOTALS, OF_DAYS
 from scripts.materialize.render import to_json, version_of
 from scripts.materialize.trip_details import MAX_TRIPS_A_DAY
@@ -31,22 +30,17 @@ PeriodIdentity = tuple[str, str, str]
 class PeriodType(NamedTuple):
     """A type of period whose documents are built from those of its days: week or month.
 
-    `first_of` returns the first date of the period that contains a date. `dates` returns the dates of the period that
-    starts on a date; it raises OverflowError after the year 9999. `arrays` is what is collected of the days.
+    `arrays` is what is collected of the days.
     """
 
     name: LongPeriodName
     schema: Schema
-    first_of: Callable[[str], str]
-    dates: Callable[[str], list[str]]
     arrays: Mapping[str, Any]
 
 
 PERIOD_TYPES = (
-    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), monday_of, week_dates, OF_DAYS),
-    PeriodType(
-        MONTH, MonthlySummary(only=DATE_FIELDS), first_of_month, month_dates, {**OF_DAYS, **CALENDAR, **DAY_TOTALS}
-    ),
+    PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), OF_DAYS),
+    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), {**OF_DAYS, **CALENDAR, **DAY_TOTALS}),
 )
 
 
@@ -98,14 +92,15 @@ def make_periods(
 
     They are built from the stored documents of their days. A week that ends after the year 9999 has no document.
     """
-    firsts = {Day(driver_id, period_type.first_of(date)) for driver_id, date in days}
+    first_of, _ = FIRST_AND_LAST_DATE[period_type.name]
+    firsts = {Day(driver_id, first_of(date)) for driver_id, date in days}
     documents: dict[PeriodIdentity, Document | None] = {
         (driver, period_type.name, first): None for driver, first in firsts
     }
     for driver_ids, first_dates in group_by_dates(firsts):
         for first in first_dates:
             try:
-                dates = period_type.dates(first)
+                dates = dates_of_period(period_type.name, first)
             except OverflowError:
                 continue
             pipeline = pipelines.driver_totals(fleet, driver_ids, dates, period_type.arrays)

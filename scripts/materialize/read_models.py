@@ -7,10 +7,9 @@ from pymongo import DeleteOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from app.store.dates import now_ms
-from schemas.periods import ANY_DATE, PROFILE
+from schemas.periods import NO_DATE, PROFILE, now_ms
 from schemas.stored import make_id
-from scripts.materialize.dates import Day, days_of
+from scripts.materialize.days import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.feed import make_entries
 from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
@@ -111,7 +110,7 @@ def _write_profiles(store: Store, session: ClientSession, fleet: str, driver_ids
     """Write the profiles that differ, and return the drivers."""
     profiles = make_profiles(store, session, fleet, driver_ids)
     ids = [driver_id for driver_id, *_ in profiles]
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}, "start_date": ANY_DATE}
+    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}, "start_date": NO_DATE}
     stored = {
         profile["driver_id"]: profile for profile in store.driver_periods.find(match, DAY_AND_VERSION, session=session)
     }

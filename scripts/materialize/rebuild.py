@@ -10,10 +10,10 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from schemas.periods import ANY_DATE, PERIODS, PROFILE
+from schemas.periods import NO_DATE, PERIODS, PROFILE, midnight
 from schemas.stored import make_id
 from scripts.batches import batches
-from scripts.materialize.dates import Day, midnight
+from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Put, find_changed, put_periods, put_trips, write
 from scripts.materialize.sources import BATCH_SIZE, InvalidSource, find_identifiers, read_sources
@@ -116,10 +116,10 @@ def _put_days(
     store: Store, fleet: str, days: list[Day], session: ClientSession, put: Put
 ) -> tuple[int, list[InvalidSource]]:
     drivers, invalid = sorted({day.driver_id for day in days}), list[InvalidSource]()
-    day_count = put_periods(store, session, fleet, [day for day in days if day.date != ANY_DATE], put)
+    day_count = put_periods(store, session, fleet, [day for day in days if day.date != NO_DATE], put)
     put(store.driver_periods, session, fleet, make_profiles(store, session, fleet, drivers))
     # The days of a driver may be in several batches.
-    named = [make_id(fleet, day.driver_id) for day in days if day.date == ANY_DATE]
+    named = [make_id(fleet, day.driver_id) for day in days if day.date == NO_DATE]
     for _ in read_sources(store.drivers, session, named, invalid):
         pass
     return day_count, invalid
@@ -146,19 +146,19 @@ def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
 
 
 def _find_days(store: Store, fleet: str, since: str) -> Iterator[Day]:
-    """Yield, by driver and date, the days since a date that any document refers to, and every driver with ANY_DATE.
+    """Yield, by driver and date, the days since a date that any document refers to, and every driver with NO_DATE.
 
     A stored week or month counts as its first date.
     """
     in_fleet = {"fleet": fleet}
     periods = [{**in_fleet, "period": name} for name in (*PERIODS, PROFILE)]
     streams = [
-        (Day(driver_id, ANY_DATE) for driver_id in find_identifiers(store.drivers, fleet)),
+        (Day(driver_id, NO_DATE) for driver_id in find_identifiers(store.drivers, fleet)),
         _read_days(store.trip_details, in_fleet, "driver_id", "date"),
         *(_read_days(store.driver_periods, match, "driver_id", "start_date") for match in periods),
     ]
     for day, _ in itertools.groupby(heapq.merge(*streams)):
-        if day.date == ANY_DATE or day.date >= since:
+        if day.date == NO_DATE or day.date >= since:
             yield day
 
 

@@ -11,9 +11,10 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.score import compute_focus_area
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
+from schemas.periods import utc_date
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.materialize.dates import Day, days_of, utc_date
+from scripts.materialize.days import Day, days_of
 from scripts.materialize.render import version_of_texts
 from scripts.materialize.sources import InvalidSource, check_size, describe_errors, read_sources
 

@@ -12,7 +12,7 @@ from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import create_model
 
-from schemas.date_params import get_today
+from schemas.periods import get_today
 from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.models import NOTICE, Result, drop_titles

@@ -6,8 +6,7 @@ from typing import Annotated
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, WithJsonSchema
 
-from schemas.date_params import get_today
-from schemas.periods import PeriodName
+from schemas.periods import FIRST_AND_LAST_DATE, PeriodName, get_today
 from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
@@ -41,13 +40,8 @@ def get_periods(period: PeriodName, date: datetime.date | None) -> tuple[Window,
 
 
 def _get_period(period: PeriodName, date: datetime.date) -> Window:
-    if period == "week":
-        monday = date - datetime.timedelta(days=date.weekday())
-        return Window(start_date=monday, end_date=monday + datetime.timedelta(days=6))
-    if period == "month":
-        first = date.replace(day=1)
-        return Window(start_date=first, end_date=(first + datetime.timedelta(days=31)).replace(day=1) - ONE_DAY)
-    return Window(start_date=date, end_date=date)
+    first, last = (datetime.date.fromisoformat(bound(str(date))) for bound in FIRST_AND_LAST_DATE[period])
+    return Window(start_date=first, end_date=last)
 
 
 def get_windows(start_date: datetime.date | None, end_date: datetime.date | None) -> tuple[Window, Window]:

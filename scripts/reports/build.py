@@ -13,10 +13,9 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.dates import monday_of, now_ms
 from app.store.drivers import HEAD_OFFSET
 from app.store.score import compute_points_lost
-from schemas.date_params import get_today
+from schemas.periods import get_today, monday_of, now_ms
 from schemas.report import HEADER, row
 from scripts.extras import importing_from_extra
 from scripts.materialize.transactions import run_transaction

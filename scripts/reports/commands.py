@@ -5,8 +5,8 @@ import datetime
 import click
 
 from app.store import Document
-from schemas.date_params import get_today
 from schemas.params import REPORT_TIME_FORMAT
+from schemas.periods import get_today
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.options import DATE, FLEET, FLEET_NAME
 from scripts.output import echo, echo_table

@@ -17,8 +17,8 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import MAX_DOCUMENT_BYTES, Document, Store
-from app.store.dates import MS_PER_HOUR, now_ms
 from app.store.reports import BUCKET, FILES
+from schemas.periods import MS_PER_HOUR, now_ms
 
 # When a report is built again, its earlier files are stored for an hour longer: clients may still be reading them.
 RETENTION_MS = MS_PER_HOUR

@@ -8,7 +8,7 @@ import pytest
 
 from scripts.ingest import importer
 from scripts.ingest.lines import Line, with_pauses
-from scripts.materialize.dates import Day
+from scripts.materialize.days import Day
 from tests.factories import make_driver, make_trip
 from tests.service_process import wait_until
 

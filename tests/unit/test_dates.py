@@ -9,17 +9,17 @@ import time_machine
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.store.dates import (
+from schemas.periods import (
     dates_from,
-    first_of_month,
+    dates_of_period,
     last_of_month,
+    midnight,
     monday_of,
-    month_dates,
     months_of,
     sunday_of,
-    week_dates,
+    utc_date,
 )
-from scripts.materialize.dates import Day, group_by_dates, midnight, utc_date
+from scripts.materialize.days import Day, group_by_dates
 from tests.factories import epoch_ms
 
 DATES = dates_from("2026-03-01", 6)
@@ -65,7 +65,8 @@ def test_a_time_belongs_to_its_utc_date_in_any_time_zone_of_the_host(time, date)
 )
 def test_a_week_is_monday_to_sunday_and_a_month_ends_with_its_last_day(date, monday, sunday, last):
     assert (monday_of(date), sunday_of(date), last_of_month(date)) == (monday, sunday, last)
-    assert (week_dates(monday)[-1], month_dates(first_of_month(date))[-1]) == (sunday, last)
+    assert dates_of_period("week", date)[::6] == [monday, sunday]
+    assert dates_of_period("month", date) == dates_from(f"{date[:7]}-01", int(last[8:]))
 
 
 def test_the_months_of_a_window_are_all_that_it_touches():
@@ -76,4 +77,4 @@ def test_the_months_of_a_window_are_all_that_it_touches():
 def test_the_last_week_of_the_calendar_has_no_sunday():
     assert monday_of("9999-12-31") == "9999-12-27"
     with pytest.raises(OverflowError):
-        week_dates("9999-12-27")
+        dates_of_period("week", "9999-12-27")

@@ -1,14 +1,10 @@
-"""The days of drivers, and the UTC dates of times. A date is a string such as "2026-03-16"."""
+"""The days of drivers: a driver and a date."""
 
-import datetime
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from app.store import Document
-from app.store.dates import MS_PER_DAY
-
-EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
 
 class Day(NamedTuple):
@@ -16,16 +12,6 @@ class Day(NamedTuple):
 
     driver_id: str
     date: str
-
-
-def utc_date(epoch_ms: int) -> str:
-    """Return the UTC date of a time in epoch milliseconds."""
-    return datetime.date.fromordinal(epoch_ms // MS_PER_DAY + EPOCH_ORDINAL).isoformat()
-
-
-def midnight(date: str) -> int:
-    """Return the time (epoch ms) at which a UTC date starts."""
-    return (datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL) * MS_PER_DAY
 
 
 def days_of(details: Iterable[Document]) -> set[Day]:
