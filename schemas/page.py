@@ -4,7 +4,6 @@ from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.error import ErrorBody, ErrorName
 from schemas.fields import Count, Date, Flag, Identifier, Int64, Text, field_metadata
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
@@ -138,26 +137,3 @@ class ChangePage(Schema):
         required=True,
     )
     has_more = Flag("Whether there are more changes now.", example=False, required=True)
-
-
-class Health(Schema):
-    """The service is up."""
-
-    status = Text("Always `ok`.", example="ok", required=True, validate=OneOf(["ok"]))
-
-
-class Unhealthy(ErrorBody):
-    """The database does not respond."""
-
-    status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
-    message = Text(
-        "What is wrong.", example="The database does not respond. Try again in a few seconds.", required=True
-    )
-    error = ErrorName(
-        "Always `StoreUnavailable`.", example="StoreUnavailable", required=True, validate=OneOf(["StoreUnavailable"])
-    )
-
-    class Meta:
-        """The status, then the fields of every error."""
-
-        fields = ("status", "message", "error", "request_id")

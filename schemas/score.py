@@ -1,4 +1,11 @@
-"""The explanation of a score: what each behaviour costs, in a window and in the intervals of the window."""
+"""The score: its constants, its explanation, and its computation from totals, which MongoDB adds up."""
+
+import dataclasses
+import functools
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
 
 from marshmallow import Schema, fields
 from marshmallow.validate import OneOf
@@ -6,11 +13,67 @@ from marshmallow.validate import OneOf
 from schemas.driver import Driver
 from schemas.fields import Amount, Count, Date, Flag, Text, field_metadata
 from schemas.introspection import fields_of
-from schemas.summary import DrivingSummary
-from schemas.trip import EventSummary
+from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
+from schemas.trip import EventSummary, TripFocusArea
 
-# In the order of EventSummary. That of an explanation is the order of `BEHAVIOURS` in app/store/score.py.
+
+@dataclasses.dataclass(frozen=True)
+class Behaviour:
+    """A behaviour that lowers the score.
+
+    Its rate is `factor` × `numerator` ÷ `denominator`, two fields of a summary. It costs `weight` × rate ÷ `cap`
+    points, and at most `weight`.
+    """
+
+    name: str
+    numerator: str
+    denominator: str
+    factor: float
+    cap: float
+    weight: int
+
+    @functools.cached_property
+    def count_field(self) -> str:
+        """The field of an event summary with the number of times that it occurred."""
+        return f"{self.name}_count"
+
+    def explain(self, totals: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the BehaviourExplanation of totals. The rate is at most the largest double."""
+        events, denominator = totals["events_summary"], totals[self.denominator]
+        rate = self.factor * events[self.numerator] / denominator if denominator > 0 else 0.0
+        rate = min(rate, sys.float_info.max)
+        share = rate / self.cap
+        return {
+            "behaviour": self.name,
+            "count": events[self.count_field],
+            "seconds": None if self.numerator == self.count_field else events[self.numerator],
+            "rate": rate,
+            "cap": self.cap,
+            "weight": self.weight,
+            "points_lost": self.weight * min(1.0, share),
+            "is_focus_area": share >= FOCUS_SHARE,
+        }
+
+
+# The losses are added in this order, so that every computation gives the same bits.
+BEHAVIOURS = (
+    Behaviour("phone_use", "phone_use_time_seconds", "duration_seconds", factor=1.0, cap=0.15, weight=35),
+    Behaviour("overspeeding", "overspeeding_time_seconds", "duration_seconds", factor=1.0, cap=0.20, weight=30),
+    Behaviour("hard_brake", "hard_brake_count", "distance_miles", factor=100.0, cap=20.0, weight=20),
+    Behaviour(
+        "rapid_acceleration",
+        "rapid_acceleration_count",
+        "distance_miles",
+        factor=100.0,
+        cap=20.0,
+        weight=15,
+    ),
+)
+# A behaviour whose rate is at least this share of its cap is in the focus area.
+FOCUS_SHARE = 0.5
+# In the order of EventSummary, as the columns of a report.
 COUNTED_BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
+TRIP_FLAGS = tuple(TripFocusArea().fields)
 
 
 class BehaviourExplanation(Schema):
@@ -87,3 +150,48 @@ class DriverScore(Schema):
         metadata=field_metadata("The intervals in which the driver drove, oldest first."),
         required=True,
     )
+
+
+DRIVING_SUMMARY, SCORE_EXPLANATION = fields_of(DrivingSummary), fields_of(ScoreExplanation)
+
+
+def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the totals with what follows from them: `fm_score`, `fm_grade`, `focus_area` and `behaviours`.
+
+    `totals` are the fields of a DrivingSummary that are added up. fm_score = 100 − Σ weight × min(1, rate ÷ cap),
+    rounded half up to one decimal: floor(x × 10 + 0.5) ÷ 10. Python's round() and MongoDB's $round round half to even.
+    """
+    behaviours = [behaviour.explain(totals) for behaviour in BEHAVIOURS]
+    points_lost = math.fsum(behaviour["points_lost"] for behaviour in behaviours)
+    score = math.floor((100 - points_lost) * 10 + 0.5) / 10
+    return {
+        **totals,
+        "fm_score": score,
+        "fm_grade": next(name for name, lowest in GRADES.items() if score >= lowest),
+        "focus_area": {FOCUS_FLAGS[item["behaviour"]]: item["is_focus_area"] for item in behaviours},
+        "behaviours": behaviours,
+    }
+
+
+def make_driving_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the DrivingSummary of totals."""
+    summary = compute_score(totals)
+    return {name: summary[name] for name in DRIVING_SUMMARY}
+
+
+def explain_score(totals: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the ScoreExplanation of totals."""
+    explanation = compute_score(totals)
+    return {name: explanation[name] for name in SCORE_EXPLANATION}
+
+
+def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:
+    """Return the points that each behaviour costs, by its name, of a DrivingSummary. They are unrounded."""
+    return {item["behaviour"]: item["points_lost"] for item in compute_score(summary)["behaviours"]}
+
+
+def compute_focus_area(trip: Mapping[str, Any]) -> dict[str, bool]:
+    """Return the focus area of a trip, computed from its event summary by the rule of a summary."""
+    behaviours = compute_score({**trip, "events_summary": trip["event_summary"]})["behaviours"]
+    flags = {f"is_{item['behaviour']}": item["is_focus_area"] for item in behaviours}
+    return {name: flags[name] for name in TRIP_FLAGS}

@@ -26,7 +26,6 @@ from app.openapi.responses import (
     find_error_types_by_status,
     get_response_name,
 )
-from app.store.score import BEHAVIOURS, Behaviour
 from schemas.header import (
     AllowHeaders,
     ChallengeHeaders,
@@ -38,6 +37,7 @@ from schemas.header import (
     ResponseHeaders,
     RetryAfterHeaders,
 )
+from schemas.score import BEHAVIOURS, Behaviour
 
 # The version of the interface, not of the service.
 VERSION = "1.0"

@@ -9,12 +9,11 @@ from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
 from app.store.rendering import Selection
 from app.store.scope import Scope
-from app.store.score import explain_score
 from app.store.totals import saturate_totals, sum_days
 from schemas.introspection import fields_of
 from schemas.mask import make_pruner
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, NO_DATE, PROFILE, months_of
-from schemas.score import DriverScore
+from schemas.score import DriverScore, explain_score
 
 FIELDS = fields_of(DriverScore)
 # The fields that are computed from the days of the window.

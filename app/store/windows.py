@@ -10,12 +10,12 @@ from app.store.drivers import read_list
 from app.store.pagination import PageRequest
 from app.store.rendering import Selection, make_renderer
 from app.store.scope import Scope
-from app.store.score import make_driving_summary
 from app.store.totals import NAMES, saturate_totals
 from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner
 from schemas.page import WindowPage
 from schemas.periods import MONTH, NO_DATE, PROFILE, months_of
+from schemas.score import make_driving_summary
 
 ELEMENT: Fields = fields_of(WindowPage)["data"] or {}
 # A page has at most 100 drivers, so one batch is enough.

@@ -11,8 +11,8 @@ from flask import Blueprint, Response, abort, request
 
 from app.config import Config
 from app.services import get_services
-from app.store.score import BEHAVIOURS
 from app.views.static_files import build_policy, read_files, static_response
+from schemas.score import BEHAVIOURS
 
 bp = Blueprint("explorer", __name__)
 

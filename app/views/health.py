@@ -12,7 +12,7 @@ from app.database import ping
 from app.endpoint import Endpoint
 from app.responses import json_response
 from app.services import get_services
-from schemas.page import Health, Unhealthy
+from schemas.health import Health, Unhealthy
 from schemas.params import NoParams
 
 bp = Blueprint("health", __name__)

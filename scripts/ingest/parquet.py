@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from marshmallow import Schema, fields
 
 from app.store import Document
-from app.store.score import compute_focus_area
 from schemas.driver import Driver
 from schemas.fields import Date, Flag, Int64, Number, Text
+from schemas.score import compute_focus_area
 from schemas.summary import DailySummary
 from schemas.trip import Event, ImportedTrip, TrailPoint, TripSummary
 

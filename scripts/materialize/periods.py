@@ -9,9 +9,9 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
-from app.store.score import make_driving_summary
 from app.store.totals import NAMES
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
+from schemas.score import make_driving_summary
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from scripts.materialize import pipelines
 from scripts.materialize.days import Day, group_by_dates

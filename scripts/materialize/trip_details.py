@@ -9,9 +9,9 @@ from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.score import compute_focus_area
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
 from schemas.periods import utc_date
+from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.days import Day, days_of

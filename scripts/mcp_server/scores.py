@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from app.store.score import compute_score
 from schemas.date_params import HISTORY
 from schemas.periods import LongPeriodName, PeriodName, get_today
+from schemas.score import compute_score
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
     Behaviour,

@@ -14,9 +14,9 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
-from app.store.score import compute_points_lost
 from schemas.periods import get_today, monday_of, now_ms
 from schemas.report import HEADER, row
+from schemas.score import compute_points_lost
 from scripts.extras import importing_from_extra
 from scripts.materialize.transactions import run_transaction
 from scripts.progress import make_bar

@@ -16,10 +16,10 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.score import make_driving_summary
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
 from schemas.periods import DAYS_A_WEEK, PROFILE
+from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
 from scripts.reports.units import MILES

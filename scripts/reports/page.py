@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
-from app.store.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.fields import CONTROL
 from schemas.report import rate
+from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.reports.figures import Figures
 from scripts.reports.units import UNITS, Units

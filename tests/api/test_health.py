@@ -11,7 +11,7 @@ from app.circuit_breaker import CircuitOpen
 from app.config import Config
 from app.services import get_services
 from app.store.api_keys import make_key
-from schemas.page import Unhealthy
+from schemas.health import Unhealthy
 
 NOWHERE = "mongodb://127.0.0.1:1/?directConnection=true"
 

@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 import pytest
 
 from app.errors import find_error_types
-from app.store.score import BEHAVIOURS
+from schemas.score import BEHAVIOURS
 
 EXPLORER, DOCS, ERRORS = "/", "/api/v1/docs", "/api/v1/docs/errors"
 FILES = ["/explorer/main.js", "/explorer/leaflet.js", "/api/v1/docs/docs.js", "/api/v1/docs/clients.md", "/llms.txt"]

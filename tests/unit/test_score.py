@@ -1,4 +1,4 @@
-"""app/store/score.py: the score of totals, and the focus area of a trip."""
+"""schemas/score.py: the score of totals, and the focus area of a trip."""
 
 import math
 
@@ -6,8 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.store.score import compute_focus_area, explain_score, make_driving_summary
-from schemas.score import ScoreExplanation
+from schemas.score import ScoreExplanation, compute_focus_area, explain_score, make_driving_summary
 from tests.factories import make_event_summary, make_trip
 from tests.score_reference import check_explanation, check_totals
 
