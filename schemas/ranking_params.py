@@ -12,8 +12,12 @@ from schemas.fields import MAX_INT, Date, field_metadata
 from schemas.params import PageParams
 from schemas.periods import LONG_PERIODS, WEEK
 
-ORDERS = ("worst", "best")
-
+# The orders of a ranking, as MongoDB sorts: 1 is ascending. Of equal scores, the longer distance comes first in both.
+ORDERS = {
+    name: [("fm_score", direction), ("distance_miles", -1), ("driver_id", 1)]
+    for name, direction in (("worst", 1), ("best", -1))
+}
+DEFAULT_ORDER = "worst"
 
 # More than the 309 digits of the largest double. Without a limit, a page's links, which repeat the query, could be
 # larger than the headers that a proxy accepts.
@@ -72,8 +76,8 @@ class RankingParams(PageParams):
         error_messages=REQUIRED,
     )
     order = fields.String(
-        load_default=ORDERS[0],
-        validate=OneOf(ORDERS),
-        metadata=field_metadata("`worst`: the lowest score first. `best`: the highest score first.", ORDERS[0]),
+        load_default=DEFAULT_ORDER,
+        validate=OneOf(list(ORDERS)),
+        metadata=field_metadata("`worst`: the lowest score first. `best`: the highest score first.", DEFAULT_ORDER),
     )
     min_distance_miles = DistanceParam("Leave out drivers with a shorter distance in the week or month, in miles.")

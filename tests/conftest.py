@@ -29,7 +29,7 @@ from app.config import Config
 from app.store import Store
 from app.store.scope import Scope
 from scripts.cli import cli
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.embedded_mongod import NoMongod, embedded_mongod, get_mongod_path
 from scripts.mongodb.memory_store import memory_client
 from tests import store_contents

@@ -14,7 +14,7 @@ from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
 from app.store.drivers import BY_OFFSET, HEAD_OFFSET
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.materialize.rebuild import verify_fleet
-from scripts.materialize.transactions import lock_fleet
+from scripts.mongodb.transactions import lock_fleet
 from tests.store_contents import DRIVER, HISTORY, PRESENT, TRIP
 
 FLEET = "f1"

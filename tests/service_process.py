@@ -15,7 +15,7 @@ from pathlib import Path
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import prepare_collections
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("driver-analytics")

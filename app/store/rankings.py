@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from orjson import Fragment
-from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
@@ -14,13 +13,9 @@ from app.store.rendering import Selection, make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
 from schemas.periods import FIRST_AND_LAST_DATE, NO_DATE, PROFILE
+from schemas.ranking_params import ORDERS
 
 DRIVERS: Fields = fields_of(RankingPage)["drivers"] or {}
-# The orders of a ranking. Of equal scores, the longer distance comes first in every order.
-ORDERS = {
-    name: [("fm_score", direction), ("distance_miles", DESCENDING), ("driver_id", ASCENDING)]
-    for name, direction in (("worst", ASCENDING), ("best", DESCENDING))
-}
 INDEXES = {name: f"ranking_{name}" for name in ORDERS}
 # The indexes of rankings have only documents with a score, so a filter has to name the score.
 RANKED: Document = {"fm_score": {"$gte": 0}}

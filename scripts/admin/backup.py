@@ -25,12 +25,12 @@ from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
 from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
-from app.store.indexes import VALIDATORS
 from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.materialize.sources import InvalidSource, parse_sources
-from scripts.mongodb.connection import find_fleets, find_invalid_documents, open_store
+from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
+from scripts.mongodb.connection import find_fleets, open_store
 from scripts.output import echo
 from scripts.private_files import OWNER_ONLY, open_private
 from scripts.progress import make_bar

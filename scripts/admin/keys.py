@@ -17,8 +17,8 @@ from app.store.scope import Scope
 from schemas.fields import Identifier
 from schemas.periods import MS_PER_DAY, NO_DATE, PROFILE, now_ms
 from scripts.batches import batches
-from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
+from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, take_one
 from scripts.output import echo, echo_table
 

@@ -17,9 +17,9 @@ from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
 from scripts.materialize.read_models import materialize, put_periods, put_trips, write
-from scripts.materialize.sources import BATCH_SIZE
-from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.mongodb.identities import BATCH_SIZE
+from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, take_one
 from scripts.output import echo
 from scripts.progress import sum_with_progress

@@ -12,9 +12,9 @@ from scripts.batches import batches
 from scripts.confirm import confirm
 from scripts.ingest.mirror import ids_of_cursors
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
-from scripts.materialize.sources import BATCH_SIZE, ids_of_fleet
-from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.connection import find_fleets, name_other_fleets, open_store
+from scripts.mongodb.identities import BATCH_SIZE, ids_of_fleet
+from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET
 from scripts.output import echo, echo_table
 from scripts.progress import sum_with_progress

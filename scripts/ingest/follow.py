@@ -29,10 +29,12 @@ from scripts.ingest.change_stream import (
 )
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild import repair_fleet
-from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources, split_id
-from scripts.materialize.transactions import run_transaction
+from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources
 from scripts.materialize.trip_details import read_trips
-from scripts.mongodb.connection import find_fleets, open_store, prepare_collections
+from scripts.mongodb.collections import prepare_collections
+from scripts.mongodb.connection import find_fleets, open_store
+from scripts.mongodb.identities import split_id
+from scripts.mongodb.transactions import run_transaction
 from scripts.output import echo
 from scripts.progress import with_progress
 

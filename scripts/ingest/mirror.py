@@ -23,7 +23,7 @@ from scripts.ingest.lines import MAX_LINE_BYTES, Line, Rejects
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.upstream import UnexpectedResponse, Upstream, connect, get_first_date
 from scripts.ingest.writes import delete_drivers, delete_trips
-from scripts.materialize.sources import ids_of_fleet
+from scripts.mongodb.identities import ids_of_fleet
 from scripts.options import DATE, FLEET
 from scripts.output import echo
 from scripts.progress import make_bar

@@ -8,8 +8,8 @@ from app.store import Document, Store
 from schemas.periods import midnight
 from scripts.batches import batches
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
-from scripts.materialize.sources import BATCH_SIZE
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
+from scripts.mongodb.identities import BATCH_SIZE
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.output import echo
 from scripts.progress import sum_with_progress

@@ -11,9 +11,8 @@ from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
-from scripts.materialize.sources import write_by_id
-from scripts.materialize.transactions import run_transaction
 from scripts.materialize.trip_details import make_trip_detail, read_trips
+from scripts.mongodb.transactions import run_transaction, write_by_id
 
 # Many, because a deletion reads no trails.
 DELETIONS_PER_TRANSACTION = 500

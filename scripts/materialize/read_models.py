@@ -13,7 +13,7 @@ from scripts.materialize.days import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.feed import make_entries
 from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
-from scripts.materialize.sources import Operation, write_all, write_by_id
+from scripts.mongodb.transactions import Operation, write_all, write_by_id
 
 # The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone.
 IDENTITY_FIELDS = {

@@ -16,9 +16,10 @@ from scripts.batches import batches
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Put, find_changed, put_periods, put_trips, write
-from scripts.materialize.sources import BATCH_SIZE, InvalidSource, find_identifiers, read_sources
-from scripts.materialize.transactions import run_transaction
+from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.materialize.trip_details import read_trips
+from scripts.mongodb.identities import BATCH_SIZE, find_identifiers
+from scripts.mongodb.transactions import run_transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_TRANSACTION = 100

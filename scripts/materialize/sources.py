@@ -6,23 +6,18 @@ for MongoDB (`trip_details.read_trips`). It counts as absent.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import bson
 from marshmallow import ValidationError, fields
-from pymongo import ASCENDING, DeleteOne, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import MAX_DOCUMENT_BYTES, SOURCES, Document, DocumentCollection, Store
-from schemas.fields import SURROGATE
 from schemas.stored import StoredDriver, StoredTrip, make_id
 from scripts.output import escape
 
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
-# Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
-BATCH_SIZE = 1_000
 # Errors of a document that its reason names.
 MAX_NAMED_ERRORS = 5
 MISSING = str(fields.Field.default_error_messages["required"])
@@ -31,8 +26,6 @@ UNKNOWN = SCHEMAS["drivers"].error_messages["unknown"]
 MEASURED_BYTES = 4_000_000
 # The fields that the store adds to a document: fleet and _id.
 ADDED_BYTES = 1024
-
-Operation = DeleteOne | InsertOne[Document] | ReplaceOne[Document]
 
 
 class InvalidSource(NamedTuple):
@@ -56,41 +49,6 @@ class InvalidSource(NamedTuple):
         return f"{self.collection} {self.printable_id} is invalid and left out: {self.reason}"
 
 
-def split_id(_id: Any) -> tuple[str, str] | None:
-    """Return the fleet and the identifier of an `_id`, or None if it belongs to no fleet or is not UTF-8."""
-    # What is not UTF-8 was read with surrogates, which MongoDB does not take back.
-    fleet, slash, identifier = _id.partition("/") if isinstance(_id, str) else ("", "", "")
-    return None if not fleet or not slash or SURROGATE.search(_id) else (fleet, identifier)
-
-
-def write_by_id(
-    collection: DocumentCollection, session: ClientSession, documents: Mapping[str, Document | None]
-) -> None:
-    """Insert or replace documents by their `_id`, or delete those that are None.
-
-    MongoDB leaves a document as it is if its replacement does not differ.
-    """
-    found = collection.find({"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
-    stored = {document["_id"] for document in found}
-    operations = list[Operation]()
-    for _id, document in documents.items():
-        if document is None:
-            operations += [DeleteOne({"_id": _id})] if _id in stored else []
-        else:
-            # An insert takes MongoDB less time than an upsert.
-            operations.append(ReplaceOne({"_id": _id}, document) if _id in stored else InsertOne(document))
-    write_all(collection, session, operations)
-
-
-def write_all(collection: DocumentCollection, session: ClientSession, operations: list[Operation]) -> None:
-    """Write in a transaction. Raises BulkWriteError for the first operation that fails."""
-    # In order: a write that fails ends the transaction. Otherwise PyMongo would send the next command, whose error says
-    # only that the transaction was aborted, and would repeat the transaction for two minutes. Sorted by their type, as
-    # many operations as possible are one command.
-    if operations:
-        collection.bulk_write(sorted(operations, key=lambda operation: type(operation).__name__), session=session)
-
-
 def read_sources(
     collection: DocumentCollection, session: ClientSession | None, ids: Sequence[str], invalid: list[InvalidSource]
 ) -> Iterator[Document]:
@@ -107,25 +65,6 @@ def parse_sources(
             yield parse_source(collection, document)
         except ValidationError as error:
             invalid.append(InvalidSource(collection, document["_id"], describe_errors(error)))
-
-
-def find_identifiers(
-    collection: DocumentCollection, fleet: str, match: Mapping[str, Any] = MappingProxyType({})
-) -> Iterator[str]:
-    """Yield the identifiers in the `_id` of matching documents of a fleet, in code point order. Index: (_id).
-
-    One that is not UTF-8 is left out: `find_unidentified` yields its document.
-    """
-    ids = {"_id": ids_of_fleet(fleet), **match}
-    for document in collection.find(ids, {"_id": 1}, sort=[("_id", ASCENDING)], batch_size=BATCH_SIZE):
-        if identity := split_id(document["_id"]):
-            yield identity[1]
-
-
-def ids_of_fleet(fleet: str) -> dict[str, str]:
-    """Return the condition on the `_id` of a fleet's documents."""
-    # In the order of MongoDB, 0 is the character after the slash.
-    return {"$gte": f"{fleet}/", "$lt": f"{fleet}0"}
 
 
 def parse_source(collection: str, source: Mapping[str, Any]) -> Document:

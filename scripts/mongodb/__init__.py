@@ -1,4 +1,4 @@
-"""MongoDB for the commands: opening and preparing the store, the embedded `mongod`, and the store in memory.
+"""MongoDB for the commands: opening the store, its collections with indexes and validators, transactions, `mongod`.
 
-The reads of the collections are in `app.store`, the writes in `materialize` and the commands.
+It stands below all commands. The reads of the service are in `app.store`, and what is written in `materialize`.
 """

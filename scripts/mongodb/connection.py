@@ -1,30 +1,25 @@
-"""Opening the store for a command: the connection, and the collections with their validators and indexes."""
+"""Opening the store for a command, and the fleets in it."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING
-from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+from pymongo.errors import BulkWriteError, WriteError
 
 from app.config import Config
 from app.database import check_transactions, connect
-from app.store import COLLECTIONS, IDENTIFYING_FIELDS, READ_MODELS, SOURCES, Document, DocumentCollection, Store
-from app.store.indexes import INDEXES, VALIDATORS
-from scripts.materialize.sources import ids_of_fleet
+from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, Store
+from scripts.mongodb.collections import find_invalid_documents, prepare_collections
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
+from scripts.mongodb.identities import ids_of_fleet
 from scripts.output import echo
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
 LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="surrogateescape")
-# MongoDB's error code for a collection that exists.
-NAMESPACE_EXISTS = 48
-# Invalid documents of each collection that an error message names.
-MAX_NAMED_DOCUMENTS = 5
 # Fleets that a message names.
 MAX_NAMED_FLEETS = 10
 # The errors that an invalid document can cause.
@@ -68,28 +63,6 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
         if writes:
             prepare_collections(store)
         yield store
-
-
-def prepare_collections(store: Store) -> None:
-    """Create missing collections and indexes, and update the validators."""
-    validators = {entry["name"]: entry["options"].get("validator") for entry in store.db.list_collections()}
-    for name in COLLECTIONS:
-        if name not in validators:
-            _create(store, name)
-        # A change of the validator locks the collection, so skip it if there is no difference.
-        elif validators[name] != VALIDATORS[name]:
-            store.db.command("collMod", name, validator=VALIDATORS[name])
-        if INDEXES[name]:
-            store.db[name].create_indexes(INDEXES[name])
-
-
-def _create(store: Store, name: str) -> None:
-    """Create a collection, unless another command does that at the same time."""
-    try:
-        store.db.create_collection(name, validator=VALIDATORS[name], check_exists=False)
-    except OperationFailure as error:
-        if error.code != NAMESPACE_EXISTS:
-            raise
 
 
 def find_fleets(store: Store, fleet: str | None) -> list[str]:
@@ -147,17 +120,3 @@ def naming_invalid_documents(store: Store, fleet: str) -> Iterator[None]:
                 f"'driver-analytics rollups rebuild --fleet {fleet}'."
             ) from error
         raise
-
-
-def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[str, Any]) -> list[str]:
-    """Return collection and identifiers of matching documents that violate their validators, a few of each collection.
-
-    `names` are those of the collections.
-    """
-    return [
-        f"{name} {identifiers}"
-        for name in names
-        for identifiers in store.db[name]
-        .find({**match, "$nor": [VALIDATORS[name]]}, IDENTIFYING_FIELDS)
-        .limit(MAX_NAMED_DOCUMENTS)
-    ]

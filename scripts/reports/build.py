@@ -18,7 +18,7 @@ from schemas.periods import get_today, monday_of, now_ms
 from schemas.report import HEADER, row
 from schemas.score import compute_points_lost
 from scripts.extras import importing_from_extra
-from scripts.materialize.transactions import run_transaction
+from scripts.mongodb.transactions import run_transaction
 from scripts.progress import make_bar
 from scripts.reports.figures import FigureCollector, Figures
 from scripts.reports.files import (

@@ -8,7 +8,6 @@ import dataclasses
 import errno
 import os
 import socket
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from app.config import Config, ConfigError, find_warnings
 from app.database import check_transactions, get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
-from scripts.output import echo
 
 
 def check_application(config: Config) -> None:
@@ -33,23 +31,6 @@ def check_application(config: Config) -> None:
         # An outage is no error, and each worker logs it.
         with contextlib.suppress(PyMongoError):
             check_transactions(client)
-
-
-def check_gunicorn() -> None:
-    """End gunicorn with one line if it runs without the settings of `gunicorn_conf`.
-
-    With gunicorn's own, the service would have one thread, other limits on headers, and other trusted proxies.
-    """
-    if "gunicorn" in sys.modules and "scripts.server.gunicorn_conf" not in sys.modules:
-        from gunicorn.arbiter import Arbiter
-
-        echo(
-            "Error: gunicorn has not read the settings of the service. Start it with "
-            "gunicorn -c python:scripts.server.gunicorn_conf wsgi:app",
-            err=True,
-        )
-        # With this status, the main process does not start another worker.
-        sys.exit(Arbiter.APP_LOAD_ERROR)
 
 
 def open_connections(services: Services) -> None:

@@ -14,12 +14,11 @@ from click.testing import CliRunner
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
-from app.store.indexes import INDEXES
 from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import INDEXES, prepare_collections
 from scripts.reports.build import build_report
 from tests.command_recorder import WRITES
 from tests.conftest import Service

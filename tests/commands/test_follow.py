@@ -13,7 +13,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import prepare_collections
 from tests.factories import make_trip
 from tests.fleet_states import differences
 from tests.following import Following, make_source

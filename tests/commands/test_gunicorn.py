@@ -56,19 +56,6 @@ def test_the_program_ends_with_one_line():
     assert ended.stderr.startswith("Error: MONGODB_URI cannot be used")
 
 
-def test_outside_the_project_it_does_not_run_with_settings_of_its_own(tmp_path):
-    environment = {**os.environ, "MONGODB_URI": NO_STORE}
-    words = [GUNICORN, "--bind", f"127.0.0.1:{free_port()}", "wsgi:app"]
-    ended = subprocess.run(
-        words, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert ended.returncode == 4
-    assert re.findall("^Error: .*", ended.stderr, re.MULTILINE) == [
-        "Error: gunicorn has not read the settings of the service. "
-        "Start it with gunicorn -c python:scripts.server.gunicorn_conf wsgi:app"
-    ]
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -16,7 +16,7 @@ from pymongo import MongoClient
 from app.store import Store
 from scripts.ingest import importer, mirror, upstream
 from scripts.ingest.erase import erase_driver
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import prepare_collections
 from tests.conftest import POLL_SECONDS, Service
 from tests.factories import make_driver, make_event, make_trip
 from tests.fleet_states import differences

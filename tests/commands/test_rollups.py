@@ -6,7 +6,7 @@ from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from scripts.materialize.rebuild import rebuild_fleet
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import prepare_collections
 from tests import store_contents
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.fleet_states import differences

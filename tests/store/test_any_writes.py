@@ -5,9 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store
-from app.store.indexes import VALIDATORS
 from scripts.materialize.read_models import IDENTITY_FIELDS
 from scripts.materialize.rebuild import rebuild_fleet
+from scripts.mongodb.collections import VALIDATORS
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.fleet_states import FLEET, Batch, differences, state_of, write_batches

@@ -9,11 +9,10 @@ from pymongo import MongoClient
 
 from app.store import Store
 from app.store.api_keys import make_key
-from app.store.indexes import INDEXES
 from scripts.admin.backup import FILE_INDEXES
 from scripts.ingest.writes import delete_trips
 from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import INDEXES, prepare_collections
 from tests.conftest import NO_LIMITS, NOW, Service
 from tests.factories import make_driver, make_point, make_trip
 from tests.feed_client import Client

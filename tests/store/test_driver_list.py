@@ -12,8 +12,8 @@ from schemas.introspection import fields_of
 from schemas.page import DriverPage
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
-from scripts.materialize.transactions import run_transaction
 from scripts.mongodb.memory_store import memory_client
+from scripts.mongodb.transactions import run_transaction
 from tests.factories import make_driver
 from tests.fleet_states import FLEET, Batch, differences, write_batches
 

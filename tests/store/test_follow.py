@@ -4,9 +4,9 @@ import bson
 import pytest
 
 from app.store import Store
-from app.store.indexes import VALIDATORS
 from scripts.ingest.change_stream import ResumeToken, save_resume_token
 from scripts.materialize import trip_details
+from scripts.mongodb.collections import VALIDATORS
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import FLEET, differences

@@ -5,8 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pymongo import MongoClient
 
 from app.store import Store
-from app.store.indexes import VALIDATORS
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import VALIDATORS, prepare_collections
 
 
 def test_a_validator_of_an_earlier_version_is_replaced(mongod):

@@ -17,7 +17,7 @@ from app.store import Store
 from app.store.changes import CursorCheck, find_changes
 from app.store.reports import BUCKET
 from app.store.scope import Scope
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import prepare_collections
 from scripts.reports.build import build_report
 from tests import store_contents
 from tests.conftest import NO_LIMITS, Service

@@ -9,11 +9,10 @@ from pymongo import MongoClient
 from pymongo.errors import WriteError
 
 from app.store import Store
-from app.store.indexes import VALIDATORS
 from schemas.stored import make_id
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
-from scripts.mongodb.connection import prepare_collections
+from scripts.mongodb.collections import VALIDATORS, prepare_collections
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.store_contents import load

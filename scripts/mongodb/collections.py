@@ -1,11 +1,16 @@
-"""The indexes and the validators of the collections. An index has the name of what it finds."""
+"""The collections with their indexes and validators. An index has the name of what it finds."""
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from marshmallow import Schema
-from pymongo import ASCENDING, DESCENDING, IndexModel
+from pymongo import ASCENDING, IndexModel
+from pymongo.errors import OperationFailure
 
+from app.store import COLLECTIONS, IDENTIFYING_FIELDS, Store
+from app.store.rankings import INDEXES as RANKING_INDEXES
 from schemas.introspection import make_json_schema
+from schemas.ranking_params import ORDERS
 from schemas.stored import (
     DriverPeriod,
     FleetDrivers,
@@ -21,18 +26,21 @@ from schemas.stored import (
 
 # The change feed reports a deletion for 30 days.
 TOMBSTONE_SECONDS = 30 * 86_400
+# MongoDB's error code for a collection that exists.
+NAMESPACE_EXISTS = 48
+# Invalid documents of each collection that an error message names.
+MAX_NAMED_DOCUMENTS = 5
 
 
 def _index(name: str, *fields: str, **options: Any) -> IndexModel:
     return IndexModel([(field, ASCENDING) for field in fields], name=name, **options)
 
 
-def _ranking_index(name: str, direction: int) -> IndexModel:
+def _ranking_index(order: str) -> IndexModel:
     fields = [(field, ASCENDING) for field in ("fleet", "period", "start_date")]
-    order = [("fm_score", direction), ("distance_miles", DESCENDING), ("driver_id", ASCENDING)]
     # Days and profiles have no score, and cost the index nothing.
     ranked = {"fm_score": {"$exists": True}}
-    return IndexModel([*fields, *order], name=name, partialFilterExpression=ranked)
+    return IndexModel([*fields, *ORDERS[order]], name=RANKING_INDEXES[order], partialFilterExpression=ranked)
 
 
 INDEXES = {
@@ -49,8 +57,7 @@ INDEXES = {
     "driver_periods": [
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
         # For each order of a ranking an index, because the longer distance comes first in both.
-        _ranking_index("ranking_worst", ASCENDING),
-        _ranking_index("ranking_best", DESCENDING),
+        *map(_ranking_index, ORDERS),
     ],
     # trip_end_time and driver_id come last, so that MongoDB counts visible trips, and those of one driver, from the
     # index alone.
@@ -104,3 +111,39 @@ VALIDATORS = {
     "keys": make_validator(StoredKey()),
     "resume_tokens": make_validator(StoredResumeToken()),
 }
+
+
+def prepare_collections(store: Store) -> None:
+    """Create missing collections and indexes, and update the validators."""
+    validators = {entry["name"]: entry["options"].get("validator") for entry in store.db.list_collections()}
+    for name in COLLECTIONS:
+        if name not in validators:
+            _create(store, name)
+        # A change of the validator locks the collection, so skip it if there is no difference.
+        elif validators[name] != VALIDATORS[name]:
+            store.db.command("collMod", name, validator=VALIDATORS[name])
+        if INDEXES[name]:
+            store.db[name].create_indexes(INDEXES[name])
+
+
+def _create(store: Store, name: str) -> None:
+    """Create a collection, unless another command does that at the same time."""
+    try:
+        store.db.create_collection(name, validator=VALIDATORS[name], check_exists=False)
+    except OperationFailure as error:
+        if error.code != NAMESPACE_EXISTS:
+            raise
+
+
+def find_invalid_documents(store: Store, names: Iterable[str], match: Mapping[str, Any]) -> list[str]:
+    """Return collection and identifiers of matching documents that violate their validators, a few of each collection.
+
+    `names` are those of the collections.
+    """
+    return [
+        f"{name} {identifiers}"
+        for name in names
+        for identifiers in store.db[name]
+        .find({**match, "$nor": [VALIDATORS[name]]}, IDENTIFYING_FIELDS)
+        .limit(MAX_NAMED_DOCUMENTS)
+    ]

@@ -1,10 +1,10 @@
-"""scripts/materialize/transactions.py: what a command prints when MongoDB aborts its transactions."""
+"""scripts/mongodb/transactions.py: what a command prints when MongoDB aborts its transactions."""
 
 import click
 import pytest
 from pymongo.errors import OperationFailure
 
-from scripts.materialize.transactions import TRANSIENT, WRITE_CONFLICT, run_transaction
+from scripts.mongodb.transactions import TRANSIENT, WRITE_CONFLICT, run_transaction
 
 LIFETIME_EXCEEDED = 290
 WAITING = "Waiting for another command that writes to the fleet f1 ...\n"
@@ -31,8 +31,8 @@ def test_a_transaction_that_never_succeeds_ends_in_a_line(monkeypatch, capsys, c
     def fail(*_):
         raise OperationFailure("PlanExecutor error during aggregation", code, {"errorLabels": [TRANSIENT]})
 
-    monkeypatch.setattr("scripts.materialize.transactions.lock_fleet", fail)
-    monkeypatch.setattr("scripts.materialize.transactions.MESSAGE_AFTER_SECONDS", -1)
+    monkeypatch.setattr("scripts.mongodb.transactions.lock_fleet", fail)
+    monkeypatch.setattr("scripts.mongodb.transactions.MESSAGE_AFTER_SECONDS", -1)
     message = f"^MongoDB aborted a transaction of the fleet f1 again and again: {reason}"
     with pytest.raises(click.ClickException, match=message):
         run_transaction(Repeating(), "f1", fail)

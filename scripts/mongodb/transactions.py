@@ -1,19 +1,20 @@
-"""The transactions of the commands. Those of a fleet run one after the other, and number its changes."""
+"""The transactions of the commands, and how they write. Those of a fleet run one after the other, and are numbered."""
 
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import click
-from pymongo import DESCENDING
+from pymongo import DESCENDING, DeleteOne, InsertOne, ReplaceOne
 from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
-from app.store import Store
+from app.store import Document, DocumentCollection, Store
 from scripts.output import echo
 
 T = TypeVar("T")
+Operation = DeleteOne | InsertOne[Document] | ReplaceOne[Document]
 # A command that waits longer for another one prints a message.
 MESSAGE_AFTER_SECONDS = 2.0
 # MongoDB's error code for a document that another transaction has changed, and its label for what may be repeated.
@@ -86,3 +87,31 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     newest = store.trip_changes.find_one({"fleet": fleet}, {"change": 1}, sort=newest_first, session=session)
     if newest:
         store.fleets.update_one({"_id": fleet}, {"$set": {"writes": newest["change"] + 1}}, session=session)
+
+
+def write_by_id(
+    collection: DocumentCollection, session: ClientSession, documents: Mapping[str, Document | None]
+) -> None:
+    """Insert or replace documents by their `_id`, or delete those that are None.
+
+    MongoDB leaves a document as it is if its replacement does not differ.
+    """
+    found = collection.find({"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
+    stored = {document["_id"] for document in found}
+    operations = list[Operation]()
+    for _id, document in documents.items():
+        if document is None:
+            operations += [DeleteOne({"_id": _id})] if _id in stored else []
+        else:
+            # An insert takes MongoDB less time than an upsert.
+            operations.append(ReplaceOne({"_id": _id}, document) if _id in stored else InsertOne(document))
+    write_all(collection, session, operations)
+
+
+def write_all(collection: DocumentCollection, session: ClientSession, operations: list[Operation]) -> None:
+    """Write in a transaction. Raises BulkWriteError for the first operation that fails."""
+    # In order: a write that fails ends the transaction. Otherwise PyMongo would send the next command, whose error says
+    # only that the transaction was aborted, and would repeat the transaction for two minutes. Sorted by their type, as
+    # many operations as possible are one command.
+    if operations:
+        collection.bulk_write(sorted(operations, key=lambda operation: type(operation).__name__), session=session)
