@@ -1,5 +1,7 @@
 """`driver-analytics rollups`: rebuild the read models from drivers and trips, or compare them."""
 
+import itertools
+
 import click
 
 from app.store import Store
@@ -49,15 +51,16 @@ def verify(fleet: str | None) -> None:
     has_problems = False
     with open_store(writes=False) as store:
         for name in select_fleets(store, fleet):
-            count, invalid_count, differences = 0, 0, list[str]()
+            # A day that a changed trip left or reached is compared with the trip, and with all days.
+            count, invalid_count, differences = 0, 0, dict[str, None]()
             with naming_invalid_documents(store, name):
                 for outcome in with_progress(name, verify_fleet(store, name)):
                     count += outcome.day_count
                     invalid_count += len(outcome.invalid)
-                    differences += outcome.differences
+                    differences |= dict.fromkeys(outcome.differences)
                     for source in outcome.invalid:
                         echo(f"{name}: {source}", err=True)
-            for difference in differences[:MAX_PRINTED_DIFFERENCES]:
+            for difference in itertools.islice(differences, MAX_PRINTED_DIFFERENCES):
                 echo(f"{name}: {difference}")
             if len(differences) > MAX_PRINTED_DIFFERENCES:
                 echo(f"{name}: and {len(differences) - MAX_PRINTED_DIFFERENCES} more")

@@ -16,7 +16,7 @@ from scripts.confirm import confirm
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
-from scripts.materialize.read_models import materialize, put_periods, put_trips, write
+from scripts.materialize.read_models import build, write
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.mongodb.identities import BATCH_SIZE
 from scripts.mongodb.transactions import run_transaction
@@ -124,10 +124,11 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     store.drivers.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]}, session=session)
     count = store.trips.delete_many(of_driver, session=session).deleted_count
     entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID, session=session)
-    put_trips(store, session, fleet, {entry["trip_id"]: None for entry in entries})
+    trips = {entry["trip_id"]: None for entry in entries}
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
-    put_periods(store, session, fleet, {Day(driver_id, period["start_date"]) for period in periods})
-    materialize(store, session, fleet, [driver_id], {})
+    days = {Day(driver_id, period["start_date"]) for period in periods}
+    for collection, documents in build(store, session, fleet, trips, days, [driver_id], everything=True):
+        write(collection, session, fleet, documents)
     if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):
         write(store.fleet_drivers, session, fleet, make_list(store, session, fleet))
     # A report that was begun before is not published.

@@ -1,8 +1,8 @@
-"""Rebuilding and verifying the read models of a fleet: the steps of `materialize`, each over the whole fleet."""
+"""Rebuilding and verifying the read models of a fleet: `build`, over one part of the fleet after another."""
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -10,71 +10,105 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from schemas.periods import NO_DATE, PERIODS, PROFILE, midnight
+from schemas.periods import DAY, NO_DATE, PERIODS, PROFILE, midnight
 from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.materialize.days import Day
-from scripts.materialize.drivers import make_list, make_profiles
-from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Put, find_changed, put_periods, put_trips, write
+from scripts.materialize.drivers import make_list
+from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
 from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.materialize.trip_details import read_trips
 from scripts.mongodb.identities import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.
-TRIPS_PER_TRANSACTION = 100
-# A driver without a day in the batch counts as a day.
-DAYS_PER_TRANSACTION = 500
+TRIPS_PER_PART = 100
+# A driver without a day in the part counts as a day.
+DAYS_PER_PART = 500
+
+
+class Part(NamedTuple):
+    """A part of a fleet: trips, or drivers with days, or at the end the list of all drivers.
+
+    What follows from a part is built in one transaction.
+    """
+
+    trip_ids: list[str] = []
+    days: list[Day] = []
+    driver_ids: list[str] = []
+    has_list: bool = False
 
 
 class Outcome(NamedTuple):
-    """What a step did: how many days with trips it put, which sources it left out, and which differences it found."""
+    """The result for a part: how many of its days have trips, the sources left out, and the differences found."""
 
     day_count: int
     invalid: list[InvalidSource]
     differences: list[str]
 
 
-Step = Callable[[ClientSession, Put], tuple[int, list[InvalidSource]]]
-
-
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
     """Write the read models of the days since a date, and of all drivers. Yields after each transaction."""
-    return _walk(store, fleet, partial(_rebuild, store, fleet), since)
+    for part in _find_parts(store, fleet, since):
+        yield run_transaction(store, fleet, partial(_rebuild, store, fleet, part))
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
-    """Compare all read models of a fleet with its sources. Yields after each step.
+    """Compare all read models of a fleet with its sources. Yields after each part.
 
-    Imports may run at the same time: each step reads one committed state, so they cause no differences.
+    Imports may run at the same time: each part is read in one committed state, so they cause no differences.
     """
-    return _walk(store, fleet, partial(_verify, store))
+    for part in _find_parts(store, fleet):
+        yield _verify(store, fleet, part)
 
 
 def repair_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
-    """Compare all read models of a fleet with its sources, and write those of the steps that find differences."""
-    return _walk(store, fleet, partial(_repair, store, fleet))
+    """Compare all read models of a fleet with its sources, and write those of the parts that have differences."""
+    for part in _find_parts(store, fleet):
+        outcome = _verify(store, fleet, part)
+        if outcome.differences:
+            rebuilt = run_transaction(store, fleet, partial(_rebuild, store, fleet, part))
+            outcome = rebuilt._replace(differences=outcome.differences)
+        yield outcome
 
 
-def _rebuild(store: Store, fleet: str, step: Step) -> Outcome:
-    return Outcome(*run_transaction(store, fleet, lambda session: step(session, write)), [])
+def _rebuild(store: Store, fleet: str, part: Part, session: ClientSession) -> Outcome:
+    day_count, invalid = 0, list[InvalidSource]()
+    for collection, documents in _build_part(store, session, fleet, part, invalid, tombstones=True):
+        write(collection, session, fleet, documents)
+        day_count += _count_days(part, documents)
+    return Outcome(day_count, invalid, [])
 
 
-def _verify(store: Store, step: Step) -> Outcome:
-    differences = list[str]()
+def _verify(store: Store, fleet: str, part: Part) -> Outcome:
+    day_count, invalid, differences = 0, list[InvalidSource](), list[str]()
     with store.snapshot() as session:
-        return Outcome(*step(session, partial(_compare, differences)), differences)
+        # Without tombstones, the entry of a trip that is gone is one that should not be there.
+        for collection, documents in _build_part(store, session, fleet, part, invalid, tombstones=False):
+            differences += _compare(collection, session, fleet, documents)
+            day_count += _count_days(part, documents)
+    return Outcome(day_count, invalid, differences)
 
 
-def _repair(store: Store, fleet: str, step: Step) -> Outcome:
-    outcome = _verify(store, step)
-    return _rebuild(store, fleet, step)._replace(differences=outcome.differences) if outcome.differences else outcome
+def _build_part(
+    store: Store, session: ClientSession, fleet: str, part: Part, invalid: list[InvalidSource], *, tombstones: bool
+) -> Iterator[Step]:
+    """Yield the read models of a part, as `build` does. Adds the invalid sources to `invalid`."""
+    trips = read_trips(store, session, fleet, part.trip_ids, invalid)
+    # Only to name those that are invalid.
+    list(read_sources(store.drivers, session, [make_id(fleet, one) for one in part.driver_ids], invalid))
+    yield from build(store, session, fleet, trips, part.days, part.driver_ids, tombstones=tombstones, everything=True)
+    if part.has_list:
+        yield store.fleet_drivers, make_list(store, session, fleet)
 
 
-def _compare(
-    differences: list[str], collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents
-) -> None:
-    """Add a line to `differences` for each stored document that differs."""
+def _count_days(part: Part, documents: Documents) -> int:
+    """Return how many of the days of a part have trips. Only one step has their documents."""
+    return sum(documents.get((driver_id, DAY, date)) is not None for driver_id, date in part.days)
+
+
+def _compare(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> Iterator[str]:
+    """Yield a line for each stored document that differs."""
     names = IDENTITY_FIELDS[collection.name]
     # This matches all combinations of the values, so also documents with other identities.
     values = {name: {"$in": sorted({identity[index] for identity in documents})} for index, name in enumerate(names)}
@@ -84,51 +118,22 @@ def _compare(
         if documents[identity] != stored.get(identity):
             expected = "differs" if documents[identity] else "should not be there"
             problem = expected if identity in stored else "is missing"
-            differences.append(f"{collection.name} {' '.join(map(str, identity))}: {problem}")
+            yield f"{collection.name} {' '.join(map(str, identity))}: {problem}"
 
 
-def _walk(store: Store, fleet: str, run: Callable[[Step], Outcome], since: str = "") -> Iterator[Outcome]:
-    """Run the steps over all trips, then over all days and drivers, and at the end the step for the list."""
-    for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_TRANSACTION):
-        yield run(partial(_put_trips, store, fleet, trip_ids))
-    for days in batches(_find_days(store, fleet, since), DAYS_PER_TRANSACTION):
-        yield run(partial(_put_days, store, fleet, days))
-    yield run(partial(_put_list, store, fleet))
+def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
+    """Yield the parts of a fleet: all trips, then all days and drivers, and at the end the list.
 
-
-def _put_trips(
-    store: Store, fleet: str, trip_ids: list[str], session: ClientSession, put: Put
-) -> tuple[int, list[InvalidSource]]:
-    invalid = list[InvalidSource]()
-    trips = read_trips(store, session, fleet, trip_ids, invalid)
-    _, days = find_changed(store, session, fleet, trips)
-    # A comparison names an entry of a trip that is gone as one that should not be there.
-    put_trips(store, session, fleet, trips, tombstones=put is write, put=put)
-    if put is write:
-        # In the same transaction. Once the details have their new version, nothing shows which days a trip has left,
-        # and the step over all days may leave these out: it begins at `since`, and the command may be killed before.
-        put_periods(store, session, fleet, days)
-        drivers = {day.driver_id for day in days}
-        put(store.driver_periods, session, fleet, make_profiles(store, session, fleet, drivers))
-    return 0, invalid
-
-
-def _put_days(
-    store: Store, fleet: str, days: list[Day], session: ClientSession, put: Put
-) -> tuple[int, list[InvalidSource]]:
-    drivers, invalid = sorted({day.driver_id for day in days}), list[InvalidSource]()
-    day_count = put_periods(store, session, fleet, [day for day in days if day.date != NO_DATE], put)
-    put(store.driver_periods, session, fleet, make_profiles(store, session, fleet, drivers))
-    # The days of a driver may be in several batches.
-    named = [make_id(fleet, day.driver_id) for day in days if day.date == NO_DATE]
-    for _ in read_sources(store.drivers, session, named, invalid):
-        pass
-    return day_count, invalid
-
-
-def _put_list(store: Store, fleet: str, session: ClientSession, put: Put) -> tuple[int, list[InvalidSource]]:
-    put(store.fleet_drivers, session, fleet, make_list(store, session, fleet))
-    return 0, []
+    The days that a changed trip leaves are built with the trip: once its details have their new version, nothing shows
+    these days, and the parts with days may leave them out, because they begin at `since`, or the command is killed.
+    """
+    for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
+        yield Part(trip_ids=trip_ids)
+    for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
+        # The days of a driver may be in several parts. The profile follows from all of them.
+        named = [driver_id for driver_id, date in days if date == NO_DATE]
+        yield Part(days=[day for day in days if day.date != NO_DATE], driver_ids=named)
+    yield Part(has_list=True)
 
 
 def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:

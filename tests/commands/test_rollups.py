@@ -67,7 +67,7 @@ def verify(command):
 @pytest.fixture
 def small_steps(monkeypatch):
     """Read and write a few trips and days at a time."""
-    for name in ("TRIPS_PER_TRANSACTION", "DAYS_PER_TRANSACTION"):
+    for name in ("TRIPS_PER_PART", "DAYS_PER_PART"):
         monkeypatch.setattr(f"scripts.materialize.rebuild.{name}", 2)
 
 
