@@ -137,7 +137,7 @@ class MethodNotAllowed(BaseExtApiException):
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """The fleet, the driver of the key, or a client address without a valid key exceeded its rate limit."""
+    """The fleet, the driver of the key, the key, or a client address without a valid key exceeded its limit."""
 
     status = HTTPStatus.TOO_MANY_REQUESTS
     remedy = (

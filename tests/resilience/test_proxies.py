@@ -1,5 +1,7 @@
 """What the shipped proxies pass on, what they refuse, and what they write down."""
 
+import contextlib
+import http.client
 import json
 import re
 import subprocess
@@ -9,7 +11,7 @@ import pytest
 
 from tests.factories import make_driver
 from tests.resilience.fleet import MONDAY, issue_key
-from tests.resilience.load import API
+from tests.resilience.load import API, TIMEOUT_SECONDS
 from tests.resilience.processes import ROOT, Service, program, run_command
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.resilience.raw import exchange
@@ -110,6 +112,67 @@ def test_invalid_http_is_refused_without_naming_the_proxy(proxy, line):
     response = send(proxy, line)
     assert re.match(r"HTTP/1.1 4(00|14) ", response)
     assert not SERVER_NAMES.search(response)
+
+
+@BOTH
+@pytest.mark.parametrize("method", ["GET", "OPTIONS", "POST"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Content-Length": "5"},
+        {"Content-Length": "5", "Expect": "100-continue"},
+        # 0 and -1, if they are cut to 32 bits.
+        {"Content-Length": str(2**32)},
+        {"Content-Length": str(2**63 - 1)},
+        {"Transfer-Encoding": "chunked"},
+    ],
+)
+def test_a_body_is_refused(proxy, method, headers):
+    with contextlib.closing(http.client.HTTPConnection(*proxy.address, timeout=TIMEOUT_SECONDS)) as client:
+        client.request(method, f"{API}/livez", b"5\r\nhello\r\n", {"X-Request-ID": "mine-3", **headers})
+        response = client.getresponse()
+        assert response.status == 413
+        assert json.load(response) == {
+            "message": "The request must not have a body.",
+            "error": "ContentTooLarge",
+            "request_id": "mine-3",
+        }
+
+
+@BOTH
+@pytest.mark.parametrize("length", ["-1", "+1", "x", "", f"{2**64}"])
+def test_an_invalid_length_of_a_body_is_refused(proxy, length):
+    assert re.match(r"HTTP/1.1 4(00|13) ", get(proxy, "/livez", f"Content-Length: {length}"))
+
+
+@BOTH
+def test_the_length_0_is_allowed(proxy):
+    assert get(proxy, "/livez", "Content-Length: 0").startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("proxy", ["haproxy"], indirect=True, scope="module")
+def test_a_body_without_a_header_is_refused_over_http2(proxy):
+    words = [program("curl"), "-s", "--http2-prior-knowledge", "-X", "GET", "-T", "-", "-H", "X-Request-ID: mine-4"]
+    subprocess.run([*words, f"http://127.0.0.1:{proxy.port}{API}/livez"], input=b"hello", check=False)
+    # The stream may be reset before curl has read the response.
+    assert re.search(r" GET 413 .* request_id=mine-4$", log_now(proxy), re.MULTILINE)
+
+
+@BOTH
+def test_the_longest_request_line_arrives_with_forty_headers(proxy, key):
+    start = f"GET {API}/drivers?x="
+    line = f"{start}{'x' * (LINE_BYTES - len(f'{start} HTTP/1.1'))} HTTP/1.1"
+    headers = [f"Authorization: APIKEY {key}", *(f"X-{n}: {'x' * 100}" for n in range(40))]
+    response = send(proxy, line, *headers)
+    assert response.startswith("HTTP/1.1 400 ")
+    assert '"error":"ValidationError"' in response
+
+
+@pytest.mark.parametrize("proxy", ["nginx"], indirect=True, scope="module")
+def test_more_headers_than_nginx_has_memory_for_are_refused(proxy):
+    response = get(proxy, "/livez", *(f"X-{n}: {'x' * 8000}" for n in range(5)))
+    assert response.startswith("HTTP/1.1 431 ")
+    assert '"error":"HeadersTooLarge"' in response
 
 
 @BOTH

@@ -1,8 +1,11 @@
 """Clients that send or read slowly do not keep others from being served."""
 
+import contextlib
+import itertools
 import json
 import socket
 import threading
+import time
 
 import pytest
 
@@ -10,7 +13,7 @@ from tests.factories import make_trip
 from tests.resilience.fleet import MONDAY, issue_key
 from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures, summarize
 from tests.resilience.processes import run_command
-from tests.resilience.proxies import Proxy
+from tests.resilience.proxies import SHIPPED, Proxy
 from tests.service_process import wait_until
 
 # Both are more than the two instances have threads: four each.
@@ -19,6 +22,9 @@ SLOW, READERS = 300, 16
 POINTS = 110_000
 # Of others, meanwhile.
 REQUESTS = 1_000
+# Bodies that are begun and not finished, four a second, and how long others may wait.
+BODIES, PAUSE_SECONDS, MOST_SECONDS = 40, 0.25, 3
+BODY_HEADERS = ["Content-Length: 1000000", f"Content-Length: {2**32}", "Transfer-Encoding: chunked\r\n\r\nF4240"]
 
 
 def is_whole(head):
@@ -114,3 +120,22 @@ def test_others_are_served_while_slow_clients_hold_connections(kind, readers, pa
     assert not failures(load.results)
     # nginx logs each instance that it tried. It tries another one after an instance has not responded for 10 seconds.
     assert kind != "nginx" or ", " not in (tmp_path / "access.log").read_text()
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_others_are_served_while_bodies_are_left_unfinished(kind, pair, store, tmp_path, report):
+    with (
+        contextlib.ExitStack() as clients,
+        Proxy(tmp_path, kind, pair) as proxy,
+        Load(proxy.address, store.key, store.expected, clients=4, keep_alive=False) as load,
+    ):
+        for header in itertools.islice(itertools.cycle(BODY_HEADERS), BODIES):
+            client = clients.enter_context(socket.create_connection(proxy.address))
+            # The proxy may have closed the connection already.
+            with contextlib.suppress(ConnectionError):
+                client.sendall(f"GET {API}/livez HTTP/1.1\r\nHost: h\r\n{header}\r\n\r\n{'x' * 17_000}".encode())
+            time.sleep(PAUSE_SECONDS)
+        load.more()
+    report(f"{BODIES} unfinished bodies behind {kind}; the others: {summarize(load.results)}")
+    assert not failures(load.results)
+    assert max(result.seconds for result in load.results) < MOST_SECONDS

@@ -1,0 +1,87 @@
+"""One key with many requests in flight behind HAProxy."""
+
+import json
+import statistics
+
+import pytest
+
+from tests.factories import make_trip
+from tests.resilience.fleet import MONDAY, issue_key
+from tests.resilience.load import Load, Request, failures, summarize
+from tests.resilience.processes import run_command
+from tests.resilience.proxies import Proxy
+from tests.service_process import wait_until
+
+# So many requests of a key may be in flight: those of a client with 64 connections, but not of one with 120.
+LIMIT, CLIENTS, MORE_CLIENTS = 100, 64, 120
+# The trail of a trip, which the field mask makes costly.
+POINTS = 4_000
+COSTLY = Request("/trip/trip_id/long", "{trips{trail_path{course}}}")
+# Of others, meanwhile.
+REQUESTS = 300
+
+
+@pytest.fixture(scope="module")
+def busy(store, tmp_path_factory):
+    """The arguments of a Load whose requests are costly, after the address."""
+    trip = make_trip(f"{MONDAY}T08:00", "d1", trip_id="long")
+    path = tmp_path_factory.mktemp("busy") / "trips.ndjson"
+    path.write_text(json.dumps({**trip, "trail_path": trip["trail_path"][:1] * POINTS}) + "\n")
+    run_command("import", "--fleet", "busy", "--trips", path, uri=store.uri)
+    course = {"course": trip["trail_path"][0]["course"]}
+    body = json.dumps({"trips": [{"trail_path": [course] * POINTS}]}, separators=(",", ":"))
+    return issue_key(store.uri, "busy"), {COSTLY: {body.encode()}}
+
+
+@pytest.fixture
+def haproxy(pair, tmp_path):
+    with Proxy(tmp_path, "haproxy", pair) as result:
+        yield result
+
+
+def mean_seconds(results):
+    return statistics.mean(result.seconds for result in results)
+
+
+def test_requests_of_a_busy_key_do_not_delay_those_of_others(haproxy, busy, store, report):
+    with (
+        Load(haproxy.address, *busy, clients=CLIENTS) as costly,
+        Load(haproxy.address, store.key, store.expected, clients=4, keep_alive=False) as load,
+    ):
+        costly.more(CLIENTS)
+        load.more(REQUESTS)
+    report(f"a key with {CLIENTS} connections: {summarize(costly.results)}; the others: {summarize(load.results)}")
+    assert not failures(costly.results) | failures(load.results)
+    assert mean_seconds(load.results) < mean_seconds(costly.results) / 4
+
+
+def test_a_key_with_too_many_requests_in_flight_is_refused(haproxy, busy, report):
+    refused = []
+
+    def is_refused():
+        # Another spelling of the header is the same key.
+        headers = {"Authorization": f"apikey  {busy[0]}\t", "X-Request-ID": "mine-5"}
+        refused[:] = [haproxy.get("/drivers", **headers)]
+        return refused[0].status == 429
+
+    with Load(haproxy.address, *busy, clients=MORE_CLIENTS) as load:
+        wait_until(is_refused)
+    assert refused[0].headers["retry-after"] == "1"
+    assert refused[0].json == {
+        "message": f"More than {LIMIT} requests with this key are in flight.",
+        "error": "RateLimitExceeded",
+        "request_id": "mine-5",
+    }
+    report(f"a key with {MORE_CLIENTS} connections: {summarize(load.results)}")
+    assert set(failures(load.results)) == {"429 RateLimitExceeded"}
+
+
+def test_no_request_of_a_busy_key_fails_during_a_rolling_restart(haproxy, pair, store, report):
+    with Load(haproxy.address, store.key, store.expected, clients=CLIENTS) as load:
+        for service in pair:
+            load.more(REQUESTS)
+            service.stop()
+            load.more(REQUESTS)
+            service.start()
+    report(f"SIGTERM to each instance, a key with {CLIENTS} connections: {summarize(load.results)}")
+    assert not failures(load.results)
