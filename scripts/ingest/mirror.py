@@ -2,9 +2,9 @@
 
 import itertools
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from threading import Lock
 from time import monotonic, sleep
 from typing import Any
 
@@ -21,8 +21,20 @@ from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_res
 from scripts.ingest.follow import end_on_signals
 from scripts.ingest.lines import MAX_LINE_BYTES, Line, Rejects
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.upstream import UnexpectedResponse, Upstream, connect, get_first_date
-from scripts.ingest.writes import delete_drivers, delete_trips
+from scripts.ingest.upstream import (
+    MAX_PAGES,
+    DetailsRequest,
+    ListRequest,
+    Request,
+    Response,
+    UnexpectedResponse,
+    Upstream,
+    connect,
+    get_first_date,
+    request_drivers,
+    request_trips,
+)
+from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
 from scripts.mongodb.identities import ids_of_fleet
 from scripts.options import DATE, FLEET
 from scripts.output import echo
@@ -30,11 +42,11 @@ from scripts.progress import make_bar
 
 # How often the change feed is read, and how often lists are.
 FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0
+# The most drivers, whose identifiers are in memory, and the most rejected records, of each of which a hash is.
+MAX_DRIVERS = MAX_REJECTS = 500_000
 STORED_TRIP = {"_id": 0, "trip_id": 1, "driver_id": 1, "tracking_id": 1, "summary": 1}
 NOT_STORED: Document = {"summary": "null", "tracking_id": None}
 IDENTIFIER = Identifier()
-# A trip to read: its record in a list of the other service, and the `tracking_id` of the stored trip.
-Listed = tuple[Any, str | None]
 
 
 @click.command()
@@ -85,18 +97,19 @@ def ids_of_cursors(fleet: str) -> dict[str, str]:
 
 
 class _RejectedRecords(Rejects):
-    """The rejected records, from any thread. One that is read again and again is listed once."""
+    """The rejected records. One that is read again and again is listed once."""
 
     def __init__(self, path: Path, *, is_pipe: bool) -> None:
         super().__init__(path, is_pipe=is_pipe)
-        self._known, self._lock = set[int](), Lock()
+        self._known = set[int]()
 
     def add(self, line: Line, reason: str) -> None:
-        """Write a rejected record."""
-        with self._lock:
-            if (known := hash(line.content)) not in self._known:
-                self._known.add(known)
-                super().add(line, reason)
+        """Write a rejected record. Raises click.ClickException if there are too many."""
+        if (known := hash(line.content)) not in self._known:
+            self._known.add(known)
+            super().add(line, reason)
+        if len(self._known) > MAX_REJECTS:
+            raise click.ClickException(f"More than {MAX_REJECTS:,} records are invalid. The first: {self.first}")
 
 
 class _DoubtfulTrips(Doubts):
@@ -140,54 +153,94 @@ class Mirror:
         """Load the drivers and trips in the lists that are new or were changed."""
         self._load_drivers()
         with make_bar("drivers", len(self._listed)) as bar:
-            lists = self._upstream.map(lambda driver: self._upstream.find_trips(driver, self._since), self._listed)
-            self._load(importer.TRIPS, self._upstream.map(self._read_trip, self._find_changed(lists, bar)))
+            self._load(importer.TRIPS, self._read_trips(deque(), self._request_lists(bar)))
         self._needs_copy = False
+
+    def _request_lists(self, bar: Any) -> Iterator[Request]:
+        for driver_id in self._listed:
+            yield request_trips(driver_id, self._since)
+            bar.update(1)
 
     def _load_drivers(self) -> None:
         """Load the drivers in the list that are new or were changed. Delete those who lost their trips and are gone."""
-        records = self._upstream.portal.call(self._upstream.find_drivers)
-        sources = self._store.drivers.find({"_id": ids_of_fleet(self._fleet)}, {"_id": 0, "fleet": 0})
-        stored = {driver["driver_id"]: driver for driver in sources}
-        changed = [record for record in records if not _are_equal(record, stored.get(_get_id(record, "driver_id")))]
-        self._load(importer.DRIVERS, map(self._make_line, changed))
-        self._listed = dict.fromkeys(filter(None, (_get_id(record, "driver_id") for record in records)))
-        gone = (self._touched & stored.keys()) - self._listed.keys()
-        gone -= {*self._store.trips.distinct("driver_id", {"fleet": self._fleet, "driver_id": {"$in": [*gone]}})}
-        if gone:
-            delete_drivers(self._store, self._fleet, sorted(gone))
-        self._touched -= gone
+        self._listed.clear()
+        self._load(importer.DRIVERS, self._read_drivers())
+        gone = sorted(driver for driver in self._touched - self._listed.keys() if not self._has_trips(driver))
+        for start in range(0, len(gone), DELETIONS_PER_TRANSACTION):
+            delete_drivers(self._store, self._fleet, gone[start : start + DELETIONS_PER_TRANSACTION])
+        self._touched.difference_update(gone)
         self._lists_due = monotonic() + LISTS_SECONDS
 
-    def _find_changed(self, lists: Iterable[list[Any] | None], bar: Any) -> Iterator[Listed | None]:
-        """Yield the trips in the lists that are not stored, or have another summary form. None is a pause."""
-        for records in lists:
-            stored = self._find_stored(_get_id(record, "trip_id") for record in records or ())
-            for record in records or ():
-                trip = stored.get(_get_id(record, "trip_id"), NOT_STORED)
-                if not _are_equal(record, json.loads(trip["summary"])):
-                    yield record, trip["tracking_id"]
-            bar.update(records is not None)
-            yield None
+    def _has_trips(self, driver_id: str) -> bool:
+        return self._store.trips.find_one({"fleet": self._fleet, "driver_id": driver_id}, {"_id": 1}) is not None
 
-    def _apply_changes(self, cursor: str | None) -> bool:
+    def _read_drivers(self) -> Iterator[Line | None]:
+        """Yield the drivers in the list who are new or were changed. None is a pause."""
+        queue = deque[ListRequest]([request_drivers()])
+        for received in self._upstream.fetch(queue):
+            yield from self._find_changed_drivers(*received, queue) if received else (None,)
+
+    def _find_changed_drivers(
+        self, request: ListRequest, response: Response, queue: deque[ListRequest]
+    ) -> Iterable[Line]:
+        """Return the drivers on a page who are new or were changed. Adds all to `_listed`, the next page to `queue`."""
+        records, following = self._upstream.read_list(request, response)
+        queue.extend(following)
+        driver_ids = [_get_id(record, "driver_id") for record in records]
+        self._listed.update(dict.fromkeys(filter(None, driver_ids)))
+        if len(self._listed) > MAX_DRIVERS:
+            raise click.ClickException(f"{self._upstream.url} has more than {MAX_DRIVERS:,} drivers.")
+        sources = self._store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
+        stored = {driver["driver_id"]: driver for driver in sources}
+        found = zip(records, driver_ids, strict=True)
+        return [self._make_line(record) for record, driver in found if not _are_equal(record, stored.get(driver))]
+
+    def _read_trips(self, queue: deque[Request], lists: Iterable[Request] = ()) -> Iterator[Line | None]:
+        """Yield the trips in the queue, and those in the lists that are new or were changed. None is a pause."""
+        for received in self._upstream.fetch(queue, lists):
+            if received is None:
+                yield None
+            elif isinstance(received[0], ListRequest):
+                yield from self._find_changed_trips(received[0], received[1], queue)
+            else:
+                yield from self._read_trip(received[0], received[1])
+
+    def _find_changed_trips(self, request: ListRequest, response: Response, queue: deque[Request]) -> list[Line]:
+        """Add the trips on a page that are new or were changed to the queue, then the next page.
+
+        Returns the records without a valid identifier, which will be rejected.
+        """
+        records, following = self._upstream.read_list(request, response)
+        trip_ids = [_get_id(record, "trip_id") for record in records]
+        stored = self._find_stored(trip_ids)
+        for record, trip_id in zip(records, trip_ids, strict=True):
+            trip = stored.get(trip_id, NOT_STORED)
+            if trip_id and not _are_equal(record, json.loads(trip["summary"])):
+                queue.append(DetailsRequest(trip_id, trip["tracking_id"]))
+        queue.extend(following)
+        return [self._make_line(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
+
+    def _apply_changes(self, first_cursor: str | None) -> bool:
         """Apply the change feed from a cursor on. Returns whether the other service has a feed.
 
         Without a cursor, only deletions are applied: the lists have all the rest, and are read next. The cursor is
         stored after what it covers.
         """
-        begins, has_more = cursor is None, True
+        begins, cursor, has_more, known = first_cursor is None, first_cursor, True, set[int]()
         self._needs_copy |= begins
         while has_more:
-            page = self._upstream.portal.call(self._upstream.get_changes, cursor)
+            page = self._upstream.get_changes(cursor)
             if page is None:
-                # The cursor is invalid if the other service was restored from a backup.
-                return cursor is not None and self._apply_changes(None)
+                # The stored cursor is invalid if the other service was restored from a backup.
+                return not begins and not known and self._apply_changes(None)
             self._apply(page["changes"], deletions_only=begins)
             if page["cursor"] != cursor:
                 token = ResumeToken(page["cursor"].encode(), now_ms())
                 save_resume_token(self._store, token, name=self._cursor_name)
+            known.add(hash(cursor))
             cursor, has_more = page["cursor"], page["has_more"]
+            if has_more and (hash(cursor) in known or len(known) > MAX_PAGES):
+                raise click.ClickException(f"{self._upstream.url} has a change feed whose cursor does not move on.")
         return True
 
     def _apply(self, changes: list[Document], *, deletions_only: bool) -> None:
@@ -201,15 +254,19 @@ class Mirror:
         since_ms = midnight(max(self._since, get_first_date()))
         trips = [] if deletions_only else [change["trip"] for change in latest.values() if not change["deleted"]]
         trips = [trip for trip in trips if trip["trip_id"] in stored or trip["trip_start_time"] >= since_ms]
-        listed = [(trip, stored.get(trip["trip_id"], NOT_STORED)["tracking_id"]) for trip in trips]
-        self._load(importer.TRIPS, self._upstream.map(self._read_trip, listed))
-        self._touched |= {trip["driver_id"] for trip in (*stored.values(), *deleted)}
+        trip_ids = [trip["trip_id"] for trip in trips]
+        details = (DetailsRequest(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
+        self._load(importer.TRIPS, self._read_trips(deque(details)))
+        touched = {trip["driver_id"] for trip in (*stored.values(), *deleted)}
+        self._touched.update(self._store.drivers.distinct("driver_id", self._match(touched)))
         if not deletions_only and (deleted or {trip["driver_id"] for trip in trips} - self._listed.keys()):
             self._load_drivers()
 
+    def _match(self, identifiers: Iterable[str]) -> Document:
+        return {"_id": {"$in": [make_id(self._fleet, identifier) for identifier in identifiers]}}
+
     def _find_stored(self, trip_ids: Iterable[str]) -> dict[str, Document]:
-        match = {"_id": {"$in": [make_id(self._fleet, trip_id) for trip_id in trip_ids]}}
-        return {trip["trip_id"]: trip for trip in self._store.trip_details.find(match, STORED_TRIP)}
+        return {trip["trip_id"]: trip for trip in self._store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
 
     def _load(self, file_type: importer.FileType, lines: Iterable[Line | None]) -> None:
         doubts, seconds = _DoubtfulTrips(), importer.BATCH_SECONDS
@@ -218,18 +275,15 @@ class Mirror:
         for sentence in doubts.describe():
             echo(f"{self._upstream.url}: {sentence}", err=True)
 
-    async def _read_trip(self, listed: Listed) -> Line | None:
-        """Return the line of a trip in import format, or None if the trip is gone."""
-        record, tracking_id = listed
-        trip_id = _get_id(record, "trip_id")
+    def _read_trip(self, request: DetailsRequest, response: Response) -> list[Line]:
+        """Return the line of a trip in import format, or none if the trip is gone or cannot be read."""
         try:
-            # Without a valid identifier, the record is rejected for that.
-            found = await self._upstream.find_details(trip_id) if trip_id else [record]
+            records = self._upstream.read_details(request, response)
         except UnexpectedResponse as error:
-            self._rejects.add(self._make_line(record), error.message)
-            return None
-        trips = [{**trip, "tracking_id": tracking_id} if isinstance(trip, dict) else trip for trip in found]
-        return self._make_line(trips[0]) if trips else None
+            self._rejects.add(self._make_line({"trip_id": request.trip_id}), error.message)
+            return []
+        extra = {"tracking_id": request.tracking_id}
+        return [self._make_line({**record, **extra} if isinstance(record, dict) else record) for record in records]
 
     def _make_line(self, record: Any) -> Line:
         content = json.dumps(record).encode()

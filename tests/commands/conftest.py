@@ -1,5 +1,6 @@
 """The command line in this process, as the program runs it: starting a process takes a second of CPU."""
 
+import asyncio
 import os
 import signal
 from collections.abc import Callable
@@ -8,6 +9,8 @@ from typing import NamedTuple
 import pytest
 
 from scripts.cli import main
+from scripts.ingest import mirror, upstream
+from tests.conftest import POLL_SECONDS
 from tests.service_process import free_port
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -61,3 +64,38 @@ def serve_error(run_main, monkeypatch, tmp_path) -> Callable[..., str]:
         return line
 
     return run
+
+
+class Waits(list):
+    """The seconds of each wait. Waiting takes no time: in its place, after each round one of the `rounds` is called."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, self.rounds, self.until = 0.0, [], lambda: True
+
+    async def sleep(self, seconds):
+        """Take the place of `asyncio.sleep`."""
+        self.append(seconds)
+        self.now += seconds
+        while not self.until():
+            await asyncio.sleep(POLL_SECONDS)
+
+    def sleep_after_a_round(self, seconds):
+        """Take the place of `time.sleep`. After the last of the rounds, a signal ends the command."""
+        self.append(seconds)
+        self.now += seconds
+        if not self.rounds:
+            raise SystemExit(0)
+        self.rounds.pop(0)()
+
+
+@pytest.fixture
+def waits(monkeypatch):
+    """Let no wait take time."""
+    waits = Waits()
+    monkeypatch.setattr(upstream, "sleep", waits.sleep)
+    monkeypatch.setattr(mirror, "sleep", waits.sleep_after_a_round)
+    for module in (mirror, upstream):
+        monkeypatch.setattr(module, "monotonic", lambda: waits.now)
+    monkeypatch.setattr(mirror, "end_on_signals", lambda: None)
+    return waits

@@ -1,0 +1,249 @@
+"""driver-analytics mirror, from a service that sends what no such service sends."""
+
+import contextlib
+import gzip
+import itertools
+import json
+import os
+import select
+import subprocess
+import sys
+
+import pytest
+from werkzeug.wrappers import Response
+
+from scripts.ingest import mirror, upstream
+from tests.factories import days_ago, make_driver, make_trip
+from tests.original_service import KEY, Original, respond
+from tests.service_process import COMMAND
+
+MAX_RESIDENT_MB = 1_000_000_000 >> 20
+# The kinds of requests: the beginning of a path, and the option with which it is requested.
+EVERYTHING = [("drivers", ()), ("driver/", ()), ("trip/", ()), ("changes", ("--follow",))]
+
+
+@pytest.fixture
+def original():
+    """The original service, with a driver and a trip."""
+    original = Original()
+    original.load(make_trip(driver_id="d1", trip_id="t1"), drivers=[make_driver("d1")])
+    return original
+
+
+@pytest.fixture
+def run(command, serve, original, clock, waits, no_authorities, monkeypatch, tmp_path):
+    """Mirror the service with faults in requests for a path: `run("drivers", fault, ...)` returns click's Result."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MIRROR_KEY", KEY)
+
+    def run(path, *faults, words=()):
+        original.faults += [(path, fault) for fault in faults]
+        return command("mirror", "--from", serve(original), "--fleet", "f1", *words)
+
+    return run
+
+
+@pytest.fixture
+def end(run):
+    """Do the same with a service with which the command ends; return the one line that it prints."""
+
+    def end(path, *faults, words=()):
+        result = run(path, *faults, words=words)
+        (line,) = result.stderr.splitlines()
+        assert (result.exit_code, result.stdout, line.isprintable()) == (1, "", True)
+        return line
+
+    return end
+
+
+def make_page(**members):
+    """Return a function that responds with a page."""
+    return respond(200, json.dumps(members))
+
+
+@pytest.mark.parametrize(("path", "words"), EVERYTHING)
+@pytest.mark.parametrize(
+    "fault",
+    [respond(200, " " * 100_001), respond(200, gzip.compress(b" " * 100_001), **{"Content-Encoding": "gzip"})],
+    ids=["plain", "gzip"],
+)
+def test_a_response_that_is_too_large_ends_it(end, monkeypatch, path, words, fault):
+    monkeypatch.setattr(upstream, "MAX_RESPONSE_BYTES", 100_000)
+    assert "responds with more than" in end(path, fault, words=words)
+
+
+@pytest.mark.parametrize(("path", "words"), EVERYTHING)
+def test_a_response_with_too_many_values_ends_it(end, monkeypatch, path, words):
+    monkeypatch.setattr(upstream, "MAX_RESPONSE_VALUES", 1_000)
+    assert "responds with more than 1,000 values" in end(path, respond(200, f"[{'[],' * 500}[]]"), words=words)
+
+
+@pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip"])
+def test_a_content_coding_that_was_not_requested_is_not_unpacked(end, coding):
+    fault = respond(200, gzip.compress(gzip.compress(b"{}")), **{"Content-Encoding": coding})
+    assert f'"Content-Encoding {coding}"' in end("drivers", fault)
+
+
+def test_a_gzip_response_is_read(run):
+    content = gzip.compress(json.dumps({"drivers": [make_driver("packed")], "next_page": None}).encode())
+    assert ": 1 loaded" in run("drivers", respond(200, content, **{"Content-Encoding": "GZIP"})).stdout
+
+
+@pytest.mark.parametrize(("path", "name"), [("drivers", "drivers"), ("driver/", "trips")])
+@pytest.mark.parametrize(
+    ("get_next", "length", "words"),
+    [
+        (lambda page: page + 1, 1, "a list without an end"),
+        (lambda page: page + 1, 0, "a list without an end"),
+        (lambda page: page, 1, "no page of "),
+        (lambda page: 1, 1, "no page of "),
+        (lambda page: None, 101, "no page of "),
+    ],
+)
+def test_a_list_that_does_not_end_ends_it(end, monkeypatch, path, name, get_next, length, words):
+    def list_on(request):
+        page = {name: [{}] * length, "next_page": get_next(int(request.args["page"]))}
+        return Response(json.dumps(page))
+
+    monkeypatch.setattr(upstream, "MAX_PAGES", 3)
+    assert words in end(path, *[list_on] * 9)
+
+
+def make_changes(cursor):
+    """Return a function that responds with a page of the change feed, which is not the last one."""
+    return make_page(changes=[], cursor=cursor, has_more=True)
+
+
+@pytest.mark.parametrize("cursors", ["aa", "abab", "abcdefgh"])
+def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors):
+    monkeypatch.setattr(mirror, "MAX_PAGES", 5)
+    line = end("changes", *map(make_changes, cursors), words=["--follow"])
+    assert "has a change feed whose cursor does not move on" in line
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [make_changes("a"), respond(400)],
+        [make_changes("")],
+        [make_changes("c" * 8_001)],
+        [make_page(changes=[0] * 501, cursor="a", has_more=True)],
+    ],
+)
+def test_a_change_feed_that_cannot_be_read_counts_as_none(run, waits, faults):
+    assert run("changes", *faults, words=["--follow"]).exit_code == 0
+    assert waits == [mirror.LISTS_SECONDS]
+
+
+@pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"])
+def test_a_response_that_trickles_in_is_given_up(end, monkeypatch, begin):
+    def trickle(request):
+        connection = request.environ["werkzeug.socket"]
+        with contextlib.suppress(OSError):
+            connection.sendall(begin)
+            while not select.select([connection], [], [], 0.01)[0]:
+                connection.sendall(b" ")
+        return Response()
+
+    monkeypatch.setattr(upstream, "RESPONSE_SECONDS", 0.05)
+    assert "did not respond for 30 seconds: TimeoutError" in end("drivers", *[trickle] * 9)
+
+
+PUT_OFF = respond(429, **{"Retry-After": "3600"})
+
+
+def test_a_service_that_does_nothing_but_ask_to_wait_is_given_up_after_a_day(end, waits):
+    assert "asks to wait for more than a day (status 429)" in end("trip/", *[PUT_OFF] * 30)
+    assert sum(waits) == 25 * 3_600
+
+
+def test_a_service_that_is_followed_may_ask_to_wait_for_longer(run, waits):
+    assert run("trip/", *[PUT_OFF] * 30, words=["--follow"]).exit_code == 0
+    assert waits.count(3_600) == 30
+
+
+@pytest.mark.parametrize("limit", ["MAX_DRIVERS", "MAX_REJECTS"])
+def test_more_drivers_or_rejected_records_than_fit_in_memory_end_it(end, monkeypatch, limit):
+    monkeypatch.setattr(mirror, limit, 2)
+    drivers = [make_driver(f"d{number}", email=number) for number in range(3)]
+    line = end("drivers", make_page(drivers=drivers, next_page=None))
+    assert ("more than 2 drivers" in line, "More than 2 records are invalid" in line).count(True) == 1
+
+
+def test_no_cookie_is_kept(run, original):
+    def note_cookies(request):
+        cookies.append(request.headers.get("Cookie"))
+        return Response("{}", 404)
+
+    cookies = list[str | None]()
+    original.faults.append(("driver/", note_cookies))
+    page = json.dumps({"drivers": [make_driver("d1")], "next_page": None})
+    run("drivers", respond(200, page, **{"Set-Cookie": "a=b"}))
+    assert cookies == [None]
+
+
+def send_escapes(request):
+    """Send what is no response, but clears a terminal."""
+    request.environ["werkzeug.socket"].sendall(b"\x1b[2J\r\n\r\n")
+    return Response()
+
+
+@pytest.mark.parametrize(
+    "fault", [respond(400, "\x1b[2J\x9b"), respond(301, Location="/\x9b2J"), respond(200, "\x1b"), send_escapes]
+)
+def test_what_it_quotes_has_no_control_characters(end, fault):
+    end("drivers", *[fault] * 9)
+
+
+def make_junk(size):
+    """Return JSON of a size in bytes, with as many values as a response may have, each as large as possible."""
+    count = itertools.islice(itertools.count(), (upstream.MAX_RESPONSE_VALUES - 1_000) // 2)
+    values = ",".join(f'{{"\U0001f600{number}":"\U0001f600{number}"}}' for number in count)
+    return f'[{values},"{"a" * (size - len(values.encode()) - 6)}"]'
+
+
+# A process that starts another passes its own resident memory on to it. So a small process starts the command.
+MEASURE = """
+import resource, subprocess, sys
+print(subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+"""
+
+
+@pytest.fixture
+def measure(serve, original, mongod_uri, mongod, tmp_path):
+    """Mirror the service with the real command; returns its exit status and its highest resident memory in MB."""
+
+    def measure():
+        settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "MIRROR_KEY": KEY}
+        words = [sys.executable, "-c", MEASURE, COMMAND, "mirror", "--from", serve(original), "--fleet", "f1"]
+        process = subprocess.run(
+            words, env={**os.environ, **settings}, cwd=tmp_path, check=True, stdout=subprocess.PIPE
+        )
+        return map(int, process.stdout.split())
+
+    return measure
+
+
+@pytest.mark.large
+def test_a_response_that_unpacks_to_gigabytes_takes_bounded_memory(measure, original, report):
+    bomb = gzip.compress(b" " * 2_000_000_000, 1)
+    original.faults.append(("drivers", respond(200, bomb, **{"Content-Encoding": "gzip"})))
+    status, most = measure()
+    report(f"mirror of a response of 2 GB: {most} MB resident")
+    assert (status, most < MAX_RESIDENT_MB) == (1, True)
+
+
+@pytest.mark.large
+def test_the_largest_responses_take_bounded_memory(measure, original, mongod, report):
+    junk = respond(200, f'{{"trips":[{{"a":{make_junk(31_900_000)}}}]}}')
+    trail = [{"timestamp": 1, "latitude": 1, "longitude": 1, "course": 0}] * 200_000
+    for number in range(0, 12, 2):
+        original.load(*[make_trip(days_ago(2), "d1", trip_id=f"large{number + n:02}") for n in range(2)])
+        page = {"trips": [{**original.trips[f"large{number:02}"], "trail_path": trail}]}
+        large = respond(200, json.dumps(page, separators=(",", ":")))
+        original.faults += [(f"trip/trip_id/large{number:02}", large), (f"trip/trip_id/large{number + 1:02}", junk)]
+    status, most = measure()
+    report(f"mirror of trips of 11 MB and responses of 32 MB: {most} MB resident")
+    stored = mongod.trips.count_documents({"trail_path.9": {"$exists": True}})
+    assert (status, most < MAX_RESIDENT_MB, stored) == (1, True, 6)
