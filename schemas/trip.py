@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow import ValidationError, fields, validates_schema
 from marshmallow.validate import OneOf
 
 from schemas.fields import (
@@ -21,6 +21,7 @@ from schemas.fields import (
     Text,
     field_metadata,
 )
+from schemas.rows import Rows
 from schemas.source import SourceSchema
 
 # For each event_type its event_name, and the fields of its event_data.
@@ -62,7 +63,7 @@ class TrailPoint(SourceSchema):
     course = Number("Heading, in degrees from North.", required=True)
 
 
-class EventData(Schema):
+class EventData(SourceSchema):
     """The speeds of an OVERSPEEDING event. Empty for other types."""
 
     user_speed_mph = Number("Speed at the start of the event, in miles per hour.", example=61.2)
@@ -126,58 +127,7 @@ class Event(SourceSchema):
         if data["event_end_timestamp"] < data["event_start_timestamp"]:
             raise ValidationError("Must not be before event_start_timestamp.", "event_end_timestamp")
 
-
-class Rows(fields.List[Any]):
-    """A long list of objects of one flat schema.
-
-    Validates all values of a field at once and dumps rows unchanged, which takes a tenth of the time that a schema
-    takes for each row. Only if a row is invalid, or a value absent or null, does every row go through the schema, which
-    then names the errors.
-    """
-
-    def __init__(self, schema: type[Schema], **kwargs: Any) -> None:
-        super().__init__(fields.Nested(schema), **kwargs)
-        self._fields: Any = schema().fields
-        self._nulls = {name: None for name, field in self._fields.items() if field.dump_default is None}
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
-        rows = self._validate_columns(value)
-        return super()._deserialize(value, attr, data, **kwargs) if rows is None else rows
-
-    def _serialize(self, value: Any, attr: Any, obj: Any, **kwargs: Any) -> list[dict[str, Any]]:
-        # Another program may have written the fields in another order, or left out those that are null when absent.
-        names = tuple(self._fields)
-        if all(map(names.__eq__, map(tuple, value))):
-            return list(value)
-        return [{name: row[name] if name in row else self._nulls[name] for name in names} for row in value]
-
-    def _validate_columns(self, rows: Any) -> list[dict[str, Any]] | None:
-        """Return the rows with their fields in order, or None if a row is invalid."""
-        if type(rows) is not list or not set(map(type, rows)) <= {dict}:
-            return None
-        names, orders = tuple(self._fields), set(map(tuple, rows))
-        if any(order != names for order in orders):
-            if any(set(order) != set(names) for order in orders):
-                return None
-            rows = [{name: row[name] for name in names} for row in rows]
-        columns = zip(*map(dict.values, rows), strict=True)
-        return rows if all(map(self._is_valid_column, self._fields.values(), columns)) else None
-
-    @staticmethod
-    def _is_valid_column(field: Any, column: tuple[Any, ...]) -> bool:
-        """Return whether every value of the column is valid for the field."""
-        types = set(map(type, column))
-        if not all(map(field.accepts, types)):
-            return False
-        # The only other rules are ranges, and 64 bits for integers. If the extremes of a type are valid, so are all.
-        try:
-            for value_type in types:
-                values = column if len(types) == 1 else [value for value in column if type(value) is value_type]
-                field.deserialize(min(values))
-                field.deserialize(max(values))
-        except ValidationError:
-            return False
-        return True
+    rules = (check_type, check_times)
 
 
 class TripSummary(SourceSchema):
@@ -224,7 +174,7 @@ class TripDetail(TripSummary):
         ),
         required=True,
     )
-    events = fields.List(fields.Nested(Event), metadata=field_metadata("The events, in order of time."), required=True)
+    events = Rows(Event, metadata=field_metadata("The events, in order of time."), required=True)
 
 
 class ImportedTrip(TripDetail):

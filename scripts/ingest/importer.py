@@ -32,6 +32,8 @@ BATCH_LINES = 2_000
 BATCH_DAYS = 1_000
 BATCH_BYTES = 16_000_000
 GC_THRESHOLD = 100_000
+# The rejected lines, in bytes, after which the search for cycles takes place all the same.
+MAX_REJECTED_BYTES = 5_000_000
 # A batch of a pipe ends this long after its first line, so that it is committed within two seconds.
 BATCH_SECONDS = 1.0
 # How often a batch of a pipe that has paused is looked at.
@@ -217,6 +219,7 @@ def _parse_lines(
 
     Trips that are not plausible are added to `doubts`, too.
     """
+    rejected_bytes = 0
     for line in lines:
         if line is None:
             yield None
@@ -225,20 +228,27 @@ def _parse_lines(
             parsed = parse(line, file_type.schema)
             document = file_type.prepare(fleet, parsed)
         except ValidationError as error:
+            reason = describe_errors(error)
             if not rejects.count:
-                rejects.hints += _find_other_types(line, file_type)
-            rejects.add(line, describe_errors(error))
+                rejects.hints += _find_other_types(error.data, file_type)
+        else:
+            if file_type is TRIPS:
+                doubts.check(f"line {line.number}", parsed)
+            yield Prepared(document, len(line.content), file_type.get_day(document))
             continue
-        if file_type is TRIPS:
-            doubts.check(f"line {line.number}", parsed)
-        yield Prepared(document, len(line.content), file_type.get_day(document))
+        # marshmallow's exceptions are in reference cycles, with all that was read from the line.
+        rejected_bytes += len(line.content)
+        if rejected_bytes > MAX_REJECTED_BYTES:
+            gc.collect()
+            rejected_bytes = 0
+        rejects.add(line, reason)
 
 
-def _find_other_types(line: Line, file_type: FileType) -> Iterator[str]:
-    """Yield a hint if an invalid line is a valid one of the other type."""
+def _find_other_types(value: Any, file_type: FileType) -> Iterator[str]:
+    """Yield a hint if what violates the schema of its type is valid for the other type."""
     for other in (DRIVERS, TRIPS):
         with contextlib.suppress(ValidationError):
-            if other is not file_type and parse(line, other.schema):
+            if other is not file_type and other.schema.load(value):
                 name = other.option.removeprefix("--")
                 yield f"these look like {name}. Give the file as {other.option}."
 

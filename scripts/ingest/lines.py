@@ -3,8 +3,10 @@
 import codecs
 import contextlib
 import gzip
+import itertools
 import json
 import os
+import re
 import secrets
 import sys
 import threading
@@ -30,6 +32,11 @@ MAX_QUEUED_LINES = 16
 # The part of an oversized line in the file of rejected lines.
 OVERSIZED_CHARS = 1_000
 GZIP_MAGIC = b"\x1f\x8b"
+# A valid line has fewer, because the shortest point of a trail takes 54 bytes. The 5 million that a line of 15 MB may
+# have would take up to 700 MB of memory.
+MAX_CONTAINERS = 300_000
+# All that comes before the next object or list, strings included, and its bracket. A string may end with the line.
+NEXT_CONTAINER = re.compile(rb'[^"\[{]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[{]*+)*+([\[{])?', re.DOTALL)
 # Integers with fewer digits fit in 64 bits.
 LONG_NUMBER = b"0" * 19
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
@@ -134,11 +141,13 @@ def _skip_line(stream: IO[bytes]) -> None:
 
 
 def parse(line: Line, schema: Schema) -> dict[str, Any]:
-    """Return the document of a line. Raises ValidationError."""
+    """Return the document of a line. Raises ValidationError, whose `data` is the object that violates the schema."""
     if line.oversized:
         raise ValidationError(f"Longer than {MAX_LINE_BYTES} bytes.")
     if line.content.startswith(codecs.BOM_UTF8):
         raise ValidationError("Not JSON: starts with a byte order mark. Save the file as UTF-8 without it.")
+    if _has_too_many_containers(line.content):
+        raise ValidationError(f"Has more than {MAX_CONTAINERS} objects and lists.")
     try:
         value = _decode(line.content)
     except UnicodeDecodeError:
@@ -149,9 +158,21 @@ def parse(line: Line, schema: Schema) -> dict[str, Any]:
         raise ValidationError(f"Not JSON: {error}") from None
     if not isinstance(value, dict):
         raise ValidationError("Not a JSON object.")
-    document: dict[str, Any] = schema.load(value)
+    try:
+        document: dict[str, Any] = schema.load(value)
+    except ValidationError as error:
+        raise ValidationError(error.messages, data=value) from None
     check_size(document, len(line.content))
     return document
+
+
+def _has_too_many_containers(content: bytes) -> bool:
+    """Return whether a JSON text has more than MAX_CONTAINERS objects and lists."""
+    if len(content) <= MAX_CONTAINERS or content.count(b"{") + content.count(b"[") <= MAX_CONTAINERS:
+        return False
+    # Some of the brackets may be in strings.
+    steps = itertools.islice(NEXT_CONTAINER.finditer(content), MAX_CONTAINERS + 1)
+    return sum(1 for step in steps if step[1]) > MAX_CONTAINERS
 
 
 def _decode(content: bytes) -> Any:
@@ -166,6 +187,8 @@ def _decode(content: bytes) -> Any:
             value = orjson.loads(content)
             if orjson.dumps(value).count(b'"') == content.count(b'"'):
                 return value
+            # The same value again would take as much memory again.
+            del value
     return _DECODER.decode(content.decode())
 
 

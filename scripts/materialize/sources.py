@@ -13,13 +13,14 @@ from marshmallow import ValidationError, fields
 from pymongo.client_session import ClientSession
 
 from app.store import MAX_DOCUMENT_BYTES, SOURCES, Document, DocumentCollection, Store
+from schemas.source import MAX_NAMED_ERRORS
 from schemas.stored import StoredDriver, StoredTrip, make_id
 from scripts.output import escape
 
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
-# Errors of a document that its reason names.
-MAX_NAMED_ERRORS = 5
+# Of a longer error, a reason has the beginning and the end: the name of an unknown field may have megabytes.
+MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
 MISSING = str(fields.Field.default_error_messages["required"])
 UNKNOWN = SCHEMAS["drivers"].error_messages["unknown"]
 # The BSON of a valid document is less than twice as large as its JSON, so the size of smaller texts is not checked.
@@ -101,18 +102,25 @@ def find_unidentified(store: Store, fleet: str | None = None) -> Iterator[Invali
 def describe_errors(error: ValidationError) -> str:
     """Return the first errors of a document as one text, errors about missing fields last."""
     # marshmallow names unknown fields in the order of a set, which differs from process to process.
-    errors = sorted(_flatten(error.messages, ""), key=lambda text: (MISSING in text, text if UNKNOWN in text else ""))
-    more = [f"and {len(errors) - MAX_NAMED_ERRORS} more."] if len(errors) > MAX_NAMED_ERRORS else []
+    errors = sorted(_flatten(error.messages, ""), key=lambda e: (e[1] == MISSING, e[0] if e[1] == UNKNOWN else ""))
+    texts = [_shorten(f"{path}: {message}" if path else message) for path, message in errors[:MAX_NAMED_ERRORS]]
+    more = ["and more."] if len(errors) > MAX_NAMED_ERRORS else []
     # An unknown field may have any name.
-    return escape(" ".join(errors[:MAX_NAMED_ERRORS] + more))
+    return escape(" ".join(texts + more))
 
 
-def _flatten(messages: Any, path: str) -> Iterator[str]:
-    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude: Must be ...`."""
+def _shorten(text: str) -> str:
+    if len(text) <= MAX_ERROR_CHARS:
+        return text
+    return f"{text[: MAX_ERROR_CHARS - ERROR_END_CHARS]}...{text[-ERROR_END_CHARS:]}"
+
+
+def _flatten(messages: Any, path: str) -> Iterator[tuple[str, str]]:
+    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude`."""
     if isinstance(messages, dict):
         for name, inner in messages.items():
             step = f"[{name}]" if isinstance(name, int) else f".{name}" if path else name
             yield from _flatten(inner, path if name == "_schema" else path + step)
     else:
         for message in messages:
-            yield f"{path}: {message}" if path else message
+            yield path, message

@@ -163,6 +163,14 @@ def test_rejected_lines_take_the_place_of_earlier_ones_at_the_end(rejects, tmp_p
     assert list(tmp_path.iterdir()) == [rejects.path]
 
 
+def test_only_their_owner_reads_rejected_lines(rejects, tmp_path):
+    rejects.add(Line(1, b"x", False), "reason")
+    (partial,) = tmp_path.glob("*.partial")
+    assert partial.stat().st_mode & 0o777 == 0o600
+    rejects.finish()
+    assert rejects.path.stat().st_mode & 0o777 == 0o600
+
+
 def test_the_rejects_file_has_the_first_thousand_characters_of_an_oversized_line(rejects):
     rejects.add(Line(1, "é".encode() * 5000, True), "long")
     rejects.add(Line(2, b"x" * 5000, False), "whole")

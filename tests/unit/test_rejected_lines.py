@@ -160,4 +160,44 @@ def test_a_reason_names_up_to_five_faults_invalid_fields_before_missing_ones():
     assert why.startswith(
         "trip_id: Must be a string. driver_id: Must be a string. nope: Unknown field. trip_start_time: "
     )
-    assert why.endswith(" and 14 more.")
+    assert why.endswith(" and more.")
+
+
+def count(messages):
+    """Return the number of errors."""
+    return sum(map(count, messages.values())) if isinstance(messages, dict) else len(messages)
+
+
+MANY, UNKNOWN = 50_000, ",".join(f'"x{number}": 0' for number in range(50_000))
+
+
+@pytest.mark.parametrize("element", ["0", "{}", "[]", "null", '{"a": 0}', '{"timestamp": 0.5}'])
+@pytest.mark.parametrize("path", LISTS)
+def test_what_is_wrong_with_a_list_is_not_collected_to_its_end(path, element):
+    with pytest.raises(ValidationError) as rejected:
+        parse(Line(1, altered(path, f"[{', '.join([element] * MANY)}]").encode(), oversized=False), TRIP)
+    assert 5 < count(rejected.value.messages) < 100
+    assert describe_errors(rejected.value).startswith(f"{path}[0]")
+
+
+@pytest.mark.parametrize("path", ["distance_miles", *(f"{inside}.z" for inside in OBJECTS)])
+def test_a_few_of_many_unknown_fields_are_named(path):
+    inside = path.rpartition(".")[0]
+    names = [spelled(f"{inside}.x{number}" if inside else f"x{number}") for number in (0, 1, 10, 100, 1000)]
+    assert reason(altered(path, f"0, {UNKNOWN}")).startswith(" ".join(f"{name}: Unknown field." for name in names))
+
+
+def test_a_long_name_is_named_by_its_beginning_and_its_end():
+    why = reason(json.dumps({**WHOLE, "x" * 1_000_000: 0}))
+    assert (why[:3], len(why), why[-20:]) == ("xxx", 303, "xxxx: Unknown field.")
+
+
+@pytest.mark.parametrize("element", ["{}", "[]", '{"a": [0]}', r'"\"{", [{}]'])
+def test_more_objects_and_lists_than_a_valid_line_can_have_are_rejected(element):
+    text = f"[{', '.join([element] * 300_000)}]"
+    assert reason(altered("events", text)) == "Has more than 300000 objects and lists."
+
+
+def test_brackets_in_text_are_not_objects():
+    driver = make_driver("d1", alias='{["\\' * 200_000)
+    assert parse(Line(1, json.dumps(driver).encode(), oversized=False), DRIVER) == driver

@@ -4,8 +4,8 @@ from marshmallow import fields
 
 from schemas.fields import Number, Text
 from schemas.introspection import make_json_schema
+from schemas.rows import Rows
 from schemas.source import SourceSchema
-from schemas.trip import Rows
 
 
 class Point(SourceSchema):

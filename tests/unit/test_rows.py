@@ -1,15 +1,19 @@
-"""schemas.trip.Rows: the fast way through a trail finds what the plain one finds."""
+"""schemas.rows.Rows: the fast way through a trail and events finds what the plain one finds."""
 
 import json
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields, pre_load
 
-from schemas.trip import Rows, TrailPoint
+from schemas.rows import Rows
+from schemas.trip import Event, TrailPoint
 from tests.factories import make_point
+from tests.whole_trip import WHOLE
 
 FAST, PLAIN = Rows(TrailPoint), fields.List(fields.Nested(TrailPoint))
+FAST_EVENTS, PLAIN_EVENTS = Rows(Event), fields.List(fields.Nested(Event))
 NAMES = tuple(make_point(0))
 INFINITY = float("inf")
 
@@ -48,6 +52,43 @@ def test_the_fast_validation_agrees_with_the_plain_one(trail):
 def test_a_good_trail_is_loaded_as_it_is_in_the_order_of_the_contract(trail):
     expected = [{name: point[name] for name in NAMES} for point in trail]
     assert json.dumps(FAST.deserialize(trail)) == json.dumps(expected)
+
+
+good_events = st.sampled_from(WHOLE["events"])
+event_names, data_names = [*WHOLE["events"][3]], [*WHOLE["events"][3]["event_data"]]
+event_values = numbers | others | st.sampled_from(["HARD_BRAKE", 1, 7, "\ud800"])
+any_data = st.dictionaries(st.sampled_from([*data_names, "extra"]), numbers | others, max_size=4)
+nearly_good_events = st.builds(
+    lambda event, name, value: {**event, name: value},
+    good_events,
+    st.sampled_from([*event_names, "extra"]),
+    event_values,
+)
+events_of_any_data = st.builds(lambda event, data: {**event, "event_data": data}, good_events, any_data)
+
+
+@given(st.lists(good_events | nearly_good_events | events_of_any_data, max_size=5) | others)
+def test_the_fast_validation_of_events_agrees_with_the_plain_one(events):
+    assert outcome(FAST_EVENTS, events) == outcome(PLAIN_EVENTS, events)
+
+
+@given(st.lists(good_events, max_size=4), st.permutations(event_names), st.permutations(data_names))
+def test_good_events_are_loaded_and_dumped_in_the_order_of_the_contract(events, names, keys):
+    data = [{key: event["event_data"][key] for key in keys if key in event["event_data"]} for event in events]
+    mixed = [
+        {name: {**event, "event_data": new}[name] for name in names} for event, new in zip(events, data, strict=True)
+    ]
+    loaded, dumped = FAST_EVENTS.deserialize(mixed), FAST_EVENTS.serialize("events", {"events": mixed})
+    assert json.dumps(loaded) == json.dumps(dumped) == json.dumps(events)
+
+
+@pytest.mark.parametrize("length", [999, 1000, 1001, 2500])
+def test_a_wrong_point_is_found_wherever_it_is(length):
+    trail = [make_point(number) for number in range(length)]
+    assert FAST.deserialize(trail) == trail
+    with pytest.raises(ValidationError) as refused:
+        FAST.deserialize([*trail, {}, *trail, 1])
+    assert [*refused.value.messages] == [length, 2 * length + 1]
 
 
 def test_the_points_of_a_good_trail_are_not_loaded_one_by_one():
