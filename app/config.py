@@ -298,7 +298,7 @@ def find_warnings(environ: Mapping[str, str]) -> list[str]:
         if variable not in names and _is_one_letter_off(variable, name)
     ]
     warnings += [
-        f"TRUSTED_PROXIES has {network}: whoever has one of so many addresses can claim any other address, so "
+        f"TRUSTED_PROXIES has {network}: a client with one of so many addresses can claim any other one, so "
         "AUTH_FAILURE_LIMIT limits nobody. Set it to the addresses of your proxies."
         for network in _parse_networks(environ.get("TRUSTED_PROXIES", ""))
         if network.prefixlen < MIN_PREFIX_BITS[network.version]
