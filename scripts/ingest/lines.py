@@ -11,7 +11,6 @@ import secrets
 import sys
 import threading
 import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Empty, Queue
@@ -196,8 +195,11 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return a JSON object. Raises ValidationError for a duplicate field."""
     value = dict(pairs)
     if len(value) < len(pairs):
-        ((duplicate, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValidationError(f"Contains the field {json.dumps(duplicate)} more than once.")
+        known = set[str]()
+        for name, _ in pairs:
+            if name in known:
+                raise ValidationError(f"Contains the field {json.dumps(name)} more than once.")
+            known.add(name)
     return value
 
 
