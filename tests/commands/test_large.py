@@ -1,4 +1,4 @@
-"""An import of 100,000 trips; a report on 100,000 drivers."""
+"""An import of 100,000 trips, and of lines as long and wrong as can be; a report on 100,000 drivers."""
 
 import json
 import os
@@ -18,6 +18,7 @@ pytestmark = pytest.mark.large
 TRIPS, DRIVERS, A_DAY, POINTS = 100_000, 200, 4, 20
 # All lines of the file together have 280 MB.
 MAX_RESIDENT_MB, MAX_REPORT_MB = 300, 300
+LINE_BYTES, MAX_INVALID_MB = 14_900_000, 600
 REPORT_DRIVERS, DATE = 100_000, "2026-01-08"
 DAY_MS, HOUR_MS = 86_400_000, 3_600_000
 
@@ -40,15 +41,16 @@ def write_trips(path):
 # A process that starts another passes its own resident memory on to it. So a small process starts the command.
 MEASURE = """
 import json, resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stdout=subprocess.DEVNULL)
+status = subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL).returncode
+assert str(status) == sys.argv[1], status
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
 json.dump({"resident_mb": usage.ru_maxrss // 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime}, sys.stdout)
 """
 
 
-def run(words, environment):
-    """Run a command, which must succeed; return its highest resident memory in MB and its CPU time in seconds."""
-    process = [sys.executable, "-c", MEASURE, *words]
+def run(words, environment, status=0):
+    """Run a command, which must end with a status; return its highest resident memory in MB and its CPU seconds."""
+    process = [sys.executable, "-c", MEASURE, str(status), *words]
     usage = json.loads(subprocess.run(process, env=environment, check=True, stdout=subprocess.PIPE).stdout)
     return usage["resident_mb"], usage["cpu_seconds"]
 
@@ -63,6 +65,26 @@ def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mong
     assert mongod.trips.count_documents({"fleet": "f1"}) == TRIPS
     days = {"fleet": "f1", "period": "day", "trip_count": A_DAY}
     assert mongod.driver_periods.count_documents(days) == TRIPS // A_DAY
+
+
+@pytest.mark.parametrize(
+    ("path", "unit", "brackets"),
+    [
+        ("events", "{{}},", "[]"),
+        ("trail_path", "0,", "[]"),
+        ("trail_path", '"\\u0100",', "[]"),
+        ("event_summary", '"{:07}":0,', "{}"),
+        ("unknown", '"\\u0061{:07}":0,', "{}"),
+    ],
+)
+def test_lines_that_are_all_wrong_take_bounded_memory(mongod, mongod_uri, tmp_path, report, path, unit, brackets):
+    many = "".join(map(unit.format, range(LINE_BYTES // len(unit.format(0)))))[:-1]
+    line = json.dumps({**make_trip(), path: "@"}).replace('"@"', f"{brackets[0]}{many}{brackets[1]}")
+    (trips := tmp_path / "trips.ndjson").write_text(f"{line}\n" * 4)
+    words = [COMMAND, "import", "--fleet", "f1", "--trips", trips]
+    most, _ = run(words, {**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name}, status=1)
+    report(f"4 lines of {len(line)} bytes, {path}: {most} MB resident")
+    assert most < MAX_INVALID_MB
 
 
 def fill(db):
