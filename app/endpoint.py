@@ -1,17 +1,17 @@
-"""The decorator of every view of the API: parse the parameters, choose what to read, read, respond."""
+"""The declaration of an endpoint, which is the decorator of its view: parse the parameters, read, respond."""
 
 import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, StrEnum
 from typing import Any, NamedTuple
 
 import orjson
-from flask import Response, request
+from flask import Response, current_app, request
 from marshmallow import Schema
 
 from app.responses import (
-    CACHE_CONTROL_REVALIDATE,
     JSON,
     MASK_HEADER,
     format_page_links,
@@ -22,7 +22,6 @@ from app.responses import (
     prefers,
 )
 from app.services import get_fleet, get_services
-from app.store.rendering import Selection
 from schemas.error import ErrorBody
 from schemas.introspection import Fields, fields_of
 from schemas.mask import select_fields
@@ -43,6 +42,26 @@ View = Callable[..., Any]
 Convert = Callable[[Any], Any]
 
 
+class Credential(Enum):
+    """What a request needs to be let in. A key of one driver gets a 403 where a fleet's key is needed."""
+
+    KEY = "a key of a fleet or of one driver of it"
+    FLEET_KEY = "a key of a fleet"
+    REPORT_LINK = "a link to a report, which is part of the path"
+    NONE = "nothing: the endpoint is public"
+
+
+class Caching(StrEnum):
+    """What a cache may do with a response: its header Cache-Control."""
+
+    # Store it, and ask with its ETag before each use.
+    REVALIDATE = "private, no-cache"
+    # Store it for the client alone. The response has no ETag.
+    PRIVATE = "private"
+    # Store neither it nor an error of the endpoint.
+    NEVER = "no-store"
+
+
 class Representation(NamedTuple):
     """An alternative representation of a response: its schema, and its conversion from the JSON value."""
 
@@ -50,84 +69,48 @@ class Representation(NamedTuple):
     convert: Convert
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """The declaration of an endpoint, from which the OpenAPI document is generated, and the decorator of its view.
+    """All that is special about an endpoint, and the decorator of its view. The OpenAPI document is made from it.
 
     - `params`: the schema of the parameters in path and query.
     - `response`: the schema of the JSON response. None if the endpoint serves only files.
-    - `accepts_mask`: whether the header X-Fields selects fields of the response.
-    - `has_etag`: whether the response has an ETag, and conditional requests get a 304.
-    - `is_about_fleet`: whether the response is about the whole fleet, so that a key of one driver gets a 403.
+    - `files`: the media types of the files that it serves.
     - `unavailable_response`: the schema of the 503 while the database does not respond. None if there is no such 503.
-    - `representations`: other media types of the response. None stands for a file, which the view returns itself.
     - `links`: the identifiers in a response. Each gives values, as OpenAPI writes them, to parameters; the document
       links to every operation that has these parameters.
     - `description`: text that the OpenAPI document appends to the docstring of the view.
+
+    Its subclasses are the two kinds of view.
     """
 
     params: Params
     response: Schema | None = None
-    accepts_mask: bool = True
-    has_etag: bool = True
-    is_about_fleet: bool = False
+    files: Sequence[str] = ()
+    credential: Credential = Credential.KEY
+    caching: Caching = Caching.REVALIDATE
+    tag: str = "external"
     unavailable_response: Schema | None = UNAVAILABLE
-    representations: Mapping[str, Representation | None] = dataclasses.field(default_factory=dict)
     links: Sequence[Mapping[str, str]] = ()
     description: str = ""
 
     def __call__(self, view: View) -> Callable[..., Response]:
-        """Return a Flask view that calls `view` with the validated parameters.
-
-        A view that accepts a mask also gets a Selection, and returns a Result, or, without an ETag, the content. It
-        runs within the circuit breaker of the store. Any other view returns the Response itself, and enters the circuit
-        breaker itself. The parameters are validated before the mask, so an invalid mask is reported only if they are
-        valid.
-        """
+        """Return a Flask view that validates the parameters and responds with what `view` returns."""
         parse = functools.lru_cache(MAX_CACHED_QUERIES)(self._parse)
 
         @functools.wraps(view)
         def respond(**path: str) -> Response:
             # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
-            fleet = get_fleet() if self.is_about_fleet else ""
-            services, environ = get_services(), request.environ
+            fleet = get_fleet() if self.credential is Credential.FLEET_KEY else ""
             today = int(time.time() // SECONDS_PER_DAY)
-            params = parse(request.query_string, services.config.unknown_parameters, fleet, today, *path.items())
-            if not self.accepts_mask:
-                # The view makes the response itself.
-                response: Response = view(params)
-                return response
-
-            media_type, convert = self._choose_representation()
-            # X-Fields applies only to JSON.
-            mask = "" if convert else environ.get(MASK_ENVIRON_KEY, "")
-            fields = select_fields(self._fields, mask)
-            with services.store_breaker.guard():
-                if not self.has_etag:
-                    return json_response(view(params, Selection(fields)))
-                if "HTTP_IF_NONE_MATCH" in environ:
-                    version, _, page_count = view(params, Selection(fields, include_content=False))
-                    if matching_etag := get_matching_etag(make_etag(version, media_type, mask)):
-                        return not_modified(self._make_headers(matching_etag, params, page_count))
-                version, content, page_count = view(params, Selection(fields))
-
-            body = orjson.dumps(content)
-            if convert:
-                body = orjson.dumps(convert(orjson.loads(body)))
-            headers = self._make_headers(make_etag(version, media_type, mask), params, page_count)
-            return Response(body, headers=headers, mimetype=media_type)
+            unknown_parameters = get_services().config.unknown_parameters
+            return self._respond(view, parse(request.query_string, unknown_parameters, fleet, today, *path.items()))
 
         respond.endpoint = self  # type: ignore[attr-defined]
         return respond
 
-    @functools.cached_property
-    def _fields(self) -> Fields:
-        return fields_of(type(self.response)) if self.response else {}
-
-    @functools.cached_property
-    def _conversions(self) -> list[tuple[str, Convert]]:
-        """The media types of other representations, each with the conversion of the JSON value."""
-        return [(media_type, other.convert) for media_type, other in self.representations.items() if other]
+    def _respond(self, view: View, params: dict[str, Any]) -> Response:
+        raise NotImplementedError
 
     def _parse(
         self, query_string: bytes, unknown_parameters: UnknownParameters, fleet: str, today: int, *path: tuple[str, str]
@@ -139,17 +122,81 @@ class Endpoint:
         """
         return self.params.parse(query_string, unknown_parameters, fleet, **dict(path))
 
+
+class ResponseEndpoint(Endpoint):
+    """An endpoint whose view gets the parameters and returns the Response.
+
+    The view enters the circuit breaker of the store itself.
+    """
+
+    def _respond(self, view: View, params: dict[str, Any]) -> Response:
+        response: Response = view(params)
+        return response
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ResultEndpoint(Endpoint):
+    """An endpoint whose view gets the parameters and the fields that X-Fields selects, and returns a Result.
+
+    The view runs within the circuit breaker of the store. The parameters are validated before the mask, so an invalid
+    mask is reported only if they are valid. `representations` are the other media types of the response.
+    """
+
+    representations: Mapping[str, Representation] = dataclasses.field(default_factory=dict)
+
+    def _respond(self, view: View, params: dict[str, Any]) -> Response:
+        media_type, convert = self._choose_representation()
+        # X-Fields applies only to JSON.
+        mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
+        fields = select_fields(self._fields, mask)
+        with get_services().store_breaker.guard():
+            version, content, page_count = view(params, fields)
+        if self.caching is not Caching.REVALIDATE:
+            return json_response(content)
+        etag = make_etag(version, media_type, mask)
+        if matching_etag := get_matching_etag(etag):
+            return not_modified(self._make_headers(matching_etag, params, page_count))
+        body = orjson.dumps(content)
+        if convert:
+            body = orjson.dumps(convert(orjson.loads(body)))
+        return Response(body, headers=self._make_headers(etag, params, page_count), mimetype=media_type)
+
+    @functools.cached_property
+    def _fields(self) -> Fields:
+        return fields_of(type(self.response)) if self.response else {}
+
     def _choose_representation(self) -> tuple[str, Convert | None]:
         """Return the media type that the client prefers, and the conversion of the JSON value to it, if any."""
-        for media_type, convert in self._conversions:
+        for media_type, representation in self.representations.items():
             if prefers(media_type, *JSON_MEDIA_RANGES):
-                return media_type, convert
+                return media_type, representation.convert
         return JSON, None
 
     def _make_headers(self, etag: str, params: dict[str, Any], page_count: int) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
-        vary = f"Accept, {MASK_HEADER}" if self._conversions else MASK_HEADER
-        headers = {"ETag": f'"{etag}"', "Cache-Control": CACHE_CONTROL_REVALIDATE, "Vary": vary}
+        vary = f"Accept, {MASK_HEADER}" if self.representations else MASK_HEADER
+        headers = {"ETag": f'"{etag}"', "Cache-Control": self.caching, "Vary": vary}
         if "page" in params:
             headers["Link"] = format_page_links(params["page"], page_count)
         return headers
+
+
+def public(view: View) -> View:
+    """Declare a view public that serves a page or file, and has no other declaration."""
+    view.credential = Credential.NONE  # type: ignore[attr-defined]
+    return view
+
+
+def get_endpoint() -> Endpoint | None:
+    """Return the declaration of the endpoint of the current request, or None for a page or file or an unknown path."""
+    return getattr(_get_view(), "endpoint", None)
+
+
+def get_credential() -> Credential:
+    """Return what the current request needs to be let in. An unknown path needs a key."""
+    endpoint = get_endpoint()
+    return endpoint.credential if endpoint else getattr(_get_view(), "credential", Credential.KEY)
+
+
+def _get_view() -> View | None:
+    return current_app.view_functions.get(request.endpoint or "")

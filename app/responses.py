@@ -18,7 +18,6 @@ from schemas.header import MaskHeaders, header_names
 (MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
 ETAG_BYTES = 12
-CACHE_CONTROL_REVALIDATE = "private, no-cache"
 MAX_CACHED_HOSTS = 100
 # Characters of a query that stay unencoded in a link. Commas and semicolons separate links and their parameters.
 QUERY_CHARACTERS = "!$&'()*+/:=?@%"

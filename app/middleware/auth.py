@@ -1,33 +1,17 @@
-"""Authentication. Every path under /api/v1 requires an API key, except those of PUBLIC_ENDPOINTS."""
+"""Authentication. Every path under /api/v1 requires an API key, unless its endpoint declares another credential."""
 
 from flask import g, request
 from werkzeug.exceptions import MethodNotAllowed
 
 from app.client_ip import get_client_ip
 from app.config import API
+from app.endpoint import Credential, get_credential
 from app.errors import Forbidden, Unauthorized
 from app.report_links import ReportLink
 from app.services import get_services
 from app.store.api_keys import ApiKey, get_key_by_id, is_well_formed
 from app.store.scope import Scope
 
-REPORT_FILE_ENDPOINT = "report.get_report_file"
-PUBLIC_ENDPOINTS = frozenset(
-    {
-        "explorer.get_page",
-        "explorer.get_file",
-        "health.get_health",
-        "health.get_liveness",
-        "docs.get_document",
-        "docs.get_page",
-        "docs.get_errors_page",
-        "docs.get_file",
-        "guides.get_guide",
-        "discovery.get_catalog",
-        "discovery.get_llms_txt",
-        REPORT_FILE_ENDPOINT,
-    }
-)
 SCHEME = "apikey"
 
 
@@ -39,11 +23,12 @@ def authenticate() -> None:
     if isinstance(request.routing_exception, MethodNotAllowed):
         # A 405 needs no key and does not count against the rate limit.
         raise request.routing_exception
-    endpoint = request.endpoint
-    if endpoint == REPORT_FILE_ENDPOINT:
+    credential = get_credential()
+    if credential is Credential.REPORT_LINK:
         g.report_link = _verify_report_link()
         g.scope = Scope(g.report_link.fleet)
-    if endpoint in PUBLIC_ENDPOINTS or not is_under_api(request.path):
+        return
+    if credential is Credential.NONE or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
     api_key = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None

@@ -3,6 +3,7 @@
 from flask import Response, g, request
 
 from app.config import API, Config
+from app.endpoint import Caching, get_endpoint
 from app.responses import format_link
 from app.services import get_services
 from schemas.header import (
@@ -16,8 +17,6 @@ from schemas.header import (
     header_names,
 )
 
-# Responses of this endpoint have links that need no key, so no cache may store them or an error of this endpoint.
-REPORT_LINKS_ENDPOINT = "report.get_report_links"
 DOCUMENT_PATH = f"{API}/openapi.json"
 # The headers that a script in a browser may send, and those that it may read. No response has those of a deprecation
 # now, but docs/clients.md asks clients to look for them.
@@ -44,7 +43,9 @@ def add_headers(response: Response) -> None:
     else:
         headers.add("Link", description)
     if "Cache-Control" not in present:
-        headers.add("Cache-Control", "no-store" if request.endpoint == REPORT_LINKS_ENDPOINT else "private")
+        endpoint = get_endpoint()
+        never = endpoint is not None and endpoint.caching is Caching.NEVER
+        headers.add("Cache-Control", Caching.NEVER if never else Caching.PRIVATE)
     headers.add("X-Request-ID", g.request_id)
     headers.add("X-Content-Type-Options", "nosniff")
     config = get_services().config

@@ -9,9 +9,8 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema
 from werkzeug.routing import Rule
 
-from app.endpoint import UNAVAILABLE, Endpoint
+from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import MaskError
-from app.middleware.auth import PUBLIC_ENDPOINTS, REPORT_FILE_ENDPOINT
 from app.openapi.responses import (
     FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
@@ -36,6 +35,7 @@ from schemas.header import (
 )
 from schemas.introspection import example
 
+WITHOUT_KEY = {Credential.NONE, Credential.REPORT_LINK}
 FLEET_KEY_NOTE = "This is about the whole fleet: with a key of one driver, the response is a Forbidden."
 
 
@@ -52,19 +52,20 @@ def describe_operation(
     `linked` has the endpoints that the response may link to, by operationId.
     """
     summary, _, description = (inspect.getdoc(view) or "").partition("\n")
-    notes = (description.strip(), endpoint.description, FLEET_KEY_NOTE if endpoint.is_about_fleet else "")
-    responses = _describe_responses(rule, endpoint, base_url)
+    fleet_note = FLEET_KEY_NOTE if endpoint.credential is Credential.FLEET_KEY else ""
+    notes = (description.strip(), endpoint.description, fleet_note)
+    responses = _describe_responses(endpoint, base_url)
     if endpoint.links:
         responses[HTTPStatus.OK]["links"] = _describe_links(endpoint, linked)
     operation: dict[str, Any] = {
-        "tags": ["health" if rule.endpoint.startswith("health.") else "external"],
+        "tags": [endpoint.tag],
         "operationId": get_operation_id(view),
         "summary": summary.removesuffix("."),
         "description": "\n\n".join(filter(None, notes)),
         "parameters": _describe_parameters(rule, endpoint, converter),
         "responses": {str(int(status)): response for status, response in responses.items()},
     }
-    return {**operation, "security": []} if rule.endpoint in PUBLIC_ENDPOINTS else operation
+    return {**operation, "security": []} if endpoint.credential in WITHOUT_KEY else operation
 
 
 def get_operation_id(view: Callable[..., Any]) -> str:
@@ -89,34 +90,35 @@ def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: OpenAPIConve
     in_path = [{**parameter, "in": "path"} for parameter in parameters if parameter["name"] in rule.arguments]
     in_query = [parameter for parameter in parameters if parameter["name"] not in rule.arguments]
     in_query.sort(key=lambda parameter: not parameter["required"])
-    headers: list[Schema] = [MaskHeaders()] if endpoint.accepts_mask else []
-    headers += [ConditionalRequestHeaders()] if endpoint.has_etag else []
+    headers: list[Schema] = [MaskHeaders()] if isinstance(endpoint, ResultEndpoint) else []
+    headers += [ConditionalRequestHeaders()] if endpoint.caching is Caching.REVALIDATE else []
     return [*in_path, *in_query, *header_names(*headers)]
 
 
-def _describe_responses(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
+def _describe_responses(endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
     """Return the responses of a route by status."""
-    is_public = rule.endpoint in PUBLIC_ENDPOINTS
-    headers: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if endpoint.has_etag else [])]
+    is_public, has_etag = endpoint.credential in WITHOUT_KEY, endpoint.caching is Caching.REVALIDATE
+    headers: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if has_etag else [])]
     headers += [] if is_public else [RateLimitHeaders()]
-    headers += [FileHeaders()] if rule.endpoint == REPORT_FILE_ENDPOINT else []
+    headers += [FileHeaders()] if endpoint.files else []
     ok = {
         "description": inspect.getdoc(type(endpoint.response)) if endpoint.response else "The file.",
         "headers": reference_headers(*headers),
         "content": _describe_content(endpoint),
     }
     if is_public:
-        return {HTTPStatus.OK: ok, **_describe_public_errors(rule, endpoint, base_url)}
-    not_modified = [HTTPStatus.NOT_MODIFIED] if endpoint.has_etag else []
-    errors = sorted([*KEY_ENDPOINT_ERRORS, *(FLEET_ENDPOINT_ERRORS if endpoint.is_about_fleet else ())])
+        return {HTTPStatus.OK: ok, **_describe_public_errors(endpoint, base_url)}
+    not_modified = [HTTPStatus.NOT_MODIFIED] if has_etag else []
+    fleet_errors = FLEET_ENDPOINT_ERRORS if endpoint.credential is Credential.FLEET_KEY else ()
+    errors = sorted([*KEY_ENDPOINT_ERRORS, *fleet_errors])
     return {HTTPStatus.OK: ok, **{status: get_response_name(status) for status in (*not_modified, *errors)}}
 
 
-def _describe_public_errors(rule: Rule, endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
+def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
     """Return the responses other than 200 of a route that needs no key, by status."""
     responses: dict[HTTPStatus, Any] = {}
     statuses = {*PUBLIC_ENDPOINT_ERRORS}
-    if rule.endpoint == REPORT_FILE_ENDPOINT:
+    if endpoint.credential is Credential.REPORT_LINK:
         responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(ResponseHeaders(), ETagHeaders())
         statuses |= {*REPORT_FILE_ERRORS}
     unavailable = endpoint.unavailable_response
@@ -126,7 +128,7 @@ def _describe_public_errors(rule: Rule, endpoint: Endpoint, base_url: str) -> di
         error_types = [
             error_type
             for error_type in find_error_types_by_status()[status]
-            if endpoint.accepts_mask or not issubclass(error_type, MaskError)
+            if isinstance(endpoint, ResultEndpoint) or not issubclass(error_type, MaskError)
         ]
         responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
     if unavailable is not None and unavailable is not UNAVAILABLE:
@@ -143,10 +145,8 @@ def _describe_content(endpoint: Endpoint) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if endpoint.response:
         content[JSON] = {"schema": endpoint.response, "example": example(endpoint.response)}
-    for media_type, representation in endpoint.representations.items():
-        if representation:
+    if isinstance(endpoint, ResultEndpoint):
+        for media_type, representation in endpoint.representations.items():
             converted = representation.convert(content[JSON]["example"])
             content[media_type] = {"schema": representation.schema, "example": converted}
-        else:
-            content[media_type] = {"schema": {"type": "string"}}
-    return content
+    return content | {media_type: {"schema": {"type": "string"}} for media_type in endpoint.files}

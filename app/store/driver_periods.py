@@ -10,19 +10,37 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.periods import DAY, MONTH, first_of_month
+from schemas.periods import DAY, MONTH, NO_DATE, PROFILE, first_of_month
 
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
 SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
 # The order of the index, as all documents have the same fleet and driver.
 BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
+BY_DRIVER = [("driver_id", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
 # The fields of `Calendar`.
 CALENDAR_ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
 TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than the days of six months, so that all arrive in the first batch.
 MAX_DAYS = 200
+# More than the drivers of a page.
+PROFILES_A_BATCH = 101
 LAST_DATE = "9999-12-31"
+
+
+def find_profiles(
+    store: Store, session: ClientSession, drivers: Document, *fields: str, limit: int = 0
+) -> dict[str, Document]:
+    """Return the profiles of drivers by driver_id, in this order: driver_id, version and these fields.
+
+    `drivers` is the filter for the drivers: the fleet, and perhaps a driver_id. Every driver has a profile, also one
+    who is only known from trips. `limit` is the largest number of profiles, 0 for all. Index: (fleet, period,
+    driver_id, start_date).
+    """
+    match = {**drivers, "period": PROFILE, "start_date": NO_DATE}
+    projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fields), 1)
+    options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": PROFILES_A_BATCH, "session": session}
+    return {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}
 
 
 class Calendar(NamedTuple):

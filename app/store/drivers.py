@@ -7,12 +7,12 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
+from app.store.driver_periods import find_profiles
 from app.store.pagination import PageRequest
-from app.store.rendering import Selection, render_list
+from app.store.rendering import render_list
 from app.store.scope import Scope
 from schemas.driver import Driver
-from schemas.introspection import fields_of
-from schemas.periods import NO_DATE, PROFILE
+from schemas.introspection import Fields, fields_of
 from schemas.search import split_words
 
 DRIVER = fields_of(Driver)
@@ -34,24 +34,20 @@ class ListPage(NamedTuple):
     values: list[str]
 
 
-def find_drivers(
-    store: Store, scope: Scope, *, page: int, limit: int, selection: Selection, search: str = ""
-) -> Result:
+def find_drivers(store: Store, scope: Scope, *, page: int, limit: int, fields: Fields, search: str = "") -> Result:
     """Return a Driver page, in order of driver_id by code point, or with `search` the drivers who match its words."""
     page_request = PageRequest(page, limit)
-    array = "drivers" if "drivers" in selection.fields else ""
+    array = "drivers" if "drivers" in fields else ""
     with store.snapshot() as session:
         if words := split_words(search):
-            listed = _search_list(store, session, scope, page_request, array, words, selection)
+            listed = _search_list(store, session, scope, page_request, array, words)
         else:
-            listed = read_list(store, session, scope, page_request, array, selection)
-    records = render_list(selection.fields.get("drivers"), DRIVER, listed.values)
-    return page_request.build_result(listed.version, selection.fields, listed.driver_count, {"drivers": records})
+            listed = read_list(store, session, scope, page_request, array)
+    records = render_list(fields.get("drivers"), DRIVER, listed.values)
+    return page_request.build_result(listed.version, fields, listed.driver_count, {"drivers": records})
 
 
-def read_list(
-    store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, array: str, selection: Selection
-) -> ListPage:
+def read_list(store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, array: str) -> ListPage:
     """Return a page of all drivers, with the value of each in an `array` of a block, such as `driver_ids`.
 
     One query reads the head of the list and the blocks of the page, or without an `array` the head alone.
@@ -60,7 +56,7 @@ def read_list(
     if array:
         before = max(page_request.skip - BLOCK_SIZE, HEAD_OFFSET)
         offsets.append({"offset": {"$gt": before, "$lt": page_request.skip + page_request.limit}})
-    arrays = [array] if array and selection.include_content else []
+    arrays = [array] if array else []
     head, *blocks = _find_blocks(store, session, scope, {"$or": offsets}, *arrays) or [NO_DRIVERS]
     values = [value for block in blocks for value in block.get(array, ())]
     first = page_request.skip - blocks[0]["offset"] if blocks else 0
@@ -76,7 +72,6 @@ def _search_list(
     page_request: PageRequest,
     array: str,
     words: Sequence[str],
-    selection: Selection,
 ) -> ListPage:
     """Return a page of the drivers whose search text contains all words, with values as `read_list` returns them.
 
@@ -95,7 +90,7 @@ def _search_list(
     on_page = matches[page_request.skip : page_request.skip + page_request.limit] if array else []
     version = " ".join([str(len(matches)), *(f"{place}:{block['version']}" for block, place in on_page)])
     values = list[str]()
-    if on_page and selection.include_content:
+    if on_page:
         match = {"offset": {"$in": list({block["offset"] for block, _ in on_page})}}
         blocks = {block["offset"]: block for block in _find_blocks(store, session, scope, match, array)}
         values = [blocks[block["offset"]][array][place] for block, place in on_page]
@@ -112,10 +107,9 @@ def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Docu
         match = {"fleet": scope.fleet, **match}
         projection = {"_id": 0, "offset": 1, "version": 1, "driver_count": 1} | dict.fromkeys(arrays, 1)
         return list(store.fleet_drivers.find(match, projection, sort=BY_OFFSET, session=session))
-    match = {**scope.match(), "period": PROFILE, "start_date": NO_DATE}
-    projection = {"_id": 0, "version": 1} | {IN_PROFILE[array]: 1 for array in arrays}
-    profile = store.driver_periods.find_one(match, projection, session=session)
-    if profile is None:
+    profiles = find_profiles(store, session, scope.match(), *map(IN_PROFILE.__getitem__, arrays))
+    if not profiles:
         return []
+    profile = profiles[scope.driver_id]
     block = {array: [profile[IN_PROFILE[array]]] for array in arrays}
     return [{"offset": HEAD_OFFSET, "driver_count": 1}, {**block, "offset": 0, "version": profile["version"]}]

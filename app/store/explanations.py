@@ -7,10 +7,9 @@ import orjson
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
-from app.store.rendering import Selection
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
-from schemas.introspection import fields_of
+from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, NO_DATE, PROFILE, months_of
 from schemas.score import DriverScore, explain_score
@@ -38,26 +37,24 @@ class Window(NamedTuple):
 
 
 def get_explanation(
-    store: Store, scope: Scope, driver_id: str, *, start_date: str, end_date: str, interval: str, selection: Selection
+    store: Store, scope: Scope, driver_id: str, *, start_date: str, end_date: str, interval: str, fields: Fields
 ) -> Result:
     """Return the DriverScore of a window. All stored trips count, visible or not.
 
     The calendars of the driver's months have the days with trips and their versions; MongoDB adds up the days. Index:
     driver_periods (fleet, period, driver_id, start_date). Raises UnknownDrivers.
     """
-    window, fields = Window(start_date, end_date), selection.fields
+    window = Window(start_date, end_date)
     from_days = [name for name in FROM_DAYS if name in fields]
     with store.snapshot() as session:
         periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
-        documents = _find_months_and_profile(periods, window, selection)
+        documents = _find_months_and_profile(periods, window, fields)
         if not documents:
             raise UnknownDrivers([driver_id])
         *months, profile = documents
         calendar = Calendar.of(months, *window)
         # The default of end_date changes at midnight, and the response with it.
         version = " ".join([end_date, profile["version"], *calendar.versions])
-        if not selection.include_content:
-            return Result(version, {})
         intervals = window.find_intervals(interval, calendar.dates)
         totals = _add_up_days(periods, intervals, from_days) if intervals else {}
     driver = {"driver_info": orjson.loads(profile["json"])} if "driver_info" in fields else {}
@@ -65,16 +62,16 @@ def get_explanation(
     return Result(version, make_pruner(fields, FIELDS)(content))
 
 
-def _find_months_and_profile(periods: DriverPeriods, window: Window, selection: Selection) -> list[Document]:
+def _find_months_and_profile(periods: DriverPeriods, window: Window, fields: Fields) -> list[Document]:
     """Return the months of the window in order of date, if they are needed, then the driver's profile.
 
     The list is empty if the scope does not have the driver.
     """
     # MONTH comes before PROFILE. Every driver who drove has a profile.
     dates = [NO_DATE]
-    if not selection.fields.keys().isdisjoint(FROM_DAYS):
+    if not fields.keys().isdisjoint(FROM_DAYS):
         dates += months_of(*window)
-    fragments = selection.projection("json") if "driver_info" in selection.fields else {}
+    fragments = {"json": 1} if "driver_info" in fields else {}
     projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
     return periods.find({"$in": [MONTH, PROFILE]}, {"$in": dates}, projection)
 

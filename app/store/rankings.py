@@ -7,12 +7,12 @@ from orjson import Fragment
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
-from app.store.driver_periods import SUMMARY_FRAGMENT
+from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
 from app.store.pagination import PageRequest
-from app.store.rendering import Selection, make_renderer
+from app.store.rendering import make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
-from schemas.periods import FIRST_AND_LAST_DATE, NO_DATE, PROFILE
+from schemas.periods import FIRST_AND_LAST_DATE
 from schemas.ranking_params import ORDERS
 
 DRIVERS: Fields = fields_of(RankingPage)["drivers"] or {}
@@ -31,7 +31,7 @@ def find_ranking(
     min_distance_miles: float,
     page: int,
     limit: int,
-    selection: Selection,
+    fields: Fields,
 ) -> Result:
     """Return a page of the ranking of the drivers who drove in the week or month that starts on `start_date`.
 
@@ -39,7 +39,7 @@ def find_ranking(
     start_date, fm_score, distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for the
     profiles.
     """
-    page_request, element = PageRequest(page, limit), selection.fields.get("drivers")
+    page_request, element = PageRequest(page, limit), fields.get("drivers")
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED}
     if min_distance_miles:
         ranking["distance_miles"] = {"$gte": min_distance_miles}
@@ -47,12 +47,11 @@ def find_ranking(
     with store.snapshot() as session:
         count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)
         if element is not None and page_request.skip < count:
-            rows = _find_rows(store, session, ranking, order, page_request, element, selection)
+            rows = _find_rows(store, session, ranking, order, page_request, element)
             if "driver_info" in element:
-                profiles = _find_profiles(store, session, fleet, rows, selection)
+                drivers = {"fleet": fleet, "driver_id": {"$in": [row["driver_id"] for row in rows]}}
+                profiles = find_profiles(store, session, drivers, "json")
     version = " ".join([str(count), *(document["version"] for document in (*rows, *profiles.values()))])
-    if not selection.include_content:
-        return page_request.build_result(version, {}, count, {})
     _, last_of = FIRST_AND_LAST_DATE[period]
     render = _make_driver_renderer(element or {}, profiles)
     content = {
@@ -61,7 +60,7 @@ def find_ranking(
         "end_date": last_of(start_date),
         "drivers": [render(rank, row) for rank, row in enumerate(rows, page_request.skip + 1)],
     }
-    return page_request.build_result(version, selection.fields, count, content)
+    return page_request.build_result(version, fields, count, content)
 
 
 def _find_rows(
@@ -71,26 +70,13 @@ def _find_rows(
     order: str,
     page_request: PageRequest,
     element: Fields,
-    selection: Selection,
 ) -> list[Document]:
     """Return the week or month of each driver on the page, in order: driver_id, version and the fragment."""
     fragments = [SUMMARY_FRAGMENT] if "driving_summary" in element else []
-    projection = {"_id": 0, "driver_id": 1, "version": 1} | selection.projection(*fragments)
+    projection = {"_id": 0, "driver_id": 1, "version": 1} | dict.fromkeys(fragments, 1)
     limit = page_request.limit
     options: Any = {"sort": ORDERS[order], "skip": page_request.skip, "limit": limit, "batch_size": limit + 1}
     return list(store.driver_periods.find(ranking, projection, session=session, **options).hint(INDEXES[order]))
-
-
-def _find_profiles(
-    store: Store, session: ClientSession, fleet: str, rows: list[Document], selection: Selection
-) -> dict[str, Document]:
-    """Return the profiles of the drivers on the page, by driver_id and in its order."""
-    ids = [row["driver_id"] for row in rows]
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": ids}, "start_date": NO_DATE}
-    projection = {"_id": 0, "driver_id": 1, "version": 1} | selection.projection("json")
-    options: Any = {"batch_size": len(ids) + 1, "session": session}
-    profiles = {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}
-    return {driver_id: profiles[driver_id] for driver_id in ids}
 
 
 def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Any]:

@@ -1,24 +1,13 @@
-"""Responses made from rendered JSON, unchanged or pruned by a field mask, and which fragments to read for them."""
+"""Responses made from rendered JSON, unchanged or pruned by a field mask."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from orjson import Fragment
 
 from schemas.introspection import Fields
 from schemas.mask import make_pruner
-
-
-class Selection(NamedTuple):
-    """The part of a response to read: its `fields`, or only their version, which is enough for a 304."""
-
-    fields: Fields
-    include_content: bool = True
-
-    def projection(self, *fragments: str) -> dict[str, int]:
-        """Return the projection of these fragments. It is empty if only the version is read."""
-        return dict.fromkeys(fragments, 1) if self.include_content else {}
 
 
 def join_fragments(*objects: str) -> str:

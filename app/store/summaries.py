@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
-from app.store.rendering import Selection, join_fragments, make_renderer
+from app.store.rendering import join_fragments, make_renderer
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
@@ -36,32 +36,30 @@ def find_aggregates(
     *,
     driver_ids: list[str],
     start_date: str,
-    selection: Selection,
+    fields: Fields,
 ) -> Result:
     """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
     The element of a driver who did not drive has no `driving_summary`. Index: driver_periods (fleet, period,
     driver_id, start_date). Raises UnknownDrivers.
     """
-    element: Fields = selection.fields.get("data") or {}
+    element: Fields = fields.get("data") or {}
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.
     start_dates = {PROFILE: NO_DATE}
     if "driving_summary" in element:
         start_dates[summary_type.period] = start_date
-    fragments = dict.fromkeys(fragment for name in element for fragment in _get_fragments(summary_type, name, element))
-    documents = _find_documents(store, scope, driver_ids, start_dates, selection.projection(*fragments))
+    fragments = {fragment: 1 for name in element for fragment in _get_fragments(summary_type, name, element)}
+    documents = _find_documents(store, scope, driver_ids, start_dates, fragments)
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
     identities = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
     version = "".join(documents[one]["version"] if one in documents else "-" for one in identities)
-    if not selection.include_content:
-        return Result(version, {})
     render = _make_element_renderer(summary_type, element)
     data = [
         render(documents[PROFILE, driver_id], documents.get((summary_type.period, driver_id)))
         for driver_id in driver_ids
     ]
-    return Result(version, dict.fromkeys(selection.fields, data))
+    return Result(version, dict.fromkeys(fields, data))
 
 
 def _find_documents(

@@ -9,12 +9,12 @@ from orjson import Fragment
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.driver_periods import LAST_DATE, DriverPeriods
+from app.store.driver_periods import LAST_DATE, DriverPeriods, find_profiles
 from app.store.pagination import PageRequest
-from app.store.rendering import Selection, make_renderer, render_list
+from app.store.rendering import make_renderer, render_list
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
-from schemas.periods import MS_PER_HOUR, MS_PER_SECOND, NO_DATE, PROFILE, now_ms
+from schemas.periods import MS_PER_HOUR, MS_PER_SECOND, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
@@ -42,7 +42,7 @@ def find_driver_trips(
     max_end_ms: int,
     page: int,
     limit: int,
-    selection: Selection,
+    fields: Fields,
 ) -> Result:
     """Return a page of a driver's trips, in summary form, oldest first.
 
@@ -52,9 +52,10 @@ def find_driver_trips(
     """
     page_request, rows = PageRequest(page, limit), list[str]()
     with store.snapshot() as session:
-        periods = DriverPeriods(store, session, scope.match_drivers([driver_id]))
+        driver = scope.match_drivers([driver_id])
+        periods = DriverPeriods(store, session, driver)
         calendar = periods.get_calendar(start_date, end_date)
-        if not calendar.dates and not periods.find(PROFILE, NO_DATE, {"_id": 1}):
+        if not calendar.dates and not find_profiles(store, session, driver):
             raise UnknownDrivers([driver_id])
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
         for date, ends in trip_ends.items():
@@ -62,12 +63,12 @@ def find_driver_trips(
         # For each day the number of trips before it, and at the end the number of all.
         counts_before = [0, *itertools.accumulate(calendar.trip_counts)]
         count = counts_before[-1]
-        if selection.include_content and "trips" in selection.fields and page_request.skip < count:
+        if "trips" in fields and page_request.skip < count:
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
             rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
-    records = render_list(selection.fields.get("trips"), TRIP_SUMMARY, rows)
+    records = render_list(fields.get("trips"), TRIP_SUMMARY, rows)
     version = "".join([str(count), *calendar.versions])
-    return page_request.build_result(version, selection.fields, count, {"trips": records})
+    return page_request.build_result(version, fields, count, {"trips": records})
 
 
 def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before: Sequence[int]) -> tuple[Document, int]:
@@ -89,14 +90,14 @@ def find_trips(
     max_end_ms: int,
     page: int,
     limit: int,
-    selection: Selection,
+    fields: Fields,
 ) -> Result:
     """Return a page of the trips with this `trip_id` or `tracking_id`, in detail form, oldest first.
 
     These are the trips that ended by `max_end_ms` (epoch ms). Reads only the fragments that a field mask selects.
     Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time, driver_id).
     """
-    page_request, fields = PageRequest(page, limit), selection.fields.get("trips")
+    page_request, element = PageRequest(page, limit), fields.get("trips")
     match: Document = {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
     options: dict[str, Any] = {"sort": OLDEST_FIRST, "skip": page_request.skip, "limit": limit}
     hint: str | None = None
@@ -109,17 +110,17 @@ def find_trips(
             hint = TRACKING_INDEX
     trips = list[Document]()
     with store.snapshot() as session:
-        if fields is not None:
-            projection = {"_id": 0, "version": 1} | selection.projection(*_get_fragments(fields))
+        if element is not None:
+            projection = {"_id": 0, "version": 1} | dict.fromkeys(_get_fragments(element), 1)
             trips = list(store.trip_details.find(match, projection, session=session, **options).hint(hint))
         # A page that is not full is the last one, so the count follows from it.
-        if 0 < len(trips) < limit or (page == 1 and fields is not None and not trips):
+        if 0 < len(trips) < limit or (page == 1 and element is not None and not trips):
             count = page_request.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
     version = "".join([str(count), *(trip["version"] for trip in trips)])
-    records = list(map(_make_trip_renderer(fields or {}), trips)) if selection.include_content else []
-    return page_request.build_result(version, selection.fields, count, {"trips": records})
+    records = list(map(_make_trip_renderer(element or {}), trips))
+    return page_request.build_result(version, fields, count, {"trips": records})
 
 
 def _get_fragments(fields: Fields) -> Sequence[str]:

@@ -1,20 +1,21 @@
 """The summaries of drivers in any window of days."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store, UnknownDrivers
+from app.store.driver_periods import find_profiles
 from app.store.drivers import read_list
 from app.store.pagination import PageRequest
-from app.store.rendering import Selection, make_renderer
+from app.store.rendering import make_renderer
 from app.store.scope import Scope
 from app.store.totals import NAMES, saturate_totals
 from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner
 from schemas.page import WindowPage
-from schemas.periods import MONTH, NO_DATE, PROFILE, months_of
+from schemas.periods import MONTH, months_of
 from schemas.score import make_driving_summary
 
 ELEMENT: Fields = fields_of(WindowPage)["data"] or {}
@@ -32,7 +33,7 @@ def find_window(
     end_date: str,
     limit: int,
     page: int = 1,
-    selection: Selection,
+    fields: Fields,
 ) -> Result:
     """Return a WindowPage: the summaries of these drivers in their order, or without any, of a page of all drivers.
 
@@ -41,25 +42,27 @@ def find_window(
     (fleet, period, driver_id, start_date). Raises UnknownDrivers.
     """
     page_request, count = PageRequest(page, limit), len(driver_ids)
-    element: Fields = selection.fields.get("data") or {}
+    element: Fields = fields.get("data") or {}
     profiles, days = dict[str, Document](), dict[str, Document]()
     with store.snapshot() as session:
         if not driver_ids:
-            # The version, too, takes the drivers.
-            array = "driver_ids" if "data" in selection.fields else ""
-            count, _, driver_ids = read_list(store, session, scope, page_request, array, Selection(selection.fields))
+            array = "driver_ids" if "data" in fields else ""
+            count, _, driver_ids = read_list(store, session, scope, page_request, array)
         if driver_ids:
-            drivers = _Drivers(store, session, scope, driver_ids)
-            profiles = drivers.find_profiles(selection.projection("json") if "driver_info" in element else {})
+            drivers = scope.match_drivers(driver_ids)
+            profiles = find_profiles(store, session, drivers, *(["json"] if "driver_info" in element else []))
             if "driving_summary" in element:
-                days = drivers.find_days(start_date, end_date, with_totals=selection.include_content)
+                days = _find_days(store, session, drivers, start_date, end_date)
+        if unknown := [driver_id for driver_id in driver_ids if driver_id not in profiles]:
+            raise UnknownDrivers(unknown)
+    profiles = {driver_id: profiles[driver_id] for driver_id in driver_ids}
     # The default of end_date changes at midnight, and the response with it.
     versions = [end_date, str(count), *(profile["version"] for profile in profiles.values())]
+    # MongoDB returns groups in any order.
+    days = {driver_id: days[driver_id] for driver_id in driver_ids if driver_id in days}
     version = " ".join(versions + [one for of_driver in days.values() for one in of_driver["versions"] if one])
-    if not selection.include_content:
-        return page_request.build_result(version, {}, count, {})
     content = {"start_date": start_date, "end_date": end_date, "data": _render(element, profiles, days)}
-    return page_request.build_result(version, selection.fields, count, content)
+    return page_request.build_result(version, fields, count, content)
 
 
 def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str, Document]) -> list[Document]:
@@ -78,45 +81,24 @@ def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str
     ]
 
 
-class _Drivers(NamedTuple):
-    """Drivers, as a session sees them. They come in the order of `driver_ids`."""
+def _find_days(
+    store: Store, session: ClientSession, drivers: Document, start_date: str, end_date: str
+) -> dict[str, Document]:
+    """Return what the days of each driver who drove add up to, by driver_id, and the `versions` of these days.
 
-    store: Store
-    session: ClientSession
-    scope: Scope
-    driver_ids: list[str]
-
-    def find_profiles(self, fragments: Document) -> dict[str, Document]:
-        """Return the profiles: driver_id, version and these fragments. Raises UnknownDrivers."""
-        match = {**self.scope.match_drivers(self.driver_ids), "period": PROFILE, "start_date": NO_DATE}
-        projection = {"_id": 0, "driver_id": 1, "version": 1} | fragments
-        options: Any = {"batch_size": MAX_DOCUMENTS, "session": self.session}
-        found = self.store.driver_periods.find(match, projection, **options)
-        profiles = {profile["driver_id"]: profile for profile in found}
-        if unknown := [driver_id for driver_id in self.driver_ids if driver_id not in profiles]:
-            raise UnknownDrivers(unknown)
-        return {driver_id: profiles[driver_id] for driver_id in self.driver_ids}
-
-    def find_days(self, start_date: str, end_date: str, *, with_totals: bool) -> dict[str, Document]:
-        """Return the `versions` of the days of each driver who drove, and `with_totals` what they add up to.
-
-        `versions` has null for a date without trips.
-        """
-        pipeline = _make_pipeline(
-            self.scope.match_drivers(self.driver_ids), start_date, end_date, with_totals=with_totals
-        )
-        options: Any = {"batchSize": MAX_DOCUMENTS, "session": self.session, "hint": "period"}
-        found = {days["_id"]: days for days in self.store.driver_periods.aggregate(pipeline, **options)}
-        # MongoDB returns groups in any order.
-        return {one: found[one] for one in self.driver_ids if one in found and any(found[one]["versions"])}
+    `drivers` is the filter for the drivers that the scope made. `versions` has null for a date without trips.
+    """
+    pipeline = _make_pipeline(drivers, start_date, end_date)
+    options: Any = {"batchSize": MAX_DOCUMENTS, "session": session, "hint": "period"}
+    found = store.driver_periods.aggregate(pipeline, **options)
+    return {days["_id"]: days for days in found if any(days["versions"])}
 
 
-def _make_pipeline(drivers: Document, start_date: str, end_date: str, *, with_totals: bool) -> list[Document]:
+def _make_pipeline(drivers: Document, start_date: str, end_date: str) -> list[Document]:
     """Return the pipeline over `driver_periods`: one document per driver with trips in the months of the window.
 
-    `drivers` is the filter for the drivers that the scope made. The fields of the documents: `_id`, the driver_id;
-    `versions`, those of the days; and `with_totals` the totals of a DrivingSummary. Index: (fleet, period, driver_id,
-    start_date).
+    The fields of the documents: `_id`, the driver_id; `versions`, those of the days; and the totals of a
+    DrivingSummary. Index: (fleet, period, driver_id, start_date).
     """
     months = months_of(start_date, end_date)
     match = {**drivers, "period": MONTH, "start_date": {"$in": months}}
@@ -148,17 +130,13 @@ def _make_pipeline(drivers: Document, start_date: str, end_date: str, *, with_to
             ]
         }
 
-    names = ["versions", *NAMES] if with_totals else ["versions"]
-    stages: list[Document] = [
+    names = ["versions", *NAMES]
+    return [
         {"$match": match},
         {"$sort": {"driver_id": 1, "start_date": 1}},
         {"$group": {"_id": "$driver_id", **{name: {"$push": cut(name)} for name in names}}},
         {"$project": {name: join(name) for name in names}},
-    ]
-    if with_totals:
         # As in a $group, $sum ignores null, and compensates rounding in the order of the days.
-        stages += [
-            {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in NAMES}}},
-            {"$project": {"versions": 1, **saturate_totals()}},
-        ]
-    return stages
+        {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in NAMES}}},
+        {"$project": {"versions": 1, **saturate_totals()}},
+    ]

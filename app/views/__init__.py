@@ -1,7 +1,7 @@
 """The views, one module a resource.
 
 A view of the API gets validated parameters, and returns what `app.store` read or a response: `app.endpoint` does the
-rest. The pages, documents and static files have no such declaration. Views never use MongoDB's client or the
+rest. Pages and files that are the same for everyone are only marked `public`. Views never use MongoDB's client or the
 middleware.
 """
 

@@ -4,12 +4,12 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.endpoint import Endpoint
+from app.endpoint import ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result
-from app.store.rendering import Selection
 from app.store.summaries import DAILY, MONTHLY, WEEKLY, SummaryType, find_aggregates
 from app.store.windows import find_window
+from schemas.introspection import Fields
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates, WindowPage
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggregateParams
 
@@ -19,32 +19,32 @@ FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
 
 
 @bp.get("/driver-aggregate/daily")
-@Endpoint(DailyParams(), DailyAggregates())
-def get_daily_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=DailyParams(), response=DailyAggregates())
+def get_daily_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise a day of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A trip belongs to the UTC date on which
     it started. It counts as soon as it is stored, before it becomes visible in lists of trips. If the fleet does not
     have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(DAILY, params, selection)
+    return _find_aggregates(DAILY, params, fields)
 
 
 @bp.get("/driver-aggregate/weekly")
-@Endpoint(WeeklyParams(), WeeklyAggregates())
-def get_weekly_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=WeeklyParams(), response=WeeklyAggregates())
+def get_weekly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise a week of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A week is seven UTC dates from a Monday.
     A week in progress includes all trips stored so far, even those that are not visible in lists of trips yet. If the
     fleet does not have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(WEEKLY, params, selection)
+    return _find_aggregates(WEEKLY, params, fields)
 
 
 @bp.get("/driver-aggregate/monthly")
-@Endpoint(MonthlyParams(), MonthlyAggregates())
-def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=MonthlyParams(), response=MonthlyAggregates())
+def get_monthly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise a month of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A month is a calendar month in UTC. The
@@ -52,12 +52,12 @@ def get_monthly_driver_aggregate(params: dict[str, Any], selection: Selection) -
     so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
     response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(MONTHLY, params, selection)
+    return _find_aggregates(MONTHLY, params, fields)
 
 
 @bp.get("/driver-aggregate/window")
-@Endpoint(WindowAggregateParams(), WindowPage(), links=[FIRST_DRIVER])
-def get_window_driver_aggregate(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=WindowAggregateParams(), response=WindowPage(), links=[FIRST_DRIVER])
+def get_window_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise any window of days: of up to 20 drivers, or of all drivers of the fleet.
 
     Without `driver_id`, the response is a page of all drivers, in order of `driver_id` by code point. With `driver_id`,
@@ -66,15 +66,15 @@ def get_window_driver_aggregate(params: dict[str, Any], selection: Selection) ->
     the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it becomes
     visible in lists of trips.
     """
-    return find_window(get_services().store, get_scope(), **params, selection=selection)
+    return find_window(get_services().store, get_scope(), **params, fields=fields)
 
 
-def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], selection: Selection) -> Result:
+def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], fields: Fields) -> Result:
     return find_aggregates(
         get_services().store,
         get_scope(),
         summary_type,
         driver_ids=params["driver_id"],
         start_date=params["start_date"],
-        selection=selection,
+        fields=fields,
     )

@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from app.endpoint import Endpoint
+from app.endpoint import Caching, Credential, ResponseEndpoint
 from app.responses import json_response
 from app.services import get_fleet, get_services
 from app.store.changes import find_changes
@@ -18,12 +18,11 @@ FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/change
 
 
 @bp.get("/changes")
-@Endpoint(
-    ChangesParams(),
-    ChangePage(),
-    accepts_mask=False,
-    has_etag=False,
-    is_about_fleet=True,
+@ResponseEndpoint(
+    params=ChangesParams(),
+    response=ChangePage(),
+    credential=Credential.FLEET_KEY,
+    caching=Caching.PRIVATE,
     links=[NEXT_PAGE, FIRST_TRIP],
 )
 def list_changes(params: dict[str, Any]) -> Response:

@@ -8,6 +8,7 @@ import orjson
 from flask import Blueprint, Response
 
 from app.config import API
+from app.endpoint import public
 from app.responses import JSON, format_link, get_base_url
 from app.services import get_services
 from app.views.static_files import static_response
@@ -66,6 +67,7 @@ agents.md.
 
 
 @bp.get(CATALOG_PATH)
+@public
 def get_catalog() -> Response:
     """Return the API catalog (RFC 9727): a link set (RFC 9264) with the descriptions of the API and its status."""
     base_url = get_base_url()
@@ -83,12 +85,14 @@ def get_catalog() -> Response:
 
 
 @bp.get("/llms.txt")
+@public
 def get_llms_txt() -> Response:
     """Return an overview for language models, as llmstxt.org describes it: the endpoints and the documents."""
     return static_response("text/plain", build_llms_txt(get_services().openapi_document, get_base_url()))
 
 
 @guides_bp.get(f"/docs/<any({', '.join(repr(name) for name in GUIDES)}):guide>")
+@public
 def get_guide(guide: str) -> Response:
     """Return a document of the project as Markdown."""
     return static_response(MARKDOWN, GUIDES[guide].encode())

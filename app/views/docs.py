@@ -7,6 +7,7 @@ from importlib.resources import files
 
 from flask import Blueprint, Response
 
+from app.endpoint import public
 from app.errors import BaseExtApiException, find_error_types
 from app.services import get_services
 from app.views.static_files import build_policy, read_files, static_response
@@ -74,24 +75,28 @@ ERRORS_PAGE = ERRORS_PAGE_TEMPLATE.format(sections="\n".join(map(_render_error, 
 
 
 @bp.get("/openapi.json")
+@public
 def get_document() -> Response:
     """Return the OpenAPI document."""
     return static_response("application/json", get_services().openapi_document)
 
 
 @bp.get("/docs")
+@public
 def get_page() -> Response:
     """Return the page that displays the OpenAPI document."""
     return static_response("text/html", PAGE, PAGE_POLICY)
 
 
 @bp.get("/docs/errors")
+@public
 def get_errors_page() -> Response:
     """Return the page that describes the errors. The `type` of a problem (RFC 9457) is a section of this page."""
     return static_response("text/html", ERRORS_PAGE, ERRORS_PAGE_POLICY)
 
 
 @bp.get(f"/docs/<any({', '.join(repr(name) for name in FILES)}):name>")
+@public
 def get_file(name: str) -> Response:
     """Return a file of the page."""
     return static_response(*FILES[name])

@@ -4,10 +4,10 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.endpoint import Endpoint
+from app.endpoint import ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result, drivers
-from app.store.rendering import Selection
+from schemas.introspection import Fields
 from schemas.page import DriverPage
 from schemas.params import DriversParams
 
@@ -17,10 +17,10 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_id"}
 
 
 @bp.get("/drivers")
-@Endpoint(DriversParams(), DriverPage(), links=[FIRST_DRIVER])
-def list_drivers(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=DriversParams(), response=DriverPage(), links=[FIRST_DRIVER])
+def list_drivers(params: dict[str, Any], fields: Fields) -> Result:
     """List the drivers of the fleet.
 
     The drivers are in order of `driver_id` by code point. With `search`, they are those who match all of its words.
     """
-    return drivers.find_drivers(get_services().store, get_scope(), **params, selection=selection)
+    return drivers.find_drivers(get_services().store, get_scope(), **params, fields=fields)

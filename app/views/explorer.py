@@ -10,6 +10,7 @@ import orjson
 from flask import Blueprint, Response, abort, request
 
 from app.config import Config
+from app.endpoint import public
 from app.services import get_services
 from app.views.static_files import build_policy, read_files, static_response
 from schemas.score import BEHAVIOURS
@@ -26,6 +27,7 @@ FILES = {
 
 
 @bp.get("/")
+@public
 def get_page() -> Response:
     """Return the page, or 404 to a client that does not accept HTML, as for any path outside the API."""
     accepted = request.accept_mimetypes
@@ -38,6 +40,7 @@ def get_page() -> Response:
 
 
 @bp.get(f"/explorer/<any({', '.join(repr(name) for name in FILES)}):name>")
+@public
 def get_file(name: str) -> Response:
     """Return a file of the page."""
     return static_response(*FILES[name])

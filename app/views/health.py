@@ -9,7 +9,7 @@ from pymongo.errors import PyMongoError
 from app import errors
 from app.circuit_breaker import CircuitOpen
 from app.database import ping
-from app.endpoint import Endpoint
+from app.endpoint import Caching, Credential, ResponseEndpoint
 from app.responses import json_response
 from app.services import get_services
 from schemas.health import Health, Unhealthy
@@ -19,7 +19,14 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@Endpoint(NoParams(), Health(), accepts_mask=False, has_etag=False, unavailable_response=Unhealthy())
+@ResponseEndpoint(
+    params=NoParams(),
+    response=Health(),
+    credential=Credential.NONE,
+    caching=Caching.PRIVATE,
+    tag="health",
+    unavailable_response=Unhealthy(),
+)
 def get_health(params: dict[str, Any]) -> Response:
     """Check whether the service can serve requests.
 
@@ -40,7 +47,14 @@ def get_health(params: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Endpoint(NoParams(), Health(), accepts_mask=False, has_etag=False, unavailable_response=None)
+@ResponseEndpoint(
+    params=NoParams(),
+    response=Health(),
+    credential=Credential.NONE,
+    caching=Caching.PRIVATE,
+    tag="health",
+    unavailable_response=None,
+)
 def get_liveness(params: dict[str, Any]) -> Response:
     """Check whether the service is running.
 

@@ -4,10 +4,10 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.endpoint import Endpoint
+from app.endpoint import Credential, ResultEndpoint
 from app.services import get_fleet, get_services
 from app.store import Result, rankings
-from app.store.rendering import Selection
+from schemas.introspection import Fields
 from schemas.page import RankingPage
 from schemas.ranking_params import RankingParams
 
@@ -17,8 +17,8 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_info/driver_id"}
 
 
 @bp.get("/ranking")
-@Endpoint(RankingParams(), RankingPage(), is_about_fleet=True, links=[FIRST_DRIVER])
-def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=RankingParams(), response=RankingPage(), credential=Credential.FLEET_KEY, links=[FIRST_DRIVER])
+def get_ranking(params: dict[str, Any], fields: Fields) -> Result:
     """Rank the drivers of the fleet by their score in a week or month.
 
     The ranking has the drivers who drove in the week or month. The lowest score comes first, or with `order=best` the
@@ -27,4 +27,4 @@ def get_ranking(params: dict[str, Any], selection: Selection) -> Result:
     drivers, on all pages together; no two drivers have the same rank. A week or month in progress includes all trips
     stored so far, even those that are not visible in lists of trips yet.
     """
-    return rankings.find_ranking(get_services().store, get_fleet(), **params, selection=selection)
+    return rankings.find_ranking(get_services().store, get_fleet(), **params, fields=fields)

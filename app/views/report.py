@@ -8,13 +8,14 @@ from flask import Blueprint, Response, g
 from marshmallow import ValidationError
 from werkzeug.http import dump_options_header
 
-from app.endpoint import Endpoint
+from app.endpoint import Caching, Credential, ResponseEndpoint, ResultEndpoint
 from app.errors import NotFound
 from app.report_links import ReportLink
-from app.responses import CACHE_CONTROL_REVALIDATE, get_base_url, get_matching_etag, not_modified
+from app.responses import get_base_url, get_matching_etag, not_modified
 from app.services import get_fleet, get_services
-from app.store.rendering import Selection
+from app.store import Result
 from app.store.reports import FILES, get_report, read_file
+from schemas.introspection import Fields
 from schemas.params import LinkParams, ReportParams
 from schemas.report import HEADER, ReportLinks
 
@@ -36,8 +37,14 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
 @bp.get("/report")
-@Endpoint(ReportParams(), ReportLinks(), has_etag=False, is_about_fleet=True)
-def get_report_links(params: dict[str, Any], selection: Selection) -> dict[str, Any]:
+@ResultEndpoint(
+    params=ReportParams(),
+    response=ReportLinks(),
+    credential=Credential.FLEET_KEY,
+    # The links need no key.
+    caching=Caching.NEVER,
+)
+def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
     """Get links to the fleet's report of a date.
 
     A report covers the seven full UTC days before its date. Any `report_time` on that date selects it. Until the report
@@ -54,14 +61,14 @@ def get_report_links(params: dict[str, Any], selection: Selection) -> dict[str, 
     expires_at = signer.get_expiry_ms()
     csv, page = (signer.build_url(base_url, fleet, report_date, file, g.api_key.key_id, expires_at) for file in FILES)
     links = {"report_link": csv, "report_page": page, "expires_at": expires_at}
-    return {name: links[name] for name in selection.fields}
+    return Result("", {name: links[name] for name in fields})
 
 
 @bp.get("/report/<rest:link>")
-@Endpoint(
-    LinkParams(),
-    accepts_mask=False,
-    representations=dict.fromkeys(media_type for media_type, _, _ in MEDIA.values()),
+@ResponseEndpoint(
+    params=LinkParams(),
+    files=[media_type for media_type, _, _ in MEDIA.values()],
+    credential=Credential.REPORT_LINK,
     description=COLUMNS,
 )
 def get_report_file(params: dict[str, Any]) -> Response:
@@ -82,7 +89,7 @@ def get_report_file(params: dict[str, Any]) -> Response:
             raise NotFound("The report was deleted.")
         file = report[link.file]
         matching_etag = get_matching_etag(file["digest"])
-        headers = {"ETag": f'"{matching_etag or file["digest"]}"', "Cache-Control": CACHE_CONTROL_REVALIDATE}
+        headers = {"ETag": f'"{matching_etag or file["digest"]}"', "Cache-Control": Caching.REVALIDATE}
         if matching_etag:
             return not_modified(headers)
         # Reading the first part before the response starts turns a failure of the database into a 503. A later failure

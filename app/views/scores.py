@@ -4,11 +4,11 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.endpoint import Endpoint
+from app.endpoint import ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result
 from app.store.explanations import get_explanation
-from app.store.rendering import Selection
+from schemas.introspection import Fields
 from schemas.params import ScoreParams
 from schemas.score import DriverScore
 
@@ -16,8 +16,8 @@ bp = Blueprint("scores", __name__)
 
 
 @bp.get("/driver/<segment:driver_id>/score")
-@Endpoint(ScoreParams(), DriverScore())
-def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=ScoreParams(), response=DriverScore())
+def get_driver_score(params: dict[str, Any], fields: Fields) -> Result:
     """Explain the score of a driver in a window of days.
 
     The response shows how many points each behaviour costs: in the window, and in each day, week or month in which the
@@ -25,4 +25,4 @@ def get_driver_score(params: dict[str, Any], selection: Selection) -> Result:
     soon as it is stored, before it becomes visible in lists of trips. If the fleet does not have the driver, the
     response is a NotFound.
     """
-    return get_explanation(get_services().store, get_scope(), **params, selection=selection)
+    return get_explanation(get_services().store, get_scope(), **params, fields=fields)

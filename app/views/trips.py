@@ -4,11 +4,11 @@ from typing import Any
 
 from flask import Blueprint
 
-from app.endpoint import Endpoint, Representation
+from app.endpoint import Representation, ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result, trips
-from app.store.rendering import Selection
 from schemas.geojson import GEO_JSON, TripMap, trip_map
+from schemas.introspection import Fields
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 
@@ -21,26 +21,26 @@ DETAIL_LIMIT = 5
 
 
 @bp.get("/driver/<segment:driver_id>/trips")
-@Endpoint(DriverTripsParams(), TripSummaryPage(), links=[FIRST_TRIP])
-def list_driver_trips(params: dict[str, Any], selection: Selection) -> Result:
+@ResultEndpoint(params=DriverTripsParams(), response=TripSummaryPage(), links=[FIRST_TRIP])
+def list_driver_trips(params: dict[str, Any], fields: Fields) -> Result:
     """List a driver's trips from a date on, or between two dates.
 
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
     return trips.find_driver_trips(
-        get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), selection=selection
+        get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), fields=fields
     )
 
 
 @bp.get(f"/trip/<any({', '.join(FILTER_PARAMS)}):filter_param>/<segment:filter_value>")
-@Endpoint(
-    TripParams(),
-    TripDetailPage(),
+@ResultEndpoint(
+    params=TripParams(),
+    response=TripDetailPage(),
     representations={GEO_JSON: Representation(TripMap(), trip_map)},
     links=[FIRST_DRIVER],
 )
-def list_trips(params: dict[str, Any], selection: Selection) -> Result:
+def list_trips(params: dict[str, Any], fields: Fields) -> Result:
     """List trips in detail form, by an identifier.
 
     A page has five trips with their trails and events, oldest first. Several trips may share a `tracking_id`. If no
@@ -57,7 +57,7 @@ def list_trips(params: dict[str, Any], selection: Selection) -> Result:
         **params,
         limit=DETAIL_LIMIT,
         max_end_ms=_get_max_end_ms(),
-        selection=selection,
+        fields=fields,
     )
 
 

@@ -13,9 +13,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
+from app.store.driver_periods import find_profiles
 from app.store.scope import Scope
 from schemas.fields import Identifier
-from schemas.periods import MS_PER_DAY, NO_DATE, PROFILE, now_ms
+from schemas.periods import MS_PER_DAY, now_ms
 from scripts.batches import batches
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
 from scripts.mongodb.transactions import run_transaction
@@ -160,13 +161,9 @@ def _insert_driver_keys(store: Store, fleet: str, documents: list[Document], ses
     # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
     driver_ids = [document["driver_id"] for document in documents]
     known = {
-        profile["driver_id"]
+        driver_id
         for batch in batches(driver_ids, BATCH_SIZE)
-        for profile in store.driver_periods.find(
-            {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": batch}, "start_date": NO_DATE},
-            {"_id": 0, "driver_id": 1},
-            session=session,
-        )
+        for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
     }
     if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
         # Quoted, because spaces count, and so that what cannot be seen is escaped.

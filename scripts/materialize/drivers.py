@@ -7,6 +7,7 @@ from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
 from schemas.periods import NO_DATE, PROFILE
@@ -18,7 +19,6 @@ from scripts.materialize.render import to_json, version_of
 from scripts.materialize.sources import read_sources
 
 DRIVER = Driver()
-BY_DRIVER = [("driver_id", ASCENDING)]
 
 
 def make_profiles(
@@ -118,10 +118,9 @@ def _make_rest(
 
 
 def _find_profiles(store: Store, session: ClientSession, fleet: str, driver_range: Document) -> list[Document]:
-    """Return what a block has of drivers. Index: driver_periods (fleet, period, driver_id, start_date)."""
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": driver_range}
-    projection = {"_id": 0, "driver_id": 1, "json": 1, "search_text": 1}
-    return list(store.driver_periods.find(match, projection, sort=BY_DRIVER, session=session))
+    """Return what a block has of drivers, in its order."""
+    drivers = {"fleet": fleet, "driver_id": driver_range}
+    return list(find_profiles(store, session, drivers, "json", "search_text").values())
 
 
 def _make_block(fleet: str, offset: int, profiles: list[Document]) -> Document:

@@ -8,7 +8,8 @@ from pymongo import DeleteOne, ReplaceOne
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
-from schemas.periods import NO_DATE, PROFILE, now_ms
+from app.store.driver_periods import find_profiles
+from schemas.periods import now_ms
 from schemas.stored import make_id
 from scripts.materialize.days import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
@@ -107,11 +108,8 @@ def _find_changed(
 
 def _select_changed(store: Store, session: ClientSession, fleet: str, profiles: Documents) -> Documents:
     """Return the profiles that differ from the stored ones."""
-    driver_ids = [driver_id for driver_id, *_ in profiles]
-    match = {"fleet": fleet, "period": PROFILE, "driver_id": {"$in": driver_ids}, "start_date": NO_DATE}
-    stored = {
-        profile["driver_id"]: profile for profile in store.driver_periods.find(match, DAY_AND_VERSION, session=session)
-    }
+    drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
+    stored = find_profiles(store, session, drivers)
     return {identity: profile for identity, profile in profiles.items() if _differs(profile, stored.get(identity[0]))}
 
 

@@ -16,9 +16,10 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from app.store.driver_periods import find_profiles
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
-from schemas.periods import DAYS_A_WEEK, PROFILE
+from schemas.periods import DAYS_A_WEEK
 from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
@@ -97,11 +98,9 @@ class FigureCollector:
         self._summarize_fleet()
 
     def _find_drivers(self, after_id: str) -> list[Document]:
-        match = {"fleet": self._fleet, "period": PROFILE, "driver_id": {"$gt": after_id}}
-        profiles = self._store.driver_periods.find(
-            match, {"_id": 0, "json": 1}, sort=BY_ID, limit=CHUNK_DRIVERS, session=self._session
-        )
-        return [orjson.loads(profile["json"]) for profile in profiles]
+        drivers = {"fleet": self._fleet, "driver_id": {"$gt": after_id}}
+        profiles = find_profiles(self._store, self._session, drivers, "json", limit=CHUNK_DRIVERS)
+        return [orjson.loads(profile["json"]) for profile in profiles.values()]
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
         pipeline = pipelines.driver_totals(self._fleet, driver_ids, self.figures.dates)

@@ -185,14 +185,6 @@ def test_what_a_response_does_not_contain_is_not_read(request_profile, path, mas
     assert add_up(entries, "responseLength") <= max_bytes
 
 
-@pytest.mark.parametrize("mask", MASKS)
-def test_of_a_response_that_the_client_has_only_versions_are_read(service, request_profile, mask):
-    tags = {path: service.get(path, headers={"X-Fields": mask}).headers.get("ETag") for path in PATHS}
-    for path, tag in tags.items():
-        if tag:
-            assert add_up(request_profile(path, mask, **{"If-None-Match": tag}), "responseLength") <= 1_800, path
-
-
 def test_the_feed_reads_what_is_new_alone(service, profile, clock):
     client = Client(service, limit=1000)
     client.sync()

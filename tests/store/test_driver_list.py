@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import Store, drivers
-from app.store.rendering import Selection
 from app.store.scope import Scope
 from schemas.introspection import fields_of
 from schemas.page import DriverPage
@@ -20,7 +19,7 @@ from tests.fleet_states import FLEET, Batch, differences, write_batches
 # In the order of code points, which is not that of their numbers.
 IDS = [f"{name}{number}" for name in ("d", "é", "\U0001f600") for number in range(110)]
 some_ids = st.sets(st.sampled_from(IDS), min_size=1, max_size=5)
-SELECTION = Selection(fields_of(DriverPage))
+FIELDS = fields_of(DriverPage)
 
 
 def put(store, ids, alias="A"):
@@ -37,7 +36,7 @@ def remove(store, ids):
 
 def page(store, number, limit):
     """Return the version of a page, the drivers on it, and the count."""
-    result = drivers.find_drivers(store, Scope(FLEET), page=number, limit=limit, selection=SELECTION)
+    result = drivers.find_drivers(store, Scope(FLEET), page=number, limit=limit, fields=FIELDS)
     content = orjson.loads(orjson.dumps(result.content))
     return result.version, content["drivers"], content["count"]
 

@@ -9,7 +9,6 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from app.store import Store, rankings
-from app.store.rendering import Selection
 from schemas.introspection import fields_of
 from schemas.page import RankingPage
 from tests.factories import make_event_summary, make_trip
@@ -70,7 +69,7 @@ def rank(stored, period, order, minimum):
 def read(store, period, order, minimum, limit):
     """Return the rows of all pages of a ranking, and the counts that they give."""
     params = {"period": period, "start_date": WEEK if period == "week" else MONTH, "order": order}
-    params |= {"min_distance_miles": minimum, "limit": limit, "selection": Selection(fields_of(RankingPage))}
+    params |= {"min_distance_miles": minimum, "limit": limit, "fields": fields_of(RankingPage)}
     rows, counts, page = [], set(), {"next_page": 1}
     while number := page["next_page"]:
         page = orjson.loads(orjson.dumps(rankings.find_ranking(store, FLEET, **params, page=number).content))
