@@ -1,6 +1,53 @@
 """The change feed: what a client has to apply to its copy of a fleet's visible trips.
 
-docs/architecture.md explains why a client that applies every page misses nothing.
+A client that applies every page misses nothing. Here is why.
+
+**Numbers.** The number of a change is the fleet's counter `writes` in its transaction. The transactions of a fleet run
+one after the other, so the order of the numbers is the order of the commits. `trip_changes` has one entry for each
+trip, with the number of the last change of its content. The entry is written in the same transaction.
+
+**Cursor.** A cursor has a change c and a time e. Its meaning, whenever the client has read all changes: the copy has
+those trips that ended at e or before, and each of them is as it was after change c. For example, c is 7 and e is 10:00:
+the copy has the trips that ended until 10:00, as they were after the seventh change. A new client starts with c = 0,
+when the fleet had no trips, and e = the latest end that is visible now. A page reads one snapshot, in two steps:
+
+1. Changes. It reads the entries after c, in order, and moves c forward. A tombstone is a deletion. An entry with an end
+   until e is a trip of the copy. An entry with a later end is left out, because step 2 will find it, unless the copy
+   may have an earlier version of the trip: then it is a deletion. The entry has the ends of the earlier versions for
+   this. The copy may have a version that ended until e and was replaced after the caught-up change, which is the last
+   change of the feed when the client had last read all of them.
+2. Time. When c is the last change, it reads the trips that end after e and are visible now, in the order of their
+   ends, and moves e forward.
+
+When `has_more` is false, c is the last change of the snapshot and e the latest visible end: the copy has exactly the
+visible trips. c and e are pairs with a trip_id, because several trips may have the same change or end.
+
+Why step 1 does not compare with c: a trip may change again while a client is between two pages. Its entry gets a new
+number, so the client never reads the earlier change of this trip, although c has passed the number that it had.
+
+The cursor also has the end of the next trip that will become visible. So an empty page costs one look-up: if `writes`
+is the same and that trip is not visible yet, nothing is new.
+
+What may happen, and why the copy stays right:
+
+- A transaction commits late: its number is higher than those of all that committed before.
+- A trip is written before it is visible, or changed before: step 1 leaves it out, and step 2 finds it by its end.
+- A correction hides a trip: an earlier version ended until e and was replaced after the caught-up change, so step 1
+  reports a deletion. Step 2 returns the trip again.
+- A trip moves, is deleted, or is loaded again: each is a change with a new number. A tombstone and the entry after it
+  keep the earlier versions.
+- A client loses the cursor of a page that it applied, and uses an older one again: it reads everything since then
+  again. A correction may have hidden a trip of the lost page since. So step 1 also reports a deletion for each version
+  that was visible when it was replaced, by the writer's clock, with a margin of CLOCK_MARGIN_MS.
+- Clocks differ: only hosts of the service decide what is visible, and e never goes back.
+- A failover, or a member that lags: snapshots show only what a majority has, so no change is undone. If a member has
+  fewer changes than the cursor, and the primary has them, the response is a 503.
+- `restore`, or an empty database: the feed begins from scratch with another random `feed_id`.
+- PROCESSING_DELAY_HOURS is changed: if shorter, the next page has the trips that are visible now; if longer, e stays
+  until the latest visible end has passed it, and the copy keeps the trips that it has.
+
+A trip may come twice. An entry keeps the ends of at most eight earlier versions and merges the oldest beyond that, so
+the feed may report a deletion of a trip that the copy does not have.
 """
 
 import math

@@ -100,8 +100,9 @@ def _search_list(
 def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Document, *arrays: str) -> list[Document]:
     """Return the matching blocks of the list in order, each with these arrays; also the head of the list if it matches.
 
-    The list of one driver has a head and a single block, which is made of the driver's profile; both are returned
-    whatever `match` is. Indexes: fleet_drivers (fleet, offset), driver_periods (fleet, period, driver_id, start_date).
+    The list of one driver has a head and a single block, which is made of the driver's profile. For it, `match` is not
+    used, and both are returned. Indexes: fleet_drivers (fleet, offset), driver_periods (fleet, period, driver_id,
+    start_date).
     """
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, **match}

@@ -66,7 +66,8 @@ def _make_entry(
 def _list_replaced(before: Document, change: int) -> list[Document]:
     """Return the earlier versions of a trip that has the entry `before`, which this change replaces.
 
-    A version that ended before another one, and was replaced after it, was visible whenever the other one was.
+    `before` stands for each older version with the same or a later end: it was visible whenever they were, and is
+    replaced after them. So they leave the list.
     """
     replaced: list[Document] = before["replaced"]
     if "deleted_at" in before:
