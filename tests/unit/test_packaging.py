@@ -21,12 +21,6 @@ def setup():
     return setup
 
 
-def test_every_package_is_installed(setup):
-    folders = [path.parent for name in ("app", "schemas", "scripts") for path in (ROOT / name).rglob("__init__.py")]
-    packages = {".".join(path.relative_to(ROOT).parts) for path in folders}
-    assert packages == set(setup["options"]["packages"].split())
-
-
 def test_the_lock_file_of_production_pins_all_that_setup_cfg_names(setup):
     extras = setup["options.extras_require"]
     needed = setup["options"]["install_requires"] + extras["reports"] + extras["mirror"]
