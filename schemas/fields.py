@@ -22,6 +22,7 @@ MIN_INT, MAX_INT = -(2**63), 2**63 - 1
 # The first millisecond of the year 1 and the last of 9999, so that the date of a trip has a year of four digits.
 MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
+MAX_NAME_CHARACTERS = 500
 SURROGATE = re.compile("[\ud800-\udfff]")
 # The characters of Unicode's category Cc.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
@@ -74,6 +75,18 @@ class Text(_StrictField, fields.String):
         # Latin-1, arrive from a request as surrogates, too.
         if not text.isascii() and SURROGATE.search(text):
             raise ValidationError("Must be UTF-8: it contains a lone surrogate or bytes of another encoding.")
+        return text
+
+
+class NameText(Text):
+    """A text of at most 500 characters, such as a name: lists of drivers have all of it for 100 drivers at a time."""
+
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"maxLength": MAX_NAME_CHARACTERS}
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        if len(text) > MAX_NAME_CHARACTERS:
+            raise ValidationError(f"Must have at most {MAX_NAME_CHARACTERS} characters; it has {len(text)}.")
         return text
 
 

@@ -158,7 +158,7 @@ def check(folder: Path) -> Document:
                 f"{folder} has the format {manifest['format']}, but this command reads only the format {FORMAT}."
             )
         digests = {name: manifest["collections"][name]["sha256"] for name in COLLECTIONS}
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise click.ClickException(
             f"{folder} is not a complete backup: {MANIFEST} is missing or cannot be read."
         ) from None

@@ -31,6 +31,8 @@ MAX_QUEUED_LINES = 16
 # The part of an oversized line in the file of rejected lines.
 OVERSIZED_CHARS = 1_000
 GZIP_MAGIC = b"\x1f\x8b"
+# Up to this size of a line, an error names its duplicate field. It takes a second parser.
+MAX_NAMED_BYTES = 1_000_000
 # A valid line has fewer, because the shortest point of a trail takes 54 bytes. The 5 million that a line of 15 MB may
 # have would take up to 700 MB of memory.
 MAX_CONTAINERS = 300_000
@@ -186,6 +188,8 @@ def _decode(content: bytes) -> Any:
             value = orjson.loads(content)
             if orjson.dumps(value).count(b'"') == content.count(b'"'):
                 return value
+            if len(content) > MAX_NAMED_BYTES:
+                raise ValidationError("Contains a field more than once.")
             # The same value again would take as much memory again.
             del value
     return _DECODER.decode(content.decode())

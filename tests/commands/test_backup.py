@@ -185,6 +185,10 @@ def put_nothing(path):
     path.write_text("{}")
 
 
+def put_brackets(path):
+    path.write_text("[" * 1_000_000)
+
+
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
@@ -192,6 +196,7 @@ def put_nothing(path):
         ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is missing or was changed since the backup"),
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
         ("manifest.json", put_nothing, "saved is not a complete backup"),
+        ("manifest.json", put_brackets, "saved is not a complete backup"),
         ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
     ],
 )

@@ -4,7 +4,20 @@ from marshmallow import fields
 from marshmallow.validate import OneOf, Range
 
 from schemas.driver import Driver
-from schemas.fields import MAX_EPOCH_MS, MAX_INT, MIN_INT, Date, EpochMs, Flag, Identifier, Int64, Number, Text
+from schemas.fields import (
+    MAX_EPOCH_MS,
+    MAX_INT,
+    MAX_NAME_CHARACTERS,
+    MIN_INT,
+    Date,
+    EpochMs,
+    Flag,
+    Identifier,
+    Int64,
+    NameText,
+    Number,
+    Text,
+)
 from schemas.trip import ImportedTrip
 from tests.service_process import ROOT
 
@@ -23,7 +36,7 @@ def describe(name, field):
     if isinstance(field, EpochMs):
         unit = "epoch ms"
     missing = [word for word, may_be in (("null", field.allow_none), ("absent", not field.required)) if may_be]
-    values = ""
+    values = f"at most {MAX_NAME_CHARACTERS} characters" if isinstance(field, NameText) else ""
     for rule in field.validators:
         if isinstance(rule, OneOf):
             values = ", ".join(map(str, rule.choices))

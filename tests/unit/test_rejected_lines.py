@@ -200,4 +200,16 @@ def test_more_objects_and_lists_than_a_valid_line_can_have_are_rejected(element)
 
 def test_brackets_in_text_are_not_objects():
     driver = make_driver("d1", alias='{["\\' * 200_000)
-    assert parse(Line(1, json.dumps(driver).encode(), oversized=False), DRIVER) == driver
+    assert reason(json.dumps(driver), DRIVER) == "alias: Must have at most 500 characters; it has 800000."
+
+
+@pytest.mark.parametrize("field", ["first_name", "last_name", "email", "alias"])
+def test_a_name_has_at_most_500_characters(field):
+    longest = {**make_driver("d1"), field: "ﷺ" * 500}
+    assert parse(Line(1, json.dumps(longest).encode(), oversized=False), DRIVER)[field] == longest[field]
+    longer = json.dumps({**longest, field: "a" * 501})
+    assert reason(longer, DRIVER) == f"{field}: Must have at most 500 characters; it has 501."
+
+
+def test_a_duplicate_field_of_a_long_line_has_no_name():
+    assert reason('{"a": 0, "b": "%s", "a": 0}' % ("x" * 1_000_000)) == "Contains a field more than once."
