@@ -1,6 +1,7 @@
 """What the options of several commands share: types, the fleet, and the check of options that are given twice."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TypeVar
 
 import click
@@ -32,6 +33,11 @@ DATE = _SchemaField("date", Date())
 
 FLEET = click.option("--fleet", type=FLEET_NAME, required=True, help="The fleet.")
 ONE_OR_ALL_FLEETS = click.option("--fleet", type=FLEET_NAME, help="Only this fleet. By default all fleets.")
+REJECTS = click.option(
+    "--rejects",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    help="Folder for the files of rejected lines.",
+)
 
 
 def take_one(ctx: click.Context, param: click.Parameter, values: Sequence[T]) -> T | None:

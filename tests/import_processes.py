@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from scripts.cli import main
-from scripts.ingest import importer
+from scripts.ingest import loader
 from tests.factories import make_trip
 from tests.fleet_states import FLEET
 from tests.service_process import ROOT
@@ -62,5 +62,5 @@ def finish(process):
 
 
 if __name__ == "__main__":
-    importer.BATCH_LINES = BATCH_LINES
+    loader.BATCH_RECORDS = BATCH_LINES
     main()

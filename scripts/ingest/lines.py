@@ -1,4 +1,4 @@
-"""Reading NDJSON files, plain or gzip: each line is parsed to a document, or rejected with a reason."""
+"""Reading NDJSON files, plain or gzip: each line is parsed to a record, or rejected with a reason."""
 
 import codecs
 import contextlib
@@ -7,29 +7,21 @@ import itertools
 import json
 import os
 import re
-import secrets
 import sys
-import threading
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from queue import Empty, Queue
-from typing import IO, Any, BinaryIO, NamedTuple, NoReturn, Self, cast
+from typing import IO, Any, BinaryIO, NoReturn, cast
 
 import click
 import orjson
-from marshmallow import Schema, ValidationError
+from marshmallow import ValidationError
 
-from scripts.materialize.sources import check_size
-from scripts.output import echo
-from scripts.private_files import open_private
+from scripts.ingest.loader import Record
+from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected
+from scripts.materialize.sources import describe_errors
 
 STDIN = Path("-")
-MAX_LINE_BYTES = 15_000_000
-# Few, because each may have MAX_LINE_BYTES.
-MAX_QUEUED_LINES = 16
-# The part of an oversized line in the file of rejected lines.
-OVERSIZED_CHARS = 1_000
 GZIP_MAGIC = b"\x1f\x8b"
 # Up to this size of a line, an error names its duplicate field. It takes a second parser.
 MAX_NAMED_BYTES = 1_000_000
@@ -41,14 +33,6 @@ NEXT_CONTAINER = re.compile(rb'[^"\[{]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[{]*+
 # Integers with fewer digits fit in 64 bits.
 LONG_NUMBER = b"0" * 19
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
-
-
-class Line(NamedTuple):
-    """A line with its number, from 1. The content of an oversized line is only its beginning."""
-
-    number: int
-    content: bytes
-    oversized: bool
 
 
 class Input:
@@ -77,21 +61,21 @@ class Input:
     def consumed(self) -> int:
         return 0 if self.is_pipe else self._file.tell()
 
-    def lines(self) -> Iterator[Line]:
-        """Yield the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
+    def records(self) -> Iterator[Record | Rejected]:
+        """Parse the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
         number = 0
         try:
             stream = self._stream()
             # Two bytes more for the line's end, \r\n.
-            while content := stream.readline(MAX_LINE_BYTES + 2):
+            while content := stream.readline(MAX_RECORD_BYTES + 2):
                 number += 1
                 if not content.endswith(b"\n"):
                     _skip_line(stream)
                 content = content.rstrip(b"\r\n")
-                if len(content) > MAX_LINE_BYTES:
-                    yield Line(number, content, oversized=True)
-                elif content := content.strip(b" \t"):
-                    yield Line(number, content, oversized=False)
+                if len(content) <= MAX_RECORD_BYTES:
+                    content = content.strip(b" \t")
+                if content:
+                    yield parse(number, content)
         except (OSError, EOFError, zlib.error) as error:
             place, loaded = (f" past line {number}", "The lines before may be") if number else ("", "Nothing of it was")
             raise click.ClickException(
@@ -106,65 +90,35 @@ class Input:
         return self._file
 
 
-def with_pauses(lines: Iterator[Line], seconds: float) -> Iterator[Line | None]:
-    """Yield the lines, and None whenever no line has come for `seconds`.
-
-    A thread reads the lines. An error of the iterator is raised here.
-    """
-    queue: Queue[Line | BaseException | None] = Queue(MAX_QUEUED_LINES)
-
-    def read() -> None:
-        try:
-            for line in lines:
-                queue.put(line)
-            queue.put(None)
-        except BaseException as error:
-            queue.put(error)
-
-    # A daemon, because it may wait for a line when the command ends.
-    threading.Thread(target=read, daemon=True).start()
-    while True:
-        try:
-            item = queue.get(timeout=seconds)
-        except Empty:
-            yield None
-            continue
-        if isinstance(item, BaseException):
-            raise item
-        if item is None:
-            return
-        yield item
-
-
 def _skip_line(stream: IO[bytes]) -> None:
     while (rest := stream.readline(1 << 20)) and not rest.endswith(b"\n"):
         pass
 
 
-def parse(line: Line, schema: Schema) -> dict[str, Any]:
-    """Return the document of a line. Raises ValidationError, whose `data` is the object that violates the schema."""
-    if line.oversized:
-        raise ValidationError(f"Longer than {MAX_LINE_BYTES} bytes.")
-    if line.content.startswith(codecs.BOM_UTF8):
+def parse(number: int, content: bytes) -> Record | Rejected:
+    """Return the record of a line, or why it is none. Of a line that is too long, `content` is only the beginning."""
+    try:
+        return Record(number, content, _parse(content))
+    except ValidationError as error:
+        return Rejected(number, content, describe_errors(error))
+
+
+def _parse(content: bytes) -> Any:
+    """Return the value of a JSON text. Raises ValidationError."""
+    if len(content) > MAX_RECORD_BYTES:
+        raise ValidationError(TOO_LONG)
+    if content.startswith(codecs.BOM_UTF8):
         raise ValidationError("Not JSON: starts with a byte order mark. Save the file as UTF-8 without it.")
-    if _has_too_many_containers(line.content):
+    if _has_too_many_containers(content):
         raise ValidationError(f"Has more than {MAX_CONTAINERS} objects and lists.")
     try:
-        value = _decode(line.content)
+        return _decode(content)
     except UnicodeDecodeError:
         raise ValidationError("Not UTF-8.") from None
     except RecursionError:
         raise ValidationError("Not JSON: nested too deeply.") from None
     except ValueError as error:
         raise ValidationError(f"Not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise ValidationError("Not a JSON object.")
-    try:
-        document: dict[str, Any] = schema.load(value)
-    except ValidationError as error:
-        raise ValidationError(error.messages, data=value) from None
-    check_size(document, len(line.content))
-    return document
 
 
 def _has_too_many_containers(content: bytes) -> bool:
@@ -212,84 +166,3 @@ def _reject_constant(constant: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_make_object, parse_constant=_reject_constant)
-
-
-class Rejects:
-    """The rejected lines of an input: a file, which replaces that of an earlier import when the input has been read.
-
-    Without a path, they go to standard error. If the import of a pipe stops early, `is_pipe` keeps its rejected lines,
-    because the lines before are loaded and may not come again.
-    """
-
-    def __init__(self, path: Path | None, *, is_pipe: bool = False) -> None:
-        self.path, self.count, self._is_pipe = path, 0, is_pipe
-        # The number of the first rejected line, and the reason in JSON, because it may contain a control character.
-        self.first = ""
-        # What may be wrong with all of them.
-        self.hints: list[str] = []
-        # Another import of the same file may run at the same time.
-        self._partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial") if path else None
-        self._out: IO[str] | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, error_type: type[BaseException] | None, *error: object) -> None:
-        if error_type is None:
-            self.finish()
-        else:
-            self.abandon()
-
-    def add(self, line: Line, reason: str) -> None:
-        """Write a rejected line. Raises click.ClickException if the file cannot be written."""
-        text = line.content.decode(errors="replace")
-        row = {"line": line.number, "reason": reason, "input": text[:OVERSIZED_CHARS] if line.oversized else text}
-        try:
-            if self._partial is None:
-                echo(json.dumps(row), err=True)
-            else:
-                # Line buffered, so that the file has the rejected lines of a pipe as they come.
-                self._out = self._out or open_private(self._partial, "a", buffering=1)
-                self._out.write(json.dumps(row) + "\n")
-        except OSError as error:
-            raise click.ClickException(
-                f"Line {line.number} is invalid ({reason}), and {self.path} cannot be written: {error.strerror}. "
-                "Choose another folder with --rejects."
-            ) from None
-        self.count += 1
-        self.first = self.first or f"line {line.number}, {json.dumps(reason)}"
-
-    def describe(self) -> str:
-        """Return how many lines were rejected, where they are listed, and why the first one was."""
-        location = f", listed in {self.path}. The first: {self.first}" if self.count and self.path else ""
-        return f"{self.count} rejected{location}"
-
-    def finish(self) -> None:
-        """Move the file to its place, or remove that of an earlier import if no line was rejected.
-
-        A line that is rejected later is added to the file. Raises click.ClickException if its place cannot be written.
-        """
-        try:
-            if self._out and self._partial and self.path:
-                self._out.close()
-                self._partial.replace(self.path)
-                self._out, self._partial = None, self.path
-            elif self.path and not self.count:
-                self.path.unlink(missing_ok=True)
-        except OSError as error:
-            self.abandon()
-            raise click.ClickException(
-                f"{self.path} cannot be written: {error.strerror}. Choose another folder with --rejects."
-            ) from None
-
-    def abandon(self) -> None:
-        """Discard the rejected lines, except those of a pipe. The file of an earlier import is not changed."""
-        if self._out and self._partial and self.path:
-            # The error that ended the import is the one to report.
-            with contextlib.suppress(OSError):
-                self._out.close()
-            with contextlib.suppress(OSError):
-                if self._is_pipe:
-                    self._partial.replace(self.path)
-                else:
-                    self._partial.unlink()

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -16,11 +16,12 @@ from app.store import Document, Store
 from schemas.fields import Identifier
 from schemas.periods import get_today, midnight, now_ms
 from schemas.stored import make_id
-from scripts.ingest import importer
+from scripts.ingest import loader
 from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_resume_token
 from scripts.ingest.follow import end_on_signals
-from scripts.ingest.lines import MAX_LINE_BYTES, Line, Rejects
+from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType
 from scripts.ingest.plausibility import Doubts
+from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
 from scripts.ingest.upstream import (
     MAX_PAGES,
     DetailsRequest,
@@ -36,7 +37,7 @@ from scripts.ingest.upstream import (
 )
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
 from scripts.mongodb.identities import ids_of_fleet
-from scripts.options import DATE, FLEET
+from scripts.options import DATE, FLEET, REJECTS
 from scripts.output import echo
 from scripts.progress import make_bar
 
@@ -54,7 +55,7 @@ IDENTIFIER = Identifier()
 @FLEET
 @click.option("--since", type=DATE, help="Only trips from this UTC date on. By default six months.")
 @click.option("--follow", "is_followed", is_flag=True, help="Keep running, and apply what changes.")
-@importer.REJECTS
+@REJECTS
 def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: Path | None) -> None:
     """Copy the drivers and trips of another service into a fleet.
 
@@ -78,10 +79,10 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     if is_followed:
         end_on_signals()
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
-    with connect(url, key, is_followed=is_followed) as upstream, importer.open_fleet(fleet) as store, rejected:
+    with connect(url, key, is_followed=is_followed) as upstream, loader.open_fleet(fleet) as store, rejected:
         copy = Mirror(store, fleet, upstream, since, rejected)
         rounds = copy.run(is_followed=is_followed)
-        with importer.naming_new_fleet(store, fleet):
+        with loader.naming_new_fleet(store, fleet):
             next(rounds)
         rejected.finish()
         echo(f"{url}: {copy.loaded} loaded, {rejected.describe()}")
@@ -103,21 +104,13 @@ class _RejectedRecords(Rejects):
         super().__init__(path, is_pipe=is_pipe)
         self._known = set[int]()
 
-    def add(self, line: Line, reason: str) -> None:
+    def add(self, rejected: Rejected) -> None:
         """Write a rejected record. Raises click.ClickException if there are too many."""
-        if (known := hash(line.content)) not in self._known:
+        if (known := hash(rejected.content)) not in self._known:
             self._known.add(known)
-            super().add(line, reason)
+            super().add(rejected)
         if len(self._known) > MAX_REJECTS:
             raise click.ClickException(f"More than {MAX_REJECTS:,} records are invalid. The first: {self.first}")
-
-
-class _DoubtfulTrips(Doubts):
-    """The trips that are not plausible, by trip_id."""
-
-    def check(self, name: str, trip: Mapping[str, Any]) -> None:
-        """Check a trip (schema ImportedTrip)."""
-        super().check(f"trip {trip['trip_id']}", trip)
 
 
 class Mirror:
@@ -126,7 +119,7 @@ class Mirror:
     def __init__(self, store: Store, fleet: str, upstream: Upstream, since: str, rejects: Rejects) -> None:
         self._store, self._fleet, self._upstream, self._since, self._rejects = store, fleet, upstream, since, rejects
         # The number of documents that were loaded.
-        self.loaded, self._line_numbers = 0, itertools.count(1)
+        self.loaded, self._numbers = 0, itertools.count(1)
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
         self._listed, self._touched = dict[str, None](), set[str]()
         self._lists_due, self._needs_copy = 0.0, True
@@ -153,7 +146,7 @@ class Mirror:
         """Load the drivers and trips in the lists that are new or were changed."""
         self._load_drivers()
         with make_bar("drivers", len(self._listed)) as bar:
-            self._load(importer.TRIPS, self._read_trips(deque(), self._request_lists(bar)))
+            self._load(TRIPS, self._read_trips(deque(), self._request_lists(bar)))
         self._needs_copy = False
 
     def _request_lists(self, bar: Any) -> Iterator[Request]:
@@ -164,7 +157,7 @@ class Mirror:
     def _load_drivers(self) -> None:
         """Load the drivers in the list that are new or were changed. Delete those who lost their trips and are gone."""
         self._listed.clear()
-        self._load(importer.DRIVERS, self._read_drivers())
+        self._load(DRIVERS, self._read_drivers())
         gone = sorted(driver for driver in self._touched - self._listed.keys() if not self._has_trips(driver))
         for start in range(0, len(gone), DELETIONS_PER_TRANSACTION):
             delete_drivers(self._store, self._fleet, gone[start : start + DELETIONS_PER_TRANSACTION])
@@ -174,15 +167,15 @@ class Mirror:
     def _has_trips(self, driver_id: str) -> bool:
         return self._store.trips.find_one({"fleet": self._fleet, "driver_id": driver_id}, {"_id": 1}) is not None
 
-    def _read_drivers(self) -> Iterator[Line | None]:
-        """Yield the drivers in the list who are new or were changed. None is a pause."""
+    def _read_drivers(self) -> Iterator[Record | Rejected]:
+        """Yield the drivers in the list who are new or were changed."""
         queue = deque[ListRequest]([request_drivers()])
-        for received in self._upstream.fetch(queue):
-            yield from self._find_changed_drivers(*received, queue) if received else (None,)
+        for request, response in self._upstream.fetch(queue):
+            yield from self._find_changed_drivers(request, response, queue)
 
     def _find_changed_drivers(
         self, request: ListRequest, response: Response, queue: deque[ListRequest]
-    ) -> Iterable[Line]:
+    ) -> list[Record | Rejected]:
         """Return the drivers on a page who are new or were changed. Adds all to `_listed`, the next page to `queue`."""
         records, following = self._upstream.read_list(request, response)
         queue.extend(following)
@@ -193,19 +186,19 @@ class Mirror:
         sources = self._store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
         stored = {driver["driver_id"]: driver for driver in sources}
         found = zip(records, driver_ids, strict=True)
-        return [self._make_line(record) for record, driver in found if not _are_equal(record, stored.get(driver))]
+        return [self._make_record(record) for record, driver in found if not _are_equal(record, stored.get(driver))]
 
-    def _read_trips(self, queue: deque[Request], lists: Iterable[Request] = ()) -> Iterator[Line | None]:
-        """Yield the trips in the queue, and those in the lists that are new or were changed. None is a pause."""
-        for received in self._upstream.fetch(queue, lists):
-            if received is None:
-                yield None
-            elif isinstance(received[0], ListRequest):
-                yield from self._find_changed_trips(received[0], received[1], queue)
+    def _read_trips(self, queue: deque[Request], lists: Iterable[Request] = ()) -> Iterator[Record | Rejected]:
+        """Yield the trips in the queue, and those in the lists that are new or were changed."""
+        for request, response in self._upstream.fetch(queue, lists):
+            if isinstance(request, ListRequest):
+                yield from self._find_changed_trips(request, response, queue)
             else:
-                yield from self._read_trip(received[0], received[1])
+                yield from self._read_trip(request, response)
 
-    def _find_changed_trips(self, request: ListRequest, response: Response, queue: deque[Request]) -> list[Line]:
+    def _find_changed_trips(
+        self, request: ListRequest, response: Response, queue: deque[Request]
+    ) -> list[Record | Rejected]:
         """Add the trips on a page that are new or were changed to the queue, then the next page.
 
         Returns the records without a valid identifier, which will be rejected.
@@ -218,7 +211,7 @@ class Mirror:
             if trip_id and not _are_equal(record, json.loads(trip["summary"])):
                 queue.append(DetailsRequest(trip_id, trip["tracking_id"]))
         queue.extend(following)
-        return [self._make_line(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
+        return [self._make_record(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
 
     def _apply_changes(self, first_cursor: str | None) -> bool:
         """Apply the change feed from a cursor on. Returns whether the other service has a feed.
@@ -256,7 +249,7 @@ class Mirror:
         trips = [trip for trip in trips if trip["trip_id"] in stored or trip["trip_start_time"] >= since_ms]
         trip_ids = [trip["trip_id"] for trip in trips]
         details = (DetailsRequest(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
-        self._load(importer.TRIPS, self._read_trips(deque(details)))
+        self._load(TRIPS, self._read_trips(deque(details)))
         touched = {trip["driver_id"] for trip in (*stored.values(), *deleted)}
         self._touched.update(self._store.drivers.distinct("driver_id", self._match(touched)))
         if not deletions_only and (deleted or {trip["driver_id"] for trip in trips} - self._listed.keys()):
@@ -268,26 +261,30 @@ class Mirror:
     def _find_stored(self, trip_ids: Iterable[str]) -> dict[str, Document]:
         return {trip["trip_id"]: trip for trip in self._store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
 
-    def _load(self, file_type: importer.FileType, lines: Iterable[Line | None]) -> None:
-        doubts, seconds = _DoubtfulTrips(), importer.BATCH_SECONDS
-        counts = importer.load_lines(self._store, self._fleet, lines, file_type, self._rejects, doubts, seconds)
+    def _load(self, record_type: RecordType, records: Iterable[Record | Rejected]) -> None:
+        doubts, seconds = Doubts(), loader.BATCH_SECONDS
+        counts = loader.load(self._store, self._fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
-        for sentence in doubts.describe():
+        for sentence in doubts.describe("trip {trip_id}"):
             echo(f"{self._upstream.url}: {sentence}", err=True)
 
-    def _read_trip(self, request: DetailsRequest, response: Response) -> list[Line]:
-        """Return the line of a trip in import format, or none if the trip is gone or cannot be read."""
+    def _read_trip(self, request: DetailsRequest, response: Response) -> list[Record | Rejected]:
+        """Return a trip in import format, or none if the trip is gone."""
         try:
             records = self._upstream.read_details(request, response)
         except UnexpectedResponse as error:
-            self._rejects.add(self._make_line({"trip_id": request.trip_id}), error.message)
-            return []
+            return [Rejected(next(self._numbers), _encode({"trip_id": request.trip_id}), error.message)]
         extra = {"tracking_id": request.tracking_id}
-        return [self._make_line({**record, **extra} if isinstance(record, dict) else record) for record in records]
+        return [self._make_record({**record, **extra} if isinstance(record, dict) else record) for record in records]
 
-    def _make_line(self, record: Any) -> Line:
-        content = json.dumps(record).encode()
-        return Line(next(self._line_numbers), content, oversized=len(content) > MAX_LINE_BYTES)
+    def _make_record(self, value: Any) -> Record | Rejected:
+        number, content = next(self._numbers), _encode(value)
+        too_long = len(content) > MAX_RECORD_BYTES
+        return Rejected(number, content, TOO_LONG) if too_long else Record(number, content, value)
+
+
+def _encode(value: Any) -> bytes:
+    return json.dumps(value).encode()
 
 
 def _get_id(record: Any, name: str) -> str:

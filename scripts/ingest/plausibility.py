@@ -1,5 +1,6 @@
 """What is said of trips that are valid but not plausible. They are loaded."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -35,17 +36,16 @@ class Doubts:
     """The trips of an input that are not plausible: how many of each kind, and the first of each."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
-        self._firsts: dict[str, str] = {}
+        self._counts, self._firsts = Counter[str](), dict[str, dict[str, Any]]()
 
-    def check(self, name: str, trip: Mapping[str, Any]) -> None:
-        """Check a trip (schema ImportedTrip). `name` says which one it is, such as `line 17`."""
+    def check(self, number: int, trip: Mapping[str, Any]) -> None:
+        """Check a trip (schema ImportedTrip), which has this number in the input."""
         for kind, is_doubtful in KINDS.items():
             if is_doubtful(trip):
-                self._firsts.setdefault(kind, name)
-                self._counts[kind] = self._counts.get(kind, 0) + 1
+                self._firsts.setdefault(kind, {"number": number, "trip_id": trip["trip_id"]})
+                self._counts[kind] += 1
 
-    def describe(self) -> Iterator[str]:
-        """Yield a sentence on each kind."""
+    def describe(self, name: str) -> Iterator[str]:
+        """Yield a sentence on each kind. `name` is how a trip is named: "line {number}" or "trip {trip_id}"."""
         for kind, count in self._counts.items():
-            yield f"{count} loaded, but with {kind}. The first: {self._firsts[kind]}"
+            yield f"{count} loaded, but with {kind}. The first: {name.format(**self._firsts[kind])}"

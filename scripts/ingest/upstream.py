@@ -40,7 +40,7 @@ CHANGES_LIMIT = 500
 # How long to wait for the next bytes of a response, and for all of it.
 PATIENCE_SECONDS, RESPONSE_SECONDS = 30.0, 60.0
 # The largest response: its bytes, packed and unpacked, and its values. A parsed value takes up to 200 bytes, most of
-# them far more than its text. No line of lines.MAX_LINE_BYTES that is a valid trip has as many values.
+# them far more than its text. No line of rejects.MAX_RECORD_BYTES that is a valid trip has as many values.
 MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES = 32_000_000, 1_300_000
 MAX_PAGES = 1_000_000
 # The cursor is in the line of a request, for which servers have 8,190 bytes.
@@ -49,8 +49,6 @@ MAX_CURSOR_CHARS = 8_000
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0
 # The bounds of a wait that the service asks for, and of all those of a request.
 MIN_WAIT_SECONDS, MAX_WAIT_SECONDS, MAX_WAITS_SECONDS = 1.0, 3_600.0, 86_400.0
-# How long to wait for a result before there is a pause.
-PAUSE_SECONDS = 0.25
 # How often a request is made that makes the service fail, for example with 500.
 TRIES = 4
 # What an error message quotes of a response.
@@ -146,8 +144,8 @@ class Upstream:
     has_responded: bool = False
     resume_at: float = 0.0
 
-    def fetch(self, queue: deque[R], others: Iterable[R] = ()) -> Iterator[tuple[R, Response] | None]:
-        """Yield the responses to requests as they come, a few at a time. None is a pause.
+    def fetch(self, queue: deque[R], others: Iterable[R] = ()) -> Iterator[tuple[R, Response]]:
+        """Make requests, a few at a time, and yield the responses as they come.
 
         Those in the `queue`, to which the caller may add, are made before the `others`.
         """
@@ -157,9 +155,7 @@ class Upstream:
                 pending[self.portal.start_task_soon(self._get, request.path, request.get_query())] = request
             if not pending:
                 return
-            done, _ = wait(pending, timeout=PAUSE_SECONDS, return_when=FIRST_COMPLETED)
-            if not done:
-                yield None
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
 

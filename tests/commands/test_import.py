@@ -9,8 +9,8 @@ import resource
 import pytest
 
 from schemas.trip import TripDetail
-from scripts.ingest import importer
-from scripts.ingest.lines import Line, Rejects
+from scripts.ingest import loader
+from scripts.ingest.rejects import Rejected, Rejects
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.store_contents import contents, everything
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
@@ -233,7 +233,7 @@ def test_of_two_imports_of_a_file_at_the_same_time_the_last_one_keeps_its_reject
     path = tmp_path / "a.rejected.ndjson"
     first, last = Rejects(path), Rejects(path)
     for rejects, text in ((first, b"1"), (last, b"2")):
-        rejects.add(Line(1, text, oversized=False), "bad")
+        rejects.add(Rejected(1, text, "bad"))
     first.finish()
     last.finish()
     assert json.loads(path.read_text())["input"] == "2"
@@ -265,10 +265,10 @@ def test_an_import_replaces_a_trip_that_another_program_changed(load_file, write
     assert contents(mongod) == before
 
 
-@pytest.fixture(params=[importer.BATCH_LINES, 1], ids=["one batch", "a batch a line"])
+@pytest.fixture(params=[loader.BATCH_RECORDS, 1], ids=["one batch", "a batch a line"])
 def batches(request, monkeypatch):
     """All lines in one batch, or a batch a line."""
-    monkeypatch.setattr(importer, "BATCH_LINES", request.param)
+    monkeypatch.setattr(loader, "BATCH_RECORDS", request.param)
 
 
 @pytest.mark.usefixtures("batches")

@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 
 from app.store import Store
-from scripts.ingest import importer
+from scripts.ingest import loader
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import FLEET, batches_of, differences, empty, locked, state_of, states_after, write_batches
 from tests.import_processes import BATCH_LINES, make_trips, move, write_file
@@ -26,7 +26,7 @@ def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_ne
     command, mongod, mongod_uri, monkeypatch, tmp_path, step
 ):
     words = ["--drivers", write_file(tmp_path / "drivers", DRIVERS), "--trips", write_file(tmp_path / "t", move(TRIPS))]
-    monkeypatch.setattr(importer, "BATCH_LINES", BATCH_LINES)
+    monkeypatch.setattr(loader, "BATCH_RECORDS", BATCH_LINES)
     write_batches(Store.of(mongod), BEFORE)
     states = [state_of(mongod), *states_after(mongod, BATCHES)]
     empty(mongod)
@@ -34,7 +34,7 @@ def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_ne
     ended, commands, left = None, 0, []
     while ended is None:
         opened = functools.partial(open_store_until, mongod_uri, mongod.name, commands)
-        monkeypatch.setattr(importer, "open_store", opened)
+        monkeypatch.setattr(loader, "open_store", opened)
         with suppress(Stop):
             ended = command("import", "--fleet", FLEET, *map(str, words))
         left.append(states.index(state_of(mongod)))

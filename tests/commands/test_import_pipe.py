@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from scripts.ingest import importer
-from scripts.ingest.lines import Line, with_pauses
+from scripts.ingest import importer, loader
+from scripts.ingest.loader import Accepted, make_batches
+from scripts.ingest.rejects import Rejected
 from scripts.materialize.days import Day
 from tests.factories import make_driver, make_trip
 from tests.service_process import wait_until
@@ -37,7 +38,7 @@ def test_standard_input_is_loaded_to_its_end_as_either_file(pipe, run_main, mong
 
 
 def test_a_line_is_stored_while_the_pipe_stays_open(pipe, run_main, mongod, monkeypatch):
-    monkeypatch.setattr(importer, "BATCH_SECONDS", 0)
+    monkeypatch.setattr(loader, "BATCH_SECONDS", 0)
 
     def end():
         wait_until(lambda: mongod.trips.count_documents({}) == 1)
@@ -71,52 +72,52 @@ def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mo
     def fail(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(importer, "BATCH_SECONDS", 0)
+    monkeypatch.setattr(loader, "BATCH_SECONDS", 0)
     monkeypatch.setattr(importer, "TRIPS", importer.TRIPS._replace(write=fail))
     write(pipe, make_trip())
     assert run_main("import", "--fleet", "f1", "--trips", "-").status == 1
 
 
-def batches(items, seconds):
-    """Return the batches of items that come at these times; None is a pause."""
-    times = iter([time for time, _ in items])
-    now = [0.0]
+ITEMS = [
+    Accepted(number, "", 1, Day("d1", date)) for number, date in enumerate(("2026-03-10", "2026-03-11", "2026-03-10"))
+]
+ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, "", 1, Day("d2", "2026-03-10"))]
+
+
+def test_a_batch_does_not_wait_for_more_than_its_time():
+    """The next item comes when the first batch has been taken."""
 
     def come():
-        for _, item in items:
-            now[0] = next(times)
-            yield item and importer.Prepared(item, 1, None)
+        yield ITEMS[0]
+        is_taken.wait(60)
+        yield from ITEMS[1:]
 
-    return list(importer.make_batches(come(), seconds, lambda: now[0]))
+    is_taken = threading.Event()
+    batches = make_batches(come(), 0.01)
+    assert next(batches) == ITEMS[:1]
+    is_taken.set()
+    assert [item for batch in batches for item in batch] == ITEMS[1:]
 
 
 @pytest.mark.parametrize(
-    ("items", "seconds", "expected"),
+    ("limit", "most", "expected"),
     [
-        pytest.param([(0, "a"), (0.5, "b"), (1.1, "c"), (1.2, "d")], 1.0, [["a", "b"], ["c", "d"]], id="at an item"),
-        pytest.param([(0, "a"), (0.6, None), (1.1, None), (9, "b"), (9.5, None)], 1.0, [["a"], ["b"]], id="in a pause"),
-        pytest.param([(0, "a"), (1000, "b")], float("inf"), [["a", "b"]], id="never in a file"),
+        ("BATCH_RECORDS", 2, [[0, 1], [2, 3], [4]]),
+        ("BATCH_RECORDS", 5, [[0, 1, 2, 3, 4]]),
+        ("BATCH_BYTES", 2, [[0, 1], [2, 3], [4]]),
+        ("BATCH_BYTES", 0, [[0], [1], [2], [3], [4]]),
+        ("BATCH_DAYS", 2, [[0, 1, 2, 3], [4]]),
     ],
 )
-def test_a_batch_ends_a_second_after_its_first_item(items, seconds, expected):
-    assert batches(items, seconds) == expected
-
-
-@pytest.mark.parametrize(
-    ("limit", "expected"),
-    [("BATCH_LINES", [[0, 1], [2, 3]]), ("BATCH_BYTES", [[0, 1], [2, 3]]), ("BATCH_DAYS", [[0, 1, 2], [3]])],
-)
-def test_a_batch_ends_before_it_has_too_many_lines_bytes_or_days(monkeypatch, limit, expected):
-    monkeypatch.setattr(importer, limit, 2)
-    days = [Day("d1", "2026-03-10"), Day("d1", "2026-03-11"), Day("d1", "2026-03-10"), Day("d2", "2026-03-10")]
-    items = [importer.Prepared(number, 1, day) for number, day in enumerate(days)]
-    assert list(importer.make_batches(items, float("inf"))) == expected
+def test_a_batch_ends_before_it_has_too_many_records_bytes_or_days(monkeypatch, limit, most, expected):
+    monkeypatch.setattr(loader, limit, most)
+    assert [[item.number for item in batch] for batch in make_batches(ITEMS, None)] == expected
 
 
 def test_an_error_while_reading_is_raised():
     def come():
-        yield Line(1, b"a", oversized=False)
+        yield ITEMS[0]
         raise OSError("broken")
 
     with pytest.raises(OSError, match="broken"):
-        list(with_pauses(come(), 1))
+        list(make_batches(come(), 1))

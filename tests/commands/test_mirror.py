@@ -13,7 +13,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from scripts.ingest import importer, mirror
+from scripts.ingest import loader, mirror
 from scripts.ingest.erase import erase_driver
 from scripts.mongodb.collections import prepare_collections
 from tests.conftest import Service
@@ -164,7 +164,7 @@ def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, her
     assert "1 loaded, but with a mean speed over 150 mph. The first: trip fast\n" in result.stderr
     reasons = "".join(sorted(row["reason"] for row in read_rejects(tmp_path)))
     for reason in (
-        "NaN is not a finite number",
+        "distance_miles: Must be a finite number.",
         "trip_id: Must not be '.'",
         "email: Must be a string",
         "status 500",
@@ -269,7 +269,7 @@ def test_what_was_read_is_stored_while_it_waits(run, original, here, waits, monk
         count = sum(path.startswith("trip/") for path in original.paths)
         return here.db.trips.count_documents({}) == count - 1
 
-    monkeypatch.setattr(importer, "BATCH_SECONDS", 0.0)
+    monkeypatch.setattr(loader, "BATCH_SECONDS", 0.0)
     original.faults.append(("trip/trip_id/t9", respond(429, **{"Retry-After": "60"})))
     waits.until = is_stored
     run(original)
@@ -352,9 +352,9 @@ def test_the_list_of_drivers_is_read_once_however_much_was_deleted_before(run, o
 def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
     run, other, here, waits, change, mongod_uri, monkeypatch, step
 ):
-    monkeypatch.setattr(importer, "BATCH_LINES", 5)
+    monkeypatch.setattr(loader, "BATCH_RECORDS", 5)
     for commands in itertools.count(0, step):
-        monkeypatch.setattr(importer, "open_store", functools.partial(open_store_until, mongod_uri, "test", commands))
+        monkeypatch.setattr(loader, "open_store", functools.partial(open_store_until, mongod_uri, "test", commands))
         waits.rounds = [change]
         with suppress(Stop):
             run(other, "--follow")

@@ -13,7 +13,8 @@ from marshmallow import ValidationError
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.ingest import lines
-from scripts.ingest.lines import Input, Line, Rejects, parse
+from scripts.ingest.lines import Input, parse
+from scripts.ingest.rejects import TOO_LONG, Rejected, Rejects
 from scripts.materialize.sources import describe_errors
 from tests.factories import make_driver, make_event, make_point, make_trip
 
@@ -28,16 +29,19 @@ def path(tmp_path):
 
 
 def read(path, content):
-    """Return the lines of a file of these bytes."""
+    """Return the lines of a file of these bytes, with their numbers."""
     path.write_bytes(content)
     with Input(path) as source:
-        return [(line.number, line.content, line.oversized) for line in source.lines()]
+        return [(record.number, record.content) for record in source.records()]
 
 
 def parsed(content, schema):
     """Return the document of a line, or None where it is rejected."""
+    record = parse(1, content)
     try:
-        return parse(Line(1, content, False), schema)
+        if not isinstance(record, Rejected):
+            return schema.load(record.value)
+        reason = record.reason
     except ValidationError as rejected:
         reason = describe_errors(rejected)
     assert reason.encode()
@@ -108,29 +112,26 @@ def pack_each_byte(content):
 )
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, pack_each_byte, lambda text: gzip.compress(text) + bytes(512)])
 def test_lines_are_numbered_and_empty_ones_skipped(path, content, expected, pack):
-    assert read(path, pack(content)) == [(number, line, False) for number, line in expected]
+    assert read(path, pack(content)) == expected
 
 
 def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
-    result = read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n")
-    assert [(number, content[:1], oversized) for number, content, oversized in result] == [
-        (1, b"a", False),
-        (2, b"x", True),
-        (3, b"y", False),
-    ]
+    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
+    assert read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n") == [(1, b"a"), (2, b"x" * 12), (3, b"y")]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
 @pytest.mark.parametrize(("content", "oversized"), [(b"y" * 10, False), (b"y" * 11, True), (b" " * 11 + b"y", True)])
 def test_the_end_of_a_line_does_not_count_to_its_length(path, monkeypatch, content, oversized, end):
-    monkeypatch.setattr(lines, "MAX_LINE_BYTES", 10)
-    assert [row[2] for row in read(path, content + end)] == [oversized]
+    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
+    path.write_bytes(content + end)
+    with Input(path) as source:
+        assert [record.reason == TOO_LONG for record in source.records()] == [oversized]
 
 
 def test_an_oversized_line_is_rejected_whatever_it_begins_with():
-    with pytest.raises(ValidationError, match="Longer than 15000000 bytes"):
-        parse(Line(1, json.dumps(make_driver()).encode(), True), Driver())
+    rejected = parse(1, json.dumps(make_driver()).encode() + b" " * 15_000_000)
+    assert rejected.reason == "Longer than 15000000 bytes."
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:-1], lambda packed: packed[:-8] + bytes(8)])
@@ -144,7 +145,7 @@ def test_progress_is_counted_in_bytes_of_the_file(path):
     path.write_bytes(packed)
     with Input(path) as source:
         assert (source.size, source.consumed) == (len(packed), 0)
-        assert len(list(source.lines())) == 1000
+        assert len(list(source.records())) == 1000
         assert source.consumed == len(packed)
 
 
@@ -156,7 +157,7 @@ def rejects(tmp_path):
 
 
 def test_rejected_lines_take_the_place_of_earlier_ones_at_the_end(rejects, tmp_path):
-    rejects.add(Line(3, "é".encode() + b"\xff", False), "a reason")
+    rejects.add(Rejected(3, "é".encode() + b"\xff", "a reason"))
     assert rejects.path.read_text() == "earlier"
     rejects.finish()
     assert json.loads(rejects.path.read_text()) == {"line": 3, "reason": "a reason", "input": "é\ufffd"}
@@ -164,7 +165,7 @@ def test_rejected_lines_take_the_place_of_earlier_ones_at_the_end(rejects, tmp_p
 
 
 def test_only_their_owner_reads_rejected_lines(rejects, tmp_path):
-    rejects.add(Line(1, b"x", False), "reason")
+    rejects.add(Rejected(1, b"x", "reason"))
     (partial,) = tmp_path.glob("*.partial")
     assert partial.stat().st_mode & 0o777 == 0o600
     rejects.finish()
@@ -172,15 +173,15 @@ def test_only_their_owner_reads_rejected_lines(rejects, tmp_path):
 
 
 def test_the_rejects_file_has_the_first_thousand_characters_of_an_oversized_line(rejects):
-    rejects.add(Line(1, "é".encode() * 5000, True), "long")
-    rejects.add(Line(2, b"x" * 5000, False), "whole")
+    rejects.add(Rejected(1, "é".encode() * 8_000_000, "long"))
+    rejects.add(Rejected(2, b"x" * 5000, "whole"))
     rejects.finish()
     inputs = [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()]
     assert inputs == ["é" * 1000, "x" * 5000]
 
 
 def test_an_import_that_was_abandoned_leaves_the_earlier_file(rejects, tmp_path):
-    rejects.add(Line(1, b"x", False), "reason")
+    rejects.add(Rejected(1, b"x", "reason"))
     rejects.abandon()
     assert rejects.path.read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [rejects.path]

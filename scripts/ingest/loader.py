@@ -1,0 +1,238 @@
+"""Loading drivers and trips, whether they come from a file, a pipe or another service: check, batch, write."""
+
+import contextlib
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from marshmallow import Schema, ValidationError
+
+from app.store import Document, Store
+from schemas.driver import Driver
+from schemas.trip import ImportedTrip
+from scripts.ingest.plausibility import Doubts
+from scripts.ingest.rejects import Rejected, Rejects
+from scripts.ingest.writes import prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.materialize.days import Day
+from scripts.materialize.sources import check_size, describe_errors
+from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
+from scripts.output import echo
+
+# A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
+# about a second; MongoDB's limit is 60 seconds. A transaction takes the longer, the more days of drivers it changes.
+BATCH_RECORDS = 2_000
+BATCH_DAYS = 1_000
+BATCH_BYTES = 16_000_000
+# Where records come slowly, a batch ends this long after its first one, so that it is committed within two seconds.
+BATCH_SECONDS = 1.0
+GC_THRESHOLD = 100_000
+# The rejected records, in bytes, after which the search for cycles takes place all the same.
+MAX_REJECTED_BYTES = 5_000_000
+
+
+class Record(NamedTuple):
+    """A JSON value that should be a driver or a trip, its JSON text, and its number in the input, from 1."""
+
+    number: int
+    content: bytes
+    value: Any
+
+
+class Accepted(NamedTuple):
+    """A valid record: what is written, the size of its JSON in bytes, and the driver's day that it changes, if any."""
+
+    number: int
+    document: Any
+    size: int
+    day: Day | None
+
+
+class RecordType(NamedTuple):
+    """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
+
+    `get_day` returns the driver's day that a prepared document changes.
+    """
+
+    option: str
+    schema: Schema
+    prepare: Callable[[str, Document], Any]
+    write: Callable[[Store, str, Sequence[Any]], None]
+    get_day: Callable[[Any], Day | None]
+
+
+DRIVERS = RecordType("--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None)
+TRIPS = RecordType(
+    "--trips",
+    ImportedTrip(),
+    prepare_trip,
+    write_trips,
+    lambda trip: Day(trip.detail["driver_id"], trip.detail["date"]),
+)
+
+
+@contextlib.contextmanager
+def open_fleet(fleet: str) -> Iterator[Store]:
+    """Open the store for loading many documents of a fleet."""
+    # The documents have no reference cycles. With the default threshold, the search for cycles takes 10 % of the time.
+    gc.set_threshold(GC_THRESHOLD)
+    with open_store() as store, naming_invalid_documents(store, fleet):
+        yield store
+
+
+@contextlib.contextmanager
+def naming_new_fleet(store: Store, fleet: str) -> Iterator[None]:
+    """Name the fleet if the block creates it: the name may be a mistake."""
+    is_new = not has_data(store, fleet)
+    yield
+    if is_new and has_data(store, fleet):
+        echo(f"{fleet}: a new fleet", err=True)
+
+
+def load(
+    store: Store,
+    fleet: str,
+    record_type: RecordType,
+    records: Iterable[Record | Rejected],
+    rejects: Rejects,
+    doubts: Doubts,
+    max_seconds: float | None = None,
+) -> Iterator[int]:
+    """Write the valid records, each batch in one transaction. Yields how many were written after each batch.
+
+    Invalid records go to `rejects`. Trips that are not plausible are added to `doubts`, too. `max_seconds` is how long
+    the first record of a batch waits for others; None is for ever.
+    """
+    for batch in make_batches(_check_all(records, fleet, record_type), max_seconds):
+        accepted = [item for item in batch if isinstance(item, Accepted)]
+        for item in batch:
+            if isinstance(item, Rejected):
+                rejects.add(item)
+            elif record_type is TRIPS:
+                doubts.check(item.number, item.document.source)
+        if accepted:
+            record_type.write(store, fleet, [item.document for item in accepted])
+        yield len(accepted)
+
+
+def _check_all(
+    records: Iterable[Record | Rejected], fleet: str, record_type: RecordType
+) -> Iterator[Accepted | Rejected]:
+    rejected_bytes = 0
+    for record in records:
+        checked = check(record, fleet, record_type) if isinstance(record, Record) else record
+        if isinstance(checked, Rejected):
+            # marshmallow's exceptions are in reference cycles, with all that was read of the record.
+            rejected_bytes += len(checked.content)
+            if rejected_bytes > MAX_REJECTED_BYTES:
+                gc.collect()
+                rejected_bytes = 0
+        yield checked
+
+
+def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rejected:
+    """Return the document of a record, or why it is invalid."""
+    number, content, value = record
+    if not isinstance(value, dict):
+        return Rejected(number, content, "Not a JSON object.")
+    try:
+        parsed = record_type.schema.load(value)
+        check_size(parsed, len(content))
+        document = record_type.prepare(fleet, parsed)
+    except ValidationError as error:
+        return Rejected(number, content, describe_errors(error), _find_hint(value, record_type))
+    return Accepted(number, document, len(content), record_type.get_day(document))
+
+
+def _find_hint(value: Any, record_type: RecordType) -> str:
+    """Return a sentence that the input is of the other type if what is invalid for its own type is valid for that."""
+    other = TRIPS if record_type is DRIVERS else DRIVERS
+    with contextlib.suppress(ValidationError):
+        if other.schema.load(value):
+            return f"these look like {other.option.removeprefix('--')}. Give the file as {other.option}."
+    return ""
+
+
+class _Batch:
+    """Records that fit into one transaction."""
+
+    def __init__(self) -> None:
+        self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[Day](), 0, 0.0
+
+    def add(self, item: Accepted | Rejected) -> bool:
+        """Add a record. Returns whether there was room: the first record always fits."""
+        day, size = (item.day, item.size) if isinstance(item, Accepted) else (None, len(item.content))
+        has_room = len(self.items) < BATCH_RECORDS and self._size + size <= BATCH_BYTES
+        has_room &= day is None or day in self._days or len(self._days) < BATCH_DAYS
+        if self.items and not has_room:
+            return False
+        self.began = self.began or time.monotonic()
+        self.items.append(item)
+        self._size += size
+        self._days |= {day} if day else set()
+        return True
+
+
+def make_batches(
+    items: Iterable[Accepted | Rejected], max_seconds: float | None
+) -> Iterator[list[Accepted | Rejected]]:
+    """Yield the items in batches. A thread collects the next batch while the caller works on one.
+
+    A batch ends when the next item has no room in it, when there are no more items, or `max_seconds` after its first
+    item came. What the items raise is raised here.
+    """
+    collector = _Collector()
+    # A daemon, because it may wait for a line when the command ends.
+    threading.Thread(target=collector.collect, args=[items], daemon=True).start()
+    try:
+        while batch := collector.take(max_seconds):
+            yield batch
+    finally:
+        collector.stop()
+
+
+class _Collector:
+    """The batch that one thread fills and another one takes."""
+
+    def __init__(self) -> None:
+        self._changed, self._batch = threading.Condition(), _Batch()
+        self._is_full = self._has_ended = self._is_stopped = False
+        self._error: BaseException | None = None
+
+    def collect(self, items: Iterable[Accepted | Rejected]) -> None:
+        """Fill one batch after the other. Waits while a full one has not been taken."""
+        try:
+            for item in items:
+                with self._changed:
+                    while not self._is_stopped and not self._batch.add(item):
+                        self._is_full = True
+                        self._changed.notify()
+                        self._changed.wait()
+                    if self._is_stopped:
+                        return
+                    if len(self._batch.items) == 1:
+                        self._changed.notify()
+        except BaseException as error:
+            self._error = error
+        with self._changed:
+            self._has_ended = True
+            self._changed.notify()
+
+    def take(self, max_seconds: float | None) -> list[Accepted | Rejected]:
+        """Wait for a batch, and return its items; none at the end. Raises what the items raised."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._batch.items or self._has_ended)
+            wait = None if max_seconds is None else max(0.0, self._batch.began + max_seconds - time.monotonic())
+            self._changed.wait_for(lambda: self._is_full or self._has_ended, wait)
+            if self._error:
+                raise self._error
+            batch, self._batch, self._is_full = self._batch, _Batch(), False
+            self._changed.notify()
+            return batch.items
+
+    def stop(self) -> None:
+        """End the thread that fills batches when it has its next item."""
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify()

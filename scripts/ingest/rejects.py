@@ -1,0 +1,112 @@
+"""What a load rejects, and the file that lists it."""
+
+import contextlib
+import json
+import secrets
+from pathlib import Path
+from typing import IO, NamedTuple, Self
+
+import click
+
+from scripts.output import echo
+from scripts.private_files import open_private
+
+# The longest JSON of a driver or trip. Of a longer one, the file of rejected records has only the beginning.
+MAX_RECORD_BYTES = 15_000_000
+TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
+OVERSIZED_CHARS = 1_000
+
+
+class Rejected(NamedTuple):
+    """A line or another record that is not loaded, its number from 1, and the reason.
+
+    `hint` is a sentence on what may be wrong with the whole input, or empty.
+    """
+
+    number: int
+    content: bytes
+    reason: str
+    hint: str = ""
+
+
+class Rejects:
+    """The rejected records of an input: a file, which replaces that of an earlier load when the input has been read.
+
+    Without a path, they go to standard error. If the load of a pipe stops early, `is_pipe` keeps its rejected records,
+    because the records before are loaded and may not come again.
+    """
+
+    def __init__(self, path: Path | None, *, is_pipe: bool = False) -> None:
+        self.path, self.count, self._is_pipe = path, 0, is_pipe
+        # The number of the first one, and the reason in JSON, because it may contain a control character; and its hint.
+        self.first = ""
+        self.hint = ""
+        # Another import of the same file may run at the same time.
+        self._partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial") if path else None
+        self._out: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *error: object) -> None:
+        if error_type is None:
+            self.finish()
+        else:
+            self.abandon()
+
+    def add(self, rejected: Rejected) -> None:
+        """Write a rejected record. Raises click.ClickException if the file cannot be written."""
+        number, content, reason, hint = rejected
+        text = content.decode(errors="replace")
+        shown = text[:OVERSIZED_CHARS] if len(content) > MAX_RECORD_BYTES else text
+        row = {"line": number, "reason": reason, "input": shown}
+        try:
+            if self._partial is None:
+                echo(json.dumps(row), err=True)
+            else:
+                # Line buffered, so that the file has those of a pipe as they come.
+                self._out = self._out or open_private(self._partial, "a", buffering=1)
+                self._out.write(json.dumps(row) + "\n")
+        except OSError as error:
+            raise click.ClickException(
+                f"Line {number} is invalid ({reason}), and {self.path} cannot be written: {error.strerror}. "
+                "Choose another folder with --rejects."
+            ) from None
+        if not self.count:
+            self.first, self.hint = f"line {number}, {json.dumps(reason)}", hint
+        self.count += 1
+
+    def describe(self) -> str:
+        """Return how many lines were rejected, where they are listed, and why the first one was."""
+        location = f", listed in {self.path}. The first: {self.first}" if self.count and self.path else ""
+        return f"{self.count} rejected{location}"
+
+    def finish(self) -> None:
+        """Move the file to its place, or remove that of an earlier import if no line was rejected.
+
+        A line that is rejected later is added to the file. Raises click.ClickException if its place cannot be written.
+        """
+        try:
+            if self._out and self._partial and self.path:
+                self._out.close()
+                self._partial.replace(self.path)
+                self._out, self._partial = None, self.path
+            elif self.path and not self.count:
+                self.path.unlink(missing_ok=True)
+        except OSError as error:
+            self.abandon()
+            raise click.ClickException(
+                f"{self.path} cannot be written: {error.strerror}. Choose another folder with --rejects."
+            ) from None
+
+    def abandon(self) -> None:
+        """Discard the rejected lines, except those of a pipe. The file of an earlier import is not changed."""
+        if self._out and self._partial and self.path:
+            # The error that ended the import is the one to report.
+            with contextlib.suppress(OSError):
+                self._out.close()
+            with contextlib.suppress(OSError):
+                if self._is_pipe:
+                    self._partial.replace(self.path)
+                else:
+                    self._partial.unlink()
