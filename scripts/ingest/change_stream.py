@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
 import bson
-from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import SOURCES, Document, Store
@@ -64,12 +63,10 @@ def get_resume_token(store: Store, name: str = FOLLOW) -> ResumeToken | None:
     return ResumeToken(stored["token"], stored["applied_until"]) if stored else None
 
 
-def save_resume_token(
-    store: Store, resume_token: ResumeToken, session: ClientSession | None = None, *, name: str = FOLLOW
-) -> None:
-    """Store the token, in the transaction that writes the read models up to it, or after it."""
+def save_resume_token(store: Store, resume_token: ResumeToken, name: str = FOLLOW) -> None:
+    """Store the token under a name, after everything up to it was applied."""
     content = {"token": resume_token.token, "applied_until": resume_token.until_ms}
-    store.resume_tokens.replace_one({"_id": name}, content, upsert=True, session=session)
+    store.resume_tokens.replace_one({"_id": name}, content, upsert=True)
 
 
 class ChangeStream:

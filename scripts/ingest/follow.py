@@ -5,8 +5,7 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -155,14 +154,12 @@ class Follower:
 
     def _apply(self, batch: Batch) -> None:
         unidentified = list[InvalidSource]()
-        parts = list(divide(self._store, batch.documents, unidentified))
+        for changed in divide(self._store, batch.documents, unidentified):
+            self._log_left_out(apply_changed(self._store, changed))
         self._log_left_out(unidentified)
-        save = partial(save_resume_token, self._store, batch.resume_token)
-        for number, changed in enumerate(parts, 1):
-            # It is the token after the whole batch, so it belongs in the last transaction.
-            self._log_left_out(apply_changed(self._store, changed, save if number == len(parts) else None))
-        if time.monotonic() - self._saved > SAVE_SECONDS:
-            save()
+        # After a kill before this, the changes of the batch are applied again, which changes nothing.
+        if batch.documents or time.monotonic() - self._saved > SAVE_SECONDS:
+            save_resume_token(self._store, batch.resume_token)
             self._saved = time.monotonic()
         self._metrics.changes.inc(batch.change_count)
         self._metrics.until_ms = batch.resume_token.until_ms
@@ -209,13 +206,8 @@ def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[st
     return parts
 
 
-def apply_changed(
-    store: Store, changed: Changed, before_commit: Callable[[ClientSession], None] | None
-) -> list[InvalidSource]:
-    """Materialize what changed in a transaction, and return the invalid sources.
-
-    `before_commit` is called in the transaction if that writes anything. Otherwise the transaction leaves no trace.
-    """
+def apply_changed(store: Store, changed: Changed) -> list[InvalidSource]:
+    """Materialize what changed, and return the invalid sources. If nothing differs, the transaction leaves no trace."""
 
     def apply(session: ClientSession) -> list[InvalidSource]:
         invalid, fleet = list[InvalidSource](), changed.fleet
@@ -224,8 +216,6 @@ def apply_changed(
         list(read_sources(store.drivers, session, [make_id(fleet, driver) for driver in changed.drivers], invalid))
         if not materialize(store, session, fleet, changed.drivers, details):
             session.abort_transaction()
-        elif before_commit:
-            before_commit(session)
         return invalid
 
     return run_transaction(store, changed.fleet, apply)

@@ -229,7 +229,7 @@ class Mirror:
             self._apply(page["changes"], deletions_only=begins)
             if page["cursor"] != cursor:
                 token = ResumeToken(page["cursor"].encode(), now_ms())
-                save_resume_token(self._store, token, name=self._cursor_name)
+                save_resume_token(self._store, token, self._cursor_name)
             known.add(hash(cursor))
             cursor, has_more = page["cursor"], page["has_more"]
             if has_more and (hash(cursor) in known or len(known) > MAX_PAGES):
