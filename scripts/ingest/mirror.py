@@ -32,7 +32,7 @@ from scripts.ingest.upstream import (
     Upstream,
     connect,
     get_first_date,
-    request_drivers,
+    request_details,
     request_trips,
 )
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
@@ -81,12 +81,13 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
     with connect(url, key, is_followed=is_followed) as upstream, loader.open_fleet(fleet) as store, rejected:
         copy = Mirror(store, fleet, upstream, since, rejected)
-        rounds = copy.run(is_followed=is_followed)
         with loader.naming_new_fleet(store, fleet):
-            next(rounds)
+            pause_seconds = copy.run()
         rejected.finish()
         echo(f"{url}: {copy.loaded} loaded, {rejected.describe()}")
-        for _ in rounds:
+        while is_followed:
+            sleep(pause_seconds)
+            pause_seconds = copy.run()
             rejected.finish()
     if rejected.count:
         raise SystemExit(1)
@@ -125,22 +126,17 @@ class Mirror:
         self._lists_due, self._needs_copy = 0.0, True
         self._cursor_name = f"{ids_of_cursors(fleet)['$gte']}{upstream.url}"
 
-    def run(self, *, is_followed: bool) -> Iterator[None]:
-        """Copy, once or, if the service is followed, for ever. Yields after each round.
+    def run(self) -> float:
+        """Copy what is new or was changed. Returns after how many seconds to do it again if the service is followed.
 
         The change feed comes before the lists. So what changes while these are read comes afterwards.
         """
-        while True:
-            stored = get_resume_token(self._store, self._cursor_name)
-            has_feed = is_followed and self._apply_changes(stored.token.decode() if stored else None)
-            if self._needs_copy or not has_feed:
-                self._copy()
-            elif monotonic() >= self._lists_due:
-                self._load_drivers()
-            yield
-            if not is_followed:
-                return
-            sleep(FEED_SECONDS if has_feed else LISTS_SECONDS)
+        has_feed = self._upstream.is_followed and self._apply_changes()
+        if self._needs_copy or not has_feed:
+            self._copy()
+        elif monotonic() >= self._lists_due:
+            self._load_drivers()
+        return FEED_SECONDS if has_feed else LISTS_SECONDS
 
     def _copy(self) -> None:
         """Load the drivers and trips in the lists that are new or were changed."""
@@ -168,25 +164,17 @@ class Mirror:
         return self._store.trips.find_one({"fleet": self._fleet, "driver_id": driver_id}, {"_id": 1}) is not None
 
     def _read_drivers(self) -> Iterator[Record | Rejected]:
-        """Yield the drivers in the list who are new or were changed."""
-        queue = deque[ListRequest]([request_drivers()])
-        for request, response in self._upstream.fetch(queue):
-            yield from self._find_changed_drivers(request, response, queue)
-
-    def _find_changed_drivers(
-        self, request: ListRequest, response: Response, queue: deque[ListRequest]
-    ) -> list[Record | Rejected]:
-        """Return the drivers on a page who are new or were changed. Adds all to `_listed`, the next page to `queue`."""
-        records, following = self._upstream.read_list(request, response)
-        queue.extend(following)
-        driver_ids = [_get_id(record, "driver_id") for record in records]
-        self._listed.update(dict.fromkeys(filter(None, driver_ids)))
-        if len(self._listed) > MAX_DRIVERS:
-            raise click.ClickException(f"{self._upstream.url} has more than {MAX_DRIVERS:,} drivers.")
-        sources = self._store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
-        stored = {driver["driver_id"]: driver for driver in sources}
-        found = zip(records, driver_ids, strict=True)
-        return [self._make_record(record) for record, driver in found if not _are_equal(record, stored.get(driver))]
+        """Yield the drivers in the list who are new or were changed. All are added to `_listed`."""
+        for records in self._upstream.list_drivers():
+            driver_ids = [_get_id(record, "driver_id") for record in records]
+            self._listed.update(dict.fromkeys(filter(None, driver_ids)))
+            if len(self._listed) > MAX_DRIVERS:
+                raise click.ClickException(f"{self._upstream.url} has more than {MAX_DRIVERS:,} drivers.")
+            sources = self._store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
+            stored = {driver["driver_id"]: driver for driver in sources}
+            for record, driver_id in zip(records, driver_ids, strict=True):
+                if not _are_equal(record, stored.get(driver_id)):
+                    yield self._make_record(record)
 
     def _read_trips(self, queue: deque[Request], lists: Iterable[Request] = ()) -> Iterator[Record | Rejected]:
         """Yield the trips in the queue, and those in the lists that are new or were changed."""
@@ -209,32 +197,37 @@ class Mirror:
         for record, trip_id in zip(records, trip_ids, strict=True):
             trip = stored.get(trip_id, NOT_STORED)
             if trip_id and not _are_equal(record, json.loads(trip["summary"])):
-                queue.append(DetailsRequest(trip_id, trip["tracking_id"]))
+                queue.append(request_details(trip_id, trip["tracking_id"]))
         queue.extend(following)
         return [self._make_record(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
 
-    def _apply_changes(self, first_cursor: str | None) -> bool:
-        """Apply the change feed from a cursor on. Returns whether the other service has a feed.
+    def _apply_changes(self) -> bool:
+        """Apply the change feed from the stored cursor on. Returns whether the other service has a feed.
 
         Without a cursor, only deletions are applied: the lists have all the rest, and are read next. The cursor is
         stored after what it covers.
         """
-        begins, cursor, has_more, known = first_cursor is None, first_cursor, True, set[int]()
+        stored, known = get_resume_token(self._store, self._cursor_name), set[int]()
+        cursor = stored.token.decode() if stored else None
+        page = self._upstream.get_changes(cursor)
+        if page is None and cursor:
+            # It is invalid if the other service was restored from a backup.
+            cursor, page = None, self._upstream.get_changes(None)
+        begins = cursor is None
         self._needs_copy |= begins
-        while has_more:
-            page = self._upstream.get_changes(cursor)
-            if page is None:
-                # The stored cursor is invalid if the other service was restored from a backup.
-                return not begins and not known and self._apply_changes(None)
+        while page:
             self._apply(page["changes"], deletions_only=begins)
             if page["cursor"] != cursor:
                 token = ResumeToken(page["cursor"].encode(), now_ms())
                 save_resume_token(self._store, token, self._cursor_name)
+            if not page["has_more"]:
+                return True
             known.add(hash(cursor))
-            cursor, has_more = page["cursor"], page["has_more"]
-            if has_more and (hash(cursor) in known or len(known) > MAX_PAGES):
+            cursor = page["cursor"]
+            if hash(cursor) in known or len(known) > MAX_PAGES:
                 raise click.ClickException(f"{self._upstream.url} has a change feed whose cursor does not move on.")
-        return True
+            page = self._upstream.get_changes(cursor)
+        return False
 
     def _apply(self, changes: list[Document], *, deletions_only: bool) -> None:
         """Apply a page of the change feed. Read the list of drivers if that may have changed."""
@@ -248,7 +241,7 @@ class Mirror:
         trips = [] if deletions_only else [change["trip"] for change in latest.values() if not change["deleted"]]
         trips = [trip for trip in trips if trip["trip_id"] in stored or trip["trip_start_time"] >= since_ms]
         trip_ids = [trip["trip_id"] for trip in trips]
-        details = (DetailsRequest(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
+        details = (request_details(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
         self._load(TRIPS, self._read_trips(deque(details)))
         touched = {trip["driver_id"] for trip in (*stored.values(), *deleted)}
         self._touched.update(self._store.drivers.distinct("driver_id", self._match(touched)))

@@ -12,11 +12,12 @@ import sys
 import zlib
 from asyncio import sleep, timeout
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from http import HTTPStatus
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from time import monotonic
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
@@ -69,42 +70,34 @@ class UnexpectedResponse(click.ClickException):
         self.status = status
 
 
+Params = Mapping[str, str | int]
+
+
 class ListRequest(NamedTuple):
     """A request for a page of the drivers, or of a driver's trips in summary form. `records` is the name of either."""
 
     path: str
     records: str
-    params: dict[str, str | int]
-    page: int = 1
+    params: Params
 
-    def get_query(self) -> dict[str, str | int]:
-        """Return all parameters."""
-        return {**self.params, "limit": PAGE_LIMIT, "page": self.page}
+    @property
+    def next_page(self) -> "ListRequest":
+        """The request for the page after this one."""
+        return self._replace(params={**self.params, "page": int(self.params["page"]) + 1})
 
 
 class DetailsRequest(NamedTuple):
     """A request for a trip in detail form. `tracking_id` is that of the stored trip."""
 
+    path: str
     trip_id: str
     tracking_id: str | None
-
-    @property
-    def path(self) -> str:
-        """The path under /api/v1."""
-        return f"trip/trip_id/{quote(self.trip_id, safe='')}"
-
-    def get_query(self) -> dict[str, str | int]:
-        """Return all parameters."""
-        return {}
+    params: Params = MappingProxyType({})
 
 
 Request = ListRequest | DetailsRequest
 R = TypeVar("R", ListRequest, Request)
-
-
-def request_drivers() -> ListRequest:
-    """Return the request for the first drivers."""
-    return ListRequest("drivers", "drivers", {})
+DRIVERS = ListRequest("drivers", "drivers", {"limit": PAGE_LIMIT, "page": 1})
 
 
 def request_trips(driver_id: str, since: str) -> ListRequest:
@@ -112,8 +105,13 @@ def request_trips(driver_id: str, since: str) -> ListRequest:
 
     A date before the first one that the service allows means that one.
     """
-    start_date = max(since, get_first_date())
-    return ListRequest(f"driver/{quote(driver_id, safe='')}/trips", "trips", {"start_date": start_date})
+    params: Params = {"start_date": max(since, get_first_date()), "limit": PAGE_LIMIT, "page": 1}
+    return ListRequest(f"driver/{quote(driver_id, safe='')}/trips", "trips", params)
+
+
+def request_details(trip_id: str, tracking_id: str | None) -> DetailsRequest:
+    """Return the request for a trip."""
+    return DetailsRequest(f"trip/trip_id/{quote(trip_id, safe='')}", trip_id, tracking_id)
 
 
 class Response(NamedTuple):
@@ -131,8 +129,8 @@ class Upstream:
     Raises click.ClickException if there is none; for a service that `is_followed`, only before its first response. Also
     raises it for a response that is larger than any of such a service.
 
-    Requests are made in the thread of the `portal`. So a signal, which Python handles in the main thread, interrupts
-    none of them halfway. Responses are parsed in the main thread, so that only one of them takes memory at a time.
+    Requests are made in the event loop of the `portal`, which runs in a thread of its own. Responses are parsed in the
+    thread that wants them, so that only one of them takes memory at a time.
     """
 
     url: str
@@ -152,39 +150,41 @@ class Upstream:
         pending, rest = dict[Future[Response], R](), iter(others)
         while True:
             while len(pending) < REQUESTS and (request := queue.popleft() if queue else next(rest, None)):
-                pending[self.portal.start_task_soon(self._get, request.path, request.get_query())] = request
+                pending[self.portal.start_task_soon(self._get, request.path, request.params)] = request
             if not pending:
                 return
             done, _ = wait(pending, return_when=FIRST_COMPLETED)
             for future in done:
                 yield pending.pop(future), future.result()
 
+    def list_drivers(self) -> Iterator[list[Any]]:
+        """Yield the drivers, page by page."""
+        queue = deque([DRIVERS])
+        for request, response in self.fetch(queue):
+            records, following = self.read_list(request, response)
+            queue.extend(following)
+            yield records
+
     def read_list(self, request: ListRequest, response: Response) -> tuple[list[Any], list[ListRequest]]:
         """Return the records of a page, and the request for the next page if there is one.
 
         There are none for an unknown driver.
         """
-        try:
-            page = self._parse(request.path, response)
-        except UnexpectedResponse as error:
-            if error.status != HTTPStatus.NOT_FOUND or request == request_drivers():
-                raise
+        if response.status == HTTPStatus.NOT_FOUND and request != DRIVERS:
             return [], []
+        page, following = self._parse(request.path, response), request.next_page
         records, next_page = page.get(request.records), page.get("next_page") or 0
-        if not isinstance(records, list) or len(records) > PAGE_LIMIT or next_page not in (0, request.page + 1):
+        if not isinstance(records, list) or len(records) > PAGE_LIMIT or next_page not in (0, following.params["page"]):
             raise self._make_error(request.path, response.status, f"no page of {request.records}")
         if next_page and (not records or next_page > MAX_PAGES):
             raise self._make_error(request.path, response.status, "a list without an end")
-        return records, [request._replace(page=request.page + 1)] if next_page else []
+        return records, [following] if next_page else []
 
     def read_details(self, request: DetailsRequest, response: Response) -> list[Any]:
         """Return the trip in detail form; none if it is gone."""
-        try:
-            records = self._parse(request.path, response).get("trips")
-        except UnexpectedResponse as error:
-            if error.status != HTTPStatus.NOT_FOUND:
-                raise
+        if response.status == HTTPStatus.NOT_FOUND:
             return []
+        records = self._parse(request.path, response).get("trips")
         if not isinstance(records, list):
             raise self._make_error(request.path, response.status, "no page of trips")
         return records[:1]
@@ -202,7 +202,7 @@ class Upstream:
             return None
         return page if 0 < len(page["cursor"]) <= MAX_CURSOR_CHARS else None
 
-    async def _get(self, path: str, query: dict[str, str | int]) -> Response:
+    async def _get(self, path: str, params: Params) -> Response:
         """Return the response to a request, whatever its status."""
         failed_at, waits_since, backoff, attempt = None, None, FIRST_BACKOFF_SECONDS, 0
         while True:
@@ -211,7 +211,7 @@ class Upstream:
                 await sleep(self.resume_at - monotonic())
             began_at = monotonic()
             try:
-                response = await self._try(path, query)
+                response = await self._try(path, params)
             except (self.failure, TimeoutError) as error:
                 if self.client.is_closed:
                     raise
@@ -236,9 +236,9 @@ class Upstream:
             await sleep(backoff)
             backoff = min(2 * backoff, MAX_BACKOFF_SECONDS)
 
-    async def _try(self, path: str, query: dict[str, str | int]) -> Response:
+    async def _try(self, path: str, params: Params) -> Response:
         """Make a request once. Raises `failure`, and TimeoutError if the response does not end in time."""
-        content, stream = bytearray(), self.client.stream("GET", f"{self.url}{API}/{path}", params=query)
+        content, stream = bytearray(), self.client.stream("GET", f"{self.url}{API}/{path}", params=params)
         async with timeout(RESPONSE_SECONDS), stream as response:
             async for chunk in response.aiter_raw():
                 content += chunk
