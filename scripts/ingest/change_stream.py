@@ -69,6 +69,17 @@ def save_resume_token(store: Store, resume_token: ResumeToken, name: str = FOLLO
     store.resume_tokens.replace_one({"_id": name}, content, upsert=True)
 
 
+@contextlib.contextmanager
+def _naming_lost_tokens() -> Iterator[None]:
+    """Replace MongoDB's errors on a token that it cannot find by ResumeTokenLost."""
+    try:
+        yield
+    except OperationFailure as error:
+        if error.code in LOST_CODES or error.has_error_label(LOST_LABEL):
+            raise ResumeTokenLost(str((error.details or {}).get("errmsg", error))) from error
+        raise
+
+
 class ChangeStream:
     """An open change stream, from a resume token or from now on. Raises ResumeTokenLost."""
 
@@ -86,12 +97,9 @@ class ChangeStream:
     def __exit__(self, *error: object) -> None:
         self._stream.close()
 
+    @_naming_lost_tokens()
     def read(self) -> Batch:
         """Return the next changes, or none after AWAIT_MS without any. Raises ResumeTokenLost and PyMongoError."""
-        with _naming_lost_tokens():
-            return self._read()
-
-    def _read(self) -> Batch:
         documents, count, until_ms = list[tuple[str, Any]](), 0, now_ms()
         change = self._next()
         if change:
@@ -132,14 +140,3 @@ class ChangeStream:
 
 def _epoch_ms(time_utc: datetime.datetime) -> int:
     return int(time_utc.replace(tzinfo=datetime.UTC).timestamp() * 1000)
-
-
-@contextlib.contextmanager
-def _naming_lost_tokens() -> Iterator[None]:
-    """Replace MongoDB's errors on a token that it cannot find by ResumeTokenLost."""
-    try:
-        yield
-    except OperationFailure as error:
-        if error.code in LOST_CODES or error.has_error_label(LOST_LABEL):
-            raise ResumeTokenLost(str((error.details or {}).get("errmsg", error))) from error
-        raise

@@ -18,18 +18,13 @@ class FollowMetrics:
         self.until_ms = now_ms()
         lag = Gauge(f"{PREFIX}_lag_seconds", "Age of the oldest change that may not be applied.", registry=registry)
         lag.set_function(lambda: max(0.0, time.time() - self.until_ms / 1000))
-        self.changes = Counter(
-            f"{PREFIX}_changes", "Changes that were read, those of the commands included.", registry=registry
-        )
-        self.invalid = Counter(
-            f"{PREFIX}_invalid_documents", "Invalid source documents that were left out.", registry=registry
-        )
-        self.comparisons = Counter(
-            f"{PREFIX}_comparisons", "Comparisons of all documents, without a usable resume token.", registry=registry
-        )
-        self.repairs = Counter(
-            f"{PREFIX}_repairs", "Documents of read models that such a comparison repaired.", registry=registry
-        )
+        self.changes = self._count("changes", "Changes that were read, those of the commands included.")
+        self.invalid = self._count("invalid_documents", "Invalid source documents that were left out.")
+        self.comparisons = self._count("comparisons", "Comparisons of all documents, without a usable resume token.")
+        self.repairs = self._count("repairs", "Documents of read models that such a comparison repaired.")
+
+    def _count(self, name: str, description: str) -> Counter:
+        return Counter(f"{PREFIX}_{name}", description, registry=self.registry)
 
     def serve(self, bind: str) -> None:
         """Start a thread that serves the metrics on ADDRESS:PORT. Raises click.ClickException."""

@@ -16,25 +16,14 @@ from app.store import Document, Store
 from schemas.fields import Identifier
 from schemas.periods import get_today, midnight, now_ms
 from schemas.stored import make_id
-from scripts.ingest import loader
+from scripts.ingest import loader, upstream
 from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_resume_token
 from scripts.ingest.follow import end_on_signals
+from scripts.ingest.http_client import HttpClient, Request, Response, UnexpectedResponse, connect
 from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
-from scripts.ingest.upstream import (
-    MAX_PAGES,
-    DetailsRequest,
-    ListRequest,
-    Request,
-    Response,
-    UnexpectedResponse,
-    Upstream,
-    connect,
-    get_first_date,
-    request_details,
-    request_trips,
-)
+from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
 from scripts.mongodb.identities import ids_of_fleet
 from scripts.options import DATE, FLEET, REJECTS
@@ -79,8 +68,8 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     if is_followed:
         end_on_signals()
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
-    with connect(url, key, is_followed=is_followed) as upstream, loader.open_fleet(fleet) as store, rejected:
-        copy = Mirror(store, fleet, upstream, since, rejected)
+    with connect(url, key, is_followed=is_followed) as client, loader.open_fleet(fleet) as store, rejected:
+        copy = Mirror(store, fleet, client, since, rejected)
         with loader.naming_new_fleet(store, fleet):
             pause_seconds = copy.run()
         rejected.finish()
@@ -115,23 +104,23 @@ class _RejectedRecords(Rejects):
 
 
 class Mirror:
-    """Copies the drivers and trips of `upstream` into a fleet: those that differ from what is stored."""
+    """Copies the drivers and trips of another service into a fleet: those that differ from what is stored."""
 
-    def __init__(self, store: Store, fleet: str, upstream: Upstream, since: str, rejects: Rejects) -> None:
-        self._store, self._fleet, self._upstream, self._since, self._rejects = store, fleet, upstream, since, rejects
+    def __init__(self, store: Store, fleet: str, client: HttpClient, since: str, rejects: Rejects) -> None:
+        self._store, self._fleet, self._client, self._since, self._rejects = store, fleet, client, since, rejects
         # The number of documents that were loaded.
         self.loaded, self._numbers = 0, itertools.count(1)
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
         self._listed, self._touched = dict[str, None](), set[str]()
         self._lists_due, self._needs_copy = 0.0, True
-        self._cursor_name = f"{ids_of_cursors(fleet)['$gte']}{upstream.url}"
+        self._cursor_name = f"{ids_of_cursors(fleet)['$gte']}{client.url}"
 
     def run(self) -> float:
         """Copy what is new or was changed. Returns after how many seconds to do it again if the service is followed.
 
         The change feed comes before the lists. So what changes while these are read comes afterwards.
         """
-        has_feed = self._upstream.is_followed and self._apply_changes()
+        has_feed = self._client.is_followed and self._apply_changes()
         if self._needs_copy or not has_feed:
             self._copy()
         elif monotonic() >= self._lists_due:
@@ -142,12 +131,12 @@ class Mirror:
         """Load the drivers and trips in the lists that are new or were changed."""
         self._load_drivers()
         with make_bar("drivers", len(self._listed)) as bar:
-            self._load(TRIPS, self._read_trips(deque(), self._request_lists(bar)))
+            self._load(TRIPS, self._read_trips(self._request_lists(bar)))
         self._needs_copy = False
 
     def _request_lists(self, bar: Any) -> Iterator[Request]:
         for driver_id in self._listed:
-            yield request_trips(driver_id, self._since)
+            yield upstream.request_trips(driver_id, self._since)
             bar.update(1)
 
     def _load_drivers(self) -> None:
@@ -165,40 +154,41 @@ class Mirror:
 
     def _read_drivers(self) -> Iterator[Record | Rejected]:
         """Yield the drivers in the list who are new or were changed. All are added to `_listed`."""
-        for records in self._upstream.list_drivers():
+        for records in upstream.list_drivers(self._client):
             driver_ids = [_get_id(record, "driver_id") for record in records]
             self._listed.update(dict.fromkeys(filter(None, driver_ids)))
             if len(self._listed) > MAX_DRIVERS:
-                raise click.ClickException(f"{self._upstream.url} has more than {MAX_DRIVERS:,} drivers.")
+                raise click.ClickException(f"{self._client.url} has more than {MAX_DRIVERS:,} drivers.")
             sources = self._store.drivers.find(self._match(driver_ids), {"_id": 0, "fleet": 0})
             stored = {driver["driver_id"]: driver for driver in sources}
             for record, driver_id in zip(records, driver_ids, strict=True):
                 if not _are_equal(record, stored.get(driver_id)):
                     yield self._make_record(record)
 
-    def _read_trips(self, queue: deque[Request], lists: Iterable[Request] = ()) -> Iterator[Record | Rejected]:
-        """Yield the trips in the queue, and those in the lists that are new or were changed."""
-        for request, response in self._upstream.fetch(queue, lists):
+    def _read_trips(self, requests: Iterable[Request]) -> Iterator[Record | Rejected]:
+        """Yield the requested trips, and those in the requested lists that are new or were changed."""
+        found = deque[Request]()
+        for request, response in self._client.fetch(requests, found):
             if isinstance(request, ListRequest):
-                yield from self._find_changed_trips(request, response, queue)
-            else:
+                yield from self._find_changed_trips(request, response, found)
+            elif isinstance(request, DetailsRequest):
                 yield from self._read_trip(request, response)
 
     def _find_changed_trips(
-        self, request: ListRequest, response: Response, queue: deque[Request]
+        self, request: ListRequest, response: Response, found: deque[Request]
     ) -> list[Record | Rejected]:
-        """Add the trips on a page that are new or were changed to the queue, then the next page.
+        """Add requests to `found`: for the trips on a page that are new or were changed, and for the next page.
 
         Returns the records without a valid identifier, which will be rejected.
         """
-        records, following = self._upstream.read_list(request, response)
+        records, following = upstream.read_list(self._client, request, response)
         trip_ids = [_get_id(record, "trip_id") for record in records]
         stored = self._find_stored(trip_ids)
         for record, trip_id in zip(records, trip_ids, strict=True):
             trip = stored.get(trip_id, NOT_STORED)
             if trip_id and not _are_equal(record, json.loads(trip["summary"])):
-                queue.append(request_details(trip_id, trip["tracking_id"]))
-        queue.extend(following)
+                found.append(upstream.request_details(trip_id, trip["tracking_id"]))
+        found.extend(following)
         return [self._make_record(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
 
     def _apply_changes(self) -> bool:
@@ -209,10 +199,10 @@ class Mirror:
         """
         stored, known = get_resume_token(self._store, self._cursor_name), set[int]()
         cursor = stored.token.decode() if stored else None
-        page = self._upstream.get_changes(cursor)
+        page = upstream.get_changes(self._client, cursor)
         if page is None and cursor:
             # It is invalid if the other service was restored from a backup.
-            cursor, page = None, self._upstream.get_changes(None)
+            cursor, page = None, upstream.get_changes(self._client, None)
         begins = cursor is None
         self._needs_copy |= begins
         while page:
@@ -224,9 +214,9 @@ class Mirror:
                 return True
             known.add(hash(cursor))
             cursor = page["cursor"]
-            if hash(cursor) in known or len(known) > MAX_PAGES:
-                raise click.ClickException(f"{self._upstream.url} has a change feed whose cursor does not move on.")
-            page = self._upstream.get_changes(cursor)
+            if hash(cursor) in known or len(known) > upstream.MAX_PAGES:
+                raise click.ClickException(f"{self._client.url} has a change feed whose cursor does not move on.")
+            page = upstream.get_changes(self._client, cursor)
         return False
 
     def _apply(self, changes: list[Document], *, deletions_only: bool) -> None:
@@ -237,12 +227,12 @@ class Mirror:
         trip_ids = [change["trip_id"] for change in deleted if change["trip_id"] in stored]
         if trip_ids:
             delete_trips(self._store, self._fleet, trip_ids)
-        since_ms = midnight(max(self._since, get_first_date()))
+        since_ms = midnight(max(self._since, upstream.get_first_date()))
         trips = [] if deletions_only else [change["trip"] for change in latest.values() if not change["deleted"]]
         trips = [trip for trip in trips if trip["trip_id"] in stored or trip["trip_start_time"] >= since_ms]
         trip_ids = [trip["trip_id"] for trip in trips]
-        details = (request_details(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
-        self._load(TRIPS, self._read_trips(deque(details)))
+        details = (upstream.request_details(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
+        self._load(TRIPS, self._read_trips(details))
         touched = {trip["driver_id"] for trip in (*stored.values(), *deleted)}
         self._touched.update(self._store.drivers.distinct("driver_id", self._match(touched)))
         if not deletions_only and (deleted or {trip["driver_id"] for trip in trips} - self._listed.keys()):
@@ -259,12 +249,12 @@ class Mirror:
         counts = loader.load(self._store, self._fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
         for sentence in doubts.describe("trip {trip_id}"):
-            echo(f"{self._upstream.url}: {sentence}", err=True)
+            echo(f"{self._client.url}: {sentence}", err=True)
 
     def _read_trip(self, request: DetailsRequest, response: Response) -> list[Record | Rejected]:
         """Return a trip in import format, or none if the trip is gone."""
         try:
-            records = self._upstream.read_details(request, response)
+            records = upstream.read_details(self._client, request, response)
         except UnexpectedResponse as error:
             return [Rejected(next(self._numbers), _encode({"trip_id": request.trip_id}), error.message)]
         extra = {"tracking_id": request.tracking_id}

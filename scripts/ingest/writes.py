@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store
+from app.store import Document, DocumentCollection, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
@@ -39,36 +39,37 @@ def prepare_trip(fleet: str, trip: Document) -> Trip:
 
 def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None:
     """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written."""
-    newest = {driver["_id"]: driver for driver in drivers}
-    driver_ids = [driver["driver_id"] for driver in newest.values()]
-
-    def write(session: ClientSession) -> None:
-        write_by_id(store.drivers, session, newest)
-        materialize(store, session, fleet, driver_ids, {})
-
-    run_transaction(store, fleet, write)
+    sources = {driver["_id"]: driver for driver in drivers}
+    _write(store, fleet, store.drivers, sources, [driver["driver_id"] for driver in sources.values()], {})
 
 
 def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
     """Write trips in one transaction. Of several with the same trip_id, the last one is written."""
-    newest = {trip.source["_id"]: trip for trip in trips}
-    details = {trip.source["trip_id"]: trip.detail for trip in newest.values()}
-
-    def write(session: ClientSession) -> None:
-        write_by_id(store.trips, session, {_id: trip.source for _id, trip in newest.items()})
-        materialize(store, session, fleet, (), details)
-
-    run_transaction(store, fleet, write)
+    sources = {trip.source["_id"]: trip.source for trip in trips}
+    _write(store, fleet, store.trips, sources, [], {trip.source["trip_id"]: trip.detail for trip in trips})
 
 
 def delete_drivers(store: Store, fleet: str, driver_ids: Sequence[str]) -> None:
     """Delete the sources of drivers in one transaction. A driver with trips then has null names."""
+    sources = dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids)
+    _write(store, fleet, store.drivers, sources, driver_ids, {})
 
-    def delete(session: ClientSession) -> None:
-        store.drivers.delete_many({"_id": {"$in": [make_id(fleet, driver) for driver in driver_ids]}}, session=session)
-        materialize(store, session, fleet, driver_ids, {})
 
-    run_transaction(store, fleet, delete)
+def _write(
+    store: Store,
+    fleet: str,
+    collection: DocumentCollection,
+    sources: Mapping[str, Document | None],
+    driver_ids: Sequence[str],
+    details: Mapping[str, Document | None],
+) -> None:
+    """Write sources by their `_id`, or delete those that are None, and materialize what follows from them."""
+
+    def write(session: ClientSession) -> None:
+        write_by_id(collection, session, sources)
+        materialize(store, session, fleet, driver_ids, details)
+
+    run_transaction(store, fleet, write)
 
 
 def find_trip_ids(documents: Iterable[Document]) -> Iterator[str]:

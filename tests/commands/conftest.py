@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from scripts.cli import main
-from scripts.ingest import mirror, upstream
+from scripts.ingest import http_client, mirror
 from tests.conftest import POLL_SECONDS
 from tests.service_process import free_port
 
@@ -93,9 +93,9 @@ class Waits(list):
 def waits(monkeypatch):
     """Let no wait take time."""
     waits = Waits()
-    monkeypatch.setattr(upstream, "sleep", waits.sleep)
+    monkeypatch.setattr(http_client, "sleep", waits.sleep)
     monkeypatch.setattr(mirror, "sleep", waits.sleep_after_a_round)
-    for module in (mirror, upstream):
+    for module in (mirror, http_client):
         monkeypatch.setattr(module, "monotonic", lambda: waits.now)
     monkeypatch.setattr(mirror, "end_on_signals", lambda: None)
     return waits

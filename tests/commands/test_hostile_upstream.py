@@ -12,7 +12,7 @@ import sys
 import pytest
 from werkzeug.wrappers import Response
 
-from scripts.ingest import mirror, upstream
+from scripts.ingest import http_client, mirror, upstream
 from tests.factories import days_ago, make_driver, make_trip
 from tests.original_service import KEY, Original, respond
 from tests.service_process import COMMAND
@@ -68,13 +68,13 @@ def make_page(**members):
     ids=["plain", "gzip"],
 )
 def test_a_response_that_is_too_large_ends_it(end, monkeypatch, path, words, fault):
-    monkeypatch.setattr(upstream, "MAX_RESPONSE_BYTES", 100_000)
+    monkeypatch.setattr(http_client, "MAX_RESPONSE_BYTES", 100_000)
     assert "responds with more than" in end(path, fault, words=words)
 
 
 @pytest.mark.parametrize(("path", "words"), EVERYTHING)
 def test_a_response_with_too_many_values_ends_it(end, monkeypatch, path, words):
-    monkeypatch.setattr(upstream, "MAX_RESPONSE_VALUES", 1_000)
+    monkeypatch.setattr(http_client, "MAX_RESPONSE_VALUES", 1_000)
     assert "responds with more than 1,000 values" in end(path, respond(200, f"[{'[],' * 500}[]]"), words=words)
 
 
@@ -116,7 +116,7 @@ def make_changes(cursor):
 
 @pytest.mark.parametrize("cursors", ["aa", "abab", "abcdefgh"])
 def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors):
-    monkeypatch.setattr(mirror, "MAX_PAGES", 5)
+    monkeypatch.setattr(upstream, "MAX_PAGES", 5)
     line = end("changes", *map(make_changes, cursors), words=["--follow"])
     assert "has a change feed whose cursor does not move on" in line
 
@@ -145,7 +145,7 @@ def test_a_response_that_trickles_in_is_given_up(end, monkeypatch, begin):
                 connection.sendall(b" ")
         return Response()
 
-    monkeypatch.setattr(upstream, "RESPONSE_SECONDS", 0.05)
+    monkeypatch.setattr(http_client, "RESPONSE_SECONDS", 0.05)
     assert "did not respond for 30 seconds: TimeoutError" in end("drivers", *[trickle] * 9)
 
 
@@ -197,7 +197,7 @@ def test_what_it_quotes_has_no_control_characters(end, fault):
 
 def make_junk(size):
     """Return JSON of a size in bytes, with as many values as a response may have, each as large as possible."""
-    count = itertools.islice(itertools.count(), (upstream.MAX_RESPONSE_VALUES - 1_000) // 2)
+    count = itertools.islice(itertools.count(), (http_client.MAX_RESPONSE_VALUES - 1_000) // 2)
     values = ",".join(f'{{"\U0001f600{number}":"\U0001f600{number}"}}' for number in count)
     return f'[{values},"{"a" * (size - len(values.encode()) - 6)}"]'
 

@@ -1,0 +1,240 @@
+"""Requests to another service: several at a time, repeated after failures, and limited in time and size."""
+
+import contextlib
+import dataclasses
+import datetime
+import json
+import sys
+import zlib
+from asyncio import sleep, timeout
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from http import HTTPStatus
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from time import monotonic
+from typing import Any, NamedTuple, TypeVar
+
+import click
+from werkzeug.http import parse_date
+
+from app.config import API
+from app.store import Document
+from scripts.extras import importing_from_extra
+from scripts.output import echo
+
+# Requests at the same time. A few make up for the distance of the service, and leave room for its other clients.
+REQUESTS = 4
+# How long to wait for the next bytes of a response, and for all of it.
+PATIENCE_SECONDS, RESPONSE_SECONDS = 30.0, 60.0
+# The largest response: its bytes, packed and unpacked, and its values. A parsed value takes up to 200 bytes, most of
+# them far more than its text. No line of rejects.MAX_RECORD_BYTES that is a valid trip has as many values.
+MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES = 32_000_000, 1_300_000
+# The wait after a failure doubles with each further failure.
+FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0
+# The bounds of a wait that the service asks for, and of all those of a request.
+MIN_WAIT_SECONDS, MAX_WAIT_SECONDS, MAX_WAITS_SECONDS = 1.0, 3_600.0, 86_400.0
+# How often a request is made that makes the service fail, for example with 500.
+TRIES = 4
+# What an error message quotes of a response.
+QUOTED_CHARS = 200
+# Responses of a proxy that did not reach the service.
+UNREACHED = (HTTPStatus.BAD_GATEWAY, HTTPStatus.GATEWAY_TIMEOUT)
+
+
+class Refused(click.ClickException):
+    """The service refuses the key."""
+
+
+class UnexpectedResponse(click.ClickException):
+    """The service responds with this status, or with something that the interface does not have."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+Params = Mapping[str, str | int]
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A request: the path under /api/v1, and the parameters."""
+
+    path: str
+    params: Params
+
+
+R = TypeVar("R", bound=Request)
+
+
+class Response(NamedTuple):
+    """A response: its status, its headers, and its content as it was sent."""
+
+    status: int
+    headers: Any
+    content: bytes | bytearray
+
+
+@dataclasses.dataclass
+class HttpClient:
+    """A client of the service at `url`. It repeats a request until there is a response, and waits as it is told.
+
+    Raises click.ClickException if there is no response; for a service that `is_followed`, only before the first one.
+    Also raises it for a response that is larger than any of such a service.
+
+    Requests are made in the event loop of the `portal`, which runs in a thread of its own. Responses are parsed in the
+    thread that wants them, so that only one of them takes memory at a time.
+    """
+
+    url: str
+    key: str
+    is_followed: bool
+    portal: Any
+    client: Any
+    failure: type[Exception]
+    has_responded: bool = False
+    resume_at: float = 0.0
+
+    def fetch(self, requests: Iterable[R], found: deque[R]) -> Iterator[tuple[R, Response]]:
+        """Make requests, a few at a time, and yield the responses as they come.
+
+        Requests that the caller finds in the responses, and adds to `found`, are made before the others.
+        """
+        pending, others = dict[Future[Response], R](), iter(requests)
+        while True:
+            while len(pending) < REQUESTS and (request := found.popleft() if found else next(others, None)):
+                pending[self.portal.start_task_soon(self._get, request)] = request
+            if not pending:
+                return
+            done, _ = wait(pending, return_when=FIRST_COMPLETED)
+            for future in done:
+                yield pending.pop(future), future.result()
+
+    def get(self, request: Request) -> Response:
+        """Make one request, and return its response."""
+        response: Response = self.portal.call(self._get, request)
+        return response
+
+    async def _get(self, request: Request) -> Response:
+        """Return the response to a request, whatever its status."""
+        failed_at, waits_since, backoff, attempt = None, None, FIRST_BACKOFF_SECONDS, 0
+        while True:
+            attempt += 1
+            if self.resume_at > monotonic():
+                await sleep(self.resume_at - monotonic())
+            began_at = monotonic()
+            try:
+                response = await self._try(request)
+            except (self.failure, TimeoutError) as error:
+                if self.client.is_closed:
+                    raise
+                problem = f"{type(error).__name__} {self._quote(str(error))}".rstrip(" .")
+            else:
+                status = response.status
+                self.has_responded |= status not in UNREACHED
+                if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+                    waits_since = began_at if waits_since is None else waits_since
+                    if began_at - waits_since > MAX_WAITS_SECONDS and not self.is_followed:
+                        raise click.ClickException(f"{self.url} asks to wait for more than a day (status {status}).")
+                    self._pause(response, backoff)
+                    continue
+                if status < HTTPStatus.INTERNAL_SERVER_ERROR or (status not in UNREACHED and attempt >= TRIES):
+                    return response
+                problem = f"status {status}"
+            if failed_at is None:
+                failed_at = began_at
+                self._say(f"does not respond ({problem}). Trying again ...")
+            if monotonic() - failed_at > PATIENCE_SECONDS and not (self.is_followed and self.has_responded):
+                raise click.ClickException(f"{self.url} did not respond for {PATIENCE_SECONDS:.0f} seconds: {problem}.")
+            await sleep(backoff)
+            backoff = min(2 * backoff, MAX_BACKOFF_SECONDS)
+
+    async def _try(self, request: Request) -> Response:
+        """Make a request once. Raises `failure`, and TimeoutError if the response does not end in time."""
+        url, content = f"{self.url}{API}/{request.path}", bytearray()
+        async with timeout(RESPONSE_SECONDS), self.client.stream("GET", url, params=request.params) as response:
+            async for chunk in response.aiter_raw():
+                content += chunk
+                self._check_size(request, content)
+        return Response(response.status_code, response.headers, content)
+
+    def _check_size(self, request: Request, content: bytes | bytearray) -> None:
+        if len(content) > MAX_RESPONSE_BYTES:
+            megabytes = MAX_RESPONSE_BYTES // 1_000_000
+            raise click.ClickException(f"{self.url} responds with more than {megabytes} MB for {API}/{request.path}.")
+
+    def _pause(self, response: Response, backoff: float) -> None:
+        """Let all requests wait for as long as the response says, in seconds or as a date."""
+        text = response.headers.get("Retry-After", "")
+        seconds = float(text) if text.isdecimal() else backoff
+        # An OverflowError is a year or a time zone that does not exist.
+        with contextlib.suppress(OverflowError):
+            if date := parse_date(text):
+                seconds = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
+        seconds = min(max(seconds, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
+        if self.resume_at <= monotonic():
+            self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})")
+        self.resume_at = max(self.resume_at, monotonic() + seconds)
+
+    def _say(self, text: str) -> None:
+        if self.is_followed or sys.stderr.isatty():
+            echo(f"{self.url} {text}", err=True)
+
+    def parse(self, request: Request, response: Response) -> Document:
+        """Return the object of a response. Raises UnexpectedResponse, also for any status other than 200."""
+        status = response.status
+        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+            raise Refused(f"{self.url} refuses the key in MIRROR_KEY (status {status}).")
+        content = self._unpack(request, response)
+        if sum(map(content.count, (b",", b"[", b"{"))) > MAX_RESPONSE_VALUES:
+            raise click.ClickException(
+                f"{self.url} responds with more than {MAX_RESPONSE_VALUES:,} values for {API}/{request.path}."
+            )
+        # NaN and the like pass here, so that an invalid record is rejected, and not the others of its page.
+        with contextlib.suppress(ValueError, RecursionError):
+            if status == HTTPStatus.OK and isinstance(found := json.loads(content), dict):
+                return found
+        quoted = response.headers.get("Location") or content.decode(errors="replace")
+        raise self.make_error(request, status, quoted)
+
+    def _unpack(self, request: Request, response: Response) -> bytes | bytearray:
+        """Return the content without its Content-Encoding, which is gzip or none."""
+        encoding = response.headers.get("Content-Encoding", "identity").lower()
+        if encoding == "identity":
+            return response.content
+        with contextlib.suppress(zlib.error):
+            if encoding == "gzip":
+                content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(response.content, MAX_RESPONSE_BYTES + 1)
+                self._check_size(request, content)
+                return content
+        raise self.make_error(request, response.status, f"Content-Encoding {encoding}")
+
+    def make_error(self, request: Request, status: int, content: str) -> UnexpectedResponse:
+        """Return an error that quotes the content of a response."""
+        problem = f'status {status} for {API}/{request.path}, "{self._quote(content)}"'
+        return UnexpectedResponse(status, f"{self.url} does not respond as a Driver Analytics API: {problem}")
+
+    def _quote(self, text: str) -> str:
+        """Return the beginning of a text, with escape sequences for control characters."""
+        # A page for developers may repeat the headers of the request.
+        return json.dumps(text.replace(self.key, "[redacted]")[:QUOTED_CHARS])[1:-1]
+
+
+@contextlib.contextmanager
+def connect(url: str, key: str, *, is_followed: bool) -> Iterator[HttpClient]:
+    """Yield a client of the service at `url`. Redirects are not followed, so the key goes to no other address."""
+    with importing_from_extra("mirror", "This command"):
+        import httpx2
+        from anyio.from_thread import start_blocking_portal
+    headers = {"Authorization": f"APIKEY {key}", "Accept": "application/json", "Content-Type": "application/json"}
+    # A gzip can be unpacked up to a limit, and cookies would pile up.
+    headers["Accept-Encoding"] = "gzip"
+    no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
+    try:
+        client = httpx2.AsyncClient(headers=headers, cookies=no_cookies, timeout=PATIENCE_SECONDS)
+    except (OSError, ValueError, ImportError, httpx2.InvalidURL):
+        # The message of the error may have the password of a proxy, and does not name the file.
+        raise click.ClickException("A proxy (such as HTTPS_PROXY) or SSL_CERT_FILE cannot be used.") from None
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
+        yield HttpClient(url, key, is_followed, portal, client, httpx2.RequestError)
