@@ -153,10 +153,9 @@ class Follower:
         return count
 
     def _apply(self, batch: Batch) -> None:
-        unidentified = list[InvalidSource]()
-        for changed in divide(self._store, batch.documents, unidentified):
+        self._log_left_out(InvalidSource.unidentified(name, _id) for name, _id in batch.documents if not split_id(_id))
+        for changed in divide(self._store, batch.documents):
             self._log_left_out(apply_changed(self._store, changed))
-        self._log_left_out(unidentified)
         # After a kill before this, the changes of the batch are applied again, which changes nothing.
         if batch.documents or time.monotonic() - self._saved > SAVE_SECONDS:
             save_resume_token(self._store, batch.resume_token)
@@ -171,18 +170,16 @@ class Follower:
             self._log.error("document left out", **names)
 
 
-def divide(store: Store, documents: Iterable[tuple[str, Any]], unidentified: list[InvalidSource]) -> Iterator[Changed]:
+def divide(store: Store, documents: Iterable[tuple[str, Any]]) -> Iterator[Changed]:
     """Yield the changed documents, each a collection and an `_id`, by fleet and within the limits of a transaction.
 
-    Adds those whose `_id` belongs to no fleet to `unidentified`.
+    Those whose `_id` belongs to no fleet are left out.
     """
     fleets: defaultdict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
     for collection, _id in documents:
         if identity := split_id(_id):
             drivers, trips = fleets[identity[0]]
             (drivers if collection == "drivers" else trips)[identity[1]] = None
-        else:
-            unidentified.append(InvalidSource.unidentified(collection, _id))
     for fleet, (drivers, trips) in fleets.items():
         first, *others = _divide_trips(store, fleet, list(trips))
         yield Changed(fleet, list(drivers), first)
