@@ -47,11 +47,7 @@ class Refused(click.ClickException):
 
 
 class UnexpectedResponse(click.ClickException):
-    """The service responds with this status, or with something that the interface does not have."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
+    """The service responds with something that the interface does not have."""
 
 
 Params = Mapping[str, str | int]
@@ -213,7 +209,7 @@ class HttpClient:
     def make_error(self, request: Request, status: int, content: str) -> UnexpectedResponse:
         """Return an error that quotes the content of a response."""
         problem = f'status {status} for {API}/{request.path}, "{self._quote(content)}"'
-        return UnexpectedResponse(status, f"{self.url} does not respond as a Driver Analytics API: {problem}")
+        return UnexpectedResponse(f"{self.url} does not respond as a Driver Analytics API: {problem}")
 
     def _quote(self, text: str) -> str:
         """Return the beginning of a text, with escape sequences for control characters."""

@@ -36,7 +36,7 @@ DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 class Input:
-    """An open file. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes.
+    """A file, which is read once. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes.
 
     The path `-` is standard input. `is_pipe` is true for whatever cannot seek and may pause between lines.
     """
@@ -46,48 +46,34 @@ class Input:
         self._file = open(sys.stdin.fileno(), "rb", closefd=False) if path == STDIN else path.open("rb")  # noqa: SIM115
         self.name = "stdin" if path == STDIN else path.name
         self._place = self.name if path == STDIN else path
-        self.size = os.fstat(self._file.fileno()).st_size
-        self.is_pipe, self._is_at_end = not self._file.seekable(), False
-
-    def __enter__(self) -> "Input":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        # While a thread waits for the next line of a pipe, closing the pipe would wait for that thread.
-        if self._is_at_end or not self.is_pipe:
-            self._file.close()
-
-    @property
-    def consumed(self) -> int:
-        return 0 if self.is_pipe else self._file.tell()
+        self.size, self.consumed = os.fstat(self._file.fileno()).st_size, 0
+        self.is_pipe = not self._file.seekable()
 
     def records(self) -> Iterator[Record | Rejected]:
         """Parse the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
         number = 0
         try:
-            stream = self._stream()
-            # Two bytes more for the line's end, \r\n.
-            while content := stream.readline(MAX_RECORD_BYTES + 2):
-                number += 1
-                if not content.endswith(b"\n"):
-                    _skip_line(stream)
-                content = content.rstrip(b"\r\n")
-                if len(content) <= MAX_RECORD_BYTES:
-                    content = content.strip(b" \t")
-                if content:
-                    yield parse(number, content)
+            with self._file:
+                for number, content in enumerate(self._lines(), 1):
+                    if content:
+                        yield parse(number, content)
         except (OSError, EOFError, zlib.error) as error:
             place, loaded = (f" past line {number}", "The lines before may be") if number else ("", "Nothing of it was")
             raise click.ClickException(
                 f"{self._place} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
             ) from None
-        finally:
-            self._is_at_end = True
 
-    def _stream(self) -> BinaryIO:
-        if self._file.peek(2).startswith(GZIP_MAGIC):
-            return cast(BinaryIO, gzip.GzipFile(fileobj=self._file))
-        return self._file
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines without white space around them; of a line that is too long only the beginning."""
+        is_gzip = self._file.peek(2).startswith(GZIP_MAGIC)
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if is_gzip else self._file
+        # Two bytes more for the line's end, \r\n.
+        while content := stream.readline(MAX_RECORD_BYTES + 2):
+            if not content.endswith(b"\n"):
+                _skip_line(stream)
+            self.consumed = 0 if self.is_pipe else self._file.tell()
+            content = content.rstrip(b"\r\n")
+            yield content.strip(b" \t") if len(content) <= MAX_RECORD_BYTES else content
 
 
 def _skip_line(stream: IO[bytes]) -> None:

@@ -31,8 +31,7 @@ def path(tmp_path):
 def read(path, content):
     """Return the lines of a file of these bytes, with their numbers."""
     path.write_bytes(content)
-    with Input(path) as source:
-        return [(record.number, record.content) for record in source.records()]
+    return [(record.number, record.content) for record in Input(path).records()]
 
 
 def parsed(content, schema):
@@ -125,8 +124,7 @@ def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
 def test_the_end_of_a_line_does_not_count_to_its_length(path, monkeypatch, content, oversized, end):
     monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
     path.write_bytes(content + end)
-    with Input(path) as source:
-        assert [record.reason == TOO_LONG for record in source.records()] == [oversized]
+    assert [record.reason == TOO_LONG for record in Input(path).records()] == [oversized]
 
 
 def test_an_oversized_line_is_rejected_whatever_it_begins_with():
@@ -143,10 +141,10 @@ def test_a_damaged_file_ends_in_an_error(path, damage):
 def test_progress_is_counted_in_bytes_of_the_file(path):
     packed = gzip.compress(b"a\n" * 1000)
     path.write_bytes(packed)
-    with Input(path) as source:
-        assert (source.size, source.consumed) == (len(packed), 0)
-        assert len(list(source.records())) == 1000
-        assert source.consumed == len(packed)
+    source = Input(path)
+    assert (source.size, source.consumed) == (len(packed), 0)
+    assert len(list(source.records())) == 1000
+    assert source.consumed == len(packed)
 
 
 @pytest.fixture
