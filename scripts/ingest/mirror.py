@@ -262,8 +262,10 @@ class Mirror:
 
     def _make_record(self, value: Any) -> Record | Rejected:
         number, content = next(self._numbers), _encode(value)
-        too_long = len(content) > MAX_RECORD_BYTES
-        return Rejected(number, content, TOO_LONG) if too_long else Record(number, content, value)
+        if len(content) > MAX_RECORD_BYTES:
+            # The beginning is enough, as of a line.
+            return Rejected(number, content[: MAX_RECORD_BYTES + 1], TOO_LONG)
+        return Record(number, content, value)
 
 
 def _encode(value: Any) -> bytes:
