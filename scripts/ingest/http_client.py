@@ -34,6 +34,8 @@ MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES = 32_000_000, 1_300_000
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0
 # The bounds of a wait that the service asks for, and of all those of a request.
 MIN_WAIT_SECONDS, MAX_WAIT_SECONDS, MAX_WAITS_SECONDS = 1.0, 3_600.0, 86_400.0
+# A rate limit that counts by the minute asks for less.
+LONG_WAIT_SECONDS = 60.0
 # How often a request is made that makes the service fail, for example with 500.
 TRIES = 4
 # What an error message quotes of a response.
@@ -170,11 +172,12 @@ class HttpClient:
                 seconds = (date - datetime.datetime.now(datetime.UTC)).total_seconds()
         seconds = min(max(seconds, MIN_WAIT_SECONDS), MAX_WAIT_SECONDS)
         if self.resume_at <= monotonic():
-            self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})")
+            is_long = seconds > LONG_WAIT_SECONDS
+            self._say(f"asks to wait for {seconds:.0f} seconds (status {response.status})", is_long=is_long)
         self.resume_at = max(self.resume_at, monotonic() + seconds)
 
-    def _say(self, text: str) -> None:
-        if self.is_followed or sys.stderr.isatty():
+    def _say(self, text: str, *, is_long: bool = False) -> None:
+        if self.is_followed or is_long or sys.stderr.isatty():
             echo(f"{self.url} {text}", err=True)
 
     def parse(self, request: Request, response: Response) -> Document:

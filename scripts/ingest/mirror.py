@@ -197,7 +197,7 @@ class Mirror:
         Without a cursor, only deletions are applied: the lists have all the rest, and are read next. The cursor is
         stored after what it covers.
         """
-        stored, known = get_resume_token(self._store, self._cursor_name), set[int]()
+        stored, known, empty_pages = get_resume_token(self._store, self._cursor_name), set[int](), 0
         cursor = stored.token.decode() if stored else None
         page = upstream.get_changes(self._client, cursor)
         if page is None and cursor:
@@ -214,7 +214,8 @@ class Mirror:
                 return True
             known.add(hash(cursor))
             cursor = page["cursor"]
-            if hash(cursor) in known or len(known) > upstream.MAX_PAGES:
+            empty_pages = 0 if page["changes"] else empty_pages + 1
+            if hash(cursor) in known or len(known) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
                 raise click.ClickException(f"{self._client.url} has a change feed whose cursor does not move on.")
             page = upstream.get_changes(self._client, cursor)
         return False

@@ -114,9 +114,12 @@ def make_changes(cursor):
     return make_page(changes=[], cursor=cursor, has_more=True)
 
 
-@pytest.mark.parametrize("cursors", ["aa", "abab", "abcdefgh"])
-def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors):
-    monkeypatch.setattr(upstream, "MAX_PAGES", 5)
+@pytest.mark.parametrize(
+    ("cursors", "limit"),
+    [("aa", "MAX_PAGES"), ("abab", "MAX_PAGES"), ("abcdefgh", "MAX_PAGES"), ("abcdefgh", "MAX_EMPTY_PAGES")],
+)
+def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors, limit):
+    monkeypatch.setattr(upstream, limit, 5)
     line = end("changes", *map(make_changes, cursors), words=["--follow"])
     assert "has a change feed whose cursor does not move on" in line
 
