@@ -4,7 +4,6 @@ import contextlib
 import gzip
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, BinaryIO, Protocol, cast
 
 import click
 import orjson
@@ -24,59 +23,10 @@ from scripts.output import echo
 from scripts.private_files import OWNER_ONLY, open_private
 
 GZIP_LEVEL = 1
+# `import` reads the first two. Parquet files are made of all.
+NDJSON_FILES = ("drivers.ndjson.gz", "trips.ndjson.gz", "daily_summaries.ndjson.gz")
 # A trip with fewer trail points and events is never too large for its read model.
 LONG_TRIP_ROWS = 20_000
-
-
-class Export(Protocol):
-    """The files of a format. Each method writes documents and returns their number."""
-
-    # The names of the files.
-    names: tuple[str, ...]
-
-    def write_drivers(self, drivers: Iterable[Document]) -> int:
-        """Write drivers, as in an import file."""
-
-    def write_trips(self, trips: Iterable[Document]) -> int:
-        """Write trips, as in an import file."""
-
-    def write_days(self, days: Iterable[Document]) -> int:
-        """Write Daily summaries, each with its driver_id."""
-
-    def close(self) -> None:
-        """Write the ends of the files."""
-
-
-class NdjsonExport:
-    """Files of JSON lines, compressed with gzip. `import` reads the first two."""
-
-    names = ("drivers.ndjson.gz", "trips.ndjson.gz", "daily_summaries.ndjson.gz")
-
-    def __init__(self, files: Mapping[str, BinaryIO]) -> None:
-        self._files = files
-
-    def _write(self, name: str, documents: Iterable[Document]) -> int:
-        count = 0
-        with gzip.GzipFile(fileobj=self._files[name], mode="wb", compresslevel=GZIP_LEVEL, mtime=0) as file:
-            for document in documents:
-                file.write(orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE))
-                count += 1
-        return count
-
-    def write_drivers(self, drivers: Iterable[Document]) -> int:
-        """Write drivers, as in an import file."""
-        return self._write("drivers.ndjson.gz", drivers)
-
-    def write_trips(self, trips: Iterable[Document]) -> int:
-        """Write trips, as in an import file."""
-        return self._write("trips.ndjson.gz", trips)
-
-    def write_days(self, days: Iterable[Document]) -> int:
-        """Write Daily summaries, each with its driver_id."""
-        return self._write("daily_summaries.ndjson.gz", days)
-
-    def close(self) -> None:
-        """Do nothing: each file is complete."""
 
 
 @click.command()
@@ -129,12 +79,35 @@ def _export(
     store: Store, match: Document, out: Path, file_format: str, invalid: list[InvalidSource]
 ) -> tuple[int, int, int]:
     """Write the files, and return the numbers of drivers, trips and days. Adds what is left out to `invalid`."""
-    make_export: Any = NdjsonExport if file_format == "ndjson" else _get_parquet_export()
-    with _open_files(out, make_export.names) as files, contextlib.closing(cast(Export, make_export(files))) as target:
-        by_driver = [("driver_id", ASCENDING)]
-        drivers = target.write_drivers(_find_lines(store.drivers, match, by_driver, invalid))
-        trips = target.write_trips(_find_lines(store.trips, match, OLDEST_FIRST, invalid))
-        return drivers, trips, target.write_days(_find_days(store, match))
+    drivers = _find_lines(store.drivers, match, [("driver_id", ASCENDING)], invalid)
+    trips = _find_lines(store.trips, match, OLDEST_FIRST, invalid)
+    days = _find_days(store, match)
+    if file_format == "ndjson":
+        with _create_files(out, NDJSON_FILES) as paths:
+            counts, _ = _write_lines(paths, drivers, trips, days)
+        return counts
+    # Imported here, because other commands run without this library.
+    with importing_from_extra("export", "Parquet"):
+        from scripts.ingest.parquet import TABLES, add_focus_area, write_tables
+    with _create_files(out, TABLES, NDJSON_FILES) as paths:
+        counts, max_line_bytes = _write_lines(paths, drivers, map(add_focus_area, trips), days)
+        write_tables(paths, max_line_bytes)
+    return counts
+
+
+def _write_lines(
+    paths: Mapping[str, Path], drivers: Iterable[Document], trips: Iterable[Document], days: Iterable[Document]
+) -> tuple[tuple[int, int, int], int]:
+    """Write the NDJSON files. Returns the numbers of drivers, trips and days, and the bytes of the longest line."""
+    counts, max_line_bytes = [0, 0, 0], 0
+    for index, (name, documents) in enumerate(zip(NDJSON_FILES, (drivers, trips, days), strict=True)):
+        # The file in gzip has neither a name nor a time.
+        with paths[name].open("wb") as raw, gzip.GzipFile("", "wb", GZIP_LEVEL, raw, mtime=0) as file:
+            for document in documents:
+                line = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
+                max_line_bytes = max(max_line_bytes, file.write(line))
+                counts[index] += 1
+    return (counts[0], counts[1], counts[2]), max_line_bytes
 
 
 def _find_lines(
@@ -160,27 +133,22 @@ def _find_days(store: Store, match: Document) -> Iterator[Document]:
         yield {"driver_id": day["driver_id"], **orjson.loads(day["json"])}
 
 
-def _get_parquet_export() -> Any:
-    """Return the class ParquetExport. Raises MissingExtra."""
-    # Imported here, because other commands run without this library.
-    with importing_from_extra("export", "Parquet"):
-        from scripts.ingest.parquet import ParquetExport
-    return ParquetExport
-
-
 @contextlib.contextmanager
-def _open_files(folder: Path, names: Iterable[str]) -> Iterator[dict[str, IO[bytes]]]:
-    """Open new files by name, which take the place of earlier ones when the block ends without an error."""
+def _create_files(folder: Path, names: Iterable[str], temporary: Iterable[str] = ()) -> Iterator[dict[str, Path]]:
+    """Create empty files, and yield their paths by name.
+
+    When the block ends without an error, those of `names` take the place of earlier ones. The others are removed.
+    """
     folder.mkdir(OWNER_ONLY, exist_ok=True)
-    partial = {name: folder / f"{name}.part" for name in names}
-    for path in partial.values():
-        # Another program may have created it with other rights.
-        path.unlink(missing_ok=True)
+    partial = {name: folder / f"{name}.part" for name in (*names, *temporary)}
     try:
-        with contextlib.ExitStack() as stack:
-            yield {name: stack.enter_context(open_private(path, "xb")) for name, path in partial.items()}
-        for name, path in partial.items():
-            path.replace(folder / name)
+        for path in partial.values():
+            # Another program may have created it with other rights.
+            path.unlink(missing_ok=True)
+            open_private(path, "xb").close()
+        yield partial
+        for name in names:
+            partial[name].replace(folder / name)
     finally:
         for path in partial.values():
             path.unlink(missing_ok=True)

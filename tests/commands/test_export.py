@@ -1,5 +1,6 @@
 """driver-analytics export: files that can be imported again, and Parquet files."""
 
+import datetime
 import gzip
 import json
 import re
@@ -33,7 +34,12 @@ TRIPS = [
         event_summary=make_event_summary(hard_brake_count=9),
     ),
 ]
-DRIVERS = [make_driver("d1", first_name='Ada "A"', first_travel_date="2025-01-01"), make_driver("idle")]
+# Text that looks like a date, and characters that have a meaning in JSON, SQL or C.
+ODD_TEXT = "2026-03-10\0\x1f\x7f\u2028'\\\U0001f600"
+DRIVERS = [
+    make_driver("d1", first_name='Ada "A"', first_travel_date="2025-01-01"),
+    make_driver("idle", first_name="2026-03-10", last_name=ODD_TEXT, first_travel_date="0001-01-01"),
+]
 PATHS = (
     "/drivers",
     "/driver/d1/trips?start_date=2026-03-01",
@@ -94,8 +100,10 @@ def test_one_driver_is_exported_alone(export):
     assert len(read(folder / "daily_summaries.ndjson.gz")) == 1
 
 
-def test_only_their_owner_reads_the_files(export):
-    folder = export()
+@pytest.mark.parametrize("file_format", ["ndjson", "parquet"])
+def test_only_their_owner_reads_the_files_and_no_others_are_left(export, file_format):
+    folder = export("--format", file_format)
+    assert {path.name.partition(".")[2] for path in folder.iterdir()} <= {"ndjson.gz", "parquet"}
     assert {path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())} == {0o700, 0o600}
 
 
@@ -150,6 +158,20 @@ def test_a_parquet_event_has_the_speeds_of_its_type_and_a_day_its_date(query):
     assert events == [("t3", "OVERSPEEDING", 61.5, 55.0), ("t3", "HARD_BRAKE", None, None)]
     days = query("SELECT driver_id, date::VARCHAR, trip_count FROM 'daily_summaries.parquet' ORDER BY date")
     assert days == [("d1", "2026-03-10", 2), ("not in the file", "2026-03-11", 1)]
+
+
+def test_a_parquet_number_has_each_bit_of_a_double_and_a_date_may_be_in_the_year_1(query):
+    (numbers,) = query(f"SELECT {', '.join(NUMBERS)} FROM 'trips.parquet' WHERE trip_id = 'odd'")
+    assert [value.hex() for value in numbers] == [float(value).hex() for value in NUMBERS.values()]
+    columns = "first_name, last_name, email, first_travel_date"
+    (driver,) = query(f"SELECT {columns} FROM 'drivers.parquet' WHERE driver_id = 'idle'")
+    assert driver == ("2026-03-10", ODD_TEXT, None, datetime.date(1, 1, 1))
+
+
+def test_a_folder_of_parquet_files_may_have_any_name(command, loaded, tmp_path):
+    folder = tmp_path / "driver_id=1 [*]? {a,b} '"
+    ended = command("export", "--fleet", "f1", "--out", str(folder), "--format", "parquet")
+    assert (ended.exit_code, len(list(folder.iterdir()))) == (0, 5)
 
 
 def test_the_query_of_the_documentation_works(export, monkeypatch):
