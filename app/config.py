@@ -2,7 +2,6 @@
 
 import dataclasses
 import ipaddress
-import operator
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, parse_many
 
 from app.client_ip import Network
+from schemas.near_names import find_near_name
 from schemas.query import UnknownParameters
 
 API = "/api/v1"
@@ -294,8 +294,7 @@ def find_warnings(environ: Mapping[str, str]) -> list[str]:
     warnings = [
         f"{variable} is not a setting: did you mean {name}?"
         for variable in environ
-        for name in names
-        if variable not in names and _is_one_letter_off(variable, name)
+        if variable not in names and (name := find_near_name(variable, names))
     ]
     warnings += [
         f"TRUSTED_PROXIES has {network}: a client with one of so many addresses can claim any other one, so "
@@ -309,10 +308,3 @@ def find_warnings(environ: Mapping[str, str]) -> list[str]:
             "Set it to the output of openssl rand -hex 32."
         )
     return warnings
-
-
-def _is_one_letter_off(text: str, name: str) -> bool:
-    if len(text) == len(name):
-        return bool(sum(map(operator.ne, text, name)) == 1)
-    short, long = sorted((text, name), key=len)
-    return any(long[:index] + long[index + 1 :] == short for index in range(len(long)))

@@ -1,15 +1,13 @@
 """Reading the parameters of a request from its path and its query string."""
 
-import difflib
-import re
 from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
-# From which ratio of difflib on a parameter counts as misspelt: `limt` has 0.89 to `limit`.
-MIN_SIMILARITY = 0.8
+from schemas.near_names import find_near_name
+
 # Under which name a field that depends on the fleet of the request finds it in the data. No parameter has it.
 FLEET = "fleet"
 # What to do with a query parameter that the endpoint does not have.
@@ -31,9 +29,9 @@ class Params(Schema):
         values_by_name: dict[str, list[str]] = {}
         for name, value in _pairs(query_string):
             values_by_name.setdefault(name, []).append(value)
-        similar = {_normalize(name): name for name in self.fields if name not in path}
+        known = [name for name in self.fields if name not in path]
         # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: _get_similar(name, similar) for name in values_by_name if name not in similar.values()}
+        unknown = {name: find_near_name(name, known) for name in values_by_name if name not in known}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
         params, errors = self._load_declared(declared, {FLEET: fleet, **path})
         if unknown_parameters == "reject":
@@ -78,18 +76,6 @@ class Params(Schema):
 def repeat_hint(name: str) -> str:
     """Return a sentence that says how to give a parameter several values."""
     return f"Repeat {name} for several values: {name}=a&{name}=b."
-
-
-def _normalize(name: str) -> str:
-    """Return the same text for `driver_id`, `driver_ids`, `driver_id[]` and `driverId`."""
-    return re.sub("[^a-z]", "", name.lower()).removesuffix("s")
-
-
-def _get_similar(name: str, similar: dict[str, str]) -> str | None:
-    """Return the declared parameter with a similar name, or None. `similar` has the names by normalized name."""
-    normalized = _normalize(name)
-    (closest,) = difflib.get_close_matches(normalized, similar, 1, MIN_SIMILARITY) or [normalized]
-    return similar.get(closest)
 
 
 def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:

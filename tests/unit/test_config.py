@@ -112,6 +112,8 @@ def test_unless_set_there_is_one_worker_or_with_a_redis_two_at_the_least():
         pytest.param({"RATE_LIMITS": "5 per minute"}, "did you mean RATE_LIMIT?", id="a letter too many"),
         pytest.param({"RATE_LIMT": "5 per minute"}, "did you mean RATE_LIMIT?", id="a letter too few"),
         pytest.param({"MONGODB_URL": "mongodb://db"}, "did you mean MONGODB_URI?", id="another letter"),
+        pytest.param({"MONGO_URL": "mongodb://db"}, "did you mean MONGODB_URI?", id="a shorter word"),
+        pytest.param({"log_level": "debug"}, "did you mean LOG_LEVEL?", id="small letters"),
         pytest.param({"SECRET_KEY": "x" * 31}, "SECRET_KEY has fewer than 32 characters", id="a short secret key"),
     ],
 )
@@ -119,6 +121,11 @@ def test_what_is_likely_to_be_a_mistake_is_named(environ, words):
     (warning,) = find_warnings(environ)
     assert words in warning
     assert not any(value in warning for value in environ.values())
+
+
+def test_variables_of_other_programs_are_no_mistakes():
+    others = ("HTTP_PROXY", "XDG_DATA_HOME", "LOG_FORMAT", "MONGODB_HOST", "HOST", "PORT", "_", "")
+    assert find_warnings(dict.fromkeys(others, "1")) == []
 
 
 @pytest.mark.parametrize("network", ["0.0.0.0/0", "128.0.0.0/1", "::/0"])
