@@ -1,5 +1,6 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -28,8 +29,9 @@ from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, get_perio
 # As many of the longest rows as have room in a result.
 MAX_DRIVERS = 10
 PAGE_SIZE = 100
-# How many drivers of each ranking are compared.
+# How many drivers of each ranking are read.
 MAX_RANKED = 5_000
+BEST_SCORE = 100
 
 DriverAndScore = tuple[Driver, ExplainedScore | NoScore]
 
@@ -78,7 +80,7 @@ class WindowPage(Data):
     data: list[DriverWindow]
 
 
-async def _get_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
+async def get_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
     """Return drivers and their scores. Raises InvalidInput if the window is outside the last six months."""
     if not driver_ids:
         # The service would return all drivers.
@@ -96,7 +98,7 @@ async def _compare(api: ApiClient, scores: Sequence[DriverAndScore], before: Win
     """Return the scores of drivers compared with the window before."""
     scores_before: list[ExplainedScore | NoScore]
     try:
-        scores_before = [score for _, score in await _get_scores(api, [one.driver_id for one, _ in scores], before)]
+        scores_before = [score for _, score in await get_scores(api, [one.driver_id for one, _ in scores], before)]
     except InvalidInput:
         scores_before = ["not_known" for _ in scores]
     return [
@@ -172,7 +174,7 @@ async def compare_drivers(
     Points do not depend on how far somebody drove.
     """
     window, before = get_windows(start_date, end_date)
-    rows = await _compare(api, await _get_scores(api, driver_ids, window), before)
+    rows = await _compare(api, await get_scores(api, driver_ids, window), before)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
 
@@ -197,7 +199,7 @@ class Coaching(Comparison):
 
     driver_count: int = Field(description="How many drove, at least min_distance_miles.")
     compared_driver_count: int | None = Field(description="got_worse: how many of them have a score before, too.")
-    left_out: int = Field(description="How many drivers to coach are left out.")
+    left_out: int = Field(description="How many more drivers to coach are among the 5,000 lowest scores.")
 
 
 async def who_needs_coaching(
@@ -213,6 +215,7 @@ async def who_needs_coaching(
 ) -> Coaching:
     """List whom to coach in a week or month that began before today, and why: the points that each behaviour costs.
 
+    Nobody with the best score is listed, so there may be nobody to coach.
     For the trips behind it, call list_trips with a driver_id and the dates of the window.
     """
     window, before = get_periods(period, date)
@@ -222,42 +225,44 @@ async def who_needs_coaching(
             f"Who got worse is not known: the {period} before begins on {before.start_date}, more than six months ago. "
             "Choose a later date."
         )
-    count, scores = await _rank(api, period, window, min_distance_miles, MAX_RANKED if compares else limit)
-    left_out, driver_ids = count - len(scores), list(scores)
+    below = math.inf if compares else BEST_SCORE
+    count, scores = await _rank(api, period, window, min_distance_miles, below)
+    to_coach = list(scores)
     if compares:
-        _, scores_before = await _rank(api, period, before, min_distance_miles, MAX_RANKED)
+        _, scores_before = await _rank(api, period, before, min_distance_miles, below)
         changes = {
             driver_id: scores[driver_id] - scores_before[driver_id]
             for driver_id in scores.keys() & scores_before.keys()
         }
         worse = sorted((change, driver_id) for driver_id, change in changes.items() if change < 0)
-        driver_ids, left_out = [driver_id for _, driver_id in worse[:limit]], max(0, len(worse) - limit)
+        to_coach = [driver_id for _, driver_id in worse]
     return Coaching(
         window=window,
         window_before=before,
-        drivers=await _compare(api, await _get_scores(api, driver_ids, window), before),
+        drivers=await _compare(api, await get_scores(api, to_coach[:limit], window), before),
         driver_count=count,
         compared_driver_count=len(changes) if compares else None,
-        left_out=left_out,
+        left_out=max(0, len(to_coach) - limit),
     )
 
 
 async def _rank(
-    api: ApiClient, period: LongPeriodName, window: Window, min_distance_miles: float, limit: int
+    api: ApiClient, period: LongPeriodName, window: Window, min_distance_miles: float, below: float
 ) -> tuple[int, dict[str, float]]:
-    """Return how many drivers a ranking has, and up to `limit` lowest scores by driver_id, the lowest first."""
+    """Return how many drivers a ranking has, and the MAX_RANKED lowest scores under `below` by driver_id, in order."""
     scores: dict[str, float] = {}
     next_page: int | None = 1
-    while next_page and len(scores) < limit:
+    while next_page and len(scores) < MAX_RANKED:
         params: Params = {
             "period": period,
             "start_date": str(window.start_date),
             # Like the service, without an exponent.
             "min_distance_miles": f"{min_distance_miles:f}",
-            "limit": min(limit, PAGE_SIZE),
+            "limit": PAGE_SIZE,
             "page": next_page,
         }
         page = await api.get(Ranking, "ranking", params=params)
-        scores |= {row.driver_info.driver_id: row.driving_summary.fm_score for row in page.drivers}
-        next_page = page.next_page
+        found = {row.driver_info.driver_id: row.driving_summary.fm_score for row in page.drivers}
+        scores |= {driver_id: score for driver_id, score in found.items() if score < below}
+        next_page = page.next_page if max(found.values(), default=below) < below else None
     return page.count, scores

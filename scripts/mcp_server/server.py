@@ -7,10 +7,11 @@ from importlib.metadata import version
 from typing import Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import create_model
+from pydantic import ValidationError, create_model
+from pydantic_core import ErrorDetails
 
 from schemas.periods import get_today
 from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
@@ -19,6 +20,7 @@ from scripts.mcp_server.models import NOTICE, Result, drop_titles
 from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
 from scripts.mcp_server.text import escape_texts, to_json
 from scripts.mcp_server.trips import describe_trip, list_trips
+from scripts.output import escape
 
 TOOLS = (
     find_drivers,
@@ -60,6 +62,31 @@ def create_server(url: str, key: str) -> MCPServer[ApiClient]:
     )
 
 
+class ExplainingTool(Tool):
+    """A tool that says what is wrong with its arguments, in the words of the service."""
+
+    async def run(self, *arguments: Any, **options: Any) -> Any:
+        """Run the tool. Raises ToolError: a validation error of the arguments is its cause."""
+        try:
+            return await super().run(*arguments, **options)
+        except UnexpectedToolError:
+            raise
+        except ToolError as error:
+            if not isinstance(error.__cause__, ValidationError):
+                raise
+            reasons = " ".join(map(self._explain, error.__cause__.errors(include_url=False)))
+        raise ToolError(f"Correct the arguments of {self.name}. {escape(reasons)}")
+
+    def _explain(self, error: ErrorDetails) -> str:
+        name = ".".join(map(str, error["loc"]))
+        if error["type"] == "extra_forbidden":
+            return f"{name}: There is no such argument. There are: {', '.join(self.parameters['properties'])}."
+        if error["type"] == "missing":
+            return f"{name}: Must be given."
+        reason = error["msg"].removeprefix("Value error, ").replace("Input should", "Must").rstrip(".")
+        return f"{name}: {reason}."
+
+
 @functools.cache
 def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
     """Return the tool of a function, whose signature and docstring describe it to agents."""
@@ -72,7 +99,7 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
             raise ToolError(str(error)) from None
         return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=escape_texts(data))
 
-    tool = Tool.from_function(
+    tool = ExplainingTool.from_function(
         run, description=inspect.getdoc(function), annotations=ToolAnnotations(read_only_hint=True)
     )
     # An unknown argument is an error, so that a misspelt one is not ignored.

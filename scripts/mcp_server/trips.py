@@ -1,14 +1,24 @@
 """The tools on trips: list those of a driver, describe one."""
 
-import datetime
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
 from scripts.mcp_server.client import Api, Params
-from scripts.mcp_server.models import Behaviour, Data, Degrees, Driver, NoScore, Number, Result, Score, Window
-from scripts.mcp_server.scores import get_driver_score
+from scripts.mcp_server.models import (
+    Behaviour,
+    Data,
+    Degrees,
+    Driver,
+    EpochMs,
+    NoScore,
+    Number,
+    Result,
+    Score,
+    Window,
+)
+from scripts.mcp_server.scores import get_driver_score, get_scores
 from scripts.mcp_server.windows import EndDate, StartDate, get_windows
 
 PAGE_SIZE = 100
@@ -25,7 +35,7 @@ class Trip(Data):
     """A trip."""
 
     trip_id: str
-    trip_start_time: datetime.datetime
+    trip_start_time: EpochMs
     duration_seconds: Number
     distance_miles: Number
     event_summary: dict[str, Number]
@@ -109,8 +119,8 @@ class Event(Data):
     """An event on a trip."""
 
     event_name: str
-    event_start_timestamp: datetime.datetime
-    event_end_timestamp: datetime.datetime
+    event_start_timestamp: EpochMs
+    event_end_timestamp: EpochMs
     event_start_latitude: Degrees
     event_start_longitude: Degrees
     event_data: dict[str, Number]
@@ -119,7 +129,6 @@ class Event(Data):
 class TripDetails(Trip):
     """A trip, and what happened on it."""
 
-    driver_id: str
     night_driving_seconds: Number
     highway_miles: Number
     start_latitude: Degrees
@@ -130,20 +139,27 @@ class TripDetails(Trip):
     events: list[Event]
 
 
+class TripOfDriver(TripDetails):
+    """A trip, and who drove."""
+
+    driver_id: str
+
+
 class Trips(Data):
     """The trips with an identifier."""
 
-    trips: list[TripDetails]
+    trips: list[TripOfDriver]
 
 
 class TripDescription(TripDetails, Result):
-    """A trip, and what happened on it."""
+    """A trip, who drove, and what happened on it."""
 
+    driver: Driver
     left_out: int = Field(description="How many later events are left out.")
 
 
 async def describe_trip(api: Api, trip_id: str) -> TripDescription:
-    """Describe one trip of list_trips: when, how far, what happened on it, and where each event began.
+    """Describe one trip of list_trips: who drove, when, how far, what happened on it, and where each event began.
 
     Events are phone use, overspeeding with speed and limit, hard brakes and rapid accelerations.
     """
@@ -154,5 +170,8 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
             "hours after its end, unless the operator has set another time."
         )
     (trip,) = content.trips
+    # Any window has the names of a driver.
+    ((driver, _),) = await get_scores(api, [trip.driver_id], get_windows(None, None)[0])
     events = sorted(trip.events, key=lambda event: event.event_start_timestamp)
-    return TripDescription(**dict(trip) | {"events": events[:MAX_EVENTS]}, left_out=max(0, len(events) - MAX_EVENTS))
+    details = dict(trip) | {"driver": driver, "events": events[:MAX_EVENTS]}
+    return TripDescription(**details, left_out=max(0, len(events) - MAX_EVENTS))

@@ -1,18 +1,31 @@
 """Windows of dates: days, weeks from Monday to Sunday, calendar months. All dates are UTC."""
 
 import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
+from marshmallow import ValidationError
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
+from schemas import fields
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName, get_today
 from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
+
+
+def _parse_date(value: Any) -> datetime.date | None:
+    """Return a date as the service reads it, or None. Pydantic takes a number for seconds since 1970."""
+    try:
+        return None if value is None else datetime.date.fromisoformat(fields.Date().deserialize(value))
+    except ValidationError as error:
+        raise ValueError(*error.messages) from None
+
+
 # The bounds keep the dates around it in the calendar; the service has its own.
 Date = Annotated[
     Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))] | None,
+    BeforeValidator(_parse_date),
     # Null is accepted, but not worth its place in the list of the tools.
     WithJsonSchema({"type": "string", "format": "date"}),
 ]
@@ -20,7 +33,7 @@ PeriodDate = Annotated[
     Date, Field(description="A date in the day, week (Monday to Sunday) or month. Default: the last complete one.")
 ]
 StartDate = Annotated[Date, Field(description="In the last six months. Default: the Monday of last week.")]
-EndDate = Annotated[Date, Field(description="At most today, the default.")]
+EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
 
 
 def get_periods(period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
@@ -45,11 +58,11 @@ def _get_period(period: PeriodName, date: datetime.date) -> Window:
 
 
 def get_windows(start_date: datetime.date | None, end_date: datetime.date | None) -> tuple[Window, Window]:
-    """Return the window between two dates, by default from the Monday of last week to today.
+    """Return the window between two dates, by default from the Monday of last week to yesterday.
 
     The second one has the same length, and ends on the day before.
     """
-    today = get_today()
-    first, last = start_date or get_periods("week", None)[0].start_date, end_date or today
+    first = start_date or get_periods("week", None)[0].start_date
+    last = end_date or max(first, get_today() - ONE_DAY)
     before = Window(start_date=first - ONE_DAY - (last - first), end_date=first - ONE_DAY)
     return Window(start_date=first, end_date=last), before

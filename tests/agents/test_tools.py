@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import make_driver, make_event, make_trip
+from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
 pytestmark = pytest.mark.usefixtures("fleet")
 
@@ -14,7 +14,7 @@ def find(data, path):
         return data
     if step == "*":
         return [find(item, rest) for item in data]
-    return find(data[step], rest)
+    return find(data[int(step) if isinstance(data, list) else step], rest)
 
 
 IDS, NESTED_IDS, TRIP_IDS = "drivers.*.driver_id", "drivers.*.driver.driver_id", "trips.*.trip_id"
@@ -82,13 +82,19 @@ CASES = {
             "intervals": {"2026-03-09": 88.3, "2026-03-11": 80},
         },
     ),
+    "a window ends yesterday": ("explain_score", ANN, {"window.end_date": "2026-03-17"}),
+    "a window that begins today ends today": (
+        "list_trips",
+        {**ANN, "start_date": "2026-03-18"},
+        {"window.end_date": "2026-03-18"},
+    ),
     "who did not drive before is told": ("explain_score", {"driver_id": "cem"}, {"score_before": "did_not_drive"}),
-    "the lowest scores come first": (
+    "the lowest scores come first, without those who lost nothing": (
         "who_needs_coaching",
         {},
-        {NESTED_IDS: ["cem", "ann", "bob"], "driver_count": 3, "left_out": 0},
+        {NESTED_IDS: ["cem", "ann"], "driver_count": 3, "left_out": 0},
     ),
-    "drivers beyond the limit are counted": ("who_needs_coaching", {"limit": 1}, {NESTED_IDS: ["cem"], "left_out": 2}),
+    "drivers beyond the limit are counted": ("who_needs_coaching", {"limit": 1}, {NESTED_IDS: ["cem"], "left_out": 1}),
     "only those whose score fell got worse": (
         "who_needs_coaching",
         {"order": "got_worse"},
@@ -144,6 +150,7 @@ REQUEST_COUNTS = [
     ("who_needs_coaching", {}, 3),
     ("who_needs_coaching", {"order": "got_worse"}, 4),
     ("list_trips", ANN, 2),
+    ("describe_trip", {"trip_id": "brake"}, 2),
 ]
 
 
@@ -195,10 +202,40 @@ def test_a_trip_is_described_with_its_events_and_without_its_trail(call, load):
     speeds = {"user_speed_mph": 50.0, "speed_limit_mph": 40.0, "max_user_speed_mph": 55.5}
     begin = 1_773_100_000_000
     fast = make_event(begin, event_type=9, event_name="OVERSPEEDING", event_data=speeds)
-    load(make_trip("2026-03-10T08:00", "dee", trip_id="a/b", events=[fast, make_event(begin - 1000)]))
+    load(make_trip("2026-03-10T08:00", "bob", trip_id="a/b", events=[fast, make_event(begin - 1000)]))
     data = call("describe_trip", trip_id="a/b")
+    assert (data["driver"]["driver_id"], data["driver"]["last_name"]) == ("bob", "Dvořák")
     assert [(event["event_name"], event["event_data"]) for event in data["events"]] == [
         ("HARD_BRAKE", {}),
         ("OVERSPEEDING", speeds),
     ]
     assert "trail" not in str(data)
+
+
+def test_the_time_of_a_clock_that_was_not_set_is_soon_after_1970(call, load):
+    load(make_trip("2026-03-10T08:00", "dee", trip_id="t", events=[make_event(5000)]))
+    assert call("describe_trip", trip_id="t")["events"][0]["event_start_timestamp"] == "1970-01-01T00:00:05Z"
+
+
+LARGEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "path"),
+    [
+        ("compare_drivers", {"driver_ids": ["ann", "dee"]}, "drivers.1.behaviours.0.count"),
+        ("who_needs_coaching", {}, "drivers.1.behaviours.0.count"),
+        ("explain_score", DEE, "behaviours.0.count"),
+        ("driver_summary", DEE, "summary.events_summary.hard_brake_count"),
+        ("list_trips", DEE, "trips.0.event_summary.hard_brake_count"),
+    ],
+)
+def test_a_count_may_have_64_bits(call, load, tool, arguments, path):
+    load(make_trip("2026-03-10T08:00", "dee", event_summary=make_event_summary(hard_brake_count=LARGEST)))
+    assert find(call(tool, **arguments), path) == LARGEST
+
+
+def test_nobody_is_to_coach_where_nobody_lost_a_point(call, load):
+    load(make_trip("2026-02-24T08:00", "dee"))
+    data = call("who_needs_coaching", date="2026-02-24")
+    assert (data["drivers"], data["driver_count"], data["left_out"]) == ([], 1, 0)
