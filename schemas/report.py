@@ -33,6 +33,10 @@ class ReportLinks(Schema):
     )
 
 
+SECONDS, HOURS = "_seconds", "_hours"
+SECONDS_PER_HOUR = 3600
+
+
 def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
     for name, below in fields.items():
         if below is None:
@@ -41,6 +45,13 @@ def _leaves(fields: Fields, *path: str) -> Iterator[tuple[str, ...]]:
             yield from _leaves(below, *path, name)
 
 
+def _with_hours(name: str) -> tuple[str, ...]:
+    """Return the columns of a total: its name, and for an amount in seconds that of the same in hours."""
+    return (name, f"{name.removesuffix(SECONDS)}{HOURS}") if name.endswith(SECONDS) else (name,)
+
+
+# The decimals of an amount, by the last word of its name. A sum of doubles has more, which mean nothing.
+DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
 # A row has the fields of the Driver, the totals of the summary, a rate and the points lost for each behaviour, and the
 # score.
 SCORE = ("fm_score", "fm_grade")
@@ -48,7 +59,7 @@ DRIVER = tuple(fields_of(Driver))
 TOTALS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
 HEADER = (
     *DRIVER,
-    *(path[-1] for path in TOTALS),
+    *(name for *_, total in TOTALS for name in _with_hours(total)),
     *(f"{name}_per_100_miles" for name in COUNTED_BEHAVIOURS),
     *(f"{name}_points_lost" for name in COUNTED_BEHAVIOURS),
     *SCORE,
@@ -64,7 +75,7 @@ def rate(count: float, base: float) -> float:
 
 
 def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Mapping[str, float]) -> list[Any]:
-    """Return the row of a driver: the values in the order of HEADER.
+    """Return the row of a driver: the values in the order of HEADER, amounts rounded to their DECIMALS.
 
     `points_lost` has the points that each behaviour costs. A field that the driver lacks is None. Without a summary,
     because the driver did not drive, the values after those of the Driver are None.
@@ -73,8 +84,17 @@ def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Map
     driver_values = [driver.get(name) for name in DRIVER]
     if summary is None:
         return driver_values + [None] * (len(HEADER) - len(driver_values))
-    totals = [functools.reduce(operator.getitem, path, summary) for path in TOTALS]
+    totals: list[Any] = []
+    for path in TOTALS:
+        total: Any = functools.reduce(operator.getitem, path, summary)
+        totals += [total, total / SECONDS_PER_HOUR] if path[-1].endswith(SECONDS) else [total]
     events, miles = summary["events_summary"], summary["distance_miles"]
     rates = [rate(events[f"{name}_count"], miles) for name in COUNTED_BEHAVIOURS]
     points = [points_lost[name] for name in COUNTED_BEHAVIOURS]
-    return [*driver_values, *totals, *rates, *points, *(summary[name] for name in SCORE)]
+    values = [*driver_values, *totals, *rates, *points, *(summary[name] for name in SCORE)]
+    return [_round(name, value) for name, value in zip(HEADER, values, strict=True)]
+
+
+def _round(name: str, value: Any) -> Any:
+    decimals = DECIMALS.get(name.rpartition("_")[2])
+    return value if decimals is None else round(value, decimals)

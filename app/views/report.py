@@ -74,9 +74,9 @@ def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
 def get_report_file(params: dict[str, Any]) -> Response:
     """Get a file of a report, by its link.
 
-    The link needs no key. It leads to a web page or to a CSV file (RFC 4180, UTF-8) with a header and one row for each
-    driver, in order of `driver_id`. Booleans are `true` or `false`. For a driver who did not drive, the cells after the
-    fields of the driver are empty.
+    The link needs no key. It leads to a web page or to a CSV file (RFC 4180, UTF-8 with a byte order mark) with a
+    header and one row for each driver, in order of `driver_id`. Amounts are rounded. Booleans are `true` or `false`.
+    For a driver who did not drive, the cells after the fields of the driver are empty.
 
     Text that a spreadsheet would run as a formula has a `'` before it. The guide for client developers,
     `/api/v1/docs/clients.md`, has the rule.

@@ -1,8 +1,7 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
-import csv
+import codecs
 import dataclasses
-import io
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -31,11 +30,11 @@ from scripts.reports.files import (
 )
 from scripts.reports.units import MILES
 
-# Where a spreadsheet would begin a formula. It may split cells at semicolons, tabs or line breaks, whatever the quotes,
-# drop quotes and characters that nobody sees, and take fullwidth signs, too.
+# Where a spreadsheet would begin a formula. If it does not split at commas, it splits at semicolons, tabs or line
+# breaks whatever the quotes. It may drop quotes and characters that nobody sees, and take fullwidth signs, too.
 FORMULA = re.compile(r"\A(?=[\t\r\n])|(?<![^;\t\r\n])(?=[^!#-~\w\t\r\n]*[=@+\-\uff1d\uff20\uff0b\uff0d])")
-# A sign alone, or before a number or telephone number, is no formula.
-SIGNED_NUMBER = re.compile(r"[+-][0-9 .()-]*")
+# A sign alone, or before a number or telephone number, is no formula. With a hyphen it is one: +1-555 is -554.
+SIGNED_NUMBER = re.compile(r"[+-][0-9 .()]*")
 
 
 def current_report_date() -> str:
@@ -133,22 +132,23 @@ def _contains(store: Store, report: Document, driver_id: str) -> bool:
 
 def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     """Yield the CSV file in pieces: first the header, then some rows at a time."""
-    yield _render_lines([HEADER])
+    # A spreadsheet takes a file without the mark for one in the encoding of its system.
+    yield codecs.BOM_UTF8 + _render_lines([HEADER])
     for rows in collector.rows():
         lines = [row(driver, week, compute_points_lost(week) if week else {}) for driver, week in rows]
-        yield _render_lines([list(map(_render_cell, line)) for line in lines])
+        yield _render_lines(lines)
         bar.update(len(rows))
 
 
 def _render_lines(rows: Sequence[Sequence[Any]]) -> bytes:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue().encode()
+    return "".join(f"{','.join(map(_render_cell, row))}\r\n" for row in rows).encode()
 
 
-def _render_cell(value: Any) -> Any:
+def _render_cell(value: Any) -> str:
+    """Return the cell of a value: text in quotes, so that no spreadsheet splits it, and nothing else in quotes."""
+    if isinstance(value, str):
+        text = value if SIGNED_NUMBER.fullmatch(value) else FORMULA.sub("'", value)
+        return '"{}"'.format(text.replace('"', '""'))
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, str) and not SIGNED_NUMBER.fullmatch(value):
-        return FORMULA.sub("'", value)
-    return value
+    return "" if value is None else repr(value)

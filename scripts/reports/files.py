@@ -43,7 +43,7 @@ def read_rows(store: Store, file_id: str) -> Iterator[list[str]]:
     stream: Any = GridFSBucket(store.db, BUCKET).open_download_stream(file_id)
     # A name may be longer than Python's default limit.
     csv.field_size_limit(MAX_DOCUMENT_BYTES)
-    yield from csv.reader(io.TextIOWrapper(stream, "utf-8", newline=""))
+    yield from csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
 
 
 def mark_replaced(store: Store, session: ClientSession, report: Document) -> None:

@@ -175,8 +175,8 @@ def test_links_to_a_report_are_valid_against_their_schema(example_fleet):
 
 
 def test_the_description_of_a_report_file_lists_its_columns(example_fleet):
-    header, *_ = example_fleet.get(links(example_fleet)[0], fleet=None).get_data(as_text=True).splitlines()
-    listed = ", ".join(f"`{name}`" for name in header.split(","))
+    header, *_ = example_fleet.get(links(example_fleet)[0], fleet=None).data.decode("utf-8-sig").splitlines()
+    listed = ", ".join(f"`{name}`" for name in header.replace('"', "").split(","))
     assert listed in OPERATIONS[REPORT_FILE]["description"]
 
 

@@ -51,7 +51,7 @@ def link_of(service, name="report_link", **options):
 
 
 def rows(response):
-    return list(csv.DictReader(io.StringIO(response.get_data(as_text=True), newline="")))
+    return list(csv.DictReader(io.StringIO(response.data.decode("utf-8-sig"), newline="")))
 
 
 def test_a_report_that_is_not_built_is_not_ready(service):

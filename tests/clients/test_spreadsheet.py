@@ -16,19 +16,25 @@ from tests.factories import make_driver, make_event_summary, make_trip
 pytestmark = [pytest.mark.clients, pytest.mark.usefixtures("plain_page")]
 
 TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("table", "office", "text"))
-FORMULAS = ("=1+1", "+A1", "-1+A1", "@SUM(A1)", "a;=1+2", '=HYPERLINK("http://127.0.0.1")')
-HARMLESS = ("+15551234567", "-17", "+1 (555) 123-4567", "+1-1", "+", "-", "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb")
-# Separated by commas, quoted with quotes, in UTF-8, from the first line on (LibreOffice, CSV filter parameters).
-UTF_8 = "Text - txt - csv (StarCalc):44,34,76,1"
+FORMULAS = ("=1+1", "+A1", "-1+A1", "@SUM(A1)", "x;=1+2", "＝1+2", '";=1+2', '=HYPERLINK("http://127.0.0.1")')
+HARMLESS = ("+15551234567", "-17", "+1 (555) 1234567", "+", "-", "Zoë \U0001f697", 'say "hi", Bob; x', "a\nb")
+HARMLESS += ("Depot North; van 7", "José Martínez Ñ")
+# Separated by these characters, quoted with quotes, in UTF-8, from the first line on (LibreOffice, CSV filter
+# parameters).
+FILTER = "Text - txt - csv (StarCalc):{},34,76,1"
+COMMA, SEMICOLON, TAB = "44", "59", "9"
 NUMBER, DATE = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?"), re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def open_in_libreoffice(content, folder):
-    """Open a CSV file, and return its cells as they are shown, text or numbers. None of them is a formula."""
+def open_in_libreoffice(content, folder, separators):
+    """Open a CSV file, split at these characters. Return its cells as they are shown, text or numbers.
+
+    None of them is a formula.
+    """
     (folder / "report.csv").write_bytes(content)
     soffice = require(shutil.which("soffice"), "There is no soffice: apt-get install libreoffice-calc-nogui")
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
-    options = [profile, f"--infilter={UTF_8}", "--convert-to", "fods", "--outdir", folder]
+    options = [profile, f"--infilter={FILTER.format(separators)}", "--convert-to", "fods", "--outdir", folder]
     converted = run(soffice, "--headless", *options, folder / "report.csv")
     # That is of its installation.
     assert [line for line in converted.stderr.splitlines() if "javaldx" not in line] == []
@@ -52,7 +58,9 @@ def expected(text):
     return text.upper() if text in ("true", "false") else text
 
 
-def test_it_shows_every_cell_and_runs_none(store, load, tmp_path):
+@pytest.fixture
+def content(store, load):
+    """A report on drivers with these names."""
     events = make_event_summary(phone_use_count=3, hard_brake_count=7, overspeeding_time_seconds=0.1)
     trips = [
         make_trip(f"2026-03-{day}T08:00", f"d{day % 4}", distance_miles=day / 7, event_summary=events)
@@ -61,11 +69,20 @@ def test_it_shows_every_cell_and_runs_none(store, load, tmp_path):
     names = enumerate(FORMULAS + HARMLESS)
     load(*trips, drivers=[make_driver(f"d{number}", alias=name, last_name=name) for number, name in names])
     report = build_report(store, "f1", "2026-03-16")
-    content = b"".join(read_file(store, report["csv"]))
-    rows = list(csv.reader(io.StringIO(content.decode(), newline="")))
+    return b"".join(read_file(store, report["csv"]))
+
+
+@pytest.mark.parametrize("separators", [COMMA, f"{COMMA}/{SEMICOLON}/{TAB}"])
+def test_it_shows_every_cell_and_runs_none(content, tmp_path, separators):
+    rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
     assert len(rows) == 1 + len(FORMULAS + HARMLESS)
     # Dates are shown as the language of the system has them.
-    opened = open_in_libreoffice(content, tmp_path)
+    opened = open_in_libreoffice(content, tmp_path, separators)
     for shown, written in zip(opened[: len(rows)], rows, strict=True):
         for cell, text in zip(shown[: len(written)], written, strict=True):
             assert cell == expected(text) or DATE.fullmatch(text), text
+
+
+@pytest.mark.parametrize("separator", [SEMICOLON, TAB])
+def test_it_runs_no_cell_where_it_does_not_split_at_commas(content, tmp_path, separator):
+    assert open_in_libreoffice(content, tmp_path, separator)[0][0].startswith("driver_id")
