@@ -166,7 +166,7 @@ class TripDetail(TripSummary):
     trail_path = Rows(
         TrailPoint,
         metadata=field_metadata(
-            "Positions of the vehicle, in order of time.",
+            "Positions of the vehicle as they were recorded, in order of time unless a device sent some late.",
             [
                 {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
                 {"timestamp": 1_773_045_000_000, "latitude": 41.1403, "longitude": -95.966, "course": 190.5},

@@ -50,9 +50,14 @@ export function duration(seconds) {
 export const position = ([latitude, longitude]) =>
   `${latitude.toFixed(5)}, ${(longitude - 360 * Math.round(longitude / 360)).toFixed(5)}`;
 
+/** Returns whether a reader sees something of a text, which may be null. */
+export const isVisible = (text) => /[^\s\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}\u2800]/u.test(text ?? "");
+
 /** Returns the text by which to call a driver. */
-export const driverName = (driver) =>
-  [driver.first_name, driver.last_name].filter(Boolean).join(" ") || driver.alias || driver.driver_id;
+export function driverName({ first_name: first, last_name: last, alias, driver_id: id }) {
+  const names = [[first, last].filter(isVisible).join(" "), alias, id];
+  return names.find(isVisible) ?? `Driver ${JSON.stringify(id)}`;
+}
 
 const dateFormat = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
 const DAY = { day: "numeric", month: "short" }, DATE = { ...DAY, year: "numeric" };

@@ -15,13 +15,47 @@ export const EVENTS = {
 
 // No car is so fast, in mph, or gains or loses so much speed in a second: a position, or its time, was wrong.
 const MAX_MPH = 200, MAX_GAIN = 10, MAX_LOSS = 25;
+// How exact the time of a point is: devices write whole seconds.
+const TIME_ERROR_MS = 1000;
+// In how many places a trail without sense may be at a time.
+const MAX_TRACKS = 100;
 
 export const highest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
+
+const placeOf = ({ latitude, longitude }) => [latitude, longitude];
 
 function milesBetween([lat1, lng1], [lat2, lng2]) {
   const north = Math.sin(radians(lat2 - lat1) / 2), east = Math.sin(radians(lng2 - lng1) / 2);
   const square = north ** 2 + Math.cos(radians(lat1)) * Math.cos(radians(lat2)) * east ** 2;
   return 2 * EARTH_RADIUS_MILES * Math.asin(Math.min(1, Math.sqrt(square)));
+}
+
+function isReachable(from, to) {
+  const hours = (to.timestamp - from.timestamp + TIME_ERROR_MS) / MS_PER_HOUR;
+  return milesBetween(placeOf(from), placeOf(to)) <= MAX_MPH * hours;
+}
+
+/**
+ * Returns the points that a car can have driven through, in order of time. A device may lose its position, send points
+ * late, or put them where it is not, first or for some time: of the tracks that a car can have driven, the one with
+ * most points is right.
+ */
+function findTrack(points) {
+  const sorted = points.toSorted((a, b) => a.timestamp - b.timestamp);
+  // A device without a clock says nothing about speeds.
+  if (sorted[0]?.timestamp === sorted.at(-1)?.timestamp) return sorted;
+  // The longest one comes first.
+  const tracks = [];
+  for (const point of sorted) {
+    let rank = tracks.findIndex((track) => isReachable(track.at(-1), point));
+    if (rank < 0) rank = tracks.push([]) - 1;
+    const track = tracks[rank];
+    track.push(point);
+    for (; rank > 0 && tracks[rank - 1].length < track.length; rank--) tracks[rank] = tracks[rank - 1];
+    tracks[rank] = track;
+    if (tracks.length > MAX_TRACKS) tracks.splice(-2, 1);
+  }
+  return tracks[0];
 }
 
 /** Returns the positions. A line may cross the antimeridian: longitudes go on past 180. */
@@ -35,10 +69,12 @@ function unwrap(points) {
 }
 
 /**
- * Returns of each point of a trail: times (epoch ms), positions, mph (of the way to it) and miles since the start. In
- * place of a speed that no car can have, there is the one before.
+ * Returns of each point of a trail where a car can have been, in order of time: times (epoch ms), positions, mph (of the
+ * way to it) and miles since the start; and how many points are left out. In place of a speed that no car can have,
+ * there is the one before.
  */
-export function measure(points) {
+export function measure(trailPath) {
+  const points = findTrack(trailPath), leftOut = trailPath.length - points.length;
   const times = points.map(({ timestamp }) => timestamp), positions = unwrap(points);
   const mph = [0], miles = [0];
   let last = 0;
@@ -51,7 +87,7 @@ export function measure(points) {
     if (isPossible) last = i;
   }
   if (mph.length > 1) mph[0] = mph[1];
-  return { times, positions, mph, miles };
+  return { times, positions, mph, miles, leftOut };
 }
 
 /** Returns the index of the last point at or before a time. */

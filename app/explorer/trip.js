@@ -101,10 +101,12 @@ class TripView {
     const points = this.trail.times.length, attribution = format.settings.map_tiles_attribution;
     const map = [this.box, attribution && el("p", { class: "attribution quiet" }, attribution)];
     const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout);
+    const { leftOut } = this.trail, left = leftOut > 0 && `${format.count(leftOut, "position")} left out: no car gets so `
+      + "far in so short a time.";
     const source = el("p", { class: "quiet" }, "Times are UTC, by the clock of the device that recorded the trip. ",
-      "Speeds are computed from its positions.");
+      "Speeds are computed from its positions. ", left);
     if (this.chart) return [map, speedLegend(), this.chart.node, player, source];
-    return [el("p", {}, NO_TRAIL[points]), (points > 0 || this.events.length > 0) && map, this.readout];
+    return [el("p", {}, NO_TRAIL[points], " ", left), (points > 0 || this.events.length > 0) && map, this.readout];
   }
 
   makeEventButton(event, number) {

@@ -46,13 +46,15 @@ export const heading = (...content) => el("h1", { tabindex: -1 }, content);
 export const visuallyHidden = (text) => el("span", { class: "visually-hidden" }, text);
 export const empty = (...content) => el("p", { class: "empty" }, content);
 
-/** Returns a driver's name, isolated from the direction of the text around it. */
-export const name = (driver) => el("bdi", {}, format.driverName(driver));
+/** Returns a name, isolated from the direction of the text around it. In a list, it is cut if it is long. */
+const nameNode = (text) => el("bdi", { class: "name", title: text }, text);
+
+export const name = (driver) => nameNode(format.driverName(driver));
 
 /** Returns the alias and the id, if the name does not show them. */
 export const aliases = (driver) => [driver.alias, driver.driver_id]
-  .filter((text) => text && text !== format.driverName(driver))
-  .map((text, number) => [number > 0 && " · ", el("bdi", {}, text)]);
+  .filter((text) => format.isVisible(text) && text !== format.driverName(driver))
+  .map((text, number) => [number > 0 && " · ", nameNode(text)]);
 
 export const grade = ({ fm_score: score, fm_grade: grade }) =>
   el("span", { class: `grade ${grade}` }, el("b", {}, format.score(score)), ` ${grade}`);

@@ -93,6 +93,34 @@ def _odd_trips():
         yield make_trip(last_week(5), "long", trip_id=f"shared {number}", tracking_id="shared", trail_path=crossing[:1])
 
 
+def straight_trail(begin=0):
+    """Return a trail of a point each ten seconds, at about 20 mph: 61 points, 3.3 miles."""
+    return [make_point(begin + 10_000 * n, latitude=41 + n / 1250) for n in range(61)]
+
+
+def _lost_trip():
+    """Return a trip whose device did not know where it was for a moment."""
+    trail = straight_trail(epoch_ms(last_week()))
+    trail[30] |= {"latitude": 0, "longitude": 0}
+    return make_trip(last_week(), "lost", trip_id="lost", trail_path=trail)
+
+
+# The names of drivers, and how they are shown.
+UNSEEN = {"first_name": "  ", "last_name": "\u200b", "alias": "\t"}
+NAMES = {
+    "id": (UNSEEN, "id"),
+    "alias": (UNSEEN | {"alias": "Van 7"}, "Van 7"),
+    "\u00ad": (UNSEEN, 'Driver "\u00ad"'),
+    "long": ({"first_name": "Maximiliana" * 20}, "Maximiliana" * 20),
+}
+
+
+def _named():
+    """Return drivers with names that are hard to show, all of whom drove, and a trip of a device that was lost."""
+    trips = [make_trip(last_week(), driver_id) for driver_id in NAMES]
+    return [*trips, _lost_trip()], [make_driver(driver_id, **names) for driver_id, (names, _) in NAMES.items()]
+
+
 def _dated_trips():
     """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst.
 
@@ -119,5 +147,6 @@ FLEETS = {
     "late": lambda: ([make_trip(days_ago(60), trip_id="t1")], [make_driver("d1", last_travel_date=days_ago(60)[:10])]),
     "brief": lambda: ([make_trip(days_ago(9), "gone", trip_id="only")], []),
     "extreme": _extreme,
+    "named": _named,
     "empty": lambda: ([], []),
 }

@@ -6,7 +6,7 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.explorer_fleets import DRIVERS, last_week
+from tests.browser.explorer_fleets import DRIVERS, NAMES, last_week, straight_trail
 from tests.factories import days_ago, make_point
 
 pytestmark = pytest.mark.clients
@@ -287,6 +287,67 @@ def test_a_speed_that_no_car_gets_to_in_a_second_is_left_out(visit, steps, most)
     points = [make_point(1000 * second, latitude=latitude) for second, latitude in enumerate(latitudes)]
     highest = "points => import('./explorer/trail.js').then(t => t.highest(t.measure(points).mph))"
     assert visit("odd").page.evaluate(highest, points) == pytest.approx(most, abs=0.1)
+
+
+def moved(*indexes, **position):
+    """Return the straight trail with some points at another position."""
+    return [point | position if n in indexes else point for n, point in enumerate(straight_trail())]
+
+
+NULL_ISLAND = {"latitude": 0, "longitude": 0}
+TRAIL, ONE_TIME = straight_trail(), straight_trail()
+ONE_TIME[30]["timestamp"] = ONE_TIME[29]["timestamp"] = ONE_TIME[31]["timestamp"] - 10_000
+TRAILS = {
+    "nowhere for a moment": (moved(30, **NULL_ISLAND), 1),
+    "nowhere at first": (moved(*range(5), **NULL_ISLAND), 5),
+    "nowhere at both ends": (moved(0, 1, 59, 60, **NULL_ISLAND), 4),
+    "nowhere for a while": (moved(*range(20, 45), **NULL_ISLAND), 25),
+    "three jumps": ([*moved(15, latitude=44)[:30], *moved(30, longitude=-92, latitude=41)[30:]], 2),
+    "out of order": ([*TRAIL[20:40], *TRAIL[:20], *TRAIL[40:]], 0),
+    "a late batch": ([*TRAIL[:25], *TRAIL[40:], *TRAIL[25:40]], 0),
+    "backwards": (TRAIL[::-1], 0),
+    "one time twice": (ONE_TIME, 0),
+    "all of it nowhere": ([], 0),
+}
+
+
+@pytest.mark.parametrize(("trail", "left_out"), TRAILS.values(), ids=TRAILS)
+def test_a_trail_has_the_points_where_a_car_can_have_been_in_order_of_time(visit, trail, left_out):
+    measured = visit("odd").page.evaluate("points => import('./explorer/trail.js').then(t => t.measure(points))", trail)
+    times, miles = measured["times"], measured["miles"]
+    assert times == sorted(times)
+    assert (len(times), measured["leftOut"]) == (len(trail) - left_out, left_out)
+    if trail:
+        assert times[-1] - times[0] == pytest.approx(600_000, abs=50_000)
+        assert miles[-1] == pytest.approx(3.3, abs=0.3)
+        assert max(measured["mph"]) == pytest.approx(20, abs=20)
+
+
+def test_a_trail_without_times_is_drawn_as_it_is(visit):
+    trail = [point | {"timestamp": 0} for point in TRAIL]
+    measured = visit("odd").page.evaluate("points => import('./explorer/trail.js').then(t => t.measure(points))", trail)
+    assert (len(measured["positions"]), measured["leftOut"], max(measured["mph"])) == (61, 0, 0)
+
+
+def test_a_position_that_was_lost_is_named_and_not_on_the_map(visit):
+    page = (named := visit("named")).page
+    named.open("#/trip/lost")
+    assert "1 position left out: no car gets so far in so short a time." in named.text()
+    expect(page.locator(".leaflet-control-scale-line")).to_have_text(re.compile(r"^(\d+ ft|1 mi)$"))
+    page.get_by_label("Point of the trail").press("End")
+    assert " · 3.3 mi · " in named.text("output")
+
+
+def test_a_name_that_nobody_sees_is_replaced_and_a_long_one_leaves_room(visit):
+    page = (named := visit("named")).page
+    for driver_id, (_, shown) in NAMES.items():
+        link = page.locator(".ranking a", has=page.locator(f"[title='{shown}']"))
+        assert link.get_attribute("href").startswith(f"#/driver/{quote(driver_id)}"), shown
+        assert link.bounding_box()["width"] > 10
+    assert page.locator(".ranking tbody td:nth-child(3)").first.bounding_box()["width"] > 140
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    named.open("#/search/maximiliana")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
 @pytest.mark.parametrize(
