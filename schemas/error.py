@@ -8,6 +8,8 @@ from schemas.fields import EXAMPLE_REQUEST_ID, Int64, Text, field_metadata
 class ErrorName(Text):
     """The name of an error."""
 
+    component = "ErrorName"
+
 
 class ErrorBody(Schema):
     """An error. Read `error` to tell errors apart, and `message` to learn what to change."""

@@ -8,7 +8,7 @@ import datetime
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields, missing
@@ -19,6 +19,8 @@ Messages = dict[str, str | list[Any] | dict[Any, Any]]
 
 # The range of a BSON integer of 64 bits.
 MIN_INT, MAX_INT = -(2**63), 2**63 - 1
+# The largest integer up to which a double, and so JavaScript, has all of them.
+MAX_SAFE_INT = 2**53 - 1
 # The first millisecond of the year 1 and the last of 9999, so that the date of a trip has a year of four digits.
 MIN_EPOCH_MS, MAX_EPOCH_MS = -62_135_596_800_000, 253_402_300_799_999
 MAX_IDENTIFIER_BYTES = 128
@@ -26,6 +28,8 @@ MAX_NAME_CHARACTERS = 500
 SURROGATE = re.compile("[\ud800-\udfff]")
 # The characters of Unicode's category Cc.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+# Any other character, in the OpenAPI document. Generators would write \u0000 as the character itself.
+NO_CONTROL = r"[^\x00-\x1f\x7f-\x9f]"
 EXAMPLE_REQUEST_ID = "b7d3f1c2a94e4f0d8a6c5e1f2b3a4c5d"
 
 
@@ -90,6 +94,14 @@ class NameText(Text):
         return text
 
 
+class Choice(Text):
+    """One of several texts. The OpenAPI document has them once, under the name of the component."""
+
+    def __init__(self, description: str = "", *, component: str, choices: Sequence[str], **kwargs: Any) -> None:
+        self.component = component
+        super().__init__(description, validate=OneOf(choices), **kwargs)
+
+
 class ShortText(Text):
     """A text of 1 to 128 bytes of UTF-8 without control characters."""
 
@@ -108,7 +120,7 @@ class ShortText(Text):
 class Identifier(ShortText):
     """An opaque identifier: a short text that is neither `.` nor `..`."""
 
-    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}$)[^\u0000-\u001f\u007f-\u009f]+$"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": rf"^(?!\.{{1,2}}$){NO_CONTROL}+$"}
     # The same for PCRE, where `$` also matches before a line break at the end.
     validator_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?!\.{1,2}\z)[^\x{0}-\x{1f}\x{7f}-\x{9f}]+\z"}
 
@@ -158,25 +170,26 @@ class Int64(_StrictField, fields.Integer):
     bson_types = ("int", "long")
     default_error_messages: Messages = {"invalid": "Must be a whole number."}
 
-    openapi_keywords: ClassVar[dict[str, Any]] = {"format": "int64"}
-
     def __init__(self, description: str = "", *, low: int = MIN_INT, high: int = MAX_INT, **kwargs: Any) -> None:
+        self.is_safe = max(-low, high) <= MAX_SAFE_INT
         super().__init__(description, validate=Range(low, high), **kwargs)
 
 
 class IntegerChoice(Int64):
-    """One of the integers in `choices`."""
+    """One of several integers, which have names. The OpenAPI document has them as Choice has texts."""
 
-    def __init__(self, description: str = "", *, choices: Sequence[int], **kwargs: Any) -> None:
-        super().__init__(description, **kwargs)
-        self.validators = [OneOf(choices, error=f"Must be one of {', '.join(map(str, choices))}.")]
+    def __init__(self, description: str = "", *, component: str, choices: Mapping[int, str], **kwargs: Any) -> None:
+        self.component = component
+        super().__init__(description, low=min(choices), high=max(choices), **kwargs)
+        error = f"Must be one of {', '.join(map(str, choices))}."
+        self.validators = [OneOf(list(choices), labels=list(choices.values()), error=error)]
 
 
 class Count(Int64):
     """A count: an integer from 0."""
 
-    def __init__(self, description: str = "", **kwargs: Any) -> None:
-        super().__init__(description, low=0, **kwargs)
+    def __init__(self, description: str = "", *, high: int = MAX_INT, **kwargs: Any) -> None:
+        super().__init__(description, low=0, high=high, **kwargs)
 
 
 class EpochMs(Int64):
@@ -264,8 +277,8 @@ class RawObject(fields.Nested):
 
 
 class OneOfNested(fields.Field[Any]):
-    """An object that matches exactly one of several schemas."""
+    """An object that matches exactly one of several schemas: the value of its field `tag` says which."""
 
-    def __init__(self, *schemas: type[Schema], **kwargs: Any) -> None:
-        self.schemas = schemas
+    def __init__(self, *, tag: str, schemas: Mapping[str, type[Schema]], **kwargs: Any) -> None:
+        self.tag, self.schemas = tag, schemas
         super().__init__(**kwargs)

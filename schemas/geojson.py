@@ -62,10 +62,11 @@ class TripFeature(Schema):
     """A trip: its trail as the geometry, its summary form as the properties."""
 
     type = _always("Feature")
+    kind = _always("trip")
     id = Identifier("The `trip_id`.", required=True)
     geometry = OneOfNested(
-        LineString,
-        MultiLineString,
+        tag="type",
+        schemas={"LineString": LineString, "MultiLineString": MultiLineString},
         metadata=field_metadata("The trail. Null if it has fewer than two points."),
         required=True,
         allow_none=True,
@@ -83,6 +84,7 @@ class EventFeature(Schema):
     """An event: the position of its start as the geometry, the event as the properties."""
 
     type = _always("Feature")
+    kind = _always("event")
     geometry = fields.Nested(Point, metadata=field_metadata("Position of the start."), required=True)
     properties = fields.Nested(TripEvent, metadata=field_metadata("The event."), required=True)
 
@@ -92,7 +94,7 @@ class TripMap(TripDetailPage):
 
     type = _always("FeatureCollection")
     features = fields.List(
-        OneOfNested(TripFeature, EventFeature),
+        OneOfNested(tag="kind", schemas={"trip": TripFeature, "event": EventFeature}),
         metadata=field_metadata("The trips, oldest first, each followed by its events in order of time."),
         required=True,
     )
@@ -115,10 +117,12 @@ def trip_map(page: Mapping[str, Any]) -> dict[str, Any]:
 
 def _features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     summary = {name: trip[name] for name in SUMMARY}
-    yield {"type": "Feature", "id": trip["trip_id"], "geometry": _line(trip["trail_path"]), "properties": summary}
+    line = _line(trip["trail_path"])
+    yield {"type": "Feature", "kind": "trip", "id": trip["trip_id"], "geometry": line, "properties": summary}
     for event in trip["events"]:
         start = {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
-        yield {"type": "Feature", "geometry": start, "properties": {**event, "trip_id": trip["trip_id"]}}
+        properties = {**event, "trip_id": trip["trip_id"]}
+        yield {"type": "Feature", "kind": "event", "geometry": start, "properties": properties}
 
 
 def _line(trail: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:

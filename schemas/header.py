@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from marshmallow import Schema
 
-from schemas.fields import EXAMPLE_REQUEST_ID, Count, Int64, Text
+from schemas.fields import EXAMPLE_REQUEST_ID, MAX_SAFE_INT, Count, Int64, Text
 
 
 class MaskText(Text):
@@ -87,12 +87,19 @@ class RateLimitHeaders(Schema):
 
     limit = Count(
         "Requests that the fleet, or the driver, may make in a rate limit window.",
+        high=MAX_SAFE_INT,
         example=5000,
         data_key="X-RateLimit-Limit",
     )
-    remaining = Count("Requests left in this rate limit window.", example=4999, data_key="X-RateLimit-Remaining")
+    remaining = Count(
+        "Requests left in this rate limit window.",
+        high=MAX_SAFE_INT,
+        example=4999,
+        data_key="X-RateLimit-Remaining",
+    )
     reset = Count(
         "Time at which the rate limit window closes, in epoch seconds.",
+        high=MAX_SAFE_INT,
         example=1_773_043_260,
         data_key="X-RateLimit-Reset",
     )
@@ -115,6 +122,7 @@ class RetryAfterHeaders(Schema):
     retry_after = Int64(
         "Minimum number of seconds to wait before the next request.",
         low=1,
+        high=MAX_SAFE_INT,
         example=2,
         data_key="Retry-After",
         required=True,

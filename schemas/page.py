@@ -1,10 +1,10 @@
 """The bodies of the responses: pages of records, aggregates, health."""
 
 from marshmallow import Schema, fields
-from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Count, Date, Flag, Identifier, Int64, Text, field_metadata
+from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Flag, Identifier, Int64, Text, field_metadata
+from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
 from schemas.trip import TripDetail, TripSummary
@@ -18,20 +18,20 @@ NEXT_PAGE = "Number of the next page. Null on the last page."
 class DriverPage(Schema):
     """A page of drivers."""
 
-    count = Count(COUNT, example=1, required=True)
-    limit = Int64(LIMIT, low=1, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
     drivers = fields.List(
         fields.Nested(Driver), metadata=field_metadata("The drivers, in order of `driver_id`."), required=True
     )
 
 
 class _TripPage(Schema):
-    count = Count(COUNT, example=1, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
-    limit = Int64(LIMIT, low=1, example=50, required=True)
+    count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
 
 
 class TripSummaryPage(_TripPage):
@@ -43,18 +43,22 @@ class TripSummaryPage(_TripPage):
 class TripDetailPage(_TripPage):
     """A page of trips in detail form."""
 
-    limit = Int64(LIMIT, low=1, example=5, required=True)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=5, required=True)
     trips = fields.List(fields.Nested(TripDetail), metadata=field_metadata("The trips, oldest first."), required=True)
 
 
 class RankingPage(Schema):
     """A page of a ranking."""
 
-    count = Count("Number of drivers in the ranking, on all pages together.", example=1, required=True)
-    limit = Int64(LIMIT, low=1, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
-    period = Text("The `period` of the request.", example=WEEK, required=True, validate=OneOf(LONG_PERIODS))
+    count = Count(
+        "Number of drivers in the ranking, on all pages together.", high=MAX_SAFE_INT, example=1, required=True
+    )
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
+    period = Choice(
+        "The `period` of the request.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK, required=True
+    )
     start_date = Date("First UTC date of the week or month.", example="2026-03-09", required=True)
     end_date = Date("Last UTC date of the week or month.", example="2026-03-15", required=True)
     drivers = fields.List(
@@ -95,10 +99,10 @@ class MonthlyAggregates(Schema):
 class WindowPage(Schema):
     """A page of the summaries of drivers in a window of days."""
 
-    count = Count("Number of drivers, on all pages together.", example=1, required=True)
-    limit = Int64(LIMIT, low=1, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, example=None, required=True, allow_none=True)
+    count = Count("Number of drivers, on all pages together.", high=MAX_SAFE_INT, example=1, required=True)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
     start_date = Date("First UTC date of the window.", example="2026-03-09", required=True)
     end_date = Date("Last UTC date of the window.", example="2026-03-15", required=True)
     data = fields.List(

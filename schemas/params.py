@@ -8,7 +8,7 @@ from marshmallow import ValidationError, fields, missing, post_load, validates_s
 from marshmallow.validate import OneOf
 
 from schemas.date_params import REQUIRED, DateRangeParams, EndDate, StartDate, WindowParams
-from schemas.fields import Identifier, ShortText, Text, field_metadata
+from schemas.fields import NO_CONTROL, Identifier, ShortText, Text, field_metadata
 from schemas.periods import MONTH, PERIODS, WEEK
 from schemas.query import Params, repeat_hint
 from schemas.search import split_words
@@ -72,7 +72,7 @@ class RepeatedParam(fields.List[Any]):
 class SearchParam(ShortText):
     """The words of a search for drivers (`schemas.search`), at least one."""
 
-    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": r"^(?! *$)[^\u0000-\u001f\u007f-\u009f]+$"}
+    openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": rf"^(?! *$){NO_CONTROL}+$"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text: str = super()._deserialize(value, attr, data, **kwargs)

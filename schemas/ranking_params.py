@@ -8,7 +8,7 @@ from marshmallow import ValidationError, fields
 from marshmallow.validate import OneOf
 
 from schemas.date_params import REQUIRED, check_start_date
-from schemas.fields import MAX_INT, Date, field_metadata
+from schemas.fields import MAX_INT, Choice, Date, field_metadata
 from schemas.params import PageParams
 from schemas.periods import LONG_PERIODS, WEEK
 
@@ -63,11 +63,13 @@ class PeriodStartDate(Date):
 class RankingParams(PageParams):
     """The parameters of a ranking."""
 
-    period = fields.String(
+    period = Choice(
+        "Rank the drivers of a `week` or of a `month`.",
+        component="RankingPeriod",
+        choices=LONG_PERIODS,
+        example=WEEK,
         required=True,
         error_messages=REQUIRED,
-        validate=OneOf(LONG_PERIODS),
-        metadata=field_metadata("Rank the drivers of a `week` or of a `month`.", WEEK),
     )
     start_date = PeriodStartDate(
         "The first UTC date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from marshmallow import Schema, fields
-from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Count, Date, Flag, Text, field_metadata
+from schemas.fields import Amount, Choice, Count, Date, Flag, field_metadata
 from schemas.introspection import fields_of
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import EventSummary, TripFocusArea
@@ -79,8 +78,12 @@ TRIP_FLAGS = tuple(TripFocusArea().fields)
 class BehaviourExplanation(Schema):
     """What a behaviour costs."""
 
-    behaviour = Text(
-        "Name of the behaviour.", example="overspeeding", required=True, validate=OneOf(COUNTED_BEHAVIOURS)
+    behaviour = Choice(
+        "Name of the behaviour.",
+        component="BehaviourName",
+        choices=COUNTED_BEHAVIOURS,
+        example="overspeeding",
+        required=True,
     )
     count = Count("Number of times that the behaviour occurred.", example=1, required=True)
     seconds = Amount(

@@ -1,10 +1,9 @@
 """Daily, weekly and monthly driving summaries."""
 
 from marshmallow import Schema, fields
-from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Count, Date, Flag, Int64, Number, Text, field_metadata
+from schemas.fields import MAX_SAFE_INT, Amount, Choice, Count, Date, Flag, Int64, Number, field_metadata
 from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
@@ -34,13 +33,14 @@ class DrivingSummary(Schema):
     fm_score = Number(
         "Safety score from 0 (worst) to 100 (best), with one decimal.", low=0, high=100, example=92.5, required=True
     )
-    fm_grade = Text(
+    fm_grade = Choice(
         f"Grade of the score: {GRADE_LIMITS}.",
         example="excellent",
         required=True,
-        validate=OneOf(list(GRADES)),
+        component="Grade",
+        choices=list(GRADES),
     )
-    trip_count = Count("Number of trips.", example=1, required=True)
+    trip_count = Count("Number of trips.", high=MAX_SAFE_INT, example=1, required=True)
     distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
     duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
@@ -79,7 +79,7 @@ class MonthlySummary(WeeklySummary):
 class RankedDriver(Schema):
     """A driver's place in a ranking."""
 
-    rank = Int64("Place in the ranking, from 1.", low=1, example=1, required=True)
+    rank = Int64("Place in the ranking, from 1.", low=1, high=MAX_SAFE_INT, example=1, required=True)
     driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
     driving_summary = fields.Nested(
         DrivingSummary, metadata=field_metadata("The summary of the week or month."), required=True

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, validates_schema
-from marshmallow.validate import OneOf
 
 from schemas.fields import (
     Amount,
+    Choice,
     Count,
     EpochMs,
     Flag,
@@ -18,7 +18,6 @@ from schemas.fields import (
     Longitude,
     Number,
     RawObject,
-    Text,
     field_metadata,
 )
 from schemas.rows import Rows
@@ -88,14 +87,21 @@ class Event(SourceSchema):
         ]
     }
 
-    event_type = IntegerChoice("Number of the event type.", choices=tuple(EVENT_TYPES), example=9, required=True)
-    event_name = Text(
+    event_type = IntegerChoice(
+        "Number of the event type.",
+        component="EventType",
+        choices={number: name for number, (name, _) in EVENT_TYPES.items()},
+        example=9,
+        required=True,
+    )
+    event_name = Choice(
         "Name of the event type: "
         + ", ".join(f"{number} is {name}" for number, (name, _) in EVENT_TYPES.items())
         + ".",
         example="OVERSPEEDING",
         required=True,
-        validate=OneOf([name for name, _ in EVENT_TYPES.values()]),
+        component="EventName",
+        choices=[name for name, _ in EVENT_TYPES.values()],
     )
     event_start_timestamp = EpochMs(
         "Time of the start, in epoch milliseconds UTC.", example=1_773_043_800_000, required=True

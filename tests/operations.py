@@ -26,8 +26,11 @@ def resolved(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def parameters_of(path: str) -> dict[str, dict[str, Any]]:
-    """Return the parameters of an operation by name, headers included."""
-    return {parameter["name"]: parameter for parameter in map(resolved, OPERATIONS[path]["parameters"])}
+    """Return the parameters of an operation by name, headers included, with their schemas in full."""
+    return {
+        parameter["name"]: {**parameter, "schema": {**parameter["schema"], **resolved(parameter["schema"])}}
+        for parameter in map(resolved, OPERATIONS[path]["parameters"])
+    }
 
 
 MASKED = [path for path in OPERATIONS if "X-Fields" in parameters_of(path)]

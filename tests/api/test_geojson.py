@@ -52,6 +52,7 @@ def test_a_trip_is_a_line_with_its_summary(service, load):
     assert list(feature["properties"].items()) == list(summary.items())
     assert {**feature, "geometry": 0, "properties": 0} == {
         "type": "Feature",
+        "kind": "trip",
         "id": "t1",
         "geometry": 0,
         "properties": 0,
@@ -65,7 +66,8 @@ def test_an_event_is_a_point_where_it_began_with_its_fields_and_its_trip(service
     load(make_trip(trip_id="t1", events=[event]))
     _, feature = features(get_map(service))
     point = {"type": "Point", "coordinates": [-96.25, 41.5]}
-    assert feature == {"type": "Feature", "geometry": point, "properties": {**event, "trip_id": "t1"}}
+    properties = {**event, "trip_id": "t1"}
+    assert feature == {"type": "Feature", "kind": "event", "geometry": point, "properties": properties}
 
 
 def test_trips_come_oldest_first_each_followed_by_its_events(service, load):

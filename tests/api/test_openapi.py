@@ -33,6 +33,7 @@ from tests.operations import (
 from tests.store_contents import load as load_documents
 
 SCHEMAS = DOCUMENT["components"]["schemas"]
+OBJECTS = {name: schema for name, schema in SCHEMAS.items() if schema["type"] == "object"}
 JSON = "application/json"
 # Links to a report are signed, so that no two are the same.
 OF_RECORDS = [path for path in OPERATIONS if path not in (REPORT, REPORT_FILE)]
@@ -55,7 +56,7 @@ def responses():
 
 def described():
     """Yield every part that has a schema of its own: properties, parameters, headers."""
-    yield from (part for schema in SCHEMAS.values() for part in schema["properties"].values())
+    yield from (part for schema in OBJECTS.values() for part in schema["properties"].values())
     yield from (resolved(part) for operation in OPERATIONS.values() for part in operation["parameters"])
     yield from DOCUMENT["components"]["headers"].values()
 
@@ -116,7 +117,7 @@ def kinds_below(kind):
 
 def test_every_kind_of_error_is_in_it_with_an_example():
     kinds = kinds_below(errors.BaseExtApiException)
-    assert set(SCHEMAS["ErrorBody"]["properties"]["error"]["enum"]) == kinds
+    assert set(SCHEMAS["ErrorName"]["enum"]) == kinds
     assert {
         name for _, _, response in responses() for name in response["content"].get(JSON, {}).get("examples", ())
     } == kinds
@@ -128,9 +129,46 @@ def test_every_part_says_what_it_means():
 
 
 def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
-    optional = [{*schema["properties"]} - {*schema.get("required", ())} for schema in SCHEMAS.values()]
+    optional = [{*schema["properties"]} - {*schema.get("required", ())} for schema in OBJECTS.values()]
     assert set().union(*optional) == {"errors", "driving_summary", *EventData().fields}
-    assert {schema["additionalProperties"] for schema in SCHEMAS.values()} == {False}
+    assert {schema["additionalProperties"] for schema in OBJECTS.values()} == {False}
+
+
+def find_all(keyword, part, path=()):
+    """Yield the path and the value of each such keyword in a part of the document."""
+    if isinstance(part, dict) and keyword in part:
+        yield path, part[keyword]
+    parts = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+    for name, below in parts:
+        yield from find_all(keyword, below, (*path, name))
+
+
+def test_only_counts_of_64_bits_are_in_the_format_of_64_bits():
+    counts = {"phone_use_count", "rapid_acceleration_count", "hard_brake_count", "overspeeding_count", "count"}
+    large = {path[2:] for path, value in find_all("format", DOCUMENT) if value == "int64"}
+    assert {schema for schema, *_ in large} == {"EventSummary", "BehaviourExplanation"}
+    assert {name for *_, name in large} == counts
+
+
+def test_an_enum_that_is_in_it_twice_has_a_name_and_those_of_numbers_have_names():
+    enums = [tuple(values) for _, values in find_all("enum", DOCUMENT)]
+    assert len(enums) == len(set(enums))
+    assert {"Grade", "EventType", "EventName", "ErrorName"} <= SCHEMAS.keys()
+    assert SCHEMAS["EventType"]["x-enum-varnames"] == SCHEMAS["EventName"]["enum"]
+
+
+def test_every_union_says_which_of_its_schemas_an_object_has():
+    unions = [path for path, schemas in find_all("oneOf", DOCUMENT)]
+    assert unions
+    assert unions == [path for path, _ in find_all("discriminator", DOCUMENT)]
+    for _, discriminator in find_all("discriminator", DOCUMENT):
+        for value, reference in discriminator["mapping"].items():
+            schema = resolved({"$ref": reference})
+            assert schema["properties"][discriminator["propertyName"]]["const"] == value
+
+
+def test_a_pattern_has_no_escape_that_a_generator_writes_as_a_control_character():
+    assert [path for path, pattern in find_all("pattern", DOCUMENT) if r"\u" in pattern] == []
 
 
 def test_examples_are_valid_against_their_schemas():

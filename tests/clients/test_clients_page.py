@@ -182,7 +182,7 @@ def test_a_mask_gives_what_the_page_shows(live, path, mask, shown):
 def test_the_page_names_every_kind_of_error_with_its_status():
     described = json.loads(openapi_document(""))
     kinds_on_page = {kind for _, kinds in KINDS for kind in re.findall(r"`(\w+)`", kinds)}
-    assert kinds_on_page == set(described["components"]["schemas"]["ErrorBody"]["properties"]["error"]["enum"])
+    assert kinds_on_page == set(described["components"]["schemas"]["ErrorName"]["enum"])
     statuses = {status for path in described["paths"].values() for status in path["get"]["responses"]}
     assert {status for status, _ in KINDS} == {status for status in statuses if status >= "400"}
 
