@@ -11,6 +11,7 @@ const SHARD_KEYS = {
   "fleets": {"_id": 1},
   "fleet_drivers": {"fleet": 1},
   "driver_periods": {"fleet": 1, "period": 1, "driver_id": 1},
+  "fleet_periods": {"fleet": 1},
   "trip_details": {"_id": 1},
   "trip_changes": {"fleet": 1},
   "report_files.chunks": {"files_id": 1}

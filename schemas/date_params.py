@@ -2,6 +2,7 @@
 
 import datetime
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 from dateutil.relativedelta import relativedelta
@@ -32,6 +33,36 @@ class StartDate(Date):
         return text
 
 
+class PeriodStartDate(Date):
+    """The first UTC date of a period, whose type another parameter, `param`, says: one of `periods`."""
+
+    def __init__(
+        self,
+        description: str,
+        *,
+        param: str,
+        periods: Sequence[PeriodName],
+        default: str | None = None,
+        today_allowed: bool = False,
+    ) -> None:
+        self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
+        super().__init__(description, required=True, error_messages=REQUIRED)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        period = data.get(self.param, self.default)
+        reasons = list[str]()
+        # If the period is invalid, the date is wrong only if it is wrong for every period.
+        for name in [period] if period in self.periods else self.periods:
+            try:
+                check_start_date(text, name, today_allowed=self.today_allowed)
+            except ValidationError as error:
+                reasons += error.messages
+            else:
+                return text
+        raise ValidationError(reasons)
+
+
 def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = False) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
     date, today = datetime.date.fromisoformat(text), get_today()
@@ -46,11 +77,11 @@ def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = Fal
 
 
 class EndDate(Date):
-    """A UTC date in the last six months, up to today. DateRangeParams compares it with `start_date`."""
+    """A UTC date from the month six months ago to today. DateRangeParams compares it with `start_date`."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        if not _get_first_date(get_today()) <= datetime.date.fromisoformat(text) <= get_today():
+        if not _get_first_date(get_today()).replace(day=1) <= datetime.date.fromisoformat(text) <= get_today():
             raise _make_end_date_error()
         return text
 

@@ -3,7 +3,7 @@
 from marshmallow import Schema, fields
 
 from schemas.driver import Driver
-from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Flag, Identifier, Int64, Text, field_metadata
+from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Text, field_metadata
 from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
@@ -45,6 +45,37 @@ class TripDetailPage(_TripPage):
 
     limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=5, required=True)
     trips = fields.List(fields.Nested(TripDetail), metadata=field_metadata("The trips, oldest first."), required=True)
+
+
+class BuiltReport(Schema):
+    """A report that is built, on the seven days before its date."""
+
+    report_date = Date("Date of the report (UTC). Its links: `/report`.", example="2026-03-16", required=True)
+    start_date = Date("First UTC date that the report covers.", example="2026-03-09", required=True)
+    end_date = Date("Last UTC date that the report covers.", example="2026-03-15", required=True)
+    built_at = EpochMs(
+        "Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000, required=True
+    )
+    driver_count = Count("Number of drivers in the report.", high=MAX_SAFE_INT, example=1, required=True)
+    units = Choice(
+        "Units of distances on the page of the report.",
+        component="Units",
+        choices=("miles", "km"),
+        example="miles",
+        required=True,
+    )
+
+
+class ReportPage(Schema):
+    """A page of the reports that are built."""
+
+    count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
+    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
+    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
+    reports = fields.List(
+        fields.Nested(BuiltReport), metadata=field_metadata("The reports, newest first."), required=True
+    )
 
 
 class RankingPage(Schema):

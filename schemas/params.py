@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, missing, post_load, validates_schema
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, DateRangeParams, EndDate, StartDate, WindowParams
-from schemas.fields import NO_CONTROL, Identifier, ShortText, Text, field_metadata
-from schemas.periods import MONTH, PERIODS, WEEK
+from schemas.date_params import REQUIRED, DateRangeParams, EndDate, PeriodStartDate, StartDate, WindowParams
+from schemas.fields import NO_CONTROL, Choice, Identifier, ShortText, Text, field_metadata
+from schemas.periods import MONTH, PERIODS, WEEK, get_today
 from schemas.query import Params, repeat_hint
 from schemas.search import split_words
 
@@ -169,13 +169,42 @@ class ScoreParams(WindowParams):
     """The parameters of the explanation of a driver's score."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
-    interval = fields.String(
+    interval = Choice(
+        "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
+        component="Interval",
+        choices=PERIODS,
+        example=DEFAULT_INTERVAL,
         load_default=DEFAULT_INTERVAL,
-        validate=OneOf(PERIODS),
-        metadata=field_metadata(
-            "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.", DEFAULT_INTERVAL
-        ),
     )
+
+
+class FleetAggregateParams(DateRangeParams):
+    """The parameters of the fleet as a whole over time. The view always gets an `end_date`."""
+
+    interval = Choice(
+        "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
+        component="Interval",
+        choices=PERIODS,
+        example=DEFAULT_INTERVAL,
+        load_default=DEFAULT_INTERVAL,
+    )
+    start_date = PeriodStartDate(
+        "The first UTC date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
+        "months the first day of a month, from that of the date six months ago on.",
+        param="interval",
+        periods=PERIODS,
+        default=DEFAULT_INTERVAL,
+        today_allowed=True,
+    )
+    end_date = EndDate(
+        "A UTC date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
+        "By default today."
+    )
+
+    @post_load
+    def set_end_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+        """Set the default of `end_date`."""
+        return {"end_date": str(get_today()), **data}
 
 
 class WindowAggregateParams(WindowParams, PageParams):

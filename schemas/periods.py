@@ -19,6 +19,8 @@ PROFILE, NO_DATE = "profile", ""
 
 MS_PER_SECOND, MS_PER_HOUR, MS_PER_DAY = 1_000, 3_600_000, 86_400_000
 DAYS_A_WEEK = 7
+# The name of the time zone of all dates.
+TIME_ZONE = "UTC"
 MONTHS_A_YEAR = 12
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
@@ -47,6 +49,11 @@ def dates_from(first: str, count: int) -> list[str]:
     """Return `count` consecutive dates, beginning with `first`. Raises OverflowError after the year 9999."""
     date = datetime.date.fromisoformat(first)
     return [str(date + datetime.timedelta(days)) for days in range(count)]
+
+
+def dates_of_report(report_date: str) -> list[str]:
+    """Return the seven dates that the report of a date covers: those before it."""
+    return dates_from(str(datetime.date.fromisoformat(report_date) - datetime.timedelta(DAYS_A_WEEK)), DAYS_A_WEEK)
 
 
 def monday_of(date: str) -> str:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, check_start_date
-from schemas.fields import MAX_INT, Choice, Date, field_metadata
+from schemas.date_params import REQUIRED, PeriodStartDate
+from schemas.fields import MAX_INT, Choice, field_metadata
 from schemas.params import PageParams
 from schemas.periods import LONG_PERIODS, WEEK
+from schemas.score import COUNTED_BEHAVIOURS
 
 # The orders of a ranking, as MongoDB sorts: 1 is ascending. Of equal scores, the longer distance comes first in both.
 ORDERS = {
@@ -42,24 +43,6 @@ class DistanceParam(fields.Float):
         return int(value) if is_whole else float(value)
 
 
-class PeriodStartDate(Date):
-    """The first UTC date of a week or month, as the parameter `period` says."""
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        period = data.get("period")
-        reasons = list[str]()
-        # If the period is invalid, the date is wrong only if it is wrong for every period.
-        for name in [period] if period in LONG_PERIODS else LONG_PERIODS:
-            try:
-                check_start_date(text, name)
-            except ValidationError as error:
-                reasons += error.messages
-            else:
-                return text
-        raise ValidationError(reasons)
-
-
 class RankingParams(PageParams):
     """The parameters of a ranking."""
 
@@ -74,8 +57,16 @@ class RankingParams(PageParams):
     start_date = PeriodStartDate(
         "The first UTC date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
         "For a month, its first day: from the month of the date six months ago to yesterday.",
-        required=True,
-        error_messages=REQUIRED,
+        param="period",
+        periods=LONG_PERIODS,
+    )
+    behaviour = Choice(
+        "Rank by the points that this behaviour costs, in place of the score. `worst`: the most points first. Among "
+        "drivers with the same points, the lower score comes first, or with `best` the higher score.",
+        component="BehaviourName",
+        choices=COUNTED_BEHAVIOURS,
+        example="overspeeding",
+        load_default=None,
     )
     order = fields.String(
         load_default=DEFAULT_ORDER,

@@ -19,7 +19,9 @@ from schemas.fields import (
     Text,
     Time,
 )
+from schemas.fleet import CONTRIBUTION
 from schemas.periods import PERIODS, PROFILE
+from schemas.score import BEHAVIOURS
 from schemas.summary import DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
@@ -174,6 +176,11 @@ class DayTotals(Schema):
     overspeeding_time_seconds = fields.List(Number(allow_none=True), required=True)
 
 
+# See `schemas.fleet`.
+PointsLost = Schema.from_dict({behaviour.name: Number(required=True) for behaviour in BEHAVIOURS}, name="PointsLost")
+Contribution = Schema.from_dict({name: Int64(required=True) for name in CONTRIBUTION}, name="Contribution")
+
+
 class DriverPeriod(_ReadModel):
     """A document of `driver_periods`: the profile of a driver, or a driver's day, week or month.
 
@@ -181,9 +188,10 @@ class DriverPeriod(_ReadModel):
     empty in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
     the Driver, or the Daily summary. A profile also has what a search reads, `search_text` (see `schemas.search`). A
     day also has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each
-    as rendered JSON, `trip_ends` the end (epoch ms) of each. A week and a month have their summary as rendered JSON in
-    two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object with the other fields. They also have
-    what ranks the driver, `fm_score` and `distance_miles`. A month has the calendar of its days, and their totals.
+    as rendered JSON, `trip_ends` the end (epoch ms) of each. A day, a week and a month have their `contribution` to
+    `fleet_periods`. A week and a month have their summary as rendered JSON in two fragments: `driving_summary` is the
+    DrivingSummary, `breakdown` the object with the other fields. They also have what ranks the driver: `fm_score`,
+    `distance_miles` and `points_lost`. A month has the calendar of its days, and their totals.
     """
 
     driver_id = Identifier(required=True)
@@ -196,12 +204,26 @@ class DriverPeriod(_ReadModel):
     breakdown = Text()
     fm_score = Number()
     distance_miles = Number()
+    points_lost = fields.Nested(PointsLost)
     trip_count = Count()
     last_trip_end = EpochMs()
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
     calendar = fields.Nested(Calendar)
     day_totals = fields.Nested(DayTotals)
+    contribution = fields.Nested(Contribution)
+
+
+class FleetPeriod(_ReadModel):
+    """A document of `fleet_periods`: a day, week or month of a fleet in which somebody drove.
+
+    `sums` is what the contributions of its drivers add up to, and `json` the FleetSummary that follows from them.
+    """
+
+    period = Text(required=True, validate=OneOf(PERIODS))
+    start_date = Date(required=True)
+    sums = fields.Nested(Contribution, required=True)
+    json = Text(required=True)
 
 
 class TripTotals(Schema):

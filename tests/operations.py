@@ -13,6 +13,7 @@ from app.config import API
 DOCUMENT = json.loads(openapi_document(""))
 OPERATIONS = {path: item["get"] for path, item in DOCUMENT["paths"].items()}
 REPORT, REPORT_FILE, CHANGES = f"{API}/report", f"{API}/report/{{link}}", f"{API}/changes"
+REPORTS, FLEET = f"{API}/reports", f"{API}/fleet"
 # The week before that of NOW.
 MONDAY = "2026-03-09"
 
@@ -35,7 +36,7 @@ def parameters_of(path: str) -> dict[str, dict[str, Any]]:
 
 MASKED = [path for path in OPERATIONS if "X-Fields" in parameters_of(path)]
 # Those that return data of drivers and trips, except the change feed.
-OF_DATA = [path for path in MASKED if "If-None-Match" in parameters_of(path)]
+OF_DATA = [path for path in MASKED if "If-None-Match" in parameters_of(path) and path not in (REPORTS, FLEET)]
 
 
 def find_endpoints(app: Any) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class Store:
     # Read models: what the API serves.
     fleet_drivers: DocumentCollection
     driver_periods: DocumentCollection
+    fleet_periods: DocumentCollection
     trip_details: DocumentCollection
     trip_changes: DocumentCollection
     # Written by commands for the service.
@@ -91,4 +92,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleet_drivers", "driver_periods", "trip_details", "trip_changes")
+READ_MODELS = ("fleet_drivers", "driver_periods", "fleet_periods", "trip_details", "trip_changes")

@@ -13,7 +13,7 @@ from app.store.rendering import make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
 from schemas.periods import FIRST_AND_LAST_DATE
-from schemas.ranking_params import ORDERS
+from schemas.ranking_params import DEFAULT_ORDER, ORDERS
 
 DRIVERS: Fields = fields_of(RankingPage)["drivers"] or {}
 INDEXES = {name: f"ranking_{name}" for name in ORDERS}
@@ -28,6 +28,7 @@ def find_ranking(
     period: str,
     start_date: str,
     order: str,
+    behaviour: str | None,
     min_distance_miles: float,
     page: int,
     limit: int,
@@ -35,7 +36,8 @@ def find_ranking(
 ) -> Result:
     """Return a page of the ranking of the drivers who drove in the week or month that starts on `start_date`.
 
-    MongoDB counts the drivers in the index, and skips those before the page. Indexes: driver_periods (fleet, period,
+    MongoDB counts the drivers in the index, and skips those before the page. By a `behaviour`, it sorts all drivers.
+    Indexes: driver_periods (fleet, period,
     start_date, fm_score, distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for the
     profiles.
     """
@@ -47,7 +49,7 @@ def find_ranking(
     with store.snapshot() as session:
         count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)
         if element is not None and page_request.skip < count:
-            rows = _find_rows(store, session, ranking, order, page_request, element)
+            rows = _find_rows(store, session, ranking, order, behaviour, page_request, element)
             if "driver_info" in element:
                 drivers = {"fleet": fleet, "driver_id": {"$in": [row["driver_id"] for row in rows]}}
                 profiles = find_profiles(store, session, drivers, "json")
@@ -68,15 +70,39 @@ def _find_rows(
     session: ClientSession,
     ranking: Document,
     order: str,
+    behaviour: str | None,
     page_request: PageRequest,
     element: Fields,
 ) -> list[Document]:
     """Return the week or month of each driver on the page, in order: driver_id, version and the fragment."""
     fragments = [SUMMARY_FRAGMENT] if "driving_summary" in element else []
-    projection = {"_id": 0, "driver_id": 1, "version": 1} | dict.fromkeys(fragments, 1)
-    limit = page_request.limit
-    options: Any = {"sort": ORDERS[order], "skip": page_request.skip, "limit": limit, "batch_size": limit + 1}
-    return list(store.driver_periods.find(ranking, projection, session=session, **options).hint(INDEXES[order]))
+    projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fragments), 1)
+    options: Any = {"batch_size": page_request.limit + 1, "session": session}
+    if behaviour is None:
+        options |= {"sort": ORDERS[order], "skip": page_request.skip, "limit": page_request.limit}
+        return list(store.driver_periods.find(ranking, projection, **options).hint(INDEXES[order]))
+    driver_ids = _sort_by_behaviour(store, session, ranking, order, behaviour, page_request)
+    found = store.driver_periods.find({**ranking, "driver_id": {"$in": driver_ids}}, projection, **options)
+    rows = {row["driver_id"]: row for row in found}
+    return [rows[driver_id] for driver_id in driver_ids]
+
+
+def _sort_by_behaviour(
+    store: Store, session: ClientSession, ranking: Document, order: str, behaviour: str, page_request: PageRequest
+) -> list[str]:
+    """Return the driver_ids on the page, in order of the points that the behaviour costs, then of the ranking."""
+    points = f"points_lost.{behaviour}"
+    sort = {points: -1 if order == DEFAULT_ORDER else 1, **dict(ORDERS[order])}
+    pipeline: list[Document] = [
+        {"$match": ranking},
+        # Without the fragments, so that the sort keeps to its memory.
+        {"$project": dict.fromkeys(sort, 1)},
+        {"$sort": sort},
+        {"$skip": page_request.skip},
+        {"$limit": page_request.limit},
+    ]
+    options: Any = {"batchSize": page_request.limit + 1, "session": session, "hint": INDEXES[order]}
+    return [row["driver_id"] for row in store.driver_periods.aggregate(pipeline, **options)]
 
 
 def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Any]:

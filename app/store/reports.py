@@ -1,17 +1,25 @@
 """The reports of a fleet, and their files in GridFS."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from gridfs import GridFSBucket
+from pymongo import DESCENDING
 
-from app.store import Document, InvalidDocument, Store
-from schemas.introspection import fields_of, make_document_check
+from app.store import Document, InvalidDocument, Result, Store
+from app.store.pagination import PageRequest
+from schemas.introspection import Fields, fields_of, make_document_check
+from schemas.mask import make_pruner
+from schemas.page import ReportPage
+from schemas.periods import dates_of_report
 from schemas.stored import StoredReport
 
 # GridFS stores a bucket in two collections: NAME.files and NAME.chunks.
 BUCKET = "report_files"
 # The files of a report, as fields of its document.
 FILES = ("csv", "page")
+NEWEST_FIRST = [("report_date", DESCENDING)]
+REPORT = fields_of(ReportPage)["reports"] or {}
 is_valid_document = make_document_check(StoredReport, fields_of(StoredReport))
 
 
@@ -25,6 +33,29 @@ def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
     if report is not None and not is_valid_document(report):
         raise InvalidDocument(store.reports, match)
     return report
+
+
+def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
+    """Return a ReportPage: the reports that are built, newest first. Index: (fleet, report_date)."""
+    page_request, match = PageRequest(page, limit), {"fleet": fleet}
+    options: dict[str, Any] = {"sort": NEWEST_FIRST, "skip": page_request.skip, "limit": limit}
+    with store.snapshot() as session:
+        count = store.reports.count_documents(match, session=session)
+        reports = list(store.reports.find(match, {"_id": 0}, session=session, **options))
+    records = [
+        {
+            "report_date": report["report_date"],
+            "start_date": (days := dates_of_report(report["report_date"]))[0],
+            "end_date": days[-1],
+            "built_at": report["built_at"],
+            "driver_count": report["drivers"],
+            "units": report["units"],
+        }
+        for report in reports
+    ]
+    version = " ".join([str(count), *(f"{report['report_date']}:{report['built_at']}" for report in reports)])
+    prune = make_pruner(fields.get("reports") or {}, REPORT)
+    return page_request.build_result(version, fields, count, {"reports": prune(records)})
 
 
 def read_file(store: Store, file: Document) -> Iterator[bytes]:

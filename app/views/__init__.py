@@ -5,7 +5,20 @@ rest. Pages and files that are the same for everyone are only marked `public`. V
 middleware.
 """
 
-from app.views import aggregates, changes, discovery, docs, drivers, explorer, health, rankings, report, scores, trips
+from app.views import (
+    aggregates,
+    changes,
+    discovery,
+    docs,
+    drivers,
+    explorer,
+    fleet,
+    health,
+    rankings,
+    report,
+    scores,
+    trips,
+)
 
 BLUEPRINTS = (
     drivers.bp,
@@ -15,6 +28,7 @@ BLUEPRINTS = (
     rankings.bp,
     report.bp,
     changes.bp,
+    fleet.bp,
     health.bp,
     docs.bp,
     discovery.guides_bp,

@@ -14,9 +14,10 @@ from app.report_links import ReportLink
 from app.responses import get_base_url, get_matching_etag, not_modified
 from app.services import get_fleet, get_services
 from app.store import Result
-from app.store.reports import FILES, get_report, read_file
+from app.store.reports import FILES, find_reports, get_report, read_file
 from schemas.introspection import Fields
-from schemas.params import LinkParams, ReportParams
+from schemas.page import ReportPage
+from schemas.params import LinkParams, PageParams, ReportParams
 from schemas.report import HEADER, ReportLinks
 
 bp = Blueprint("report", __name__)
@@ -62,6 +63,13 @@ def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
     csv, page = (signer.build_url(base_url, fleet, report_date, file, g.api_key.key_id, expires_at) for file in FILES)
     links = {"report_link": csv, "report_page": page, "expires_at": expires_at}
     return Result("", {name: links[name] for name in fields})
+
+
+@bp.get("/reports")
+@ResultEndpoint(params=PageParams(), response=ReportPage(), credential=Credential.FLEET_KEY)
+def list_reports(params: dict[str, Any], fields: Fields) -> Result:
+    """List the reports that are built, newest first."""
+    return find_reports(get_services().store, get_fleet(), **params, fields=fields)
 
 
 @bp.get("/report/<rest:link>")

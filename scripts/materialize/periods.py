@@ -10,8 +10,9 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
 from app.store.totals import NAMES
+from schemas.fleet import make_contribution
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
-from schemas.score import make_driving_summary
+from schemas.score import compute_points_lost, make_driving_summary
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from scripts.materialize import pipelines
 from scripts.materialize.days import Day, group_by_dates
@@ -81,6 +82,7 @@ def _make_day(
         "last_trip_end": last_trip_end,
         "trips": trips,
         "trip_ends": trip_ends,
+        "contribution": make_contribution(summary),
         "version": version_of(text, trips, trip_ends),
     }
 
@@ -132,7 +134,9 @@ def _make_period(
         "period": period,
         "start_date": start_date,
         **{name: summary[name] for name in ("fm_score", "distance_miles")},
+        "points_lost": compute_points_lost(summary),
         **fragments,
+        "contribution": make_contribution(summary),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
     }

@@ -15,6 +15,7 @@ from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
+from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
 from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.materialize.trip_details import read_trips
@@ -28,7 +29,7 @@ DAYS_PER_PART = 500
 
 
 class Part(NamedTuple):
-    """A part of a fleet: trips, or drivers with days, or at the end the list of all drivers.
+    """A part of a fleet: trips, or drivers with days, or at the end a month of the fleet, or the list of all drivers.
 
     What follows from a part is built in one transaction.
     """
@@ -36,6 +37,7 @@ class Part(NamedTuple):
     trip_ids: list[str] = []
     days: list[Day] = []
     driver_ids: list[str] = []
+    month: str = ""
     has_list: bool = False
 
 
@@ -98,6 +100,8 @@ def _build_part(
     # Only to name those that are invalid.
     list(read_sources(store.drivers, session, [make_id(fleet, one) for one in part.driver_ids], invalid))
     yield from build(store, session, fleet, trips, part.days, part.driver_ids, tombstones=tombstones, everything=True)
+    if part.month:
+        yield store.fleet_periods, add_up_month(store, session, fleet, part.month)
     if part.has_list:
         yield store.fleet_drivers, make_list(store, session, fleet)
 
@@ -122,7 +126,7 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
 
 
 def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
-    """Yield the parts of a fleet: all trips, then all days and drivers, and at the end the list.
+    """Yield the parts of a fleet: all trips, then all days and drivers, then all months, and at the end the list.
 
     The days that a changed trip leaves are built with the trip: once its details have their new version, nothing shows
     these days, and the parts with days may leave them out, because they begin at `since`, or the command is killed.
@@ -133,6 +137,8 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
         # The days of a driver may be in several parts. The profile follows from all of them.
         named = [driver_id for driver_id, date in days if date == NO_DATE]
         yield Part(days=[day for day in days if day.date != NO_DATE], driver_ids=named)
+    for month in find_months(store, fleet):
+        yield Part(month=month)
     yield Part(has_list=True)
 
 

@@ -14,6 +14,7 @@ from schemas.ranking_params import ORDERS
 from schemas.stored import (
     DriverPeriod,
     FleetDrivers,
+    FleetPeriod,
     StoredDriver,
     StoredFleet,
     StoredKey,
@@ -58,6 +59,9 @@ INDEXES = {
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
         # For each order of a ranking an index, because the longer distance comes first in both.
         *map(_ranking_index, ORDERS),
+    ],
+    "fleet_periods": [
+        _index("period", "fleet", "period", "start_date", unique=True),
     ],
     # trip_end_time and driver_id come last, so that MongoDB counts visible trips, and those of one driver, from the
     # index alone.
@@ -105,6 +109,7 @@ VALIDATORS = {
     "fleets": make_validator(StoredFleet()),
     "fleet_drivers": make_validator(FleetDrivers()),
     "driver_periods": make_validator(DriverPeriod()),
+    "fleet_periods": make_validator(FleetPeriod()),
     "trip_details": make_validator(StoredTripDetail()),
     "trip_changes": make_validator(StoredTripChange()),
     "reports": make_validator(StoredReport()),

@@ -120,7 +120,7 @@ def comparable(response):
     return response.status_code, headers, response.data.replace(b'"alone"', b'"f1"')
 
 
-@pytest.mark.parametrize("path", [path for path in OPERATIONS if path not in OF_FLEET])
+@pytest.mark.parametrize("path", [path for path in OPERATIONS if path not in (*OF_FLEET, "/api/v1/fleet")])
 def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(fleets, path):
     for (target, _), headers in itertools.product(make_requests(path), HEADERS):
         own = get(fleets, target, driver=MINE, headers=headers)
@@ -128,16 +128,16 @@ def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(fleets, path):
 
 
 def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(fleets):
-    assert OF_FLEET == ["/api/v1/ranking", "/api/v1/report", "/api/v1/changes"]
-    service = Service(fleets.db, driver_rate_limit=parse("6 per minute"))
+    assert [f"/api/v1/{name}" for name in ("ranking", "report", "reports", "changes", "fleet-aggregate")] == OF_FLEET
+    service = Service(fleets.db, driver_rate_limit=parse("10 per minute"))
     example = OPERATIONS[OF_FLEET[0]]["responses"]["403"]["$ref"].rpartition("/")[2]
     for path in OF_FLEET:
         for method in ("GET", "HEAD"):
             response = service.open(path, unknown=1, limit="x", driver=MINE, method=method)
-            assert (response.status_code, response.headers["X-RateLimit-Limit"], example) == (403, "6", "Forbidden")
+            assert (response.status_code, response.headers["X-RateLimit-Limit"], example) == (403, "10", "Forbidden")
         assert service.open(path, fleet=None).status_code == 401
     refused = service.open(path, driver=MINE)
-    assert (refused.status_code, "The driver's limit of 6 per 1 minute" in refused.json["message"]) == (429, True)
+    assert (refused.status_code, "The driver's limit of 10 per 1 minute" in refused.json["message"]) == (429, True)
 
 
 def test_the_message_of_a_403_says_that_it_takes_a_key_of_the_fleet(fleets):

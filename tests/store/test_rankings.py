@@ -41,6 +41,7 @@ batches = st.one_of(
     st.builds(Batch, st.just("deleted"), st.lists(st.sampled_from([f"t{n}" for n in range(40)]), max_size=8)),
 )
 orders, limits = st.sampled_from(["worst", "best"]), st.sampled_from([1, 2, 3, 100])
+behaviours = st.sampled_from([None, None, *BEHAVIOURS])
 minima = st.sampled_from([0, 0, 0, 0.5, 40, 100.0, 100.5])
 
 
@@ -53,7 +54,7 @@ def score(driven):
     return math.floor(tenths) / 10
 
 
-def rank(stored, period, order, minimum):
+def rank(stored, period, order, behaviour, minimum):
     """Return the score, the miles and the driver_id of each driver of the week or month, in order."""
     first, last = (WEEK, "2026-03-08") if period == "week" else (MONTH, "2026-03-31")
     by_driver = defaultdict(list)
@@ -63,13 +64,19 @@ def rank(stored, period, order, minimum):
     direction = 1 if order == "worst" else -1
     rows = [(score(of), miles[driver_id], driver_id) for driver_id, of in by_driver.items()]
     kept = [row for row in rows if row[1] >= minimum]
-    return sorted(kept, key=lambda row: (direction * row[0], -row[1], row[2].encode()))
+    cost = {one: points(of, behaviour) if behaviour else 0 for one, of in by_driver.items()}
+    return sorted(kept, key=lambda row: (-direction * cost[row[2]], direction * row[0], -row[1], row[2].encode()))
 
 
-def read(store, period, order, minimum, limit):
+def read(store, period, order, behaviour, minimum, limit):
     """Return the rows of all pages of a ranking, and the counts that they give."""
     params = {"period": period, "start_date": WEEK if period == "week" else MONTH, "order": order}
-    params |= {"min_distance_miles": minimum, "limit": limit, "fields": fields_of(RankingPage)}
+    params |= {
+        "behaviour": behaviour and behaviour.name,
+        "min_distance_miles": minimum,
+        "limit": limit,
+        "fields": fields_of(RankingPage),
+    }
     rows, counts, page = [], set(), {"next_page": 1}
     while number := page["next_page"]:
         page = orjson.loads(orjson.dumps(rankings.find_ranking(store, FLEET, **params, page=number).content))
@@ -81,12 +88,14 @@ def read(store, period, order, minimum, limit):
 
 @pytest.mark.parametrize("period", ["week", "month"])
 @settings(deadline=None, max_examples=5)
-@given(written=st.lists(batches, min_size=1, max_size=4), order=orders, limit=limits, minimum=minima)
-def test_a_ranking_is_that_of_the_trips(shared_db, period, written, order, limit, minimum):
+@given(
+    written=st.lists(batches, min_size=1, max_size=4), order=orders, behaviour=behaviours, limit=limits, minimum=minima
+)
+def test_a_ranking_is_that_of_the_trips(shared_db, period, written, order, behaviour, limit, minimum):
     empty(shared_db)
     write_batches(Store.of(shared_db), written)
-    expected = rank(list(shared_db.trips.find()), period, order, minimum)
-    rows, counts = read(Store.of(shared_db), period, order, minimum, limit)
+    expected = rank(list(shared_db.trips.find()), period, order, behaviour, minimum)
+    rows, counts = read(Store.of(shared_db), period, order, behaviour, minimum, limit)
     assert counts == {len(expected)}
     assert [row["rank"] for row in rows] == list(range(1, len(expected) + 1))
     summaries = [(row["driving_summary"], row["driver_info"]["driver_id"]) for row in rows]

@@ -90,6 +90,7 @@ INVALID = [
     ("drivers", "alias", ...),
     ("fleet_drivers", "offset", "first"),
     ("driver_periods", "period", "year"),
+    ("fleet_periods", "sums.good", 0.5),
     ("fleets", "writes", -1),
     ("driver_periods", "summary.fm_score", 101),
     ("trip_details", "totals.event_summary.hard_brake_count", -1),

@@ -1,0 +1,43 @@
+"""The fleet as a whole, by day, week or month."""
+
+from collections.abc import Callable
+from typing import Any
+
+from pymongo import ASCENDING
+
+from app.store import Document, Result, Store
+from app.store.rendering import make_renderer
+from schemas.fleet import FleetAggregate
+from schemas.introspection import Fields, fields_of
+from schemas.periods import FIRST_AND_LAST_DATE
+
+RESPONSE = fields_of(FleetAggregate)
+FLEET_SUMMARY = (RESPONSE["series"] or {})["fleet_summary"]
+# More than the days of six months, so that all arrive in the first batch.
+MAX_INTERVALS = 200
+
+
+def find_fleet_aggregate(
+    store: Store, fleet: str, *, start_date: str, end_date: str, interval: str, fields: Fields
+) -> Result:
+    """Return the FleetAggregate of the intervals that begin from `start_date` to `end_date`. All stored trips count.
+
+    Index: fleet_periods (fleet, period, start_date).
+    """
+    match = {"fleet": fleet, "period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
+    projection = {"_id": 0, "start_date": 1, "json": 1, "version": 1}
+    options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
+    periods = list(store.fleet_periods.find(match, projection, **options))
+    # The default of end_date changes at midnight, and the response with it.
+    version = " ".join([end_date, *(period["version"] for period in periods)])
+    element = fields.get("series") or {}
+    _, last_of = FIRST_AND_LAST_DATE[interval]
+    render = make_renderer(element.get("fleet_summary"), FLEET_SUMMARY)
+    values: dict[str, Callable[[Document], Any]] = {
+        "start_date": lambda period: period["start_date"],
+        "end_date": lambda period: last_of(period["start_date"]),
+        "fleet_summary": lambda period: render(period["json"]),
+    }
+    series = [{name: values[name](period) for name in element} for period in periods]
+    content = {"start_date": start_date, "end_date": end_date, "interval": interval, "series": series}
+    return Result(version, {name: content[name] for name in fields})

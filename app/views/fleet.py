@@ -1,0 +1,47 @@
+"""The fleet: what a key opens, and the fleet as a whole."""
+
+from typing import Any
+
+import orjson
+from flask import Blueprint
+
+from app.endpoint import Credential, ResultEndpoint
+from app.services import get_fleet, get_scope, get_services
+from app.store import Result
+from app.store.fleet_periods import find_fleet_aggregate
+from schemas.fleet import FleetAggregate, FleetInfo
+from schemas.introspection import Fields
+from schemas.params import FleetAggregateParams, NoParams
+from schemas.periods import TIME_ZONE, get_today
+
+bp = Blueprint("fleet", __name__)
+
+
+@bp.get("/fleet")
+@ResultEndpoint(params=NoParams(), response=FleetInfo())
+def get_fleet_info(params: dict[str, Any], fields: Fields) -> Result:
+    """Get what the key opens, and which day it is there.
+
+    Use it to find out whether a key is of a fleet or of one driver, and which dates are allowed.
+    """
+    scope = get_scope()
+    info = {
+        "fleet": scope.fleet,
+        "driver_id": scope.driver_id,
+        "time_zone": TIME_ZONE,
+        "today": str(get_today()),
+        "processing_delay_hours": get_services().config.processing_delay_hours,
+    }
+    return Result(orjson.dumps(info).decode(), {name: info[name] for name in fields})
+
+
+@bp.get("/fleet-aggregate")
+@ResultEndpoint(params=FleetAggregateParams(), response=FleetAggregate(), credential=Credential.FLEET_KEY)
+def get_fleet_aggregate(params: dict[str, Any], fields: Fields) -> Result:
+    """Get the driving of the fleet as a whole, by day, week or month.
+
+    The response has the intervals that begin from `start_date` to `end_date`, each whole, and only those in which
+    somebody drove. A trip counts as soon as it is stored, before it becomes visible in lists of trips. The amounts are
+    sums over the drivers; the score follows from the sums, and is not an average of drivers.
+    """
+    return find_fleet_aggregate(get_services().store, get_fleet(), **params, fields=fields)

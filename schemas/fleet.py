@@ -1,0 +1,146 @@
+"""What a fleet adds up to in a day, week or month, from what each of its drivers contributes.
+
+A contribution has integers only, so that sums are exact whatever their order: distances in millionths of a mile, times
+in milliseconds.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import Schema, fields
+
+from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Identifier, Number, Text, field_metadata
+from schemas.introspection import fields_of
+from schemas.periods import PERIODS, WEEK
+from schemas.score import make_driving_summary
+from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary, SummaryFocusArea
+from schemas.trip import EventSummary
+
+# What a value of a summary is multiplied by before it is rounded to an integer.
+MILLIONTHS, MILLISECONDS = 1_000_000, 1_000
+FACTORS = {
+    "trip_count": 1,
+    "distance_miles": MILLIONTHS,
+    "duration_seconds": MILLISECONDS,
+    "night_driving_seconds": MILLISECONDS,
+    "highway_miles": MILLIONTHS,
+}
+EVENT_FACTORS = {name: MILLISECONDS if name.endswith("_seconds") else 1 for name in EventSummary().fields}
+# The largest amount that a driver contributes: a million miles, 32 years or 10^12 events. The sums of nine million
+# drivers fit 64 bits.
+MAX_CONTRIBUTION = 10**12
+# What is counted in drivers.
+DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
+# A contribution, and a sum of contributions: these integers, by name.
+CONTRIBUTION = (*DRIVER_COUNTS, *FACTORS, *EVENT_FACTORS)
+
+
+class FleetInfo(Schema):
+    """What a key opens, and which day it is there."""
+
+    fleet = Text("Name of the fleet.", example="demo", required=True)
+    driver_id = Identifier(
+        "The only driver whom the key opens. Null for a key of the fleet.",
+        example=None,
+        required=True,
+        allow_none=True,
+    )
+    time_zone = Text("Time zone of all dates.", example="UTC", required=True)
+    today = Date("The date of today in this time zone.", example="2026-03-18", required=True)
+    processing_delay_hours = Number(
+        "Hours after its end at which a trip becomes visible in lists of trips and in changes.",
+        low=0,
+        example=4.0,
+        required=True,
+    )
+
+
+class DriversByGrade(Schema):
+    """The number of drivers with each grade."""
+
+    excellent = Count("Drivers with the grade excellent.", high=MAX_SAFE_INT, example=1, required=True)
+    good = Count("Drivers with the grade good.", high=MAX_SAFE_INT, example=0, required=True)
+    fair = Count("Drivers with the grade fair.", high=MAX_SAFE_INT, example=0, required=True)
+    poor = Count("Drivers with the grade poor.", high=MAX_SAFE_INT, example=0, required=True)
+
+
+class DriversByFocusArea(Schema):
+    """The number of drivers whom to coach, by behaviour. A driver may count several times."""
+
+    is_phone_use = Count("Drivers whose phone use to coach.", high=MAX_SAFE_INT, example=0, required=True)
+    is_overspeeding = Count("Drivers whose overspeeding to coach.", high=MAX_SAFE_INT, example=0, required=True)
+    is_hard_brake = Count("Drivers whose hard braking to coach.", high=MAX_SAFE_INT, example=0, required=True)
+    is_acceleration = Count("Drivers whose rapid acceleration to coach.", high=MAX_SAFE_INT, example=0, required=True)
+
+
+class FleetSummary(DrivingSummary):
+    """The driving of a fleet in a day, week or month: the sums of its drivers' summaries, and the score of the sums.
+
+    Each distance is rounded to a millionth of a mile, and each time to a millisecond, before it is added.
+    """
+
+    driver_count = Count("Number of drivers who drove.", high=MAX_SAFE_INT, example=1, required=True)
+    drivers_by_grade = fields.Nested(
+        DriversByGrade, metadata=field_metadata("Number of drivers with each grade."), required=True
+    )
+    drivers_by_focus_area = fields.Nested(
+        DriversByFocusArea, metadata=field_metadata("Number of drivers to coach, by behaviour."), required=True
+    )
+
+    class Meta:
+        """The order of the fields."""
+
+        fields = ("driver_count", *fields_of(DrivingSummary), "drivers_by_grade", "drivers_by_focus_area")
+
+
+class FleetInterval(Schema):
+    """A day, week or month in which somebody drove."""
+
+    start_date = Date("The first UTC date of the interval.", example="2026-03-09", required=True)
+    end_date = Date("The last UTC date of the interval.", example="2026-03-15", required=True)
+    fleet_summary = fields.Nested(FleetSummary, metadata=field_metadata("The driving of the fleet."), required=True)
+
+
+class FleetAggregate(Schema):
+    """The fleet as a whole over time."""
+
+    start_date = Date("The `start_date` of the request.", example="2026-03-09", required=True)
+    end_date = Date("The `end_date` of the request, or its default.", example="2026-03-15", required=True)
+    interval = Choice(
+        "The `interval` of the request.", component="Interval", choices=PERIODS, example=WEEK, required=True
+    )
+    series = fields.List(
+        fields.Nested(FleetInterval),
+        metadata=field_metadata("The intervals in which somebody drove, oldest first."),
+        required=True,
+    )
+
+
+def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION."""
+    amounts = {name: _to_integer(summary[name], factor) for name, factor in FACTORS.items()}
+    events = {name: _to_integer(summary["events_summary"][name], factor) for name, factor in EVENT_FACTORS.items()}
+    drivers = {"driver_count": 1, **{name: int(summary["fm_grade"] == name) for name in GRADES}}
+    return {**drivers, **{name: int(flag) for name, flag in summary["focus_area"].items()}, **amounts, **events}
+
+
+def _to_integer(value: float, factor: int) -> int:
+    # Before the multiplication, which may overflow.
+    return round(min(value, MAX_CONTRIBUTION / factor) * factor)
+
+
+def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
+    """Return the FleetSummary of a sum of contributions."""
+    totals: dict[str, Any] = {name: _to_amount(sums[name], factor) for name, factor in FACTORS.items()}
+    totals["events_summary"] = {name: _to_amount(sums[name], factor) for name, factor in EVENT_FACTORS.items()}
+    return {
+        **make_driving_summary(totals),
+        "driver_count": sums["driver_count"],
+        "drivers_by_grade": {name: sums[name] for name in GRADES},
+        "drivers_by_focus_area": {name: sums[name] for name in SummaryFocusArea().fields},
+    }
+
+
+def _to_amount(value: int, factor: int) -> float:
+    # A whole amount is an integer, as in the summaries of drivers whose trips have integers.
+    return value / factor if value % factor else value // factor

@@ -1,0 +1,176 @@
+"""GET /fleet, /fleet-aggregate and /reports."""
+
+import itertools
+import random
+from fractions import Fraction
+
+import pytest
+
+from schemas.fleet import FACTORS, MAX_CONTRIBUTION
+from scripts.ingest.writes import delete_trips
+from scripts.reports.build import build_report
+from tests.api.test_aggregates import SUMMARY_FIELDS
+from tests.factories import make_driver, make_event_summary, make_trip
+from tests.store_contents import load as load_documents
+
+MONDAY, BEFORE, MONTH = "2026-03-09", "2026-03-02", "2026-03-01"
+MAX_INT = 2**63 - 1
+
+
+def get_series(service, **query):
+    response = service.get("/fleet-aggregate", **{"start_date": BEFORE, **query})
+    assert response.status_code == 200, response.text
+    return response.json["series"]
+
+
+def get_summary(service, **query):
+    """Return the summary of the only interval."""
+    (interval,) = get_series(service, **query)
+    return interval["fleet_summary"]
+
+
+def test_what_a_key_opens(service, load):
+    load(make_trip(driver_id="d1"))
+    fleet = {
+        "fleet": "f1",
+        "driver_id": None,
+        "time_zone": "UTC",
+        "today": "2026-03-18",
+        "processing_delay_hours": 4,
+    }
+    assert list(service.get("/fleet").json.items()) == list(fleet.items())
+    assert service.get("/fleet", driver="d1").json == {**fleet, "driver_id": "d1"}
+
+
+def test_the_fleet_as_a_whole_has_exactly_the_fields_of_the_contract_in_order(service, load):
+    load(make_trip(f"{MONDAY}T08:00"), make_trip(f"{BEFORE}T08:00"))
+    body = service.get("/fleet-aggregate", start_date=BEFORE).json
+    head = {"start_date": BEFORE, "end_date": "2026-03-18", "interval": "week"}
+    assert list(body.items())[:-1] == list(head.items())
+    assert [list(interval) for interval in body["series"]] == [["start_date", "end_date", "fleet_summary"]] * 2
+    assert [(one["start_date"], one["end_date"]) for one in body["series"]] == [
+        (BEFORE, "2026-03-08"),
+        (MONDAY, "2026-03-15"),
+    ]
+    summary = body["series"][0]["fleet_summary"]
+    assert list(summary) == ["driver_count", *SUMMARY_FIELDS, "drivers_by_grade", "drivers_by_focus_area"]
+    assert list(summary["drivers_by_grade"]) == ["excellent", "good", "fair", "poor"]
+    assert list(summary["drivers_by_focus_area"]) == list(summary["focus_area"])
+
+
+def test_the_score_is_that_of_the_sums_and_drivers_count_by_their_own(service, load):
+    brakes = {"calm": 0, "fair": 25, "poor": 30}
+    trips = [
+        make_trip(f"{MONDAY}T08:00", driver, distance_miles=100, event_summary=make_event_summary(hard_brake_count=n))
+        for driver, n in brakes.items()
+    ]
+    load(*trips, drivers=[make_driver("idle")])
+    summary = get_summary(service)
+    # 55 brakes in 300 miles are 18.3 per 100 miles of 20, so 18.3 of 20 points.
+    assert (summary["fm_score"], summary["fm_grade"], summary["driver_count"]) == (81.7, "good", 3)
+    assert (summary["trip_count"], summary["distance_miles"]) == (3, 300)
+    assert summary["drivers_by_grade"] == {"excellent": 1, "good": 2, "fair": 0, "poor": 0}
+    assert summary["drivers_by_focus_area"]["is_hard_brake"] == 2
+
+
+def test_amounts_are_exact_in_any_order(service):
+    rng = random.Random(1)
+    trips = [
+        make_trip(f"2026-03-{day:02}T08:00", f"d{n}", distance_miles=rng.random(), duration_seconds=rng.random() * 1e4)
+        for n, day in itertools.product(range(20), (9, 10, 11))
+    ]
+    rng.shuffle(trips)
+    for start in range(0, len(trips), 7):
+        load_documents(service.db, *trips[start : start + 7])
+    names = ("distance_miles", "duration_seconds")
+    for interval, period in (("day", "daily"), ("week", "weekly"), ("month", "monthly")):
+        ids = [f"d{n}" for n in range(20)]
+        first = {"month": MONTH}.get(interval, MONDAY)
+        rows = service.get(f"/driver-aggregate/{period}", start_date=first, driver_id=ids).json["data"]
+        summary = get_series(service, start_date=first, interval=interval)[0]["fleet_summary"]
+        for name in names:
+            exact = sum(round(Fraction(row["driving_summary"][name]) * FACTORS[name]) for row in rows)
+            assert summary[name] == exact / FACTORS[name]
+
+
+def test_amounts_at_the_edge_come_back_when_the_trip_is_corrected(service, load):
+    load(make_trip(f"{MONDAY}T08:00", "d1", distance_miles=2))
+    before = get_summary(service)
+    huge = make_trip(f"{MONDAY}T09:00", "d2", trip_id="huge", distance_miles=1e308)
+    load({**huge, "event_summary": make_event_summary(phone_use_count=MAX_INT)})
+    summary = get_summary(service)
+    assert summary["distance_miles"] == MAX_CONTRIBUTION / 10**6 + 2
+    assert summary["events_summary"]["phone_use_count"] == MAX_CONTRIBUTION
+    load({**huge, "distance_miles": 1})
+    assert get_summary(service)["distance_miles"] == 3
+    delete_trips(service.store, "f1", ["huge"])
+    assert get_summary(service) == before
+
+
+def test_an_interval_in_which_nobody_drives_any_more_is_gone(service, load):
+    load(make_trip(f"{MONDAY}T08:00", trip_id="t"))
+    delete_trips(service.store, "f1", ["t"])
+    assert get_series(service) == get_series(service, interval="day") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "starts"),
+    [
+        ({"start_date": MONDAY}, [MONDAY, "2026-03-16"]),
+        ({"start_date": BEFORE, "end_date": MONDAY}, [BEFORE, MONDAY]),
+        ({"start_date": BEFORE, "end_date": "2026-03-08"}, [BEFORE]),
+        ({"start_date": "2026-03-18", "interval": "day"}, ["2026-03-18"]),
+        ({"start_date": MONTH, "interval": "month"}, [MONTH]),
+        ({"start_date": "2025-09-01", "end_date": "2025-09-02", "interval": "month"}, []),
+    ],
+)
+def test_the_intervals_are_those_that_begin_between_the_dates(service, load, query, starts):
+    load(*(make_trip(f"2026-03-{day:02}T08:00") for day in (2, 9, 18)))
+    assert [interval["start_date"] for interval in get_series(service, **query)] == starts
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ({"start_date": "2026-03-10"}, ["start_date"]),
+        ({"start_date": "2026-03-10", "interval": "month"}, ["start_date"]),
+        ({"start_date": "2026-03-19", "interval": "day"}, ["start_date"]),
+        ({"start_date": MONDAY, "end_date": BEFORE}, ["end_date"]),
+        ({"start_date": MONDAY, "end_date": "2026-03-19"}, ["end_date"]),
+        ({"start_date": "soon", "end_date": MONDAY}, ["start_date"]),
+        ({"start_date": MONDAY, "interval": "year"}, ["interval"]),
+        ({}, ["start_date"]),
+    ],
+)
+def test_wrong_parameters_are_named(service, query, wrong):
+    response = service.get("/fleet-aggregate", **query)
+    assert (response.status_code, list(response.json["errors"])) == (400, wrong)
+
+
+def test_a_mask_selects_of_the_fleet_as_a_whole(service, load):
+    load(make_trip(f"{MONDAY}T08:00"))
+    masked = service.get(
+        "/fleet-aggregate", start_date=MONDAY, headers={"X-Fields": "series{start_date,fleet_summary{driver_count}}"}
+    )
+    assert masked.json == {"series": [{"start_date": MONDAY, "fleet_summary": {"driver_count": 1}}]}
+
+
+def test_reports_are_listed_newest_first(service, load):
+    load(make_trip(f"{MONDAY}T08:00"))
+    for date in ("2026-03-15", "2026-03-16"):
+        build_report(service.store, "f1", date)
+    page = service.get("/reports", limit=1).json
+    assert list(page) == ["count", "limit", "current_page", "next_page", "reports"]
+    (report,) = page.pop("reports")
+    assert page == {"count": 2, "limit": 1, "current_page": 1, "next_page": 2}
+    built_at = report.pop("built_at")
+    assert list(report.items()) == [
+        ("report_date", "2026-03-16"),
+        ("start_date", MONDAY),
+        ("end_date", "2026-03-15"),
+        ("driver_count", 1),
+        ("units", "miles"),
+    ]
+    assert built_at == 1_773_835_200_000
+    assert service.get("/report", report_time="2026-03-16T00:00:00").status_code == 200
+    assert service.get("/reports", fleet="f2").json["reports"] == []
