@@ -22,6 +22,7 @@ class ChangesParams(Params):
     """The parameters of a page of the change feed."""
 
     cursor = CursorParam(
-        "The `cursor` of the last page. Without it, the feed starts with all trips that are visible now."
+        "The `cursor` of the last page. Without it, the feed starts with all trips that are visible now; start with an "
+        "empty copy then."
     )
     limit = IntegerParam("Maximum number of changes on a page.", high=MAX_CHANGES, default=DEFAULT_CHANGES)

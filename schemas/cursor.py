@@ -10,8 +10,12 @@ from marshmallow import Schema, ValidationError
 from schemas.fields import Count, EpochMs, Int64, Text
 
 CHECKSUM_BYTES = 8
+# How long after the client was last caught up a cursor is valid: a day less than the feed keeps the deletions.
+CURSOR_DAYS = 29
+START_AGAIN = "Start without a cursor and with an empty copy."
 # The message for every invalid cursor. It gives no reason, so it repeats nothing that the client sent.
-INVALID = "Must be a cursor that this service returned for this fleet. Start without a cursor."
+INVALID = f"Must be a cursor that this service returned for this fleet. {START_AGAIN}"
+EXPIRED = f"Must be of a client that was caught up in the last {CURSOR_DAYS} days. {START_AGAIN}"
 
 
 class FeedCursor(NamedTuple):
@@ -19,16 +23,16 @@ class FeedCursor(NamedTuple):
 
     - `change`, `trip_id`: the client has applied all changes up to this pair, in the order of the pair.
     - `trip_end_time`, `end_trip_id`: the client has applied all trips that became visible up to this pair.
-    - `first_change`: the first change after the client began with an empty copy.
-    - `caught_up_change`: the last change of the feed when the client had last applied all of them.
+    - `caught_up_change`, `caught_up_at`: the last change of the feed when the client had last applied all of them, or
+      began with an empty copy; and when that was.
     - `next_end_time`: the trips that are not in the copy yet end at this time or later, unless they were changed since.
 
     An empty `trip_id` or `end_trip_id` comes before every other. Times are epoch milliseconds.
     """
 
     feed_id: str
-    first_change: int
     caught_up_change: int
+    caught_up_at: int
     change: int
     trip_id: str
     trip_end_time: int
@@ -40,8 +44,8 @@ class CursorContent(Schema):
     """The fields of a FeedCursor."""
 
     feed_id = Text(required=True)
-    first_change = Count(required=True)
     caught_up_change = Count(required=True)
+    caught_up_at = EpochMs(required=True)
     change = Count(required=True)
     trip_id = Text(required=True)
     trip_end_time = Int64(required=True)
@@ -61,8 +65,7 @@ def encode_cursor(fleet: str, cursor: FeedCursor) -> str:
 def decode_cursor(fleet: str, text: str) -> FeedCursor:
     """Return the cursor that a text contains. Raises marshmallow.ValidationError unless it was made for this fleet.
 
-    The checksum finds mistakes. It has no secret, which could not be replaced, because a cursor never expires. A cursor
-    gives access to nothing that the key does not.
+    The checksum finds mistakes. It has no secret: a cursor gives access to nothing that the key does not.
     """
     try:
         content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]

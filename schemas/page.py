@@ -151,6 +151,12 @@ class TripChange(Schema):
 
     trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1", required=True)
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    tracking_id = Identifier(
+        "What the trips of one job share, such as a ride. Null for a trip without one, and if `deleted` is true.",
+        example="ride-17",
+        required=True,
+        allow_none=True,
+    )
     deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False, required=True)
     trip = fields.Nested(
         TripSummary,
@@ -168,7 +174,7 @@ class ChangePage(Schema):
     )
     cursor = Text(
         "Where the next page begins. Send it with the next request.",
-        example="a56PNm5MYxhbIlprM3ZUcTl4IiwxLDIsIiIsMTc3MzgyMDgwMDAwMSwiIiwyNTM0MDIzMDA3OTk5OTld",
+        example="5h7An1B2E05bIlprM3ZUcTl4IiwxLDE3NzM4MzUyMDAwMDAsMiwiIiwxNzczODIwODAwMDAxLCIiLDI1MzQwMjMwMDc5OTk5OV0",
         required=True,
     )
     has_more = Flag("Whether there are more changes now.", example=False, required=True)

@@ -281,6 +281,7 @@ class StoredTripChange(Schema):
     driver_id = Identifier(required=True)
     change = Count(required=True)
     replaced = fields.List(fields.Nested(ReplacedTrip), required=True)
+    tracking_id = Identifier(allow_none=True)
     trip_end_time = EpochMs()
     version = Text()
     json = Text()

@@ -23,8 +23,9 @@ class Client:
         return response.json
 
     def lose(self, pages=1):
-        """Go back to the cursor from before so many pages, and keep the copy."""
+        """Go back to the cursor from before so many pages, and keep the copy, but at the beginning."""
         self.cursor = self.cursors[-pages]
+        self.copy = self.copy if self.cursor else {}
 
     def sync(self):
         """Apply all pages, and return the changes as pairs of trip_id and `deleted`."""

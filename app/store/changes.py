@@ -11,11 +11,11 @@ those trips that ended at e or before, and each of them is as it was after chang
 the copy has the trips that ended until 10:00, as they were after the seventh change. A new client starts with c = 0,
 when the fleet had no trips, and e = the latest end that is visible now. A page reads one snapshot, in two steps:
 
-1. Changes. It reads the entries after c, in order, and moves c forward. A tombstone is a deletion. An entry with an end
-   until e is a trip of the copy. An entry with a later end is left out, because step 2 will find it, unless the copy
-   may have an earlier version of the trip: then it is a deletion. The entry has the ends of the earlier versions for
-   this. The copy may have a version that ended until e and was replaced after the caught-up change, which is the last
-   change of the feed when the client had last read all of them.
+1. Changes. It reads the entries after c, in order, and moves c forward. A tombstone after the caught-up change is a
+   deletion: that is the last change of the feed when the client had last read all of them, or began. An entry with an
+   end until e is a trip of the copy. An entry with a later end is left out, because step 2 will find it, unless the
+   copy may have an earlier version of the trip: then it is a deletion. The entry has the ends of the earlier versions
+   for this. The copy may have a version that ended until e and was replaced after the caught-up change.
 2. Time. When c is the last change, it reads the trips that end after e and are visible now, in the order of their
    ends, and moves e forward.
 
@@ -41,7 +41,9 @@ What may happen, and why the copy stays right:
   that was visible when it was replaced, by the writer's clock, with a margin of CLOCK_MARGIN_MS.
 - Clocks differ: only hosts of the service decide what is visible, and e never goes back.
 - A failover, or a member that lags: snapshots show only what a majority has, so no change is undone. If a member has
-  fewer changes than the cursor, and the primary has them, the response is a 503.
+  fewer changes than the cursor, or than its caught-up change, and the primary has them, the response is a 503.
+- A client comes back when tombstones are gone: the cursor has the time of the caught-up change, and is invalid
+  CURSOR_DAYS after it.
 - `restore`, or an empty database: the feed begins from scratch with another random `feed_id`.
 - PROCESSING_DELAY_HOURS is changed: if shorter, the next page has the trips that are visible now; if longer, e stays
   until the latest visible end has passed it, and the copy keeps the trips that it has.
@@ -63,9 +65,9 @@ from pymongo.read_concern import ReadConcern
 
 from app.store import Document, Store, StoreLags
 from app.store.trips import get_max_visible_end_ms
-from schemas.cursor import INVALID, FeedCursor, encode_cursor
+from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
-from schemas.periods import MS_PER_HOUR
+from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 
 BY_CHANGE = [("change", ASCENDING), ("trip_id", ASCENDING)]
 BY_END = [("trip_end_time", ASCENDING), ("trip_id", ASCENDING)]
@@ -123,8 +125,11 @@ def find_changes(
     """Return a page of the change feed (schema ChangePage): up to `limit` changes after the cursor.
 
     If nothing is new, it reads one document. Indexes: fleets (_id), trip_changes (fleet, change, trip_id), (fleet,
-    trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError if the feed began from scratch since.
+    trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError if the cursor has expired, or the feed
+    began from scratch since.
     """
+    if cursor and cursor.caught_up_at < now_ms() - CURSOR_DAYS * MS_PER_DAY:
+        raise ValidationError({"cursor": [EXPIRED]})
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
     with store.snapshot() as session:
         feed = _Feed(store, session, fleet)
@@ -151,8 +156,8 @@ def _make_first_cursor(state: Document, max_end_ms: int) -> FeedCursor:
     """Return the cursor of a client that has read nothing; the trips that end by `max_end_ms` are visible."""
     return FeedCursor(
         feed_id=state["feed_id"],
-        first_change=state["writes"] + 1,
-        caught_up_change=0,
+        caught_up_change=state["writes"],
+        caught_up_at=now_ms(),
         change=0,
         trip_id="",
         trip_end_time=max_end_ms + 1,
@@ -162,14 +167,18 @@ def _make_first_cursor(state: Document, max_end_ms: int) -> FeedCursor:
 
 
 def _pass_time(cursor: FeedCursor, max_end_ms: int) -> FeedCursor:
-    """Return the cursor after all trips that ended by `max_end_ms`, or later if it has been there before."""
+    """Return the cursor of a client that is caught up: after all trips that ended by `max_end_ms`.
+
+    It is after later ones if it has been there before.
+    """
     end = max((cursor.trip_end_time, cursor.end_trip_id), (max_end_ms + 1, ""))
-    return cursor._replace(trip_end_time=end[0], end_trip_id=end[1])
+    return cursor._replace(trip_end_time=end[0], end_trip_id=end[1], caught_up_at=now_ms())
 
 
 def _has_reached(state: Document, cursor: FeedCursor) -> bool:
-    """Return whether the feed is the one of the cursor, and has all changes that the client has read."""
-    return bool(state["feed_id"] == cursor.feed_id and cursor.change <= state["writes"] + 1)
+    """Return whether the feed is the one of the cursor, and has all changes up to both of the cursor's numbers."""
+    last_change = max(cursor.caught_up_change, cursor.change - 1)
+    return bool(state["feed_id"] == cursor.feed_id and last_change <= state["writes"])
 
 
 class _Feed(NamedTuple):
@@ -236,9 +245,13 @@ def _after(field: str, value: int, trip_id: str, last: int) -> Document:
 
 
 def _describe(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Document]:
-    """Yield the change that an entry is for a client with this cursor, if it is one."""
+    """Yield the change that an entry is for a client with this cursor, if it is one.
+
+    A client must not get identifiers of drivers who were erased before it began.
+    """
     if "deleted_at" in entry:
-        yield _make_deletion(entry)
+        if entry["change"] > cursor.caught_up_change:
+            yield _make_deletion(entry)
     elif (entry["trip_end_time"], entry["trip_id"]) <= (cursor.trip_end_time, cursor.end_trip_id):
         yield _make_trip(entry)
     elif any(_was_shown(replaced, entry["trip_id"], cursor, delay_ms) for replaced in entry["replaced"]):
@@ -248,24 +261,24 @@ def _describe(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Do
 def _was_shown(replaced: Document, trip_id: str, cursor: FeedCursor, delay_ms: int) -> bool:
     """Return whether a client with this cursor may have an earlier version of a trip.
 
-    A version that was replaced up to `caught_up_change` is not in the copy: the client has applied the replacement. It
-    may not have applied a later one, even if the cursor has passed it, because a change after that moved the entry of
-    the trip ahead of the cursor. A client that lost its last cursor may have any version that was visible.
+    A version that was replaced up to `caught_up_change` is not in the copy: the client has applied the replacement, or
+    had no copy then. It may not have applied a later one, even if the cursor has passed it, because a change after that
+    moved the entry of the trip ahead of the cursor. A client that lost its last cursor may have any version that was
+    visible.
     """
     if replaced["change"] <= cursor.caught_up_change:
         return False
     ended = (replaced["trip_end_time"], trip_id) <= (cursor.trip_end_time, cursor.end_trip_id)
-    was_read = ended and replaced["change"] >= cursor.first_change
-    return bool(was_read or replaced["replaced_at"] - replaced["trip_end_time"] >= delay_ms - CLOCK_MARGIN_MS)
+    return bool(ended or replaced["replaced_at"] - replaced["trip_end_time"] >= delay_ms - CLOCK_MARGIN_MS)
 
 
 def _make_trip(entry: Document) -> Document:
-    return {**_identify(entry), "deleted": False, "trip": Fragment(entry["json"])}
+    return _make_change(entry, tracking_id=entry["tracking_id"], deleted=False, trip=Fragment(entry["json"]))
 
 
 def _make_deletion(entry: Document) -> Document:
-    return {**_identify(entry), "deleted": True, "trip": None}
+    return _make_change(entry, tracking_id=None, deleted=True, trip=None)
 
 
-def _identify(entry: Document) -> Document:
-    return {"trip_id": entry["trip_id"], "driver_id": entry["driver_id"]}
+def _make_change(entry: Document, **values: Any) -> Document:
+    return {"trip_id": entry["trip_id"], "driver_id": entry["driver_id"], **values}

@@ -33,8 +33,8 @@ def list_changes(params: dict[str, Any]) -> Response:
     at once while `has_more` is true, otherwise after a pause. A trip appears again after each change, and may appear
     twice without one.
 
-    A cursor may be used again, and never expires. But deletions are reported for 30 days: after a longer pause, start
-    without a cursor and with an empty copy.
+    A cursor may be used again. Deletions are reported for 30 days, so a cursor expires if the client was last caught up
+    more than 29 days ago: start without a cursor and with an empty copy then.
     """
     services = get_services()
     with services.store_breaker.guard():

@@ -232,7 +232,8 @@ class Mirror:
         trips = [] if deletions_only else [change["trip"] for change in latest.values() if not change["deleted"]]
         trips = [trip for trip in trips if trip["trip_id"] in stored or trip["trip_start_time"] >= since_ms]
         trip_ids = [trip["trip_id"] for trip in trips]
-        details = (upstream.request_details(name, stored.get(name, NOT_STORED)["tracking_id"]) for name in trip_ids)
+        kept = {name: trip["tracking_id"] for name, trip in stored.items()}
+        details = (upstream.request_details(name, latest[name]["tracking_id"] or kept.get(name)) for name in trip_ids)
         self._load(TRIPS, self._read_trips(details))
         touched = {trip["driver_id"] for trip in (*stored.values(), *deleted)}
         self._touched.update(self._store.drivers.distinct("driver_id", self._match(touched)))

@@ -9,7 +9,7 @@ from schemas.periods import now_ms
 from schemas.stored import make_id
 
 # The fields of an entry that follow from its trip.
-CONTENT = ("driver_id", "trip_end_time", "version", "json")
+CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
 # An upstream system may correct the end of a trip any number of times.
 MAX_REPLACED = 8
 

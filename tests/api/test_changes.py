@@ -13,6 +13,7 @@ from tests.feed_client import Client
 from tests.store_contents import load as load_into
 
 HOUR_MS = 3_600_000
+DAY_SECONDS = 86_400
 NOW_MS = epoch_ms("2026-03-18T12:00")
 
 
@@ -35,11 +36,11 @@ def delete(store):
 
 
 def test_a_page_has_the_summary_form_of_trips(client, load):
-    load(ended(5, trip_id="t1", driver_id="d1", distance_miles=5, highway_miles=5.0))
+    load(ended(5, trip_id="t1", driver_id="d1", tracking_id="k", distance_miles=5, highway_miles=5.0))
     page = client.get_page()
     (trip,) = client.service.get("/driver/d1/trips?start_date=2026-03-01").json["trips"]
     assert list(page) == ["changes", "cursor", "has_more"]
-    expected = [{"trip_id": "t1", "driver_id": "d1", "deleted": False, "trip": trip}]
+    expected = [{"trip_id": "t1", "driver_id": "d1", "tracking_id": "k", "deleted": False, "trip": trip}]
     assert json.dumps(page["changes"]) == json.dumps(expected)
 
 
@@ -102,13 +103,14 @@ def test_the_setting_of_the_delay_counts(make_service, load):
     assert Client(make_service(processing_delay_hours=0)).sync() == [("ended 0.5", False), ("ended 1.5", False)]
 
 
-def test_a_change_of_the_trail_or_the_tracking_id_is_a_change(client, load):
-    trip = ended(5)
+@pytest.mark.parametrize("change", [{"trail_path": []}, {"tracking_id": "k"}, {"tracking_id": None}], ids=str)
+def test_a_change_of_the_trail_or_the_tracking_id_is_a_change(client, load, change):
+    trip = ended(5, tracking_id="before")
     load(trip)
     client.sync()
-    for changed in ({**trip, "trail_path": []}, {**trip, "tracking_id": "k"}):
-        load(changed)
-        assert client.sync() == [("ended 5", False)]
+    load({**trip, **change})
+    (changed,) = client.get_page()["changes"]
+    assert (changed["trip_id"], changed["tracking_id"]) == ("ended 5", change.get("tracking_id", "before"))
 
 
 def test_a_file_that_is_loaded_again_changes_nothing(client, load):
@@ -120,12 +122,22 @@ def test_a_file_that_is_loaded_again_changes_nothing(client, load):
 
 
 def test_a_deletion_comes_with_the_driver(client, load, delete):
-    load(ended(5), ended(6))
+    load(ended(5), ended(6, tracking_id="k"))
     client.sync()
     delete("ended 6", "nothing")
-    change = {"trip_id": "ended 6", "driver_id": "d1", "deleted": True, "trip": None}
+    change = {"trip_id": "ended 6", "driver_id": "d1", "tracking_id": None, "deleted": True, "trip": None}
     assert client.get_page()["changes"] == [change]
     assert client.sync() == []
+
+
+def test_a_new_client_gets_only_deletions_after_its_first_request(service, load, delete):
+    load(*(ended(5 + n) for n in range(4)))
+    delete("ended 5")
+    load(hide("ended 6"))
+    client = Client(service, 1)
+    client.get_page()
+    delete("ended 7")
+    assert client.sync() == [("ended 8", False), ("ended 7", True)]
 
 
 def hide(trip_id):
@@ -210,6 +222,31 @@ def test_two_fleets_have_their_own_feeds(service, load):
     assert [page["changes"][0]["trip"]["distance_miles"] for page in pages] == [1.5, 2.5]
 
 
+def test_a_cursor_is_valid_for_29_days_after_the_client_was_caught_up(client, load, clock):
+    client.sync()
+    for _ in range(3):
+        clock.shift(29 * DAY_SECONDS)
+        client.sync()
+    load(*(ended(5 + n) for n in range(5)))
+    client.get_page()
+    clock.shift(29 * DAY_SECONDS)
+    client.get_page()
+    clock.shift(0.001)
+    (reason,) = client.service.errors("/changes", cursor=client.cursor)["cursor"]
+    expected = "Must be of a client that was caught up in the last 29 days."
+    assert reason == f"{expected} Start without a cursor and with an empty copy."
+
+
+def test_a_cursor_is_valid_for_29_days_of_a_first_copy(service, load, clock):
+    load(ended(5), ended(6), ended(7))
+    client = Client(service, 1)
+    client.get_page()
+    clock.shift(29 * DAY_SECONDS)
+    assert client.get_page()["has_more"]
+    clock.shift(0.001)
+    assert list(service.errors("/changes", cursor=client.cursor)) == ["cursor"]
+
+
 # Cursors that are refused.
 
 
@@ -264,7 +301,8 @@ def test_the_cursor_of_another_fleet_is_a_validation_error(service, load, trips)
 def test_an_invalid_cursor_is_named_together_with_all_other_wrong_parameters(service):
     errors = service.errors("/changes", cursor="x", limit=1001, page=2)
     assert errors.keys() == {"cursor", "limit", "page"}
-    assert errors["cursor"] == ["Must be a cursor that this service returned for this fleet. Start without a cursor."]
+    expected = "Must be a cursor that this service returned for this fleet."
+    assert errors["cursor"] == [f"{expected} Start without a cursor and with an empty copy."]
 
 
 def test_a_cursor_of_the_future_is_a_validation_error(client, load):

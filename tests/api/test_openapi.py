@@ -12,7 +12,7 @@ from app import errors
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.introspection import example
-from schemas.page import TripDetailPage
+from schemas.page import ChangePage, TripDetailPage
 from schemas.params import ReportParams
 from schemas.trip import EventData
 from scripts.ingest.writes import delete_trips
@@ -189,7 +189,8 @@ def test_examples_are_valid_against_their_schemas():
 @pytest.fixture(scope="module")
 def example_fleet(shared_service):
     """The service to the fleet that the examples speak of."""
-    trip = {**example(TripDetailPage())["trips"][0], "tracking_id": None}
+    tracking_id = example(ChangePage())["changes"][0]["tracking_id"]
+    trip = {**example(TripDetailPage())["trips"][0], "tracking_id": tracking_id}
     load_documents(shared_service.db, trip, drivers=[example(Driver())], fleet="demo")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PAGE, PLAIN_PAGE)
@@ -241,8 +242,9 @@ def test_responses_with_nulls_and_empty_lists_are_valid_against_their_schemas(sp
 
 def test_a_deletion_in_the_change_feed_is_valid_against_its_schema(service, store, load):
     load(make_trip(trip_id="t1"))
+    cursor = service.get("/changes").json["cursor"]
     delete_trips(store, "f1", ["t1"])
-    response = service.get("/changes")
+    response = service.get("/changes", cursor=cursor)
     assert [change["trip"] for change in response.json["changes"]] == [None]
     assert_valid(OPERATIONS[CHANGES]["responses"]["200"]["content"][JSON]["schema"], response.json)
 

@@ -87,10 +87,10 @@ def compiler_errors(folder):
 def execute(folder, compiler_errors, tmp_path, refusing):
     """Run a program against that service, in a folder of its own; return what it prints."""
 
-    def execute(name, language, key):
+    def execute(name, language, key, *, fails=False):
         command = COMMANDS[language].format(folder / name).split()
         ran = run(*command, cwd=tmp_path, SERVICE=refusing.url, KEY=key)
-        assert ran.returncode == 0, compiler_errors + ran.stdout + ran.stderr
+        assert (ran.returncode != 0) == fails, compiler_errors + ran.stdout + ran.stderr
         return ran.stdout
 
     return execute
@@ -140,7 +140,7 @@ def read_copy(folder):
 
 
 @pytest.mark.parametrize("language", ["python", "typescript"])
-def test_the_copy_is_kept_in_sync_through_a_restart(execute, live, refusing, tmp_path, language):
+def test_the_copy_is_kept_in_sync_through_a_restart_an_error_and_a_restored_backup(execute, live, refusing, tmp_path, language):
     fleet = f"copy-{language}"
 
     def sync():
@@ -156,6 +156,11 @@ def test_the_copy_is_kept_in_sync_through_a_restart(execute, live, refusing, tmp
     load(live.db, make_trip(days_ago(2), "d2", trip_id="t1"), make_trip(days_ago(2), trip_id="t7"), fleet=fleet)
     delete_trips(Store.of(live.db), fleet, ["t2"])
     assert ["cursor" in url for url in sync()] == [True]
+    kept, refusing.refusals[f"{API}/changes"] = read_copy(tmp_path), 400
+    execute("feed", language, issue_key(live.db, fleet), fails=True)
+    assert read_copy(tmp_path) == kept
+    live.db.fleets.update_one({"_id": fleet}, {"$set": {"feed_id": "another"}})
+    assert ["cursor" in url for url in sync()] == [True, False]
 
 
 def test_typescript_compiles_except_what_the_service_does_not_promise(compiler_errors):

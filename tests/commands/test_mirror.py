@@ -306,7 +306,7 @@ def change(other):
     """Change the other service: a trail, a summary, a trip of a new driver; and erase a driver."""
 
     def change():
-        new = make_trip(driver_id="new", trip_id="new")
+        new = make_trip(driver_id="new", trip_id="new", tracking_id="job")
         trips = [{**TRIPS[0], "events": []}, {**TRIPS[1], "distance_miles": 5.5}, new]
         load(other.db, *trips, drivers=[make_driver("new", alias="N")])
         for _ in erase_driver(other.store, "f1", "d/2"):
@@ -320,6 +320,7 @@ def test_a_change_feed_is_followed_from_where_it_was_left(run, other, here, wait
     waits.rounds = [change, lambda: load(other.db, make_trip(driver_id="renamed", trip_id="moved"))]
     run(other, "--follow")
     assert waits == [FEED, FEED, FEED]
+    assert here.db.trips.find_one({"trip_id": "new"})["tracking_id"] == "job"
     assert_same(other, here, [*TRIPS, {"trip_id": "new"}, {"trip_id": "moved"}], DRIVERS[:2])
     load(other.db, {**TRIPS[3], "events": []}, {**TRIPS[4], "distance_miles": 7.5})
     run(other, "--follow")
