@@ -4,7 +4,7 @@ import datetime
 import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, missing, post_load, validates_schema
+from marshmallow import ValidationError, fields, missing, post_load
 from marshmallow.validate import OneOf
 
 from schemas.date_params import REQUIRED, DateRangeParams, EndDate, PeriodStartDate, StartDate, WindowParams
@@ -208,34 +208,23 @@ class FleetAggregateParams(DateRangeParams):
 
 
 class WindowAggregateParams(WindowParams, PageParams):
-    """The parameters of the summaries of a window: of some drivers, or of a page of all.
+    """The parameters of the summaries of a window: of some drivers, or of all.
 
-    The view gets `driver_ids`, which is empty for all drivers. With drivers it gets no `page`.
+    The view gets `driver_ids`, each once, which is empty for all drivers.
     """
 
-    # It has no example, because an example request has one of every parameter, and this one excludes others.
     driver_id = RepeatedParam(
-        Identifier(),
-        f"Identifier of a driver. Give up to {MAX_DRIVERS}, without `limit` and `page`; the response has a repeated "
-        "driver once. Without it, the response has all drivers of the fleet, a page at a time.",
+        Identifier(example="demo-01"),
+        f"Identifier of a driver. Give up to {MAX_DRIVERS}; the response has a repeated driver once. Without it, the "
+        "response has all drivers of the fleet.",
         high=MAX_DRIVERS,
         required=False,
     )
 
-    @validates_schema(pass_original=True, skip_on_field_errors=False)
-    def check_page(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:
-        """Raise ValidationError if `limit` or `page` is given with drivers, who are all on one page."""
-        given = [name for name in ("limit", "page") if name in original]
-        if "driver_id" in original and given:
-            raise ValidationError({name: ["Must not be given together with driver_id."] for name in given})
-
     @post_load
     def choose_drivers(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Replace `driver_id` with `driver_ids`, each once, and the page with one that has room for all of them."""
+        """Replace `driver_id` with `driver_ids`."""
         driver_ids = list(dict.fromkeys(data.pop("driver_id", ())))
-        if driver_ids:
-            del data["page"]
-            data["limit"] = MAX_DRIVERS
         return {**data, "driver_ids": driver_ids}
 
 

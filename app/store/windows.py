@@ -32,34 +32,36 @@ def find_window(
     start_date: str,
     end_date: str,
     limit: int,
-    page: int = 1,
+    page: int,
     fields: Fields,
 ) -> Result:
-    """Return a WindowPage: the summaries of these drivers in their order, or without any, of a page of all drivers.
+    """Return a WindowPage: a page of the summaries of these drivers in their order, or without any, of all drivers.
 
     All stored trips count, visible or not. MongoDB adds up the totals of the days, which the months have. The element
     of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
-    (fleet, period, driver_id, start_date). Raises UnknownDrivers.
+    (fleet, period, driver_id, start_date). Raises UnknownDrivers, also for drivers who are not on the page.
     """
     page_request, count = PageRequest(page, limit), len(driver_ids)
+    on_page = driver_ids[page_request.skip : page_request.skip + limit]
     element: Fields = fields.get("data") or {}
     profiles, days = dict[str, Document](), dict[str, Document]()
     with store.snapshot() as session:
         if not driver_ids:
             array = "driver_ids" if "data" in fields else ""
             count, _, driver_ids = read_list(store, session, scope, page_request, array)
+            on_page = driver_ids
         if driver_ids:
             drivers = scope.match_drivers(driver_ids)
             profiles = find_profiles(store, session, drivers, *(["json"] if "driver_info" in element else []))
-            if "driving_summary" in element:
-                days = _find_days(store, session, drivers, start_date, end_date)
+        if on_page and "driving_summary" in element:
+            days = _find_days(store, session, scope.match_drivers(on_page), start_date, end_date)
         if unknown := [driver_id for driver_id in driver_ids if driver_id not in profiles]:
             raise UnknownDrivers(unknown)
-    profiles = {driver_id: profiles[driver_id] for driver_id in driver_ids}
+    profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
     # The default of end_date changes at midnight, and the response with it.
     versions = [end_date, str(count), *(profile["version"] for profile in profiles.values())]
     # MongoDB returns groups in any order.
-    days = {driver_id: days[driver_id] for driver_id in driver_ids if driver_id in days}
+    days = {driver_id: days[driver_id] for driver_id in on_page if driver_id in days}
     version = " ".join(versions + [one for of_driver in days.values() for one in of_driver["versions"] if one])
     content = {"start_date": start_date, "end_date": end_date, "data": _render(element, profiles, days)}
     return page_request.build_result(version, fields, count, content)

@@ -60,9 +60,9 @@ def get_monthly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resu
 def get_window_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise any window of days: of up to 20 drivers, or of all drivers of the fleet.
 
-    Without `driver_id`, the response is a page of all drivers, in order of `driver_id` by code point. With `driver_id`,
-    it has one element for each of these drivers, in the order of the request. If the fleet does not have one of them,
-    the response is a NotFound whose message names all unknown drivers. Over a whole day, week or month, a summary has
+    The response is a page. Without `driver_id`, it is of all drivers, in order of `driver_id` by code point; with
+    `driver_id`, of these drivers, in the order of the request. If the fleet does not have one of them, the response is
+    a NotFound whose message names all unknown drivers. Over a whole day, week or month, a summary has
     the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it becomes
     visible in lists of trips.
     """

@@ -60,3 +60,12 @@ def test_every_operation_is_shown_and_can_be_tried_with_a_pasted_key_and_an_iden
 def test_a_response_without_a_key_says_how_to_send_one(docs):
     status, body = execute(docs.page, PATHS["/api/v1/drivers"]["get"])
     assert (status, json.loads(body)["error"]) == ("401", "Unauthorized")
+
+
+def test_a_parameter_that_may_be_repeated_is_filled_with_its_example(docs):
+    block = docs.page.locator(".opblock[id$='-getWindowDriverAggregate']")
+    block.locator(".opblock-summary-control").click()
+    block.locator(".try-out__btn").click()
+    row = block.locator("tr[data-param-name='driver_id']")
+    row.locator(".json-schema-form-item-add").click()
+    assert row.locator("input").input_value() == "demo-01"

@@ -140,7 +140,9 @@ def read_copy(folder):
 
 
 @pytest.mark.parametrize("language", ["python", "typescript"])
-def test_the_copy_is_kept_in_sync_through_a_restart_an_error_and_a_restored_backup(execute, live, refusing, tmp_path, language):
+def test_the_copy_is_kept_in_sync_through_restart_error_and_restored_backup(
+    execute, live, refusing, tmp_path, language
+):
     fleet = f"copy-{language}"
 
     def sync():
