@@ -125,7 +125,7 @@ class NotFound(BaseExtApiException):
     remedy = (
         "Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are "
         "percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key, or to its "
-        "driver. If the message is `Report not ready yet`, try again later."
+        "driver. If the message is `Report not ready yet`, try again after the seconds in the header `Retry-After`."
     )
 
 
@@ -169,6 +169,13 @@ class StoreUnavailable(BaseExtApiException):
             "The database does not respond. Try again in a few seconds.",
             headers={"Retry-After": str(STORE_RETRY_AFTER_SECONDS)},
         )
+
+
+def make_validation_error(errors: Mapping[str, list[str]]) -> ValidationError:
+    """Return the error for invalid parameters, with the reasons for each. Its message has the first of each."""
+    # An unknown parameter may have any name. Percent-encoding removes line breaks and markup from the message.
+    reasons = " ".join(f"{quote(name)}: {first}" for name, (first, *_) in errors.items())
+    return ValidationError(f"Invalid parameters: {reasons}", errors=errors)
 
 
 def find_error_types() -> list[type[BaseExtApiException]]:
@@ -234,9 +241,7 @@ def register(app: Flask) -> None:
 
 
 def _handle_validation_error(error: marshmallow.ValidationError) -> Response:
-    errors = error.messages_dict
-    # An unknown parameter may have any name. Percent-encoding removes line breaks and markup from the message.
-    return make_response(ValidationError(f"Invalid parameters: {', '.join(map(quote, errors))}.", errors=errors))
+    return make_response(make_validation_error(error.messages_dict))
 
 
 def _handle_mask_error(error: mask.MaskError) -> Response:

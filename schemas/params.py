@@ -27,7 +27,7 @@ DEFAULT_INTERVAL = WEEK
 class IntegerParam(fields.Integer):
     """An integer from 1 to `high`, in ASCII digits without sign or leading zero."""
 
-    pattern = re.compile(r"[1-9][0-9]*")
+    pattern = re.compile(r"0|[1-9][0-9]*")
 
     def __init__(self, description: str, *, high: int, default: int) -> None:
         self.high = high
@@ -35,11 +35,13 @@ class IntegerParam(fields.Integer):
         super().__init__(metadata=field_metadata(description, default), load_default=default)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int:
-        # A number with more digits than `high` is too large. Python refuses to parse one with thousands of digits.
-        if not self.pattern.fullmatch(value) or len(value) > len(str(self.high)) or int(value) > self.high:
+        if not self.pattern.fullmatch(value):
             raise ValidationError(
                 f"Must be a whole number from 1 to {self.high}, in digits without sign or leading zero."
             )
+        # A number with more digits than `high` is too large. Python refuses to parse one with thousands of digits.
+        if len(value) > len(str(self.high)) or not 1 <= int(value) <= self.high:
+            raise ValidationError(f"Must be from 1 to {self.high}.")
         return int(value)
 
 

@@ -14,7 +14,7 @@ export const requests = new Map();
 export class ApiError extends Error {
   constructor(status, body = {}, retryAfterSeconds = RETRY_SECONDS) {
     super(body.message || `The service responded with status ${status}.`);
-    Object.assign(this, { status, retryAfterSeconds, reasons: body.errors, requestId: body.request_id });
+    Object.assign(this, { status, retryAfterSeconds, requestId: body.request_id });
   }
 }
 

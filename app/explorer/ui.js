@@ -130,14 +130,13 @@ function countDown(output, seconds, done) {
 export const homeLink = () => el("a", { href: "#/fleet" }, words("Go to your score", "Go to the fleet"));
 
 /** Returns the notice of an error: what happened, and what to do. `retry` is called by a button, and after a wait. */
-export function errorNotice({ status, message, retryAfterSeconds, reasons = {}, requestId }, retry) {
+export function errorNotice({ status, message, retryAfterSeconds, requestId }, retry) {
   const [title, temporary] = ERRORS[status] || ["Something went wrong"], left = el("b", {});
   // The same request would lead to the same error.
   const isFinal = !temporary && status >= 400 && status < 500;
   if (temporary) countDown(left, retryAfterSeconds, retry);
   return el("section", { class: "notice" }, heading(title),
     temporary ? el("p", {}, `${temporary} The page tries again in `, left, ".") : el("p", {}, message),
-    el("ul", {}, Object.entries(reasons).map(([name, texts]) => el("li", {}, `${name}: ${texts.join(" ")}`))),
     requestId && el("p", { class: "quiet" }, "Request id: ", el("code", {}, requestId)),
     el("p", {}, !isFinal && [el("button", { class: "main", id: "retry", onclick: retry }, "Try again"), " "],
       homeLink()));

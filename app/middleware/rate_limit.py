@@ -209,12 +209,15 @@ def _read_status() -> RateLimitStatus | None:
 def _refuse(error: LimitBreached) -> Response:
     status, limit = get_status(), error.limit.limit
     seconds = status.retry_after_seconds if status else limit.get_expiry()
-    if _has_key():
-        exceeded = f"The {get_scope().kind}'s limit of {limit}"
-    else:
-        exceeded = f"The limit of {limit} for requests without a valid key"
-    message = f"{exceeded} is exceeded. Try again after the seconds in Retry-After."
+    amount, unit = _format_count(limit.amount, "request"), limit.GRANULARITY.name
+    rate = f"{amount} per {unit if limit.multiples == 1 else _format_count(limit.multiples, unit)}"
+    exceeded = f"{get_scope().kind}'s limit of {rate}" if _has_key() else f"limit of {rate} without a valid key"
+    message = f"The {exceeded} is exceeded. Try again in {_format_count(seconds, 'second')}."
     return errors.make_response(errors.RateLimitExceeded(message, headers={"Retry-After": str(seconds)}))
+
+
+def _format_count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _filter_failure(record: logging.LogRecord) -> bool:

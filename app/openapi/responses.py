@@ -53,19 +53,14 @@ PUBLIC_ENDPOINT_ERRORS = (
 REPORT_FILE_ERRORS = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 # One example of each error of a request with a key.
 EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
-    errors.ValidationError(
-        "Invalid parameters: page.",
-        errors={"page": ["Must be a whole number from 1 to 1000000000, in digits without sign or leading zero."]},
-    ),
+    errors.make_validation_error({"page": ["Must be from 1 to 1000000000."]}),
     errors.MaskError(str(mask.MaskError())),
     errors.ParseError(str(mask.ParseError("Missing closing bracket"))),
     errors.Unauthorized(),
     errors.Forbidden(errors.FLEET_KEY_REQUIRED),
     errors.NotFound("Not in this fleet: demo-99"),
     errors.MethodNotAllowed("Use one of GET, HEAD, OPTIONS: this API is read-only."),
-    errors.RateLimitExceeded(
-        "The fleet's limit of 5000 per 1 minute is exceeded. Try again after the seconds in Retry-After."
-    ),
+    errors.RateLimitExceeded("The fleet's limit of 5000 requests per minute is exceeded. Try again in 17 seconds."),
     errors.InternalError(),
     errors.StoreUnavailable(),
 )

@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from gridfs import GridFSBucket
-from pymongo import DESCENDING
+from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, InvalidDocument, Result, Store
 from app.store.pagination import PageRequest
+from schemas.fields import MIN_EPOCH_MS
 from schemas.introspection import Fields, fields_of, make_document_check
 from schemas.mask import make_pruner
 from schemas.page import ReportPage
-from schemas.periods import dates_of_report
+from schemas.periods import dates_of_report, midnight
 from schemas.stored import StoredReport
 
 # GridFS stores a bucket in two collections: NAME.files and NAME.chunks.
@@ -56,6 +57,16 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
     version = " ".join([str(count), *(f"{report['report_date']}:{report['built_at']}" for report in reports)])
     prune = make_pruner(fields.get("reports") or {}, REPORT)
     return page_request.build_result(version, fields, count, {"reports": prune(records)})
+
+
+def has_only_later_trips(store: Store, fleet: str, date: str) -> bool:
+    """Return whether a fleet has trips, but none that ended before a date.
+
+    Index: trip_changes (fleet, trip_end_time, trip_id).
+    """
+    match, projection = {"fleet": fleet, "trip_end_time": {"$gte": MIN_EPOCH_MS}}, {"_id": 0, "trip_end_time": 1}
+    first = store.trip_changes.find_one(match, projection, sort=[("trip_end_time", ASCENDING)])
+    return first is not None and first["trip_end_time"] >= midnight(date)
 
 
 def read_file(store: Store, file: Document) -> Iterator[bytes]:

@@ -14,10 +14,11 @@ from app.report_links import ReportLink
 from app.responses import get_base_url, get_matching_etag, not_modified
 from app.services import get_fleet, get_services
 from app.store import Result
-from app.store.reports import FILES, find_reports, get_report, read_file
+from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
 from schemas.introspection import Fields
 from schemas.page import ReportPage
 from schemas.params import LinkParams, PageParams, ReportParams
+from schemas.periods import get_today
 from schemas.report import HEADER, ReportLinks
 
 bp = Blueprint("report", __name__)
@@ -34,6 +35,8 @@ INVALID_HOST = (
     "Must be a host name of letters, digits, hyphens and dots, or an IP address, with a port if there is one. The "
     "operator of the service can set PUBLIC_BASE_URL instead."
 )
+# Operators build reports on a schedule, often once a week, or by hand.
+RETRY_AFTER_SECONDS = 3_600
 UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 
 
@@ -49,12 +52,13 @@ def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
     """Get links to the fleet's report of a date.
 
     A report covers the seven full UTC days before its date. Any `report_time` on that date selects it. Until the report
-    is built, the response is a NotFound. The links need no key and expire after 15 minutes; the operator can set
-    another time.
+    is built, the response is a NotFound with the message `Report not ready yet` and the header `Retry-After`. If the
+    date is in the future, or the trips of the seven days are gone, the message says so. The links need no key and
+    expire after 15 minutes; the operator can set another time.
     """
     services, fleet, report_date = get_services(), get_fleet(), params["report_date"]
     if get_report(services.store, fleet, report_date) is None:
-        raise NotFound("Report not ready yet")
+        raise _make_not_found(fleet, report_date)
     base_url = get_base_url()
     if not base_url:
         raise ValidationError({"Host": [INVALID_HOST]})
@@ -63,6 +67,21 @@ def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
     csv, page = (signer.build_url(base_url, fleet, report_date, file, g.api_key.key_id, expires_at) for file in FILES)
     links = {"report_link": csv, "report_page": page, "expires_at": expires_at}
     return Result("", {name: links[name] for name in fields})
+
+
+def _make_not_found(fleet: str, report_date: str) -> NotFound:
+    """Return the error for a report that is not built: it says whether it can still be."""
+    if report_date > str(get_today()):
+        return NotFound(
+            f"There is no report of {report_date} yet: it covers the seven days before that date, and is built once "
+            "they are over."
+        )
+    if has_only_later_trips(get_services().store, fleet, report_date):
+        return NotFound(
+            f"There is no report of {report_date}, and none will come: the service has no trips that ended before that "
+            "date."
+        )
+    return NotFound("Report not ready yet", headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 
 
 @bp.get("/reports")

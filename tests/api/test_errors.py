@@ -106,7 +106,7 @@ def test_the_path_of_a_driver_with_commas_hints_at_no_parameter(service):
 
 def test_the_message_names_parameters_as_a_url_does(service):
     error = service.get("/drivers?%3Cb%3E%0D%0A=1&limit=0").json
-    assert error["message"] == "Invalid parameters: limit, %3Cb%3E%0D%0A."
+    assert error["message"] == "Invalid parameters: limit: Must be from 1 to 100. %3Cb%3E%0D%0A: Unknown parameter."
     assert error["errors"]["<b>\r\n"] == ["Unknown parameter."]
 
 

@@ -100,3 +100,17 @@ def test_a_client_without_a_forwarded_address_is_limited(make_service):
     client = service.app.test_client()
     statuses = [client.get("/api/v1/drivers", environ_base={"REMOTE_ADDR": ""}).status_code for _ in range(2)]
     assert statuses == [401, 429]
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    [
+        ("1 per 10 second", "1 request per 10 seconds is exceeded. Try again in 10 seconds."),
+        ("2 per second", "2 requests per second is exceeded. Try again in 1 second."),
+    ],
+)
+def test_the_message_of_a_429_says_which_limit_and_how_long_to_wait(make_service, limit, expected):
+    service = make_service(rate_limit=parse(limit), auth_failure_limit=parse(limit))
+    messages = [[service.get("/drivers", fleet=fleet) for _ in range(3)][-1].json["message"] for fleet in ("f1", None)]
+    assert messages[0] == f"The fleet's limit of {expected}"
+    assert messages[1] == f"The limit of {expected.replace(' is', ' without a valid key is')}"

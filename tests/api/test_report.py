@@ -58,6 +58,23 @@ def test_a_report_that_is_not_built_is_not_ready(service):
     response = service.get(PATH)
     assert (response.status_code, response.json["error"]) == (404, "NotFound")
     assert response.json["message"] == "Report not ready yet"
+    assert int(response.headers["Retry-After"]) >= 1
+
+
+@pytest.mark.parametrize(
+    ("date", "reason"),
+    [
+        ("2026-03-19", "is built once they are over."),
+        ("2026-03-09", "the service has no trips that ended before that date."),
+    ],
+)
+def test_a_report_that_cannot_come_says_why(service, load, date, reason):
+    load(make_trip("2026-03-10T08:00"))
+    response = service.get(f"/report?report_time={date}T00:00:00")
+    assert (response.status_code, "Retry-After" in response.headers) == (404, False)
+    assert response.json["message"].startswith(f"There is no report of {date}")
+    assert response.json["message"].endswith(reason)
+    assert service.get("/report?report_time=2026-03-18T00:00:00").json["message"] == "Report not ready yet"
 
 
 def test_a_report_that_is_built_has_two_links_and_their_end(service, ready):
