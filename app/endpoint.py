@@ -56,9 +56,7 @@ class Caching(StrEnum):
 
     # Store it, and ask with its ETag before each use.
     REVALIDATE = "private, no-cache"
-    # Store it for the client alone. The response has no ETag.
-    PRIVATE = "private"
-    # Store neither it nor an error of the endpoint.
+    # Do not store it. The response has no ETag. Errors are not stored either, whatever the endpoint.
     NEVER = "no-store"
 
 

@@ -16,7 +16,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.database import get_refusal
-from app.responses import JSON, get_base_url, json_response, prefers
+from app.responses import JSON, empty_response, get_base_url, json_response, prefers
 from app.services import FleetKeyRequired, get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
@@ -269,7 +269,7 @@ def _handle_invalid_document(error: InvalidDocument) -> Response:
 def _handle_method_not_allowed(error: WerkzeugMethodNotAllowed) -> Response:
     allow = ", ".join(sorted({*(error.valid_methods or ()), "OPTIONS"}))
     if request.method == "OPTIONS":
-        return Response(status=HTTPStatus.NO_CONTENT, headers={"Allow": allow}, mimetype="application/json")
+        return empty_response(HTTPStatus.NO_CONTENT, {"Allow": allow})
     return make_response(MethodNotAllowed(f"Use one of {allow}: this API is read-only.", headers={"Allow": allow}))
 
 

@@ -77,7 +77,12 @@ def make_etag(version: str, media_type: str, mask: str) -> str:
 
 def not_modified(headers: Mapping[str, str]) -> Response:
     """Return a 304: the client has the current response stored."""
-    response = Response(status=HTTPStatus.NOT_MODIFIED, headers=headers)
+    return empty_response(HTTPStatus.NOT_MODIFIED, headers)
+
+
+def empty_response(status: HTTPStatus, headers: Mapping[str, str]) -> Response:
+    """Return a response that has no content, and so no type of content."""
+    response = Response(status=status, headers=headers)
     del response.headers["Content-Type"]
     return response
 

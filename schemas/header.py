@@ -67,9 +67,9 @@ class ResponseHeaders(Schema):
         required=True,
     )
     cache_control = Text(
-        "Who may store the response. `private`: only the client. `no-cache`: the client has to revalidate the stored "
-        "response before it uses it.",
-        example="private",
+        "Who may store the response. `no-store`: nobody. `private`: only the client. `no-cache`: the client has to "
+        "revalidate the stored response before it uses it.",
+        example="private, no-cache",
         data_key="Cache-Control",
         required=True,
     )

@@ -4,8 +4,9 @@
 link takes the place of a key. Views do not import from here.
 """
 
-from flask import Flask, Response
+from flask import Flask, Response, request
 from flask_limiter import Limiter
+from marshmallow import ValidationError
 
 from app.middleware import access_log, auth, compression, headers, rate_limit, request_id
 from app.middleware.deadline import Deadline
@@ -25,7 +26,14 @@ def register(app: Flask, limiter: Limiter) -> None:
 def _before_request() -> None:
     access_log.start()
     request_id.set_request_id()
+    _require_host()
     auth.authenticate()
+
+
+def _require_host() -> None:
+    """Raise ValidationError if the request has no Host. HTTP/1.0, which some health checks use, does not need it."""
+    if "HTTP_HOST" not in request.environ and request.environ["SERVER_PROTOCOL"] != "HTTP/1.0":
+        raise ValidationError({"Host": ["Must be given."]})
 
 
 def _after_request(response: Response) -> Response:

@@ -3,7 +3,7 @@
 from flask import Response, g, request
 
 from app.config import API, Config
-from app.endpoint import Caching, get_endpoint
+from app.endpoint import Caching
 from app.responses import format_link
 from app.services import get_services
 from schemas.header import (
@@ -23,6 +23,8 @@ DOCUMENT_PATH = f"{API}/openapi.json"
 CORS_REQUEST_HEADERS = ", ".join(
     ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
 )
+# How long a browser may keep the response to a preflight request. Chromium keeps none for longer.
+PREFLIGHT_SECONDS = 7_200
 DEPRECATION_HEADERS = ("Deprecation", "Sunset")
 CORS_RESPONSE_HEADERS = ", ".join(
     (
@@ -43,9 +45,7 @@ def add_headers(response: Response) -> None:
     else:
         headers.add("Link", description)
     if "Cache-Control" not in present:
-        endpoint = get_endpoint()
-        never = endpoint is not None and endpoint.caching is Caching.NEVER
-        headers.add("Cache-Control", Caching.NEVER if never else Caching.PRIVATE)
+        headers.add("Cache-Control", Caching.NEVER)
     headers.add("X-Request-ID", g.request_id)
     headers.add("X-Content-Type-Options", "nosniff")
     config = get_services().config
@@ -63,3 +63,4 @@ def _add_cors_headers(config: Config, response: Response) -> None:
     if request.method == "OPTIONS":
         response.headers["Access-Control-Allow-Methods"] = "GET, HEAD"
         response.headers["Access-Control-Allow-Headers"] = CORS_REQUEST_HEADERS
+        response.headers["Access-Control-Max-Age"] = str(PREFLIGHT_SECONDS)

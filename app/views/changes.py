@@ -22,7 +22,7 @@ FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/change
     params=ChangesParams(),
     response=ChangePage(),
     credential=Credential.FLEET_KEY,
-    caching=Caching.PRIVATE,
+    caching=Caching.NEVER,
     links=[NEXT_PAGE, FIRST_TRIP],
 )
 def list_changes(params: dict[str, Any]) -> Response:

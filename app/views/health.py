@@ -23,7 +23,7 @@ bp = Blueprint("health", __name__)
     params=NoParams(),
     response=Health(),
     credential=Credential.NONE,
-    caching=Caching.PRIVATE,
+    caching=Caching.NEVER,
     tag="health",
     unavailable_response=Unhealthy(),
 )
@@ -51,7 +51,7 @@ def get_health(params: dict[str, Any]) -> Response:
     params=NoParams(),
     response=Health(),
     credential=Credential.NONE,
-    caching=Caching.PRIVATE,
+    caching=Caching.NEVER,
     tag="health",
     unavailable_response=None,
 )

@@ -4,6 +4,7 @@ import pytest
 import time_machine
 from limits import parse
 from pymongo.errors import ServerSelectionTimeoutError
+from werkzeug.test import create_environ, run_wsgi_app
 
 from app.config import API
 from app.store import Store
@@ -58,23 +59,24 @@ RESPONSES = {
     "links": (200, lambda service: service.get(f"/report?report_time={DATE}T00:00:00"), "no-store"),
     "csv": (200, lambda service: service.get(link(service, "report_link"), buffered=True), "private, no-cache"),
     "page": (200, lambda service: service.get(link(service, "report_page"), buffered=True), "private, no-cache"),
-    "health": (200, lambda service: service.get("/healthz"), "private"),
+    "changes": (200, lambda service: service.get("/changes"), "no-store"),
+    "health": (200, lambda service: service.get("/healthz"), "no-store"),
     "document": (200, lambda service: service.get("/openapi.json"), "public, no-cache"),
     "docs page": (200, lambda service: service.get("/docs"), "public, no-cache"),
-    "options": (204, lambda service: service.get("/drivers", method="OPTIONS"), "private"),
+    "options": (204, lambda service: service.get("/drivers", method="OPTIONS"), "no-store"),
     "held": (304, lambda service: get_not_modified(service, "/drivers"), "private, no-cache"),
     "held file": (304, lambda service: get_not_modified(service, link(service, "report_link")), "private, no-cache"),
-    "invalid": (400, lambda service: service.get("/drivers?limit=0"), "private"),
-    "mask": (400, lambda service: service.get("/drivers", headers={"X-Fields": "{"}), "private"),
-    "no key": (401, lambda service: service.get("/drivers", fleet=None), "private"),
-    "bad link": (403, lambda service: service.get("/report/x"), "private"),
-    "no path": (404, lambda service: service.get("/nothing"), "private"),
-    "no driver": (404, lambda service: service.get("/driver/no/trips?start_date=2026-03-01"), "private"),
-    "method": (405, lambda service: service.get("/drivers", method="POST"), "private"),
-    "limit": (429, refused, "private"),
-    "failures": (429, lambda service: refused(service, fleet=None), "private"),
-    "defect": (500, lambda service: failing(service, ValueError()), "private"),
-    "store": (503, lambda service: failing(service, ServerSelectionTimeoutError()), "private"),
+    "invalid": (400, lambda service: service.get("/drivers?limit=0"), "no-store"),
+    "mask": (400, lambda service: service.get("/drivers", headers={"X-Fields": "{"}), "no-store"),
+    "no key": (401, lambda service: service.get("/drivers", fleet=None), "no-store"),
+    "bad link": (403, lambda service: service.get("/report/x"), "no-store"),
+    "no path": (404, lambda service: service.get("/nothing"), "no-store"),
+    "no driver": (404, lambda service: service.get("/driver/no/trips?start_date=2026-03-01"), "no-store"),
+    "method": (405, lambda service: service.get("/drivers", method="POST"), "no-store"),
+    "limit": (429, refused, "no-store"),
+    "failures": (429, lambda service: refused(service, fleet=None), "no-store"),
+    "defect": (500, lambda service: failing(service, ValueError()), "no-store"),
+    "store": (503, lambda service: failing(service, ServerSelectionTimeoutError()), "no-store"),
 }
 
 
@@ -100,6 +102,20 @@ def kind(request):
     return request.param
 
 
+def test_a_response_has_a_content_type_if_it_may_have_content(responses, kind):
+    response = responses[kind, False]
+    assert ("Content-Type" in response.headers) == (response.status_code not in (204, 304))
+
+
+@pytest.mark.parametrize(("protocol", "status"), [("HTTP/1.1", 400), ("HTTP/1.0", 200)])
+def test_a_request_without_host_is_invalid_unless_its_protocol_has_none(shared_service, protocol, status):
+    environ = create_environ("/api/v1/livez")
+    del environ["HTTP_HOST"]
+    body, code, _ = run_wsgi_app(shared_service.app, {**environ, "SERVER_PROTOCOL": protocol})
+    assert int(code[:3]) == status
+    assert ("Invalid parameters: Host: Must be given." in b"".join(body).decode()) == (status == 400)
+
+
 def varies(response):
     return set(response.headers.get("Vary", "").split(", "))
 
@@ -114,7 +130,7 @@ def test_every_response_has_its_status_and_cache_control(responses, kind):
 
 def test_every_response_has_a_complete_vary_header(responses, kind):
     response = responses[kind, False]
-    depends = {"Accept-Encoding"}
+    depends = {"Accept-Encoding"} if response.status_code != 204 else {""}
     depends |= {"Accept"} if response.status_code >= 400 or kind == "map" else set()
     depends |= {"X-Fields"} if kind in ("list", "masked", "map", "held") else set()
     assert varies(response) == depends
@@ -152,4 +168,5 @@ def test_a_preflight_request_is_allowed(make_service, path):
     response = make_service(cors_origins=(ORIGIN,)).get("/drivers", method="OPTIONS", fleet=None, headers=headers)
     assert response.status_code == 204
     assert response.headers["Access-Control-Allow-Methods"] == "GET, HEAD"
+    assert response.headers["Access-Control-Max-Age"] == "7200"
     assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
