@@ -95,7 +95,8 @@ class DriversParams(PageParams):
 
     search = SearchParam(
         "List only drivers who match all of these words, which spaces separate. A word matches if the first name, last "
-        "name, alias, e-mail address or `driver_id` contains it. Case and accents do not matter.",
+        "name, alias, e-mail address or `driver_id` contains it. Case, accents, strokes and the kind of apostrophe or "
+        "hyphen do not matter: `lukasz` finds `Łukasz`.",
         example="amina yusuf",
     )
 

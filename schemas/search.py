@@ -7,6 +7,11 @@ from collections.abc import Mapping
 SEARCHED_FIELDS = ("first_name", "last_name", "alias", "email", "driver_id")
 # What separates words, and the fields in the text of a driver. So no word can match across two fields.
 SPACE = " "
+# Plain letters for those with a stroke and the like, which NFKD keeps, and a plain apostrophe and hyphen.
+LETTERS = {"ł": "l", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "þ": "th"}
+APOSTROPHES = dict.fromkeys("\u2018\u2019\u201b\u02bb\u02bc", "'")
+HYPHENS = dict.fromkeys("\u2010\u2012\u2013\u2014\u2015\u2212", "-")
+PLAIN = str.maketrans(LETTERS | APOSTROPHES | HYPHENS)
 
 
 def make_search_text(driver: Mapping[str, str | None]) -> str:
@@ -24,9 +29,10 @@ def split_words(search: str) -> list[str]:
 
 
 def _normalize(text: str) -> str:
-    """Return a text without case and accents: NFKD, without characters of category M, casefolded, in this order.
+    """Return a text in plain lower-case letters: NFKD, without characters of category M, casefolded, then PLAIN.
 
-    NFKD also makes a space of every other space that has a compatibility decomposition.
+    NFKD also makes a space of every other space that has a compatibility decomposition, and U+2010 of U+2011.
     """
     decomposed = unicodedata.normalize("NFKD", text)
-    return "".join(one for one in decomposed if not unicodedata.category(one).startswith("M")).casefold()
+    without_marks = "".join(one for one in decomposed if not unicodedata.category(one).startswith("M"))
+    return without_marks.casefold().translate(PLAIN)
