@@ -39,7 +39,7 @@ JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
 UNAVAILABLE = ErrorBody()
 
 View = Callable[..., Any]
-Convert = Callable[[Any], Any]
+Convert = Callable[[Any], bytes]
 
 
 class Credential(Enum):
@@ -61,10 +61,14 @@ class Caching(StrEnum):
 
 
 class Representation(NamedTuple):
-    """An alternative representation of a response: its schema, and its conversion from the JSON value."""
+    """An alternative representation of a response: its conversion from the JSON value, and its schema if it is JSON.
 
-    schema: Schema
+    The OpenAPI document has no content of one that is not JSON: a client that is generated from it would have to tell
+    objects from text in each response.
+    """
+
     convert: Convert
+    schema: Schema | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -156,7 +160,7 @@ class ResultEndpoint(Endpoint):
             return not_modified(self._make_headers(matching_etag, params, page_count))
         body = orjson.dumps(content)
         if convert:
-            body = orjson.dumps(convert(orjson.loads(body)))
+            body = convert(orjson.loads(body))
         return Response(body, headers=self._make_headers(etag, params, page_count), mimetype=media_type)
 
     @functools.cached_property
@@ -165,10 +169,11 @@ class ResultEndpoint(Endpoint):
 
     def _choose_representation(self) -> tuple[str, Convert | None]:
         """Return the media type that the client prefers, and the conversion of the JSON value to it, if any."""
+        chosen, convert = JSON, None
         for media_type, representation in self.representations.items():
-            if prefers(media_type, *JSON_MEDIA_RANGES):
-                return media_type, representation.convert
-        return JSON, None
+            if prefers(media_type, *JSON_MEDIA_RANGES) and not (convert and prefers(chosen, media_type)):
+                chosen, convert = media_type, representation.convert
+        return chosen, convert
 
     def _make_headers(self, etag: str, params: dict[str, Any], page_count: int) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""

@@ -17,6 +17,8 @@ GEO_JSON = "application/geo+json"
 HALF_TURN = 180
 # Longitude comes first in GeoJSON.
 Position = list[float]
+# A position, and the time (epoch ms) at which the trip was there.
+PointInTime = tuple[Position, int]
 
 
 def _always(name: str) -> Text:
@@ -58,8 +60,22 @@ class MultiLineString(Schema):
     )
 
 
+class TripProperties(TripSummary):
+    """A trip in summary form, with the time of each point of its trail."""
+
+    coordinate_times = fields.List(
+        fields.Raw(),
+        metadata=field_metadata(
+            "When the trip was at each position of the geometry, in epoch milliseconds. For a MultiLineString, it is a "
+            "list for each part."
+        ),
+        required=True,
+        data_key="coordTimes",
+    )
+
+
 class TripFeature(Schema):
-    """A trip: its trail as the geometry, its summary form as the properties."""
+    """A trip: its trail as the geometry, its summary form and times as the properties."""
 
     type = _always("Feature")
     kind = _always("trip")
@@ -71,7 +87,7 @@ class TripFeature(Schema):
         required=True,
         allow_none=True,
     )
-    properties = fields.Nested(TripSummary, metadata=field_metadata("The trip in summary form."), required=True)
+    properties = fields.Nested(TripProperties, metadata=field_metadata("The trip."), required=True)
 
 
 class TripEvent(Event):
@@ -108,7 +124,7 @@ class TripMap(TripDetailPage):
 SUMMARY = tuple(TripSummary().fields)
 
 
-def trip_map(page: Mapping[str, Any]) -> dict[str, Any]:
+def make_map(page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the TripMap of a Trip page in detail form."""
     features = [feature for trip in page["trips"] for feature in _features(trip)]
     collection = {**page, "type": "FeatureCollection", "features": features}
@@ -116,41 +132,45 @@ def trip_map(page: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    summary = {name: trip[name] for name in SUMMARY}
-    line = _line(trip["trail_path"])
-    yield {"type": "Feature", "kind": "trip", "id": trip["trip_id"], "geometry": line, "properties": summary}
+    geometry, times = _line(trip["trail_path"])
+    properties = {**{name: trip[name] for name in SUMMARY}, "coordTimes": times}
+    yield {"type": "Feature", "kind": "trip", "id": trip["trip_id"], "geometry": geometry, "properties": properties}
     for event in trip["events"]:
         start = {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
         properties = {**event, "trip_id": trip["trip_id"]}
         yield {"type": "Feature", "kind": "event", "geometry": start, "properties": properties}
 
 
-def _line(trail: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+def _line(trail: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
+    """Return the geometry of a trail, and the time of each of its positions."""
     if len(trail) < 2:
-        return None
-    parts = _parts([[point["longitude"], point["latitude"]] for point in trail])
+        return None, []
+    parts = _parts([([point["longitude"], point["latitude"]], point["timestamp"]) for point in trail])
+    positions = [[position for position, _ in part] for part in parts]
+    times = [[time for _, time in part] for part in parts]
     if len(parts) == 1:
-        return {"type": "LineString", "coordinates": parts[0]}
-    return {"type": "MultiLineString", "coordinates": parts}
+        return {"type": "LineString", "coordinates": positions[0]}, times[0]
+    return {"type": "MultiLineString", "coordinates": positions}, times
 
 
-def _parts(line: list[Position]) -> list[list[Position]]:
+def _parts(line: list[PointInTime]) -> list[list[PointInTime]]:
     """Divide a line at the antimeridian (RFC 7946, 3.1.9).
 
     Two points are joined by the shorter way round, so the line crosses the antimeridian between two points whose
     longitudes differ by more than 180 degrees.
     """
-    parts: list[list[Position]] = [line[:1]]
-    for (left, south), (right, north) in itertools.pairwise(line):
+    parts: list[list[PointInTime]] = [line[:1]]
+    for ((left, south), begin), ((right, north), end) in itertools.pairwise(line):
         if abs(right - left) > HALF_TURN:
             before, after = HALF_TURN - abs(left), HALF_TURN - abs(right)
-            latitude = south + (north - south) * before / ((before + after) or 1)
+            share = before / ((before + after) or 1)
+            latitude, time = south + (north - south) * share, round(begin + (end - begin) * share)
             edge = math.copysign(HALF_TURN, left)
             # A point on the antimeridian belongs to both sides. Adding it again would give a part a point twice.
             if [left, south] != [edge, latitude]:
-                parts[-1].append([edge, latitude])
-            parts.append([[-edge, latitude]])
+                parts[-1].append(([edge, latitude], time))
+            parts.append([([-edge, latitude], time)])
             if [right, north] == [-edge, latitude]:
                 continue
-        parts[-1].append([right, north])
+        parts[-1].append(([right, north], end))
     return [part for part in parts if len(part) > 1] or [line]

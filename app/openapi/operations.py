@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
+import orjson
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from marshmallow import Schema
 from werkzeug.routing import Rule
@@ -147,6 +148,7 @@ def _describe_content(endpoint: Endpoint) -> dict[str, Any]:
         content[JSON] = {"schema": endpoint.response, "example": example(endpoint.response)}
     if isinstance(endpoint, ResultEndpoint):
         for media_type, representation in endpoint.representations.items():
-            converted = representation.convert(content[JSON]["example"])
-            content[media_type] = {"schema": representation.schema, "example": converted}
+            if representation.schema:
+                converted = orjson.loads(representation.convert(content[JSON]["example"]))
+                content[media_type] = {"schema": representation.schema, "example": converted}
     return content | {media_type: {"schema": {"type": "string"}} for media_type in endpoint.files}

@@ -2,12 +2,14 @@
 
 from typing import Any
 
+import orjson
 from flask import Blueprint
 
 from app.endpoint import Representation, ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result, trips
-from schemas.geojson import GEO_JSON, TripMap, trip_map
+from schemas.geojson import GEO_JSON, TripMap, make_map
+from schemas.gpx import GPX, make_gpx
 from schemas.introspection import Fields
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
@@ -37,7 +39,10 @@ def list_driver_trips(params: dict[str, Any], fields: Fields) -> Result:
 @ResultEndpoint(
     params=TripParams(),
     response=TripDetailPage(),
-    representations={GEO_JSON: Representation(TripMap(), trip_map)},
+    representations={
+        GEO_JSON: Representation(lambda page: orjson.dumps(make_map(page)), TripMap()),
+        GPX: Representation(make_gpx),
+    },
     links=[FIRST_DRIVER],
 )
 def list_trips(params: dict[str, Any], fields: Fields) -> Result:
@@ -47,9 +52,9 @@ def list_trips(params: dict[str, Any], fields: Fields) -> Result:
     trip has the identifier, the page is empty. A trip becomes visible four hours after its end; the operator can set
     another delay.
 
-    Send `Accept: application/geo+json` to get the page as GeoJSON (RFC 7946) for a map. `X-Fields` does not apply to
-    it. The response is JSON if `Accept` gives a higher quality value to `application/json`, or to a range that includes
-    it such as `*/*`.
+    Send `Accept: application/geo+json` to get the page as GeoJSON (RFC 7946) for a map, or `application/gpx+xml` to get
+    it as GPX 1.1 for a map program. `X-Fields` does not apply to them. The response is JSON if `Accept` gives a higher
+    quality value to `application/json`, or to a range that includes it such as `*/*`.
     """
     return trips.find_trips(
         get_services().store,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.geojson import trip_map
+from schemas.geojson import make_map
 from schemas.introspection import example
 from schemas.page import TripDetailPage
 from tests.api.test_openapi import OF_RECORDS, assert_valid
@@ -35,12 +35,20 @@ def features(response):
     return json.loads(response.text)["features"]
 
 
-def line(*places):
-    """Return what becomes of a trail of (longitude, latitude)."""
-    trail = [make_point(START, longitude=longitude, latitude=latitude) for longitude, latitude in places]
+def trip_feature(*places):
+    """Return what becomes of a trail of (longitude, latitude) with ten seconds between two points."""
+    trail = [
+        make_point(START + 10_000 * number, longitude=longitude, latitude=latitude)
+        for number, (longitude, latitude) in enumerate(places)
+    ]
     page = {**example(TripDetailPage()), "trips": [make_trip(trail_path=trail)]}
-    (feature,) = trip_map(page)["features"]
-    return feature["geometry"]
+    (feature,) = make_map(page)["features"]
+    return feature
+
+
+def line(*places):
+    """Return the geometry of such a trail."""
+    return trip_feature(*places)["geometry"]
 
 
 def test_a_trip_is_a_line_with_its_summary(service, load):
@@ -49,7 +57,8 @@ def test_a_trip_is_a_line_with_its_summary(service, load):
     trip = service.get("/trip/trip_id/t1").json["trips"][0]
     summary = {name: trip[name] for name in trip if name not in ("focus_area", "trail_path", "events")}
     assert feature["geometry"] == {"type": "LineString", "coordinates": [[-96.5, 41.25], [-96.6, 41.3]]}
-    assert list(feature["properties"].items()) == list(summary.items())
+    times = [point["timestamp"] for point in trip["trail_path"]]
+    assert list(feature["properties"].items()) == [*summary.items(), ("coordTimes", times)]
     assert {**feature, "geometry": 0, "properties": 0} == {
         "type": "Feature",
         "kind": "trip",
@@ -81,7 +90,13 @@ def test_trips_come_oldest_first_each_followed_by_its_events(service, load):
 
 def test_a_trail_of_fewer_than_two_points_has_no_geometry(service, load):
     load(*(make_trip(tracking_id="k", trail_path=[make_point(START)] * points) for points in (0, 1)))
-    assert [feature["geometry"] for feature in features(get_map(service, "/trip/tracking_id/k"))] == [None, None]
+    shown = features(get_map(service, "/trip/tracking_id/k"))
+    assert [(feature["geometry"], feature["properties"]["coordTimes"]) for feature in shown] == [(None, [])] * 2
+
+
+def test_each_position_of_a_trail_that_is_cut_has_its_time():
+    times = trip_feature((178, 10), (-179, 14), (-178, 14))["properties"]["coordTimes"]
+    assert times == [[START, START + 6_667], [START + 6_667, START + 10_000, START + 20_000]]
 
 
 @pytest.mark.parametrize(
