@@ -48,6 +48,8 @@ class RestConverter(BaseConverter):
 
     regex = ".+"
     part_isolating = False
+    # That of werkzeug's converter for the rest of a path: other rules come before it.
+    weight = 200
 
 
 def _normalize(segment: str) -> str:

@@ -9,6 +9,7 @@ from flask import Blueprint, Response
 
 from app.config import API
 from app.endpoint import public
+from app.errors import NotFound
 from app.responses import JSON, format_link, get_base_url
 from app.services import get_services
 from app.views.static_files import static_response
@@ -91,10 +92,12 @@ def get_llms_txt() -> Response:
     return static_response("text/plain", build_llms_txt(get_services().openapi_document, get_base_url()))
 
 
-@guides_bp.get(f"/docs/<any({', '.join(repr(name) for name in GUIDES)}):guide>")
+@guides_bp.get("/docs/<rest:guide>")
 @public
 def get_guide(guide: str) -> Response:
-    """Return a document of the project as Markdown."""
+    """Return a document of the project as Markdown. Raises NotFound, because an unknown path would require a key."""
+    if guide not in GUIDES:
+        raise NotFound("There is no such document. /llms.txt lists all documents.")
     return static_response(MARKDOWN, GUIDES[guide].encode())
 
 

@@ -66,11 +66,6 @@ def test_every_link_of_a_document_leads_to_another_one(service):
             assert service.get(f"/docs/{target}", fleet=None).status_code == 200, (path.name, target)
 
 
-@pytest.mark.parametrize("name", ["nothing.md", "..%2F..%2Fsetup.cfg", "README", "docs.py"])
-def test_nothing_else_is_served_as_a_document(service, name):
-    assert service.get(f"/docs/{name}").status_code == 404
-
-
 def test_the_setting_gives_the_addresses(make_service):
     base_url = "https://api.example.com/driving"
     service = make_service(public_base_url=base_url)
@@ -78,3 +73,13 @@ def test_the_setting_gives_the_addresses(make_service):
         urls = re.findall(r"https?://[^\s\")]+", service.open(path).text)
         assert urls
         assert {url.startswith(base_url) for url in urls} == {True}
+
+
+@pytest.mark.parametrize(
+    "name", ["client.md", "Clients.md", "clients", "a/b.md", "clients.md/", "..%2F..%2Fsetup.cfg", "docs.py", "x%ff"]
+)
+@pytest.mark.parametrize("fleet", [None, "f1"])
+def test_a_document_that_does_not_exist_is_not_found_with_and_without_a_key(service, name, fleet):
+    response = service.get(f"/docs/{name}", fleet=fleet)
+    assert (response.status_code, response.json["error"]) == (404, "NotFound")
+    assert response.json["message"] == "There is no such document. /llms.txt lists all documents."
