@@ -9,7 +9,7 @@ import os
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, NoReturn, cast
 
@@ -49,7 +49,7 @@ class Input:
         self.size, self.consumed = os.fstat(self._file.fileno()).st_size, 0
         self.is_pipe = not self._file.seekable()
 
-    def records(self) -> Iterator[Record | Rejected]:
+    def records(self) -> Generator[Record | Rejected]:
         """Parse the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
         number = 0
         try:

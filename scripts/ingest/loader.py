@@ -4,7 +4,7 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import Schema, ValidationError
@@ -94,7 +94,7 @@ def load(
     store: Store,
     fleet: str,
     record_type: RecordType,
-    records: Iterable[Record | Rejected],
+    records: Generator[Record | Rejected],
     rejects: Rejects,
     doubts: Doubts,
     max_seconds: float | None = None,
@@ -117,18 +117,19 @@ def load(
 
 
 def _check_all(
-    records: Iterable[Record | Rejected], fleet: str, record_type: RecordType
-) -> Iterator[Accepted | Rejected]:
+    records: Generator[Record | Rejected], fleet: str, record_type: RecordType
+) -> Generator[Accepted | Rejected]:
     rejected_bytes = 0
-    for record in records:
-        checked = check(record, fleet, record_type) if isinstance(record, Record) else record
-        if isinstance(checked, Rejected):
-            # marshmallow's exceptions are in reference cycles, with all that was read of the record.
-            rejected_bytes += len(checked.content)
-            if rejected_bytes > MAX_REJECTED_BYTES:
-                gc.collect()
-                rejected_bytes = 0
-        yield checked
+    with contextlib.closing(records):
+        for record in records:
+            checked = check(record, fleet, record_type) if isinstance(record, Record) else record
+            if isinstance(checked, Rejected):
+                # marshmallow's exceptions are in reference cycles, with all that was read of the record.
+                rejected_bytes += len(checked.content)
+                if rejected_bytes > MAX_REJECTED_BYTES:
+                    gc.collect()
+                    rejected_bytes = 0
+            yield checked
 
 
 def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rejected:
@@ -175,7 +176,7 @@ class _Batch:
 
 
 def make_batches(
-    items: Iterable[Accepted | Rejected], max_seconds: float | None
+    items: Generator[Accepted | Rejected], max_seconds: float | None
 ) -> Iterator[list[Accepted | Rejected]]:
     """Yield the items in batches. A thread collects the next batch while the caller works on one.
 
@@ -200,19 +201,21 @@ class _Collector:
         self._is_full = self._has_ended = self._is_stopped = False
         self._error: BaseException | None = None
 
-    def collect(self, items: Iterable[Accepted | Rejected]) -> None:
+    def collect(self, items: Generator[Accepted | Rejected]) -> None:
         """Fill one batch after the other. Waits while a full one has not been taken."""
         try:
-            for item in items:
-                with self._changed:
-                    while not self._is_stopped and not self._batch.add(item):
-                        self._is_full = True
-                        self._changed.notify()
-                        self._changed.wait()
-                    if self._is_stopped:
-                        return
-                    if len(self._batch.items) == 1:
-                        self._changed.notify()
+            # What reads a file closes it at once.
+            with contextlib.closing(items):
+                for item in items:
+                    with self._changed:
+                        while not self._is_stopped and not self._batch.add(item):
+                            self._is_full = True
+                            self._changed.notify()
+                            self._changed.wait()
+                        if self._is_stopped:
+                            return
+                        if len(self._batch.items) == 1:
+                            self._changed.notify()
         except BaseException as error:
             self._error = error
         with self._changed:

@@ -3,7 +3,7 @@
 import itertools
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -152,7 +152,7 @@ class Mirror:
     def _has_trips(self, driver_id: str) -> bool:
         return self._store.trips.find_one({"fleet": self._fleet, "driver_id": driver_id}, {"_id": 1}) is not None
 
-    def _read_drivers(self) -> Iterator[Record | Rejected]:
+    def _read_drivers(self) -> Generator[Record | Rejected]:
         """Yield the drivers in the list who are new or were changed. All are added to `_listed`."""
         for records in upstream.list_drivers(self._client):
             driver_ids = [_get_id(record, "driver_id") for record in records]
@@ -165,7 +165,7 @@ class Mirror:
                 if not _are_equal(record, stored.get(driver_id)):
                     yield self._make_record(record)
 
-    def _read_trips(self, requests: Iterable[Request]) -> Iterator[Record | Rejected]:
+    def _read_trips(self, requests: Iterable[Request]) -> Generator[Record | Rejected]:
         """Yield the requested trips, and those in the requested lists that are new or were changed."""
         found = deque[Request]()
         for request, response in self._client.fetch(requests, found):
@@ -246,7 +246,7 @@ class Mirror:
     def _find_stored(self, trip_ids: Iterable[str]) -> dict[str, Document]:
         return {trip["trip_id"]: trip for trip in self._store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
 
-    def _load(self, record_type: RecordType, records: Iterable[Record | Rejected]) -> None:
+    def _load(self, record_type: RecordType, records: Generator[Record | Rejected]) -> None:
         doubts, seconds = Doubts(), loader.BATCH_SECONDS
         counts = loader.load(self._store, self._fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)

@@ -80,7 +80,7 @@ def test_it_ends_by_printing_a_key_the_explorer_and_eight_requests_and_two_links
     ]
     assert [driver["rank"] for driver in ranking["drivers"]] == [1, 2, 3]
     report, page = (response.stdout for response in curls[8:])
-    assert [line.partition(",")[0] for line in report.splitlines()[:2]] == ["driver_id", "demo-01"]
+    assert [line.partition(",")[0] for line in report.splitlines()[:2]] == ['\ufeff"driver_id"', '"demo-01"']
     assert page.startswith("<!doctype html>")
 
 
