@@ -37,19 +37,11 @@ export function forgetKey() {
 /** Whether the key is of one driver, as far as `learnScope` knows it. */
 export const isOfDriver = () => sessionStorage.getItem(SCOPE_NAME) === "driver";
 
-/** Learns once whose the key is. A fleet may have one driver, so the response to a driver key may be the same. */
+/** Learns once whose the key is. */
 export async function learnScope() {
-  if (sessionStorage.getItem(SCOPE_NAME) === null) await fetchResponse(["drivers"], { limit: 1 }, { mask: "{count}" });
-}
-
-/**
- * Keeps whose key it is: the headers name the limit against which the request was counted. While the service does not
- * count, a driver key is known by an error: what is about the whole fleet is forbidden.
- */
-function keepScope(headers, error) {
-  const [, counted] = /"(fleet|driver)"/.exec(headers.get("RateLimit-Policy")) ?? [];
-  const scope = error === "Forbidden" ? "driver" : counted;
-  if (scope) sessionStorage.setItem(SCOPE_NAME, scope);
+  if (sessionStorage.getItem(SCOPE_NAME) !== null) return;
+  const { driver_id: id } = await fetchJson(["fleet"], {}, { mask: "{driver_id}" });
+  sessionStorage.setItem(SCOPE_NAME, id === null ? "fleet" : "driver");
 }
 
 /** Aborts the requests of the view before. */
@@ -79,7 +71,6 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
   // What the view requested and shows depends on the date.
   if (format.today() !== today) dispatchEvent(new Event("hashchange"));
   const body = response.ok ? {} : await response.json().catch(() => ({}));
-  keepScope(response.headers, body.error);
   if (response.ok) return response;
   throw new ApiError(response.status, body, Number(response.headers.get("Retry-After")) || RETRY_SECONDS);
 }

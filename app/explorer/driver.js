@@ -2,6 +2,7 @@
 
 import { fetchJson, fetchTripPages } from "./api.js";
 import * as format from "./format.js";
+import { chart, findPage, listStarts, scrollTo } from "./timeline.js";
 import * as ui from "./ui.js";
 
 const { bar, el, words } = ui;
@@ -34,9 +35,7 @@ export async function show({ id, parameters, settle, render }) {
     el("section", {}, controls(interval, page, link, chosen), ui.behaviourLegend(["distance", "Distance"]),
       chart(interval, page.starts, byStart, at, link)),
     el("section", { class: "period" }, el("h2", {}, format.period(interval, at), latest), detail));
-  const columns = document.querySelector(".columns"), middle = page.starts.indexOf(at) / page.starts.length;
-  // The chart may be wider than the screen.
-  if (columns) columns.scrollLeft = middle * columns.scrollWidth - columns.clientWidth / 2;
+  scrollTo(page.starts, at);
 }
 
 /** Returns a link to the fleet in the week or month. */
@@ -53,22 +52,6 @@ async function replaceByWhole(byStart, id, interval, start) {
   if (summary) byStart.set(start, summary);
 }
 
-/** Returns the first dates of all intervals that the API serves, oldest first. */
-function listStarts(interval) {
-  const starts = [];
-  for (let start = format.oldestStart(interval); start <= format.today(); start = format.shift(interval, start, 1)) {
-    starts.push(start);
-  }
-  return starts;
-}
-
-/** Returns the intervals that the chart shows with this one, and the last ones of the charts before and after. */
-function findPage(starts, at, count) {
-  const end = starts.length - count * Math.floor((starts.length - 1 - starts.indexOf(at)) / count);
-  const first = Math.max(0, end - count);
-  return { starts: starts.slice(first, end), previous: starts[first - 1], next: starts[end + count - 1] };
-}
-
 function controls(current, { previous, next }, link, chosen) {
   const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
     [label, link({ interval, at: chosen && format.nearestStart(interval, chosen, format.today()) }),
@@ -76,33 +59,6 @@ function controls(current, { previous, next }, link, chosen) {
   return el("div", { class: "controls" }, el("h2", {}, words("Your score over time", "Score over time")),
     ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
     ui.choice("Interval", intervals));
-}
-
-/** Returns a chart with a column for each interval: the score, and above it the points that each behaviour cost. */
-function chart(interval, starts, byStart, at, link) {
-  const longest = Math.max(...starts.map((start) => byStart.get(start)?.distance_miles ?? 0), 1);
-  const columns = starts.map((start) => {
-    const attributes = { id: `at-${start}`, href: link({ at: start }), "aria-current": start === at && "true" };
-    return el("li", {}, column(interval, start, byStart.get(start), longest, attributes));
-  });
-  return el("div", { class: "score-chart" }, ui.scale([100, 50, 0]),
-    el("ol", { class: "columns", tabindex: 0 }, columns));
-}
-
-function column(interval, start, explanation, longest, attributes) {
-  const period = format.period(interval, start);
-  const label = el("small", { "aria-hidden": "true" }, format.shortPeriod(interval, start));
-  if (!explanation) {
-    return el("span", {}, el("span", { class: "bars" }), label, ui.visuallyHidden(`${period}: no trips`));
-  }
-  const { behaviours, fm_score: score, distance_miles: miles } = explanation;
-  const facts = [`score ${format.score(score)}`, format.distance(miles), ...ui.describeLosses(behaviours)];
-  const text = `${period}: ${facts.join(", ")}`;
-  const losses = behaviours.map(({ behaviour, points_lost }) => bar(behaviour, points_lost)).reverse();
-  return el("a", { class: "column", title: text, ...attributes }, ui.visuallyHidden(text),
-    el("span", { class: "bars", "aria-hidden": "true" }, losses,
-      bar("score", score, el("b", {}, format.number(score, score < 100 ? 1 : 0)))),
-    label, el("span", { class: "miles" }, bar("distance", 100 * (miles / longest))));
 }
 
 /** Returns a period in detail. The explanations, if there are some, are of it and of the one before it. */

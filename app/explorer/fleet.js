@@ -1,7 +1,8 @@
-// The fleet: who needs coaching first, in a week or month.
+// The fleet: whether it gets better, and who needs coaching first, in a week or month.
 
 import { ApiError, fetchJson } from "./api.js";
 import * as format from "./format.js";
+import { chart, findPage, listStarts, scrollTo } from "./timeline.js";
 import * as ui from "./ui.js";
 
 const { el } = ui;
@@ -14,26 +15,61 @@ const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,ev
 const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
 const AGGREGATES = { week: "weekly", month: "monthly" };
-// The report of the last full week may not be built yet.
-const REPORT_DAYS = 14;
+const FLEET_MASK = "{series{start_date,fleet_summary}}";
+// How many weeks or months the chart shows.
+const COLUMNS = 12;
 
 export async function show({ parameters, settle, render }) {
-  const choices = readChoices(parameters), { period, start, order, miles, page } = choices;
+  const choices = readChoices(parameters), { period, start, order, behaviour, miles, page } = choices;
   const settled = settle(choices);
   const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
   const query = { period, start_date: start, order, min_distance_miles: miles, limit: LIMIT, page };
-  const [{ count, next_page: next, drivers }, { count: total }] = await Promise.all([
-    fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" })]);
+  if (behaviour) query.behaviour = behaviour;
+  const overTime = { start_date: format.oldestStart(period), interval: period };
+  const [{ count, next_page: next, drivers }, { count: total }, { series }] = await Promise.all([
+    fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" }),
+    fetchJson(["fleet-aggregate"], overTime, { mask: FLEET_MASK })]);
   const before = await fetchScores(period, format.shift(period, start, -1), drivers);
   const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
     total > 0 && [el("p", { class: "lead" }, describe(count, total, choices)),
-      el("p", {}, ui.actionButton("Open the last report", "Opened", openReport))], controls(choices, link),
-    rows.length ? [ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
+      el("p", {}, ui.actionButton("Open the last report", "Opened", openReport))],
+    fleetOverTime(series, choices, link), controls(choices, link),
+    rows.length ? [!series.length && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, link),
     count > LIMIT && el("nav", { class: "pages", "aria-label": "Pages" }, ui.stepper("page",
       `Page ${format.number(page)} of ${format.number(Math.ceil(count / LIMIT))}`,
       page > 1 && link({ page: page - 1 }), next && link({ page: next }))));
+  scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
+}
+
+/** Returns the fleet in the period, against the one before, and its score over time. */
+function fleetOverTime(series, { period, start, behaviour }, link) {
+  const byStart = new Map(series.map(({ start_date, fleet_summary: summary }) =>
+    [start_date, { ...summary, behaviours: format.explain(summary) }]));
+  const summary = byStart.get(start), before = byStart.get(format.shift(period, start, -1));
+  const { starts, previous, next } = findPage(listStarts(period), start, COLUMNS);
+  if (!byStart.size) return undefined;
+  return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, "The fleet over time"),
+    ui.stepper(`${COLUMNS} ${period}s`, "", previous && link({ start: previous }), next && link({ start: next }))),
+  ui.behaviourLegend(["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
+  summary && [ui.tiles(["Score of the fleet", ui.grade(summary)],
+    [`Against the ${period} before`, ui.change(summary.fm_score, before?.fm_score)],
+    ["Distance", format.distance(summary.distance_miles), el("small", {}, format.count(summary.trip_count, "trip"))],
+    ["Driving", format.duration(summary.duration_seconds)],
+    ["At night", format.share(summary.night_driving_seconds, summary.duration_seconds), el("small", {}, "of the time")]),
+  el("ul", { class: "grades", "aria-label": "Drivers by grade" }, Object.entries(summary.drivers_by_grade).map(
+    ([grade, count]) => el("li", {}, el("span", { class: `grade ${grade}` }, el("b", {}, format.number(count)),
+      ` ${grade}`)))),
+  coaching(summary, behaviour, link)]);
+}
+
+/** Returns how many drivers to coach by each behaviour; choosing one orders the list by it. */
+function coaching({ drivers_by_focus_area: toCoach }, chosen, link) {
+  const counts = Object.entries(format.LABELS).map(([behaviour, label]) =>
+    [`${label}: ${format.number(toCoach[format.FOCUS_FLAGS[behaviour]])}`, behaviour]);
+  return el("div", { class: "to-coach" }, el("b", {}, "Drivers to coach"), ui.choice("To coach by",
+    [["All", undefined], ...counts].map(([text, behaviour]) => [text, link({ behaviour }), behaviour === chosen])));
 }
 
 function readChoices(parameters) {
@@ -41,7 +77,8 @@ function readChoices(parameters) {
   const start = format.nearestStart(period, parameters.start) ?? format.lastWholeStart(period);
   const miles = Math.min(MAX_MILES, Math.max(0, round(Number(parameters.miles) || 0, 3)));
   const page = /^[1-9]\d{0,6}$/.test(parameters.page) ? Number(parameters.page) : 1;
-  return { period, start, order: parameters.order === "best" ? "best" : "worst", miles, page };
+  const behaviour = Object.hasOwn(format.LABELS, parameters.behaviour) ? parameters.behaviour : undefined;
+  return { period, start, order: parameters.order === "best" ? "best" : "worst", behaviour, miles, page };
 }
 
 const round = (value, digits) => Number(value.toFixed(digits));
@@ -57,15 +94,12 @@ function describe(count, total, { period, start, miles }) {
   return `${format.number(count)} of ${all} drove${far} in ${format.period(period, start)}${which}${soFar}${others}.`;
 }
 
-/** Opens the page of the last report, whichever of the last days it belongs to. Its link works for minutes only. */
+/** Opens the page of the last report that is built. Its link works for minutes only. */
 async function openReport() {
-  for (let date = format.today(), days = 0; days < REPORT_DAYS; date = format.shift("day", date, -1), days++) {
-    const links = await fetchJson(["report"], { report_time: `${date}T00:00:00` }).catch((error) => {
-      if (error.status !== 404) throw error;
-    });
-    if (links) return location.assign(links.report_page);
-  }
-  throw new ApiError(404, { message: `There is no report of the last ${REPORT_DAYS} days.` });
+  const { reports: [last] } = await fetchJson(["reports"], { limit: 1 }, { mask: "{reports{report_date}}" });
+  if (!last) throw new ApiError(404, { message: "No report is built yet." });
+  const links = await fetchJson(["report"], { report_time: `${last.report_date}T00:00:00` });
+  location.assign(links.report_page);
 }
 
 /** Returns the scores, by id, of those drivers who drove in a period. */
@@ -96,8 +130,9 @@ function controls({ period, start, order, miles }, link) {
     el("label", { class: "inline" }, "At least ", input, ` ${format.unitsName}`));
 }
 
-function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start }) {
-  const behaviours = format.explain(summary), losses = format.findLosses(behaviours), [main] = losses;
+function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start, behaviour: chosen }) {
+  const behaviours = format.explain(summary), losses = format.findLosses(behaviours);
+  const main = chosen ? losses.find(({ behaviour }) => behaviour === chosen) : losses[0];
   const href = format.address("driver", driver.driver_id, { interval: period, at: start });
   return el("tr", {}, el("td", { class: "rank" }, format.number(rank)),
     el("th", { scope: "row" }, el("a", { href }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
@@ -108,7 +143,7 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
         losses.map(({ behaviour, points_lost }) => ui.bar(behaviour, points_lost))),
       el("b", {}, format.LABELS[main.behaviour]), ` −${format.score(main.points_lost)}`,
       el("small", {}, ui.extent(main)),
-    ] : "Nothing cost points"));
+    ] : chosen ? "This cost no points" : "Nothing cost points"));
 }
 
 /** Returns why there are no drivers, and a link to some. */

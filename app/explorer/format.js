@@ -7,6 +7,13 @@ export const LABELS = {
   hard_brake: "Hard braking",
   rapid_acceleration: "Rapid acceleration",
 };
+// The names of the behaviours in a focus area.
+export const FOCUS_FLAGS = {
+  phone_use: "is_phone_use",
+  overspeeding: "is_overspeeding",
+  hard_brake: "is_hard_brake",
+  rapid_acceleration: "is_acceleration",
+};
 const UNITS_NAME = "driver-analytics-units";
 // What miles are multiplied by, how the result is called, and the lowest speed of each colour. The API has miles.
 const UNITS = {

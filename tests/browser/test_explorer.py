@@ -15,7 +15,7 @@ pytestmark = pytest.mark.clients
 
 PHONE = 320
 SIGN_IN = "Look at your fleet, or your own driving"
-MAX_REQUESTS, MAX_BYTES = 12, 300_000
+MAX_REQUESTS, MAX_BYTES = 14, 60_000
 # The views of each fleet.
 VIEWS = {
     "demo": [
@@ -132,7 +132,7 @@ def test_going_back_to_a_list_restores_the_scroll_position_and_the_focus(visit):
     # Playwright's wait_for_function needs eval, which the page forbids.
     wait_until(lambda: demo.page.evaluate("history.state?.scroll === 300"))
     demo.page.locator(".ranking a").first.evaluate("link => link.click()")
-    demo.page.locator(".score-chart").wait_for()
+    demo.page.locator(".period").wait_for()
     assert demo.page.evaluate("scrollY") == 0
     demo.page.go_back()
     assert demo.wait("coaching")

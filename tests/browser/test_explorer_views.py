@@ -100,11 +100,37 @@ def test_the_least_distance_may_have_decimals_and_cannot_be_negative(visit):
     assert many.page.url.endswith("#/fleet?miles=2.5")
 
 
+def test_the_fleet_over_time_has_its_score_and_a_bar_changes_the_week(visit):
+    page = (demo := visit("demo")).page
+    section = page.locator(".over-time")
+    expect(section.locator(".tiles")).to_contain_text("Score of the fleet")
+    chosen, other = section.locator(".columns [aria-current=true]"), section.locator(".columns a:not([aria-current])")
+    score = chosen.locator("b").inner_text()
+    expect(section.locator(".tiles .grade")).to_contain_text(score)
+    before, start = page.locator(".lead").inner_text(), other.last.get_attribute("href")
+    other.last.click()
+    expect(page.locator(".lead")).not_to_have_text(before)
+    assert demo.page.url.endswith(start)
+
+
+def test_choosing_a_behaviour_orders_the_drivers_by_what_it_costs(visit):
+    page = visit("demo").page
+    page.get_by_role("link", name=re.compile("^Overspeeding: ")).click()
+    page.locator(".to-coach [aria-current=true]", has_text="Overspeeding").wait_for()
+    points = [
+        float(text.rpartition("−")[2])
+        for text in page.locator(".why").all_inner_texts()
+        for text in [text.split("\n")[0]]
+        if "−" in text
+    ]
+    assert points == sorted(points, reverse=True) != []
+
+
 def test_the_last_report_opens_from_the_fleet(visit):
     demo, odd = visit("demo"), visit("odd")
     for opened in (demo, odd):
         opened.page.get_by_role("button", name="Open the last report").click()
-    odd.page.get_by_text("There is no report of the last 14 days.").wait_for()
+    odd.page.get_by_text("No report is built yet.").wait_for()
     demo.page.get_by_role("heading", name="Weekly driving report demo").wait_for()
 
 
