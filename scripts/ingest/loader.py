@@ -17,6 +17,7 @@ from scripts.ingest.rejects import Rejected, Rejects
 from scripts.ingest.writes import prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.materialize.days import Day
 from scripts.materialize.sources import check_size, describe_errors
+from scripts.materialize.trip_details import describe_excess
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.output import echo
 
@@ -41,24 +42,25 @@ class Record(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A valid record: what is written, the size of its JSON in bytes, and the driver's day that it changes, if any."""
+    """A valid record with its number and JSON text, what is written, and the driver's day that it changes, if any."""
 
     number: int
+    content: bytes
     document: Any
-    size: int
     day: Day | None
 
 
 class RecordType(NamedTuple):
     """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
 
-    `get_day` returns the driver's day that a prepared document changes.
+    `write` returns the indices of the documents for which there is no room. `get_day` returns the driver's day that a
+    prepared document changes.
     """
 
     option: str
     schema: Schema
     prepare: Callable[[str, Document], Any]
-    write: Callable[[Store, str, Sequence[Any]], None]
+    write: Callable[[Store, str, Sequence[Any]], list[int]]
     get_day: Callable[[Any], Day | None]
 
 
@@ -106,14 +108,16 @@ def load(
     """
     for batch in make_batches(_check_all(records, fleet, record_type), max_seconds):
         accepted = [item for item in batch if isinstance(item, Accepted)]
+        left_out = record_type.write(store, fleet, [item.document for item in accepted]) if accepted else []
+        excess = {accepted[index].number for index in left_out}
         for item in batch:
             if isinstance(item, Rejected):
                 rejects.add(item)
+            elif item.number in excess:
+                rejects.add(Rejected(item.number, item.content, describe_excess()))
             elif record_type is TRIPS:
                 doubts.check(item.number, item.document.source)
-        if accepted:
-            record_type.write(store, fleet, [item.document for item in accepted])
-        yield len(accepted)
+        yield len(accepted) - len(excess)
 
 
 def _check_all(
@@ -143,7 +147,7 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
         document = record_type.prepare(fleet, parsed)
     except ValidationError as error:
         return Rejected(number, content, describe_errors(error), _find_hint(value, record_type))
-    return Accepted(number, document, len(content), record_type.get_day(document))
+    return Accepted(number, content, document, record_type.get_day(document))
 
 
 def _find_hint(value: Any, record_type: RecordType) -> str:
@@ -163,7 +167,7 @@ class _Batch:
 
     def add(self, item: Accepted | Rejected) -> bool:
         """Add a record. Returns whether there was room: the first record always fits."""
-        day, size = (item.day, item.size) if isinstance(item, Accepted) else (None, len(item.content))
+        day, size = item.day if isinstance(item, Accepted) else None, len(item.content)
         has_room = len(self.items) < BATCH_RECORDS and self._size + size <= BATCH_BYTES
         has_room &= day is None or day in self._days or len(self._days) < BATCH_DAYS
         if self.items and not has_room:

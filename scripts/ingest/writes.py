@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, DocumentCollection, Store
+from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
-from scripts.materialize.trip_details import make_trip_detail, read_trips
+from scripts.materialize.trip_details import find_excess, make_trip_detail, read_trips
 from scripts.mongodb.transactions import run_transaction, write_by_id
 
 # Many, because a deletion reads no trails.
@@ -37,37 +37,45 @@ def prepare_trip(fleet: str, trip: Document) -> Trip:
     return Trip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
-def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> None:
-    """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written."""
+def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> list[int]:
+    """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written.
+
+    Returns the indices of those that are left out, as `write_trips` does: there are none.
+    """
     sources = {driver["_id"]: driver for driver in drivers}
-    _write(store, fleet, store.drivers, sources, [driver["driver_id"] for driver in sources.values()], {})
+    _write_drivers(store, fleet, sources, [driver["driver_id"] for driver in sources.values()])
+    return []
 
 
-def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> None:
-    """Write trips in one transaction. Of several with the same trip_id, the last one is written."""
-    sources = {trip.source["_id"]: trip.source for trip in trips}
-    _write(store, fleet, store.trips, sources, [], {trip.source["trip_id"]: trip.detail for trip in trips})
+def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> list[int]:
+    """Write trips in one transaction. Of several with the same trip_id, the last one is written.
+
+    Returns the indices of those that are left out, because their day has no room for them.
+    """
+
+    def write(session: ClientSession) -> list[int]:
+        excess = find_excess(store, session, fleet, [trip.detail for trip in trips])
+        left_out = set(excess)
+        written = [trip for index, trip in enumerate(trips) if index not in left_out]
+        write_by_id(store.trips, session, {trip.source["_id"]: trip.source for trip in written})
+        materialize(store, session, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
+        return excess
+
+    return run_transaction(store, fleet, write)
 
 
 def delete_drivers(store: Store, fleet: str, driver_ids: Sequence[str]) -> None:
     """Delete the sources of drivers in one transaction. A driver with trips then has null names."""
     sources = dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids)
-    _write(store, fleet, store.drivers, sources, driver_ids, {})
+    _write_drivers(store, fleet, sources, driver_ids)
 
 
-def _write(
-    store: Store,
-    fleet: str,
-    collection: DocumentCollection,
-    sources: Mapping[str, Document | None],
-    driver_ids: Sequence[str],
-    details: Mapping[str, Document | None],
-) -> None:
+def _write_drivers(store: Store, fleet: str, sources: Mapping[str, Document | None], driver_ids: Sequence[str]) -> None:
     """Write sources by their `_id`, or delete those that are None, and materialize what follows from them."""
 
     def write(session: ClientSession) -> None:
-        write_by_id(collection, session, sources)
-        materialize(store, session, fleet, driver_ids, details)
+        write_by_id(store.drivers, session, sources)
+        materialize(store, session, fleet, driver_ids, {})
 
     run_transaction(store, fleet, write)
 

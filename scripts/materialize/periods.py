@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-import click
 from marshmallow import Schema
 from pymongo.client_session import ClientSession
 
@@ -18,7 +17,6 @@ from scripts.materialize import pipelines
 from scripts.materialize.days import Day, group_by_dates
 from scripts.materialize.pipelines import CALENDAR, DAY_PREFIX, DAY_TOTALS, OF_DAYS
 from scripts.materialize.render import to_json, version_of
-from scripts.materialize.trip_details import MAX_TRIPS_A_DAY
 
 DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
 BREAKDOWN = "daily_summary_breakdown"
@@ -48,10 +46,7 @@ PERIOD_TYPES = (
 def make_days(
     store: Store, session: ClientSession, fleet: str, days: Iterable[Day]
 ) -> dict[PeriodIdentity, Document | None]:
-    """Return the documents of days, built from `trip_details`, or None for a day without trips.
-
-    Raises click.ClickException for a day with more than MAX_TRIPS_A_DAY trips.
-    """
+    """Return the documents of days, built from `trip_details`, or None for a day without trips."""
     documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
         pipeline = pipelines.driver_days(fleet, driver_ids, dates)
@@ -64,11 +59,6 @@ def make_days(
 def _make_day(
     fleet: str, day: Day, totals: Document, trips: list[str], trip_ends: list[int], last_trip_end: int
 ) -> Document:
-    if totals["trip_count"] > MAX_TRIPS_A_DAY:
-        raise click.ClickException(
-            f"The driver {day.driver_id} has {totals['trip_count']} trips on {day.date}; the maximum is "
-            f"{MAX_TRIPS_A_DAY}. Check driver_id and the times of the trips in the file."
-        )
     summary = {**make_driving_summary(totals), "date": day.date}
     text = to_json(DAILY_SUMMARY, summary)
     return {

@@ -74,7 +74,7 @@ def build(
     they leave or reach are built, too, and so are the drivers of all days. The sources of the drivers are read here.
     `tombstones` says whether the change feed reports deletions. `everything` includes the details of trips and the
     profiles that have their version already, because their content may be damaged; it leaves out the list of drivers,
-    which the caller builds at the end. Raises click.ClickException for too many trips of a driver on a day.
+    which the caller builds at the end.
     """
     changed = _find_changed(store, session, fleet, trips)
     days = {*days, *days_of(detail for before_and_after in changed.values() for detail in before_and_after if detail)}

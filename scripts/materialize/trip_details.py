@@ -1,7 +1,7 @@
 """The read model `trip_details`: a trip in fragments of its detail form, and what finds, orders and adds it up."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ from schemas.periods import utc_date
 from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.materialize.days import Day, days_of
+from scripts.materialize.days import Day, days_of, group_by_dates
 from scripts.materialize.render import version_of_texts
 from scripts.materialize.sources import InvalidSource, check_size, describe_errors, read_sources
 
@@ -22,8 +22,7 @@ TRIP_DETAIL = TripDetail()
 # Such as `tracking_id`.
 NOT_RETURNED = [name for name in ImportedTrip().fields if name not in TRIP_DETAIL.fields]
 TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
-# The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB, and a
-# batch of an import may add 2,000 trips before this limit is checked.
+# The document of a day contains the summaries of its trips, up to 1.5 kB each. MongoDB limits it to 16 MB.
 MAX_TRIPS_A_DAY = 5_000
 
 
@@ -69,33 +68,51 @@ def read_trips(
             details[trip["trip_id"]] = make_trip_detail(fleet, trip)
         except ValidationError as error:
             invalid.append(InvalidSource("trips", make_id(fleet, trip["trip_id"]), describe_errors(error)))
-    for trip_id in _find_excess(store, session, fleet, [detail for detail in details.values() if detail]):
+    present = [detail for detail in details.values() if detail]
+    for index in find_excess(store, session, fleet, present):
+        trip_id = present[index]["trip_id"]
         details[trip_id] = None
-        reason = f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
-        invalid.append(InvalidSource("trips", make_id(fleet, trip_id), reason))
+        invalid.append(InvalidSource("trips", make_id(fleet, trip_id), describe_excess()))
     return details
 
 
-def _find_excess(store: Store, session: ClientSession, fleet: str, details: list[Document]) -> list[str]:
-    """Return the trips for which their day has no room: it would have more than MAX_TRIPS_A_DAY trips with them.
+def find_excess(store: Store, session: ClientSession, fleet: str, details: Sequence[Document]) -> list[int]:
+    """Return the indices of the trips for which their day has no room: it has MAX_TRIPS_A_DAY other trips.
 
-    The trips that are stored on the day keep their places, also one that leaves it in the same batch.
-
-    Index: trip_details (fleet, driver_id, date, trip_start_time, trip_id).
+    The details take their places one after the other. Of several with the same trip_id, a later one takes the place of
+    the earlier one, as it does of the stored one. Index: trip_details (fleet, driver_id, date, ...).
     """
-    match = {"fleet": fleet, **{name: {"$in": sorted({d[name] for d in details})} for name in ("driver_id", "date")}}
-    group = {"_id": {"driver_id": "$driver_id", "date": "$date"}, "count": {"$sum": 1}}
-    found = store.trip_details.aggregate([{"$match": match}, {"$group": group}], session=session, hint="day_trips")
-    counts = Counter({Day(**day["_id"]): day["count"] for day in found})
+    counts = _count_trips(store, session, fleet, days_of(details))
     if max(counts.values(), default=0) + len(details) <= MAX_TRIPS_A_DAY:
         return []
-    ids = [detail["_id"] for detail in details]
-    stored = {detail["_id"]: detail for detail in store.trip_details.find({"_id": {"$in": ids}}, session=session)}
-    excess = list[str]()
-    for detail in details:
-        (day,) = days_of([detail])
-        if detail["_id"] not in stored or days_of([stored[detail["_id"]]]) != {day}:
-            counts[day] += 1
-            if counts[day] > MAX_TRIPS_A_DAY:
-                excess.append(detail["trip_id"])
+    match = {"_id": {"$in": [detail["_id"] for detail in details]}}
+    stored = store.trip_details.find(match, {"driver_id": 1, "date": 1}, session=session)
+    places: dict[str, Day] = {detail.pop("_id"): Day(**detail) for detail in stored}
+    excess = list[int]()
+    for index, detail in enumerate(details):
+        day, before = Day(detail["driver_id"], detail["date"]), places.get(detail["_id"])
+        if day == before:
+            continue
+        if counts[day] >= MAX_TRIPS_A_DAY:
+            excess.append(index)
+            continue
+        counts[day] += 1
+        if before:
+            counts[before] -= 1
+        places[detail["_id"]] = day
     return excess
+
+
+def describe_excess() -> str:
+    """Return the reason why a trip for which its day has no room is left out."""
+    return f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
+
+
+def _count_trips(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Counter[Day]:
+    counts = Counter[Day]()
+    for driver_ids, dates in group_by_dates(days):
+        match = {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}
+        group = {"_id": {"driver_id": "$driver_id", "date": "$date"}, "count": {"$sum": 1}}
+        found = store.trip_details.aggregate([{"$match": match}, {"$group": group}], session=session, hint="day_trips")
+        counts.update({Day(**day["_id"]): day["count"] for day in found})
+    return counts

@@ -11,7 +11,9 @@ import pytest
 from schemas.trip import TripDetail
 from scripts.ingest import loader
 from scripts.ingest.rejects import Rejected, Rejects
+from scripts.materialize import trip_details
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
+from tests.fleet_states import differences
 from tests.store_contents import contents, everything
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
 
@@ -107,18 +109,42 @@ def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_f
     assert trip_ids(mongod) == ["small"]
 
 
-def test_too_many_trips_of_a_driver_on_one_date_are_refused_and_the_batch_with_them(
-    load_file, write_lines, mongod, monkeypatch
+# Of two trips a day. The last line of t1 is that of another day, where it makes room for t5, and t2 is corrected.
+FULL_DAY = [
+    make_trip(trip_id="t1"),
+    make_trip(trip_id="t2"),
+    make_trip(trip_id="t3"),
+    make_trip(trip_id="t2", distance_miles=7.5),
+    make_trip(trip_id="t4", driver_id="d2"),
+    make_trip("2026-03-11T08:00", trip_id="t1"),
+    make_trip(trip_id="t5"),
+    make_trip(trip_id="t4"),
+]
+
+
+@pytest.mark.parametrize("batch_records", [1, 3, 100])
+def test_the_trips_beyond_the_maximum_of_a_day_are_rejected_by_line_and_all_others_loaded(
+    load_file, write_lines, mongod, monkeypatch, batch_records
 ):
-    monkeypatch.setattr("scripts.materialize.periods.MAX_TRIPS_A_DAY", 2)
-    load_file(write_lines("trips.ndjson", make_trip(trip_id="t1"), make_trip(trip_id="t2")))
-    before = list(mongod.trips.find())
-    result = load_file(write_lines("trips.ndjson", make_trip(trip_id="t3"), make_trip(driver_id="d2")), status=1)
-    assert result.stderr.endswith(
-        "Error: The driver d1 has 3 trips on 2026-03-10; the maximum is 2. Check driver_id and the times of the "
-        "trips in the file.\n"
-    )
-    assert list(mongod.trips.find()) == before
+    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 2)
+    monkeypatch.setattr(loader, "BATCH_RECORDS", batch_records)
+    path = write_lines("trips.ndjson", *FULL_DAY, "no JSON")
+    assert "trips.ndjson: 6 loaded, 3 rejected, listed in" in load_file(path, status=1).stdout
+    rows = read_rejects(path)
+    assert [row["line"] for row in rows] == [3, 8, 9]
+    assert [json.loads(row["input"]) for row in rows[:2]] == [FULL_DAY[2], FULL_DAY[7]]
+    assert {row["reason"] for row in rows[:2]} == {"driver_id: Has 2 other trips on this date, which is the maximum."}
+    assert dates_driven(mongod) == {("d1", "2026-03-10"): 2, ("d1", "2026-03-11"): 1, ("d2", "2026-03-10"): 1}
+    assert mongod.trips.find_one({"trip_id": "t2"})["distance_miles"] == 7.5
+    assert differences(mongod) == []
+
+
+def test_a_trip_beyond_the_maximum_of_a_day_leaves_the_stored_one_as_it_is(load_file, write_lines, mongod, monkeypatch):
+    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 1)
+    load_file(write_lines("trips.ndjson", make_trip(trip_id="t1"), make_trip(trip_id="t2", driver_id="d2")))
+    before = everything(mongod)
+    load_file(write_lines("trips.ndjson", make_trip(trip_id="t2"), make_trip(trip_id="t1")), status=1)
+    assert everything(mongod) == before
 
 
 # What is stored and served.

@@ -79,9 +79,10 @@ def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mo
 
 
 ITEMS = [
-    Accepted(number, "", 1, Day("d1", date)) for number, date in enumerate(("2026-03-10", "2026-03-11", "2026-03-10"))
+    Accepted(number, b"x", "", Day("d1", date))
+    for number, date in enumerate(("2026-03-10", "2026-03-11", "2026-03-10"))
 ]
-ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, "", 1, Day("d2", "2026-03-10"))]
+ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", Day("d2", "2026-03-10"))]
 
 
 def test_a_batch_does_not_wait_for_more_than_its_time():
