@@ -11,10 +11,11 @@ from marshmallow import Schema, ValidationError
 
 from app.store import Document, Store
 from schemas.driver import Driver
+from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejected, Rejects
-from scripts.ingest.writes import prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.ingest.writes import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.materialize.days import Day
 from scripts.materialize.sources import check_size, describe_errors
 from scripts.materialize.trip_details import describe_excess
@@ -28,6 +29,8 @@ BATCH_DAYS = 1_000
 BATCH_BYTES = 16_000_000
 # Where records come slowly, a batch ends this long after its first one, so that it is committed within two seconds.
 BATCH_SECONDS = 1.0
+# A trip that has not ended cannot have been processed. The clock of another system may be ahead of that of this host.
+MAX_FUTURE_MS = MS_PER_HOUR
 GC_THRESHOLD = 100_000
 # The rejected records, in bytes, after which the search for cycles takes place all the same.
 MAX_REJECTED_BYTES = 5_000_000
@@ -64,11 +67,18 @@ class RecordType(NamedTuple):
     get_day: Callable[[Any], Day | None]
 
 
+def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
+    """Return the documents of a trip (schema ImportedTrip). Raises ValidationError if it ends in the future."""
+    if trip["trip_end_time"] > now_ms() + MAX_FUTURE_MS:
+        raise ValidationError({"trip_end_time": ["Must not be more than an hour in the future."]})
+    return prepare_trip(fleet, trip)
+
+
 DRIVERS = RecordType("--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None)
 TRIPS = RecordType(
     "--trips",
     ImportedTrip(),
-    prepare_trip,
+    _prepare_ended_trip,
     write_trips,
     lambda trip: Day(trip.detail["driver_id"], trip.detail["date"]),
 )

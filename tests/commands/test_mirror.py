@@ -152,6 +152,7 @@ def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, her
     original.load(
         make_trip(driver_id="d/1", trip_id="nan", distance_miles=float("nan")),
         make_trip(driver_id="d/1", trip_id="fast", distance_miles=900.0),
+        make_trip("2026-03-18T13:00", driver_id="d/1", trip_id="ahead"),
         drivers=[make_driver("d/1", email=7)],
     )
     original.trips |= {
@@ -160,17 +161,18 @@ def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, her
     }
     original.faults += [("trip/trip_id/broken", respond(500))] * 4
     result = run(original, status=1)
-    assert ": 16 loaded, 4 rejected, listed in mirror.rejected.ndjson. The first: line " in result.stdout
+    assert ": 16 loaded, 5 rejected, listed in mirror.rejected.ndjson. The first: line " in result.stdout
     assert "1 loaded, but with a mean speed over 150 mph. The first: trip fast\n" in result.stderr
     reasons = "".join(sorted(row["reason"] for row in read_rejects(tmp_path)))
     for reason in (
         "distance_miles: Must be a finite number.",
         "trip_id: Must not be '.'",
+        "trip_end_time: Must not be more than an hour in the future.",
         "email: Must be a string",
         "status 500",
     ):
         assert reason in reasons
-    original.trips = {name: trip for name, trip in original.trips.items() if name not in ("", "nan", "broken")}
+    original.trips = {name: trip for name, trip in original.trips.items() if name not in ("", "nan", "broken", "ahead")}
     original.load(drivers=DRIVERS)
     run(original)
     assert not (tmp_path / "mirror.rejected.ndjson").exists()

@@ -9,7 +9,7 @@ from marshmallow import ValidationError
 from scripts.ingest.lines import parse
 from scripts.ingest.loader import DRIVERS, TRIPS, Record, check
 from scripts.materialize.sources import describe_errors
-from tests.factories import NULL_BY_DEFAULT, make_driver
+from tests.factories import NULL_BY_DEFAULT, epoch_ms, make_driver, make_trip
 from tests.whole_trip import EVENTS, MAX_INT, MIN_INT, SPEEDS, WHOLE, altered, steps_of
 
 
@@ -119,6 +119,13 @@ def test_an_end_before_its_start_is_rejected(start):
     end = start.replace("_start_", "_end_")
     assert reason(altered(end, str(WHOLE["trip_start_time"] - 1))).startswith(spelled(end))
     assert reason(altered(start, str(WHOLE["trip_end_time"] + 1))).startswith(spelled(end))
+
+
+@pytest.mark.parametrize(("end", "is_valid"), [("2026-03-18T13:00", True), ("2026-03-18T13:01", False)])
+def test_a_trip_that_ends_more_than_an_hour_in_the_future_is_rejected(clock, end, is_valid):
+    checked = check(Record(1, b"", make_trip(trip_end_time=epoch_ms(end))), "f1", TRIPS)
+    expected = "" if is_valid else "trip_end_time: Must not be more than an hour in the future."
+    assert getattr(checked, "reason", "") == expected
 
 
 @pytest.mark.parametrize(
