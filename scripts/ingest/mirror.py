@@ -16,10 +16,12 @@ from app.store import Document, Store
 from schemas.fields import Identifier
 from schemas.periods import get_today, midnight, now_ms
 from schemas.stored import make_id
+from schemas.trip import TripSummary
 from scripts.ingest import loader, upstream
 from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_resume_token
 from scripts.ingest.follow import end_on_signals
 from scripts.ingest.http_client import HttpClient, Request, Response, UnexpectedResponse, connect
+from scripts.ingest.known_fields import KnownFields
 from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
@@ -36,7 +38,7 @@ FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0
 MAX_DRIVERS = MAX_REJECTS = 500_000
 STORED_TRIP = {"_id": 0, "trip_id": 1, "driver_id": 1, "tracking_id": 1, "summary": 1}
 NOT_STORED: Document = {"summary": "null", "tracking_id": None}
-IDENTIFIER = Identifier()
+IDENTIFIER, TRIP_SUMMARY = Identifier(), TripSummary()
 
 
 @click.command()
@@ -109,7 +111,7 @@ class Mirror:
     def __init__(self, store: Store, fleet: str, client: HttpClient, since: str, rejects: Rejects) -> None:
         self._store, self._fleet, self._client, self._since, self._rejects = store, fleet, client, since, rejects
         # The number of documents that were loaded.
-        self.loaded, self._numbers = 0, itertools.count(1)
+        self.loaded, self._numbers, self._known = 0, itertools.count(1), KnownFields()
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
         self._listed, self._touched = dict[str, None](), set[str]()
         self._lists_due, self._needs_copy = 0.0, True
@@ -155,6 +157,8 @@ class Mirror:
     def _read_drivers(self) -> Generator[Record | Rejected]:
         """Yield the drivers in the list who are new or were changed. All are added to `_listed`."""
         for records in upstream.list_drivers(self._client):
+            for record in records:
+                self._known.keep(DRIVERS.schema, record)
             driver_ids = [_get_id(record, "driver_id") for record in records]
             self._listed.update(dict.fromkeys(filter(None, driver_ids)))
             if len(self._listed) > MAX_DRIVERS:
@@ -182,6 +186,8 @@ class Mirror:
         Returns the records without a valid identifier, which will be rejected.
         """
         records, following = upstream.read_list(self._client, request, response)
+        for record in records:
+            self._known.keep(TRIP_SUMMARY, record)
         trip_ids = [_get_id(record, "trip_id") for record in records]
         stored = self._find_stored(trip_ids)
         for record, trip_id in zip(records, trip_ids, strict=True):
@@ -199,10 +205,10 @@ class Mirror:
         """
         stored, known, empty_pages = get_resume_token(self._store, self._cursor_name), set[int](), 0
         cursor = stored.token.decode() if stored else None
-        page = upstream.get_changes(self._client, cursor)
+        page = upstream.get_changes(self._client, self._known, cursor)
         if page is None and cursor:
             # It is invalid if the other service was restored from a backup.
-            cursor, page = None, upstream.get_changes(self._client, None)
+            cursor, page = None, upstream.get_changes(self._client, self._known, None)
         begins = cursor is None
         self._needs_copy |= begins
         while page:
@@ -217,7 +223,7 @@ class Mirror:
             empty_pages = 0 if page["changes"] else empty_pages + 1
             if hash(cursor) in known or len(known) > upstream.MAX_PAGES or empty_pages > upstream.MAX_EMPTY_PAGES:
                 raise click.ClickException(f"{self._client.url} has a change feed whose cursor does not move on.")
-            page = upstream.get_changes(self._client, cursor)
+            page = upstream.get_changes(self._client, self._known, cursor)
         return False
 
     def _apply(self, changes: list[Document], *, deletions_only: bool) -> None:
@@ -250,7 +256,7 @@ class Mirror:
         doubts, seconds = Doubts(), loader.BATCH_SECONDS
         counts = loader.load(self._store, self._fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
-        for sentence in doubts.describe("trip {trip_id}"):
+        for sentence in filter(None, [*doubts.describe("trip {trip_id}"), self._known.describe_new()]):
             echo(f"{self._client.url}: {sentence}", err=True)
 
     def _read_trip(self, request: DetailsRequest, response: Response) -> list[Record | Rejected]:
@@ -259,8 +265,11 @@ class Mirror:
             records = upstream.read_details(self._client, request, response)
         except UnexpectedResponse as error:
             return [Rejected(next(self._numbers), _encode({"trip_id": request.trip_id}), error.message)]
-        extra = {"tracking_id": request.tracking_id}
-        return [self._make_record({**record, **extra} if isinstance(record, dict) else record) for record in records]
+        for record in records:
+            self._known.keep(TRIPS.schema, record)
+            if isinstance(record, dict):
+                record["tracking_id"] = request.tracking_id
+        return [self._make_record(record) for record in records]
 
     def _make_record(self, value: Any) -> Record | Rejected:
         number, content = next(self._numbers), _encode(value)

@@ -11,14 +11,16 @@ from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import quote
 
-from marshmallow import EXCLUDE, ValidationError
+from marshmallow import ValidationError
 
 from app.store import Document
 from schemas.date_params import HISTORY
 from schemas.page import ChangePage
 from schemas.periods import get_today
 from scripts.ingest.http_client import HttpClient, Params, Refused, Request, Response, UnexpectedResponse
+from scripts.ingest.known_fields import KnownFields
 
+CHANGE_PAGE = ChangePage()
 PAGE_LIMIT = 100
 # The deletions on a page of the change feed are one transaction.
 CHANGES_LIMIT = 500
@@ -106,7 +108,7 @@ def read_details(client: HttpClient, request: DetailsRequest, response: Response
     return records[:1]
 
 
-def get_changes(client: HttpClient, cursor: str | None) -> Document | None:
+def get_changes(client: HttpClient, known: KnownFields, cursor: str | None) -> Document | None:
     """Return a page of the change feed (schema ChangePage), or None without a feed or for an invalid cursor."""
     request = Request("changes", {"limit": CHANGES_LIMIT, **({"cursor": cursor} if cursor else {})})
     response = client.get(request)
@@ -114,7 +116,8 @@ def get_changes(client: HttpClient, cursor: str | None) -> Document | None:
         page = client.parse(request, response)
         if isinstance(page.get("changes"), list) and len(page["changes"]) > CHANGES_LIMIT:
             return None
-        page = cast(Document, ChangePage().load(page, unknown=EXCLUDE))
+        known.keep(CHANGE_PAGE, page)
+        page = cast(Document, CHANGE_PAGE.load(page))
     except (Refused, UnexpectedResponse, ValidationError):
         return None
     return page if 0 < len(page["cursor"]) <= MAX_CURSOR_CHARS else None

@@ -148,11 +148,34 @@ def test_what_disappears_while_it_is_read_is_skipped(run, original, here):
     assert_same(original, here)
 
 
+# An event as another service may send it, and as it is stored.
+ODD_EVENT = {**make_event(1773129600000), "event_type": 2.0, "event_data": None, "severity": {"level": "high"}}
+EVENT = {**make_event(1773129600000), "event_type": 2, "event_data": {}}
+LEFT_OUT = ": Left out fields that this service does not know: "
+
+
+def test_unknown_fields_are_left_out_and_named_once_and_whole_numbers_are_integers(run, original, here):
+    trip = make_trip("2026-03-10T08:00", "d/0", trip_id="odd", insurance_period=1, events=[EVENT])
+    odd = {"fuel_liters": 3.5, **trip, "insurance_period": 1.0, "trip_start_time": 1773129600000.0}
+    odd |= {"events": [ODD_EVENT], "event_summary": {**trip["event_summary"], "hard_brake_count": 0.0, "x": 1}}
+    drivers = [make_driver("d/0", nickname="x"), make_driver("d/1", nickname="y")]
+    original.load(odd, {**odd, "trip_id": "odd2"}, drivers=drivers)
+    result = run(original)
+    assert result.stdout.endswith(": 18 loaded, 0 rejected\n")
+    lines = [line.partition(LEFT_OUT)[2] for line in result.stderr.splitlines() if LEFT_OUT in line]
+    assert lines == ["driver.nickname", "trip.fuel_liters, trip.event_summary.x, trip.events.severity"]
+    assert run(original).stdout.endswith(": 0 loaded, 0 rejected\n")
+    original.load(trip, {**trip, "trip_id": "odd2"}, drivers=DRIVERS)
+    run(original)
+    assert_same(original, here, [{"trip_id": "odd"}, {"trip_id": "odd2"}], [])
+
+
 def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, here, tmp_path):
     original.load(
         make_trip(driver_id="d/1", trip_id="nan", distance_miles=float("nan")),
         make_trip(driver_id="d/1", trip_id="fast", distance_miles=900.0),
         make_trip("2026-03-18T13:00", driver_id="d/1", trip_id="ahead"),
+        make_trip(driver_id="d/1", trip_id="period", insurance_period=0),
         drivers=[make_driver("d/1", email=7)],
     )
     original.trips |= {
@@ -161,7 +184,7 @@ def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, her
     }
     original.faults += [("trip/trip_id/broken", respond(500))] * 4
     result = run(original, status=1)
-    assert ": 16 loaded, 5 rejected, listed in mirror.rejected.ndjson. The first: line " in result.stdout
+    assert ": 16 loaded, 6 rejected, listed in mirror.rejected.ndjson. The first: line " in result.stdout
     assert "1 loaded, but with a mean speed over 150 mph. The first: trip fast\n" in result.stderr
     reasons = "".join(sorted(row["reason"] for row in read_rejects(tmp_path)))
     for reason in (
@@ -169,17 +192,20 @@ def test_invalid_records_are_listed_and_the_others_are_loaded(run, original, her
         "trip_id: Must not be '.'",
         "trip_end_time: Must not be more than an hour in the future.",
         "email: Must be a string",
+        "insurance_period: Must be greater than or equal to 1 and less than or equal to 3.",
         "status 500",
     ):
         assert reason in reasons
-    original.trips = {name: trip for name, trip in original.trips.items() if name not in ("", "nan", "broken", "ahead")}
+    original.trips = {
+        name: trip for name, trip in original.trips.items() if name in {trip["trip_id"] for trip in TRIPS} | {"fast"}
+    }
     original.load(drivers=DRIVERS)
     run(original)
     assert not (tmp_path / "mirror.rejected.ndjson").exists()
     assert_same(original, here)
 
 
-NO_RECORDS = [{}, None, 0, "", [], 5, {"trip_id": "\ud800"}]
+NO_RECORDS = [{}, None, 0, "", [], 5, {"trip_id": "\ud800", "driver_id": "\ud800"}]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Records of another service, which may have more fields than this one knows, and write integers as `1.0`."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from marshmallow import Schema, fields
+
+from schemas.driver import Driver
+from schemas.fields import Int64, RawObject
+from schemas.page import ChangePage, TripChange
+from schemas.trip import ImportedTrip, TripSummary
+
+# What a record is called, wherever it stands in a response.
+RECORDS: Mapping[type[Schema], str] = {
+    Driver: "driver",
+    TripSummary: "trip",
+    ImportedTrip: "trip",
+    TripChange: "change",
+    ChangePage: "change feed",
+}
+# The other service may send any number of names, of any length.
+MAX_NAMES, MAX_NAME_CHARS = 20, 100
+
+
+class KnownFields:
+    """Reduces records to the fields that this service knows, and keeps the names of the others."""
+
+    def __init__(self) -> None:
+        self._left_out, self._described_count = dict[str, None](), 0
+
+    def keep(self, schema: Schema, record: Any, path: str = "") -> None:
+        """Change a record in place, which has the shape of the schema but for unknown fields.
+
+        An integer written as `1.0` becomes that integer, and an `event_data` that is null becomes `{}`. All other
+        violations of the schema stay. `path` is that of the record.
+        """
+        if not isinstance(record, dict):
+            return
+        path = RECORDS.get(type(schema), path)
+        for name in [name for name in record if name not in schema.fields]:
+            del record[name]
+            self._leave_out(f"{path}.{name[:MAX_NAME_CHARS]}")
+        for name, value in record.items():
+            record[name] = self._keep_value(schema.fields[name], value, f"{path}.{name}")
+
+    def _keep_value(self, field: Any, value: Any, path: str) -> Any:
+        if isinstance(field, Int64):
+            return int(value) if isinstance(value, float) and value.is_integer() else value
+        if isinstance(field, RawObject) and value is None:
+            return {}
+        if isinstance(field, fields.Nested):
+            self.keep(field.schema, value, path)
+        elif isinstance(field, fields.List) and isinstance(value, list):
+            for item in value:
+                self._keep_value(field.inner, item, path)
+        return value
+
+    def _leave_out(self, path: str) -> None:
+        if len(self._left_out) <= MAX_NAMES:
+            self._left_out[path] = None
+
+    def describe_new(self) -> str:
+        """Return a sentence on the fields left out since this was called last, or an empty text."""
+        new = list(self._left_out)[self._described_count :]
+        names = new[: MAX_NAMES - self._described_count]
+        names += ["and more"] if len(self._left_out) > MAX_NAMES and new else []
+        self._described_count = len(self._left_out)
+        return f"Left out fields that this service does not know: {', '.join(names)}" if names else ""
