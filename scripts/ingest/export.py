@@ -11,14 +11,14 @@ from marshmallow import ValidationError
 from pymongo import ASCENDING
 
 from app.store import Document, DocumentCollection, Store
-from schemas.periods import DAY
+from schemas.periods import DAY, midnight
 from schemas.stored import make_id
 from scripts.extras import importing_from_extra
 from scripts.ingest.writes import OLDEST_FIRST
 from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
 from scripts.materialize.trip_details import make_trip_detail
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
-from scripts.options import FLEET, ID, take_one
+from scripts.options import DATE, FLEET, ID, take_one
 from scripts.output import echo
 from scripts.private_files import OWNER_ONLY, open_private
 
@@ -39,13 +39,14 @@ LONG_TRIP_ROWS = 20_000
     callback=take_one,
     help="Only this driver. By default all of the fleet.",
 )
+@click.option("--since", type=DATE, help="Only trips and days from this UTC date on. By default all.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder of the files, created."
 )
 @click.option(
     "--format", "file_format", type=click.Choice(["ndjson", "parquet"]), default="ndjson", help="The type of the files."
 )
-def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> None:
+def export(fleet: str, driver_id: str | None, since: str | None, out: Path, file_format: str) -> None:
     """Write drivers, trips and daily summaries to files in a folder.
 
     As NDJSON, the drivers and trips are files that 'import' takes. As Parquet, there is a row for each driver, trip,
@@ -62,7 +63,7 @@ def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> No
             raise click.ClickException(f"Nothing is stored of the driver {driver_id} in the fleet {fleet}.")
         invalid = list[InvalidSource]()
         try:
-            drivers, trips, days = _export(store, match, out, file_format, invalid)
+            drivers, trips, days = _export(store, match, since or "", out, file_format, invalid)
         except OSError as error:
             raise click.ClickException(
                 f"{out} cannot be written: {error.strerror or error}. Give --out another folder, in a folder that you "
@@ -76,12 +77,16 @@ def export(fleet: str, driver_id: str | None, out: Path, file_format: str) -> No
 
 
 def _export(
-    store: Store, match: Document, out: Path, file_format: str, invalid: list[InvalidSource]
+    store: Store, match: Document, since: str, out: Path, file_format: str, invalid: list[InvalidSource]
 ) -> tuple[int, int, int]:
-    """Write the files, and return the numbers of drivers, trips and days. Adds what is left out to `invalid`."""
+    """Write the files, and return the numbers of drivers, trips and days. Adds what is left out to `invalid`.
+
+    `since` is the first date of the trips and days, or empty.
+    """
+    trips_match = {**match, "trip_start_time": {"$gte": midnight(since)}} if since else match
     drivers = _find_lines(store.drivers, match, [("driver_id", ASCENDING)], invalid)
-    trips = _find_lines(store.trips, match, OLDEST_FIRST, invalid)
-    days = _find_days(store, match)
+    trips = _find_lines(store.trips, trips_match, OLDEST_FIRST, invalid)
+    days = _find_days(store, {**match, "start_date": {"$gte": since}})
     if file_format == "ndjson":
         with _create_files(out, NDJSON_FILES) as paths:
             counts, _ = _write_lines(paths, drivers, trips, days)

@@ -1,5 +1,6 @@
 """What is said of trips that are valid but not plausible. They are loaded."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -10,6 +11,8 @@ OLDEST_START_MS = midnight("2000-01-01")
 MAX_MEAN_MPH = 150
 # A duration may leave out stops, and a time is a whole number of milliseconds.
 MAX_DIFFERENCE, MAX_DIFFERENCE_SECONDS = 0.1, 60
+# A part that was added up from many numbers may exceed the whole by as much.
+ROUNDING = 1e-6
 
 
 def _is_too_fast(trip: Mapping[str, Any]) -> bool:
@@ -22,10 +25,32 @@ def _differs_from_times(trip: Mapping[str, Any]) -> bool:
     return bool(difference > MAX_DIFFERENCE_SECONDS and difference > MAX_DIFFERENCE * seconds)
 
 
+def _has_longer_part(whole: float, *parts: float) -> bool:
+    return max(parts) > whole * (1 + ROUNDING)
+
+
+def _has_too_many_seconds(trip: Mapping[str, Any]) -> bool:
+    events = trip["event_summary"]
+    seconds = events["phone_use_time_seconds"], events["overspeeding_time_seconds"], trip["night_driving_seconds"]
+    return _has_longer_part(trip["duration_seconds"], *seconds)
+
+
+def _has_too_many_miles(trip: Mapping[str, Any]) -> bool:
+    return _has_longer_part(trip["distance_miles"], trip["highway_miles"], trip["night_driving_miles"])
+
+
+def _is_out_of_order(trip: Mapping[str, Any]) -> bool:
+    times = (point["timestamp"] for point in trip["trail_path"])
+    return any(before > after for before, after in itertools.pairwise(times))
+
+
 KINDS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "a trip_start_time before the year 2000 (times are epoch milliseconds)": (
         lambda trip: trip["trip_start_time"] < OLDEST_START_MS
     ),
+    "phone, overspeeding or night seconds longer than the trip": _has_too_many_seconds,
+    "highway or night miles longer than the trip": _has_too_many_miles,
+    "trail points out of order of time": _is_out_of_order,
     f"a mean speed over {MAX_MEAN_MPH} mph": _is_too_fast,
     "a duration_seconds that differs from its times by more than a tenth and a minute": _differs_from_times,
 }

@@ -100,6 +100,20 @@ def test_one_driver_is_exported_alone(export):
     assert len(read(folder / "daily_summaries.ndjson.gz")) == 1
 
 
+def test_since_leaves_out_the_trips_and_days_before_a_date(loaded, export):
+    load(loaded, make_trip("2026-03-10T23:59", "d1"), make_trip("2026-03-11T00:00", "d1", trip_id="midnight"))
+    folder = export("--since", "2026-03-11")
+    assert len(read(folder / "drivers.ndjson.gz")) == 2
+    assert [trip["trip_id"] for trip in read(folder / "trips.ndjson.gz")] == ["midnight", "t3"]
+    assert [day["date"] for day in read(folder / "daily_summaries.ndjson.gz")] == ["2026-03-11"] * 2
+
+
+def test_parquet_files_without_a_row_can_be_read(export):
+    folder = export("--since", "2026-03-12", "--format", "parquet")
+    with duckdb.connect() as connection:
+        assert connection.sql(f"SELECT count(trip_id) FROM '{folder}/trips.parquet'").fetchall() == [(0,)]
+
+
 @pytest.mark.parametrize("file_format", ["ndjson", "parquet"])
 def test_only_their_owner_reads_the_files_and_no_others_are_left(export, file_format):
     folder = export("--format", file_format)

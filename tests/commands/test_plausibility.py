@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import days_ago, epoch_ms, make_driver, make_trip
+from tests.factories import days_ago, epoch_ms, make_driver, make_event_summary, make_point, make_trip
 
 
 def make_timed(start_ms, seconds=600, **fields):
@@ -16,6 +16,18 @@ KINDS = {
     "a trip_start_time before the year 2000": (
         make_timed(946_684_799_999),
         make_timed(946_684_800_000),
+    ),
+    "phone, overspeeding or night seconds longer than the trip": (
+        make_timed(LAST_WEEK, event_summary=make_event_summary(phone_use_time_seconds=600.1)),
+        make_timed(LAST_WEEK, event_summary=make_event_summary(phone_use_time_seconds=600)),
+    ),
+    "highway or night miles longer than the trip": (
+        make_timed(LAST_WEEK, distance_miles=0.3, highway_miles=0.31),
+        make_timed(LAST_WEEK, distance_miles=0.3, highway_miles=0.1 + 0.2),
+    ),
+    "trail points out of order of time": (
+        make_timed(LAST_WEEK, trail_path=[make_point(LAST_WEEK + 1), make_point(LAST_WEEK)]),
+        make_timed(LAST_WEEK, trail_path=[make_point(LAST_WEEK), make_point(LAST_WEEK)]),
     ),
     "a mean speed over 150 mph": (
         make_timed(LAST_WEEK, 3600, distance_miles=150.1),
@@ -51,6 +63,14 @@ def test_a_distance_without_a_duration_is_too_fast(import_trips):
 def test_a_long_trip_may_leave_out_a_tenth_in_stops(import_trips):
     assert "differs" not in import_trips(make_timed(LAST_WEEK, 7200, duration_seconds=6480))
     assert "a duration_seconds that differs" in import_trips(make_timed(LAST_WEEK, 7200, duration_seconds=6479))
+
+
+@pytest.mark.parametrize("name", ["night_driving_seconds", "overspeeding_time_seconds", "night_driving_miles"])
+def test_each_part_of_a_trip_is_compared_with_the_whole(import_trips, name):
+    trip = make_timed(LAST_WEEK)
+    within = trip if name in trip else trip["event_summary"]
+    within[name] = 601
+    assert f"{name.partition('_')[0]} " in import_trips(trip)
 
 
 def test_drivers_given_as_trips_are_recognized(import_trips):
