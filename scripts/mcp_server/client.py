@@ -33,7 +33,7 @@ ADVICE: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "The API key in DRIVER_ANALYTICS_KEY is wrong, expired or revoked. Calling again does not "
     "help. Tell the user to set a valid key, which the operator of the service issues: driver-analytics keys issue "
     "--fleet ID.",
-    HTTPStatus.FORBIDDEN: "The API key in DRIVER_ANALYTICS_KEY opens one driver, so this cannot tell whom to coach. "
+    HTTPStatus.FORBIDDEN: "The API key in DRIVER_ANALYTICS_KEY opens one driver, and this is about the whole fleet. "
     "Calling again does not help. find_drivers returns the driver; use driver_summary, explain_score, list_trips and "
     "describe_trip for this driver. For other drivers, tell the user to set a key of the fleet.",
     HTTPStatus.NOT_FOUND: "If this is about a driver, use find_drivers and copy the driver_id exactly; a key of one "

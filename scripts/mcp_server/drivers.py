@@ -92,7 +92,7 @@ class DriverSummary(WindowResult):
     summary: Summary | NoScore
     score_before: Score | NoScore
     score_change: Number | None
-    days: dict[str, Number] = Field(description="The score of each day with trips, of a week or month.")
+    days: dict[str, Number] = Field(description="Scores by date, of a week or month.")
 
 
 async def driver_summary(

@@ -14,19 +14,32 @@ EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
 MAX_EXACT = 2**53
 
 
-def drop_titles(schema: dict[str, Any]) -> None:
-    """Remove the titles from a JSON schema: they repeat the names, and agents read all schemas before they start."""
+def shorten_schema(schema: dict[str, Any]) -> None:
+    """Remove from a JSON schema titles, which repeat names, and null defaults: agents read all schemas at the start."""
     for part in (schema, *schema.get("properties", {}).values()):
         part.pop("title", None)
+        if part.get("default", ...) is None:
+            del part["default"]
 
 
-def _shorten_schema(schema: dict[str, Any]) -> None:
-    """Remove from the JSON schema of a result what agents see in the result: that all fields are there, and dates."""
-    drop_titles(schema)
+def _shorten_part(schema: dict[str, Any]) -> None:
+    """Remove from the JSON schema of a part of a result what agents see in it: that all fields are there, and dates."""
+    shorten_schema(schema)
     for part in (schema, *schema["properties"].values()):
         for key in ("required", "format"):
             part.pop(key, None)
-    schema.pop("description", None)
+        if all(option.keys() == {"type"} for option in part.get("anyOf", [{}])):
+            part["type"] = [option["type"] for option in part.pop("anyOf")]
+    for key in ("description", "type"):
+        schema.pop(key, None)
+
+
+def _shorten_result(schema: dict[str, Any]) -> None:
+    """Remove from the JSON schema of a result what each result has, too. The protocol requires its type."""
+    _shorten_part(schema)
+    schema["type"] = "object"
+    for name in ("today", "notice"):
+        del schema["properties"][name]
 
 
 def _round(value: float) -> int | float:
@@ -45,17 +58,19 @@ EpochMs = Annotated[datetime.datetime, BeforeValidator(_parse_epoch_ms)]
 Degrees = Annotated[float, PlainSerializer(lambda value: round(value, 5))]
 Name = Annotated[str, BeforeValidator(clean_name)]
 # Why there is no score: the driver did not drive, or the dates are older than what the service shows.
-NoScore = Literal["did_not_drive", "not_known"]
+NoScore = Annotated[Literal["did_not_drive", "not_known"], WithJsonSchema({"enum": ["did_not_drive", "not_known"]})]
 
 
 class Data(BaseModel):
     """A part of a response of the service, or of a result."""
 
-    model_config = ConfigDict(frozen=True, json_schema_extra=_shorten_schema)
+    model_config = ConfigDict(frozen=True, json_schema_extra=_shorten_part)
 
 
 class Result(Data):
     """The result of a tool."""
+
+    model_config = ConfigDict(json_schema_extra=_shorten_result)
 
     today: str = Field(default_factory=lambda: f"{get_today():%A %Y-%m-%d} (UTC)")
     notice: str = Field(default_factory=lambda: NOTICE)
@@ -93,13 +108,18 @@ class Score(Data):
     distance_miles: Number
 
 
-class Summary(Score):
+class Totals(Score):
     """The totals of a period."""
 
     duration_seconds: Number
     night_driving_seconds: Number
     highway_miles: Number
     events_summary: dict[str, Number]
+
+
+class Summary(Totals):
+    """The totals of a driver's period, and what to coach."""
+
     focus_area: dict[str, bool]
 
 
@@ -109,7 +129,7 @@ class Behaviour(Data):
     behaviour: str
     points_lost: Number
     points_lost_before: Number | None = None
-    weight: Number = Field(description="The most that it can cost.")
+    weight: Number
     count: int
     seconds: Number | None
     is_focus_area: bool

@@ -16,13 +16,15 @@ from pydantic_core import ErrorDetails
 from schemas.periods import get_today
 from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
 from scripts.mcp_server.drivers import driver_summary, find_drivers
-from scripts.mcp_server.models import NOTICE, Result, drop_titles
+from scripts.mcp_server.fleet import fleet_summary
+from scripts.mcp_server.models import NOTICE, Result, shorten_schema
 from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
 from scripts.mcp_server.text import escape_texts, to_json
 from scripts.mcp_server.trips import describe_trip, list_trips
 from scripts.output import escape
 
 TOOLS = (
+    fleet_summary,
     find_drivers,
     driver_summary,
     compare_drivers,
@@ -32,17 +34,18 @@ TOOLS = (
     describe_trip,
 )
 INSTRUCTIONS = """\
-Answers questions about the drivers of one fleet: who drove how safely, who got worse and why, which trips mattered.
+Answers questions about one fleet: whether it is getting better, who drove how safely, who got worse and why, which
+trips mattered.
 Everything is read-only.
 
-- Scores are 0 to 100; 100 is the best. A score is 100 minus the points that four behaviours cost: phone use,
-  overspeeding, hard braking, rapid acceleration.
+- Scores are 0 to 100; 100 is the best. A score is 100 minus the points that four behaviours cost, each at most its
+  weight: phone use, overspeeding, hard braking, rapid acceleration.
 - A score is did_not_drive if there was no trip. It is not_known before the last six months, which the service does not
   show: the driver may have driven.
 - Dates are in UTC. A week is Monday to Sunday. Today is {today} as this server starts; every result has the date of
   today. A window that ends today is not complete.
 - The key may open one driver only. Then find_drivers returns this driver alone, every other driver_id is unknown, and
-  who_needs_coaching fails.
+  who_needs_coaching and fleet_summary fail.
 - To find out who got worse and why: who_needs_coaching with order=got_worse, then list_trips of a driver for the
   trips that cost most points, then describe_trip.
 - {notice}
@@ -103,7 +106,7 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
         run, description=inspect.getdoc(function), annotations=ToolAnnotations(read_only_hint=True)
     )
     # An unknown argument is an error, so that a misspelt one is not ignored.
-    config = {"extra": "forbid", "json_schema_extra": drop_titles}
+    config = {"extra": "forbid", "json_schema_extra": shorten_schema}
     arguments = create_model("Arguments", __base__=tool.fn_metadata.arg_model, __cls_kwargs__=config)
     tool.fn_metadata.arg_model, tool.parameters = arguments, arguments.model_json_schema()
     return tool

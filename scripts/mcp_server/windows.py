@@ -29,10 +29,8 @@ Date = Annotated[
     # Null is accepted, but not worth its place in the list of the tools.
     WithJsonSchema({"type": "string", "format": "date"}),
 ]
-PeriodDate = Annotated[
-    Date, Field(description="A date in the day, week (Monday to Sunday) or month. Default: the last complete one.")
-]
-StartDate = Annotated[Date, Field(description="In the last six months. Default: the Monday of last week.")]
+PeriodDate = Annotated[Date, Field(description="Any date in the period. Default: the last complete one.")]
+StartDate = Annotated[Date, Field(description="Default: the Monday of last week.")]
 EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
 
 

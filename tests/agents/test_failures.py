@@ -99,6 +99,7 @@ DRIVER_CALLS = [
     ("compare_drivers", {"driver_ids": ["ann"]}, None),
     ("describe_trip", {"trip_id": "brake"}, None),
     ("who_needs_coaching", {}, "DRIVER_ANALYTICS_KEY opens one driver"),
+    ("fleet_summary", {}, "DRIVER_ANALYTICS_KEY opens one driver"),
     ("compare_drivers", {"driver_ids": ["ann", "bob"]}, "a key of one driver opens no other driver"),
 ]
 
@@ -131,6 +132,10 @@ ARGUMENTS = [
     ("driver_summary", {"driver_id": "a", "date": "2026-03-18", "period": "day"}, "use explain_score with start_date"),
     ("who_needs_coaching", {"date": "2026-04-18", "period": "month"}, "begins on 2026-04-01, not before today"),
     ("who_needs_coaching", {"date": "2025-10-18", "period": "month", "order": "got_worse"}, "Choose a later date"),
+    ("fleet_summary", {"period": "day"}, "period: Must be 'week' or 'month'."),
+    ("fleet_summary", {"count": 14}, "count: Must be less than or equal to 13."),
+    ("fleet_summary", {"date": "2025-09-18"}, "start_date: Must be from 2025-09-18"),
+    ("fleet_summary", {"date": "2026-03-23"}, "begins on 2026-03-23, not before today"),
     ("explain_score", {"driver_id": "a", "end_date": "2026-02-01"}, '"start_date":"2026-03-09"'),
     ("list_trips", {"driver_id": "a", "end_date": "2026-03-19"}, "Must be from start_date to 2026-03-18"),
     ("explain_score", {"driver_id": "é" * 100}, "Must have 1 to 128 bytes"),

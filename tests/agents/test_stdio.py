@@ -16,8 +16,9 @@ from tests.factories import make_driver
 from tests.service_process import COMMAND
 from tests.store_contents import load
 
-TOOLS = ["find_drivers", "driver_summary", "compare_drivers", "explain_score", "who_needs_coaching", "list_trips"]
-TOOLS += ["describe_trip"]
+TOOLS = ["fleet_summary", "find_drivers", "driver_summary", "compare_drivers", "explain_score", "who_needs_coaching"]
+TOOLS += ["list_trips", "describe_trip"]
+MAX_LIST_CHARACTERS = 16_000
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -43,6 +44,8 @@ def test_the_sdks_client_lists_the_tools_and_calls_one_over_stdio(environment):
 
     listed, result = asyncio.run(talk())
     assert [tool.name for tool in listed.tools] == TOOLS
+    tools = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools]
+    assert len(json.dumps(tools)) <= MAX_LIST_CHARACTERS
     assert all(tool.annotations.read_only_hint and tool.output_schema["properties"] for tool in listed.tools)
     assert f"{datetime.datetime.now(datetime.UTC):%A %Y-%m-%d}" in result.content[0].text
 

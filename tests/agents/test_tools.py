@@ -24,6 +24,41 @@ START_TIMES = ["2026-03-11T08:00:00Z", "2026-03-09T08:00:00Z", "2026-03-09T07:00
 DAY = {"start_date": "2026-03-11", "end_date": "2026-03-11"}
 THREE = {"driver_ids": ["dee", "ann", "bob", "ann"]}
 CASES = {
+    "the fleet is shown by week, the last complete one last": (
+        "fleet_summary",
+        {},
+        {
+            "intervals.*.start_date": ["2026-03-02", "2026-03-09"],
+            "intervals.*.trip_count": [2, 5],
+            "intervals.*.driver_count": [2, 3],
+            "intervals.1.drivers_by_grade": {"excellent": 1, "good": 2, "fair": 0, "poor": 0},
+            "intervals.1.drivers_by_focus_area.is_phone_use": 1,
+            "intervals.0.change": None,
+            "intervals.1.change.driver_count": 1,
+            "intervals.1.change.distance_miles": 30,
+            "not_known": 0,
+        },
+    ),
+    "the first of few weeks is compared, too": (
+        "fleet_summary",
+        {"count": 1},
+        {"intervals.*.start_date": ["2026-03-09"], "intervals.0.change.trip_count": 3},
+    ),
+    "the current month of the fleet ends today": (
+        "fleet_summary",
+        {"period": "month", "date": "2026-03-18"},
+        {"intervals.*.end_date": ["2026-03-18"], "intervals.0.trip_count": 7},
+    ),
+    "months of the fleet before the last six are not known": (
+        "fleet_summary",
+        {"period": "month", "count": 10},
+        {"intervals.*.start_date": ["2025-09-01"], "intervals.*.change": [None], "not_known": 4},
+    ),
+    "a week that begins before the last six months is not known": (
+        "fleet_summary",
+        {"date": "2025-09-28", "count": 2},
+        {"intervals": [], "not_known": 1},
+    ),
     "every driver is listed": ("find_drivers", {}, {IDS: ["ann", "bob", "cem", "dee"], "count": 4, "next_page": None}),
     "all words match": ("find_drivers", {"search": "2 van"}, {IDS: ["cem"]}),
     "case and accents do not matter": ("find_drivers", {"search": "DVORAK ｂob"}, {IDS: ["bob"]}),
@@ -143,6 +178,7 @@ def test_a_result_has(call, tool, arguments, expected):
 
 # The requests to the service, as docs/agents.md has them.
 REQUEST_COUNTS = [
+    ("fleet_summary", {}, 1),
     ("find_drivers", {"search": "ann"}, 1),
     ("driver_summary", ANN, 2),
     ("compare_drivers", THREE, 2),
@@ -178,6 +214,26 @@ def test_the_numbers_are_those_of_the_service(call, service):
     score = call("explain_score", driver_id="ann", start_date="2026-03-09", end_date="2026-03-15")
     assert sum(row["points_lost"] for row in score["behaviours"]) == pytest.approx(100 - summary["fm_score"], abs=0.1)
     assert score["score_change"] == pytest.approx(summary["fm_score"] - 100)
+
+
+def test_the_fleet_is_that_of_the_service(call, service):
+    series = service.get("/fleet-aggregate", start_date="2026-03-02", end_date="2026-03-09").json["series"]
+    before, last = (interval["fleet_summary"] for interval in series)
+    interval = call("fleet_summary")["intervals"][1]
+    shared = interval.keys() & last.keys()
+    assert {name: interval[name] for name in shared} == {name: last[name] for name in shared}
+    assert sum(interval["points_lost"].values()) == pytest.approx(100 - last["fm_score"], abs=0.2)
+    assert interval["change"]["fm_score"] == pytest.approx(last["fm_score"] - before["fm_score"])
+
+
+def test_a_week_in_which_nobody_drove_is_not_compared(call, load):
+    load(make_trip("2026-02-16T08:00", "dee"))
+    intervals = call("fleet_summary")["intervals"]
+    assert [(one["start_date"], one["change"] is None) for one in intervals] == [
+        ("2026-02-16", True),
+        ("2026-03-02", True),
+        ("2026-03-09", False),
+    ]
 
 
 def test_the_points_of_trips_add_up_to_those_of_the_score(call):

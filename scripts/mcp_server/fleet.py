@@ -1,0 +1,94 @@
+"""The tool on the fleet as a whole."""
+
+import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from schemas.date_params import HISTORY
+from schemas.periods import MONTH, LongPeriodName, get_today
+from schemas.score import compute_points_lost
+from scripts.mcp_server.client import Api
+from scripts.mcp_server.models import Data, Number, Result, Totals, Window
+from scripts.mcp_server.windows import PeriodDate, get_periods
+
+# As many of the longest rows as have room in a result, and as many weeks as three months have.
+MAX_INTERVALS = 13
+# What is compared with the week or month before.
+COMPARED = ("fm_score", "driver_count", "trip_count", "distance_miles", "duration_seconds")
+
+
+class FleetTotals(Totals):
+    """The driving of the fleet in a week or month."""
+
+    driver_count: int
+    drivers_by_grade: dict[str, int]
+    drivers_by_focus_area: dict[str, int]
+
+
+class Interval(Data):
+    """A week or month in which somebody drove."""
+
+    start_date: datetime.date
+    fleet_summary: FleetTotals
+
+
+class Series(Data):
+    """The weeks or months in which somebody drove, oldest first."""
+
+    series: list[Interval]
+
+
+class FleetInterval(FleetTotals, Window):
+    """A week or month in which somebody drove, compared with the one before."""
+
+    points_lost: dict[str, Number]
+    change: dict[str, Number] | None
+
+
+class FleetSummary(Result):
+    """The fleet over time."""
+
+    intervals: list[FleetInterval] = Field(description="Those in which somebody drove, oldest first.")
+    not_known: int = Field(description="How many of count are older than six months.")
+
+
+async def fleet_summary(
+    api: Api,
+    period: LongPeriodName = "week",
+    date: PeriodDate = None,
+    count: Annotated[int, Field(ge=1, le=MAX_INTERVALS, description="How many, up to that of date.")] = 6,
+) -> FleetSummary:
+    """Is the fleet getting better? Its score, totals, and drivers by grade and by behaviour to coach, week by week.
+
+    change is that since the week or month before, null if nobody drove then or it is not known.
+    """
+    window, before = get_periods(period, date)
+    # The one before the first is read, too, to compare with.
+    windows = [window, before]
+    while len(windows) <= count:
+        windows.append(get_periods(period, windows[-1].start_date - datetime.timedelta(days=1))[0])
+    first_known = get_today() - HISTORY
+    # The service shows all of the month in which the six months begin.
+    oldest = first_known.replace(day=1) if period == MONTH else first_known
+    known = [one for one in windows if one.start_date >= oldest] or [window]
+    dates = {"start_date": str(known[-1].start_date), "end_date": str(window.start_date)}
+    content = await api.get(Series, "fleet-aggregate", params={**dates, "interval": period})
+    totals = {one.start_date: one.fleet_summary for one in content.series}
+    return FleetSummary(
+        intervals=[
+            _make_interval(one, totals[one.start_date], totals.get(earlier.start_date))
+            for earlier, one in reversed(list(zip(windows[1:], windows, strict=False)))
+            if one.start_date in totals
+        ],
+        not_known=max(0, count - len(known)),
+    )
+
+
+def _make_interval(window: Window, totals: FleetTotals, before: FleetTotals | None) -> FleetInterval:
+    return FleetInterval(
+        **dict(window),
+        **dict(totals),
+        points_lost=compute_points_lost(dict(totals)),
+        change={name: getattr(totals, name) - getattr(before, name) for name in COMPARED} if before else None,
+    )
