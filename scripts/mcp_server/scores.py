@@ -1,15 +1,14 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
-import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from schemas.date_params import HISTORY
 from schemas.periods import LongPeriodName, PeriodName, get_today
-from schemas.score import compute_score
+from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
     Behaviour,
@@ -58,7 +57,7 @@ class Explanation(Data):
     score: Score | NoScore
     score_before: Score | NoScore
     score_change: Number | None
-    behaviours: list[Behaviour] = Field(description="Those that cost points, the most costly first.")
+    behaviours: list[Behaviour] = Field(description="The most costly first.")
 
 
 async def get_driver_score(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> DriverScore:
@@ -131,7 +130,7 @@ def _make_explanation(
 class ScoreExplanation(Explanation, WindowResult):
     """The score of a driver, what it is made of, and the score of each interval."""
 
-    intervals: dict[str, Number] = Field(description="The score of each interval with trips, by its first date.")
+    intervals: dict[str, Number] = Field(description="Scores by the first date.")
 
 
 async def explain_score(
@@ -183,7 +182,7 @@ class RankedDriver(Data):
     """A driver, and the driver's score in a period."""
 
     driver_info: Driver
-    driving_summary: Score
+    driving_summary: Summary
 
 
 class Ranking(Data):
@@ -199,7 +198,11 @@ class Coaching(Comparison):
 
     driver_count: int = Field(description="How many drove, at least min_distance_miles.")
     compared_driver_count: int | None = Field(description="got_worse: how many of them have a score before, too.")
-    left_out: int = Field(description="How many more drivers to coach are among the 5,000 lowest scores.")
+    left_out: int = Field(description="How many more to coach are among the 5,000 who lost most.")
+
+
+# The service checks it. Null is accepted, but not worth its place in the list of the tools.
+BehaviourName = Annotated[str | None, WithJsonSchema({"type": "string", "enum": list(COUNTED_BEHAVIOURS)})]
 
 
 async def who_needs_coaching(
@@ -210,12 +213,13 @@ async def who_needs_coaching(
         Literal["lowest_score", "got_worse"],
         Field(description="got_worse: whose score fell most since the week or month before."),
     ] = "lowest_score",
+    behaviour: Annotated[BehaviourName, Field(description="By the points that it costs, not the score.")] = None,
     min_distance_miles: Annotated[float, Field(ge=0, le=1_000_000, description="Leaves out who drove less.")] = 0,
     limit: Annotated[int, Field(ge=1, le=MAX_DRIVERS)] = 5,
 ) -> Coaching:
     """List whom to coach in a week or month that began before today, and why: the points that each behaviour costs.
 
-    Nobody with the best score is listed, so there may be nobody to coach.
+    Nobody who lost no points is listed, so there may be nobody to coach.
     For the trips behind it, call list_trips with a driver_id and the dates of the window.
     """
     window, before = get_periods(period, date)
@@ -225,16 +229,17 @@ async def who_needs_coaching(
             f"Who got worse is not known: the {period} before begins on {before.start_date}, more than six months ago. "
             "Choose a later date."
         )
-    below = math.inf if compares else BEST_SCORE
-    count, scores = await _rank(api, period, window, min_distance_miles, below)
-    to_coach = list(scores)
+    # Like the service, without an exponent.
+    params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}", "limit": PAGE_SIZE}
+    count, lost = await _rank(api, params, window, behaviour, includes_best=compares)
+    to_coach = list(lost)
     if compares:
-        _, scores_before = await _rank(api, period, before, min_distance_miles, below)
+        _, lost_before = await _rank(api, params, before, behaviour, includes_best=True)
+        # Rounded, so that equal changes are equal.
         changes = {
-            driver_id: scores[driver_id] - scores_before[driver_id]
-            for driver_id in scores.keys() & scores_before.keys()
+            driver_id: round(lost[driver_id] - lost_before[driver_id], 1) for driver_id in lost.keys() & lost_before
         }
-        worse = sorted((change, driver_id) for driver_id, change in changes.items() if change < 0)
+        worse = sorted((-change, driver_id) for driver_id, change in changes.items() if change > 0)
         to_coach = [driver_id for _, driver_id in worse]
     return Coaching(
         window=window,
@@ -247,22 +252,26 @@ async def who_needs_coaching(
 
 
 async def _rank(
-    api: ApiClient, period: LongPeriodName, window: Window, min_distance_miles: float, below: float
+    api: ApiClient, params: Params, window: Window, behaviour: str | None, *, includes_best: bool
 ) -> tuple[int, dict[str, float]]:
-    """Return how many drivers a ranking has, and the MAX_RANKED lowest scores under `below` by driver_id, in order."""
-    scores: dict[str, float] = {}
+    """Return how many drivers a ranking has, and the points lost, by the behaviour or all, of MAX_RANKED by driver_id.
+
+    Those who lost most come first. Those who lost none are left out unless `includes_best`.
+    """
+    ranking = {**params, "start_date": str(window.start_date)}
+    if behaviour is not None:
+        ranking["behaviour"] = behaviour
+    lost: dict[str, float] = {}
     next_page: int | None = 1
-    while next_page and len(scores) < MAX_RANKED:
-        params: Params = {
-            "period": period,
-            "start_date": str(window.start_date),
-            # Like the service, without an exponent.
-            "min_distance_miles": f"{min_distance_miles:f}",
-            "limit": PAGE_SIZE,
-            "page": next_page,
-        }
-        page = await api.get(Ranking, "ranking", params=params)
-        found = {row.driver_info.driver_id: row.driving_summary.fm_score for row in page.drivers}
-        scores |= {driver_id: score for driver_id, score in found.items() if score < below}
-        next_page = page.next_page if max(found.values(), default=below) < below else None
-    return page.count, scores
+    while next_page and len(lost) < MAX_RANKED:
+        page = await api.get(Ranking, "ranking", params={**ranking, "page": next_page})
+        found = {row.driver_info.driver_id: _get_points_lost(row.driving_summary, behaviour) for row in page.drivers}
+        lost |= {driver_id: points for driver_id, points in found.items() if points or includes_best}
+        next_page = page.next_page if includes_best or all(found.values()) else None
+    return page.count, lost
+
+
+def _get_points_lost(summary: Summary, behaviour: str | None) -> float:
+    """Return the points that the behaviour, or all of them, cost, as a result shows them: with one decimal."""
+    points = BEST_SCORE - summary.fm_score if behaviour is None else compute_points_lost(dict(summary))[behaviour]
+    return round(points, 1)

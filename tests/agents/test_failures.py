@@ -99,6 +99,7 @@ DRIVER_CALLS = [
     ("compare_drivers", {"driver_ids": ["ann"]}, None),
     ("describe_trip", {"trip_id": "brake"}, None),
     ("who_needs_coaching", {}, "DRIVER_ANALYTICS_KEY opens one driver"),
+    ("who_needs_coaching", {"behaviour": "hard_brake"}, "DRIVER_ANALYTICS_KEY opens one driver"),
     ("fleet_summary", {}, "DRIVER_ANALYTICS_KEY opens one driver"),
     ("compare_drivers", {"driver_ids": ["ann", "bob"]}, "a key of one driver opens no other driver"),
 ]
@@ -132,6 +133,8 @@ ARGUMENTS = [
     ("driver_summary", {"driver_id": "a", "date": "2026-03-18", "period": "day"}, "use explain_score with start_date"),
     ("who_needs_coaching", {"date": "2026-04-18", "period": "month"}, "begins on 2026-04-01, not before today"),
     ("who_needs_coaching", {"date": "2025-10-18", "period": "month", "order": "got_worse"}, "Choose a later date"),
+    ("who_needs_coaching", {"behaviour": "speeding"}, "behaviour: Must be one of"),
+    ("who_needs_coaching", {"behaviour": ""}, "behaviour: Must be one of"),
     ("fleet_summary", {"period": "day"}, "period: Must be 'week' or 'month'."),
     ("fleet_summary", {"count": 14}, "count: Must be less than or equal to 13."),
     ("fleet_summary", {"date": "2025-09-18"}, "start_date: Must be from 2025-09-18"),

@@ -27,6 +27,7 @@ REQUESTS = [
     ("explain_score", {"driver_id": IDS[0], "start_date": "2025-09-18"}, {}),
     ("who_needs_coaching", {"limit": 10}, {"driver_count": COUNT, "left_out": COUNT - 10}),
     ("who_needs_coaching", {"order": "got_worse", "limit": 10}, {"compared_driver_count": COUNT, "left_out": 49}),
+    ("who_needs_coaching", {"behaviour": "phone_use", "limit": 10}, {"driver_count": COUNT, "left_out": COUNT - 10}),
     ("fleet_summary", {"count": 13}, {"not_known": 0}),
     ("fleet_summary", {"period": "month", "count": 13}, {"not_known": 7}),
     ("list_trips", {"driver_id": IDS[0], "limit": 20}, {"left_out": 39}),

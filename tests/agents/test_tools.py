@@ -130,6 +130,27 @@ CASES = {
         {NESTED_IDS: ["cem", "ann"], "driver_count": 3, "left_out": 0},
     ),
     "drivers beyond the limit are counted": ("who_needs_coaching", {"limit": 1}, {NESTED_IDS: ["cem"], "left_out": 1}),
+    "who lost most by a behaviour comes first, without those who lost nothing by it": (
+        "who_needs_coaching",
+        {"behaviour": "hard_brake"},
+        {NESTED_IDS: ["ann"], "driver_count": 3, "left_out": 0},
+    ),
+    "the first by a behaviour": (
+        "who_needs_coaching",
+        {"behaviour": "phone_use", "limit": 1},
+        {NESTED_IDS: ["cem"], "left_out": 1},
+    ),
+    "nobody lost points by a behaviour": ("who_needs_coaching", {"behaviour": "overspeeding"}, {NESTED_IDS: []}),
+    "who lost more by a behaviour got worse": (
+        "who_needs_coaching",
+        {"behaviour": "hard_brake", "order": "got_worse"},
+        {NESTED_IDS: ["ann"], "compared_driver_count": 2, "left_out": 0},
+    ),
+    "who lost as much by a behaviour did not get worse": (
+        "who_needs_coaching",
+        {"behaviour": "overspeeding", "order": "got_worse"},
+        {NESTED_IDS: [], "compared_driver_count": 2},
+    ),
     "only those whose score fell got worse": (
         "who_needs_coaching",
         {"order": "got_worse"},
@@ -184,6 +205,7 @@ REQUEST_COUNTS = [
     ("compare_drivers", THREE, 2),
     ("explain_score", ANN, 2),
     ("who_needs_coaching", {}, 3),
+    ("who_needs_coaching", {"behaviour": "phone_use"}, 3),
     ("who_needs_coaching", {"order": "got_worse"}, 4),
     ("list_trips", ANN, 2),
     ("describe_trip", {"trip_id": "brake"}, 2),
@@ -234,6 +256,12 @@ def test_a_week_in_which_nobody_drove_is_not_compared(call, load):
         ("2026-03-02", True),
         ("2026-03-09", False),
     ]
+
+
+def test_who_lost_less_than_a_result_shows_is_not_to_coach(call, load):
+    brakes = make_event_summary(hard_brake_count=1)
+    load(make_trip("2026-03-10T08:00", "dee", distance_miles=5000, event_summary=brakes))
+    assert find(call("who_needs_coaching", behaviour="hard_brake"), NESTED_IDS) == ["ann"]
 
 
 def test_the_points_of_trips_add_up_to_those_of_the_score(call):
