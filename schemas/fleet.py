@@ -16,23 +16,23 @@ from schemas.score import make_driving_summary
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary, SummaryFocusArea
 from schemas.trip import EventSummary
 
-# What a value of a summary is multiplied by before it is rounded to an integer.
-MILLIONTHS, MILLISECONDS = 1_000_000, 1_000
-FACTORS = {
-    "trip_count": 1,
+# The decimals to which a value of a summary is rounded, half to even, before it is an integer.
+MILLIONTHS, THOUSANDTHS = 6, 3
+DECIMALS = {
+    "trip_count": 0,
     "distance_miles": MILLIONTHS,
-    "duration_seconds": MILLISECONDS,
-    "night_driving_seconds": MILLISECONDS,
+    "duration_seconds": THOUSANDTHS,
+    "night_driving_seconds": THOUSANDTHS,
     "highway_miles": MILLIONTHS,
 }
-EVENT_FACTORS = {name: MILLISECONDS if name.endswith("_seconds") else 1 for name in EventSummary().fields}
+EVENT_DECIMALS = {name: THOUSANDTHS if name.endswith("_seconds") else 0 for name in EventSummary().fields}
 # The largest amount that a driver contributes: a million miles, 32 years or 10^12 events. The sums of nine million
 # drivers fit 64 bits.
 MAX_CONTRIBUTION = 10**12
 # What is counted in drivers.
 DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
 # A contribution, and a sum of contributions: these integers, by name.
-CONTRIBUTION = (*DRIVER_COUNTS, *FACTORS, *EVENT_FACTORS)
+CONTRIBUTION = (*DRIVER_COUNTS, *DECIMALS, *EVENT_DECIMALS)
 
 
 class FleetInfo(Schema):
@@ -118,21 +118,24 @@ class FleetAggregate(Schema):
 
 def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:
     """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION."""
-    amounts = {name: _to_integer(summary[name], factor) for name, factor in FACTORS.items()}
-    events = {name: _to_integer(summary["events_summary"][name], factor) for name, factor in EVENT_FACTORS.items()}
+    amounts = {name: _to_integer(summary[name], decimals) for name, decimals in DECIMALS.items()}
+    of_events = summary["events_summary"]
+    events = {name: _to_integer(of_events[name], decimals) for name, decimals in EVENT_DECIMALS.items()}
     drivers = {"driver_count": 1, **{name: int(summary["fm_grade"] == name) for name in GRADES}}
     return {**drivers, **{name: int(flag) for name, flag in summary["focus_area"].items()}, **amounts, **events}
 
 
-def _to_integer(value: float, factor: int) -> int:
-    # Before the multiplication, which may overflow.
-    return round(min(value, MAX_CONTRIBUTION / factor) * factor)
+def _to_integer(value: float, decimals: int) -> int:
+    # Capped first, because the product may overflow. The inner round() is exact. The product is not, but nearest to the
+    # right integer.
+    factor = 10**decimals
+    return round(round(min(value, MAX_CONTRIBUTION / factor), decimals) * factor)
 
 
 def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
     """Return the FleetSummary of a sum of contributions."""
-    totals: dict[str, Any] = {name: _to_amount(sums[name], factor) for name, factor in FACTORS.items()}
-    totals["events_summary"] = {name: _to_amount(sums[name], factor) for name, factor in EVENT_FACTORS.items()}
+    totals: dict[str, Any] = {name: _to_amount(sums[name], decimals) for name, decimals in DECIMALS.items()}
+    totals["events_summary"] = {name: _to_amount(sums[name], decimals) for name, decimals in EVENT_DECIMALS.items()}
     return {
         **make_driving_summary(totals),
         "driver_count": sums["driver_count"],
@@ -141,6 +144,7 @@ def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _to_amount(value: int, factor: int) -> float:
+def _to_amount(value: int, decimals: int) -> float:
+    factor = 10**decimals
     # A whole amount is an integer, as in the summaries of drivers whose trips have integers.
     return value / factor if value % factor else value // factor

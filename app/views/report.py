@@ -78,8 +78,8 @@ def _make_not_found(fleet: str, report_date: str) -> NotFound:
         )
     if has_only_later_trips(get_services().store, fleet, report_date):
         return NotFound(
-            f"There is no report of {report_date}, and none will come: the service has no trips that ended before that "
-            "date."
+            f"There is no report of {report_date}: the fleet has no trips that ended before that date. /api/v1/reports "
+            "lists those that are built."
         )
     return NotFound("Report not ready yet", headers={"Retry-After": str(RETRY_AFTER_SECONDS)})
 

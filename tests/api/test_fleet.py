@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from schemas.fleet import FACTORS, MAX_CONTRIBUTION
+from schemas.fleet import MAX_CONTRIBUTION
 from scripts.ingest.writes import delete_trips
 from scripts.reports.build import build_report
 from tests.api.test_aggregates import SUMMARY_FIELDS
@@ -82,15 +82,22 @@ def test_amounts_are_exact_in_any_order(service):
     rng.shuffle(trips)
     for start in range(0, len(trips), 7):
         load_documents(service.db, *trips[start : start + 7])
-    names = ("distance_miles", "duration_seconds")
+    factors = {"distance_miles": 10**6, "duration_seconds": 10**3}
     for interval, period in (("day", "daily"), ("week", "weekly"), ("month", "monthly")):
         ids = [f"d{n}" for n in range(20)]
         first = {"month": MONTH}.get(interval, MONDAY)
         rows = service.get(f"/driver-aggregate/{period}", start_date=first, driver_id=ids).json["data"]
         summary = get_series(service, start_date=first, interval=interval)[0]["fleet_summary"]
-        for name in names:
-            exact = sum(round(Fraction(row["driving_summary"][name]) * FACTORS[name]) for row in rows)
-            assert summary[name] == exact / FACTORS[name]
+        for name, factor in factors.items():
+            exact = sum(round(Fraction(row["driving_summary"][name]) * factor) for row in rows)
+            assert summary[name] == exact / factor
+
+
+def test_an_amount_is_rounded_by_its_exact_value(service, load):
+    # As doubles, 5e-7 is less than the half of a millionth and 1.5e-6 less than one and a half; 1/128 is a tie.
+    miles = [5e-7, 1.5e-6, 2.5e-6, 1 / 128]
+    load(*(make_trip(f"{MONDAY}T08:00", f"d{n}", distance_miles=one) for n, one in enumerate(miles)))
+    assert get_summary(service)["distance_miles"] == sum(round(Fraction(one) * 10**6) for one in miles) / 10**6
 
 
 def test_amounts_at_the_edge_come_back_when_the_trip_is_corrected(service, load):
