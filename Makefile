@@ -1,4 +1,6 @@
-PYTHON ?= python3
+# The newest one that has venv: 3.14 takes a quarter less processor time than 3.11.
+PYTHON ?= $(shell for python in python3.14 python3.13 python3.12 python3.11; do \
+	$$python -c 'import ensurepip, venv' 2>/dev/null && { echo $$python; exit; }; done; echo python3)
 VENV := .venv
 BIN := $(VENV)/bin
 # One stamp for what running needs, and one for everything else.
@@ -12,7 +14,7 @@ NPM := tests/clients/node_modules/.installed
 # the certificate authority of a proxy.
 UV_LOCK := $(VENV)/uv.lock
 PIP_INSTALL := $(BIN)/pip install -q --disable-pip-version-check
-UV_INSTALL := UV_SYSTEM_CERTS=1 $(BIN)/uv pip install --python $(BIN)/python
+UV_INSTALL := UV_SYSTEM_CERTS=1 $(BIN)/uv pip install -q --python $(BIN)/python
 INSTALL = install() { test -x $(BIN)/uv && { $(UV_INSTALL) "$$@" || { echo "uv failed. pip takes its place."; false; }; } || \
 	$(PIP_INSTALL) "$$@"; }; install
 
@@ -47,7 +49,7 @@ $(RUN_STAMP): requirements-run.lock setup.cfg pyproject.toml
 	@$(PIP_INSTALL) --require-hashes -r $(UV_LOCK) || echo "There is no uv for this platform. pip takes its place."
 	@echo "Installing the service and an embedded MongoDB, about 150 MB ..."
 	@$(INSTALL) --require-hashes -r $<
-	@$(INSTALL) -q --no-deps --no-build-isolation -e .
+	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
 
 run: $(RUN_STAMP) ## serve the API on http://127.0.0.1:8000, with a demonstration fleet; installs what that needs

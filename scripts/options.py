@@ -28,6 +28,7 @@ class _SchemaField(click.ParamType[str]):
 
 
 ID = _SchemaField("id", Identifier())
+LABEL = _SchemaField("text", Identifier())
 FLEET_NAME = _SchemaField("fleet", FleetName())
 DATE = _SchemaField("date", Date())
 

@@ -30,7 +30,7 @@ from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
-from scripts.mongodb.connection import find_fleets, open_store
+from scripts.mongodb.connection import find_fleets, open_store, say_empty
 from scripts.output import echo
 from scripts.private_files import OWNER_ONLY, open_private
 from scripts.progress import make_bar
@@ -79,6 +79,8 @@ def backup(folder: Path) -> None:
     with open_store(writes=False) as store, _create(folder) as partial:
         manifest = _write(store, partial)
         invalid = [*_find_invalid_sources(store), *find_invalid_documents(store, VALIDATED, {})]
+        if not any(entry["documents"] for entry in manifest["collections"].values()):
+            say_empty(store)
     echo(f"{folder}: {_format_counts(manifest)}")
     if invalid:
         raise click.ClickException(

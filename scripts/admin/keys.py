@@ -20,7 +20,7 @@ from schemas.periods import MS_PER_DAY, now_ms
 from scripts.batches import batches
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET, ID, take_one
+from scripts.options import FLEET, ID, LABEL, take_one
 from scripts.output import echo, echo_table
 
 KEY_ID_LENGTH = 12
@@ -51,7 +51,7 @@ def keys() -> None:
     help="The driver_id of the only driver that the key opens. By default it opens the fleet. '-' reads many from "
     "standard input.",
 )
-@click.option("--label", type=ID, help="What the key is for. 'keys list' shows it.")
+@click.option("--label", type=LABEL, help="What the key is for. 'keys list' shows it.")
 @click.option(
     "--expires-in-days",
     type=click.IntRange(1, MAX_DAYS),

@@ -12,7 +12,7 @@ from scripts.batches import batches
 from scripts.confirm import confirm
 from scripts.ingest.mirror import ids_of_cursors
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
-from scripts.mongodb.connection import find_fleets, name_other_fleets, open_store
+from scripts.mongodb.connection import find_fleets, name_other_fleets, open_store, say_empty
 from scripts.mongodb.identities import BATCH_SIZE, ids_of_fleet
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET
@@ -36,7 +36,10 @@ def list_() -> None:
     returns, including trips that are not visible yet. A terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
-        echo_table(COLUMNS, [(fleet, *map(str, _count(store, fleet))) for fleet in _find_all_fleets(store)])
+        rows = [(fleet, *map(str, _count(store, fleet))) for fleet in _find_all_fleets(store)]
+        if not rows:
+            say_empty(store)
+        echo_table(COLUMNS, rows)
 
 
 def _find_all_fleets(store: Store) -> list[str]:

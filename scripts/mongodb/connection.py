@@ -98,11 +98,16 @@ def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:
 
 
 def select_fleets(store: Store, fleet: str | None) -> list[str]:
-    """Return what `find_fleets` returns. If there is no fleet, name the database, which may be wrong."""
+    """Return what `find_fleets` returns. If there is no fleet, say so."""
     fleets = find_fleets(store, fleet)
     if not fleets:
-        echo(f"Nothing is stored in the database {store.db.name}.", err=True)
+        say_empty(store)
     return fleets
+
+
+def say_empty(store: Store) -> None:
+    """Print that the database is empty, and its name, which may be wrong."""
+    echo(f"Nothing is stored in the database {store.db.name}.", err=True)
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ import dataclasses
 import os
 import shlex
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -31,11 +32,15 @@ def serve(demo: bool) -> None:
     config = Config.from_environment()
     if not config.secret_key:
         config = _set_settings(config, secret_key=generate_secret())
+    greeting = list[str]()
+    if demo and "LOG_LEVEL" not in os.environ and sys.stderr.isatty():
+        # The lines of a page of the explorer alone would move the greeting out of sight.
+        config, greeting = _set_settings(config, log_level="WARNING"), ["LOG_LEVEL=INFO logs each request."]
     metrics = {"METRICS_BIND": config.metrics_bind} if config.metrics_bind else {}
     check_addresses({"BIND": config.bind, **metrics})
     address = config.bind if config.bind.startswith("unix:") else get_local_url(config.bind)
     with contextlib.ExitStack() as stack:
-        client, greeting = None, [f"Serving on {address}"]
+        client, greeting = None, [f"Serving on {address}", *greeting]
         try:
             uri = enter_mongodb(stack, config)
         except NoMongod as error:

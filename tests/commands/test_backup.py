@@ -117,6 +117,12 @@ def test_a_restored_store_gives_the_same_responses(command, source, key, saved, 
     assert get_responses(empty, key) == before
 
 
+def test_a_backup_of_an_empty_database_says_so(command, mongod, tmp_path):
+    ended = command("backup", str(tmp_path / "backup"))
+    assert (ended.exit_code, ended.stderr) == (0, "Nothing is stored in the database test.\n")
+    assert ended.stdout.endswith(": 0 drivers, 0 trips, 0 reports, 0 keys\n")
+
+
 def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, source, saved, empty):
     assert command("restore", str(saved)).exit_code == 0
     for name in COLLECTIONS:

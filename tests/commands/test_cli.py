@@ -83,7 +83,7 @@ def test_a_mongodb_that_does_not_respond_is_named_with_what_to_do(run_main):
 
 
 @pytest.mark.parametrize(
-    "words", ["rollups verify", "rollups rebuild", "prune --before 2026-01-01", "reports build --due"]
+    "words", ["rollups verify", "rollups rebuild", "prune --before 2026-01-01", "reports build --due", "fleets list"]
 )
 def test_a_command_on_all_fleets_says_if_the_database_has_none(command, mongod, words):
     result = command(*words.split())

@@ -198,6 +198,31 @@ def test_a_terminal_that_closes_ends_it(tmp_path):
         assert process.process.wait(60) == 0
 
 
+def read_all(terminal):
+    """Return what was written to a terminal that nobody writes to any more."""
+    parts = [b""]
+    # Linux reports the end as an error.
+    with contextlib.suppress(OSError):
+        while part := os.read(terminal, 65536):
+            parts.append(part)
+    os.close(terminal)
+    return b"".join(parts).decode()
+
+
+@pytest.mark.parametrize(("settings", "hints", "logs"), [({}, 1, False), ({"LOG_LEVEL": "INFO"}, 0, True)])
+def test_the_demonstration_logs_requests_on_a_terminal_only_if_asked(
+    mongod, mongod_uri, tmp_path, settings, hints, logs
+):
+    load(mongod, drivers=[make_driver("d1")])
+    store = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name}
+    with ServiceProcess(tmp_path, "--demo", terminal=True, **store, **settings) as process:
+        process.read(2)
+        assert process.get("/drivers")[0] == 401
+        process.stop()
+        assert sum("LOG_LEVEL=INFO" in line for line in process.output) == hints
+        assert ('"event":"request"' in read_all(process.terminal)) is logs
+
+
 def test_a_socket_in_use_is_not_taken_over(serve_error, tmp_path):
     bind = f"unix:{tmp_path}/socket"
     nowhere = {"MONGODB_URI": "mongodb://127.0.0.1:1", "BIND": bind}
