@@ -112,7 +112,7 @@ def test_a_batch_does_not_wait_for_more_than_its_time():
 )
 def test_a_batch_ends_before_it_has_too_many_records_bytes_or_days(monkeypatch, limit, most, expected):
     monkeypatch.setattr(loader, limit, most)
-    assert [[item.number for item in batch] for batch in make_batches(ITEMS, None)] == expected
+    assert [[item.number for item in batch] for batch in make_batches((item for item in ITEMS), None)] == expected
 
 
 def test_an_error_while_reading_is_raised():
