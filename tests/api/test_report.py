@@ -65,7 +65,7 @@ def test_a_report_that_is_not_built_is_not_ready(service):
     ("date", "reason"),
     [
         ("2026-03-19", "is built once they are over."),
-        ("2026-03-09", "the fleet has no trips that ended before that date. /api/v1/reports lists those that are built."),
+        ("2026-03-09", "has no trips that ended before that date. /api/v1/reports lists those that are built."),
     ],
 )
 def test_a_report_that_cannot_come_says_why(service, load, date, reason):
