@@ -128,7 +128,7 @@ def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:
 def _to_integer(value: float, decimals: int) -> int:
     # Capped first, because the product may overflow. The inner round() is exact. The product is not, but nearest to the
     # right integer.
-    factor = 10**decimals
+    factor: int = 10**decimals
     return round(round(min(value, MAX_CONTRIBUTION / factor), decimals) * factor)
 
 
@@ -145,6 +145,6 @@ def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _to_amount(value: int, decimals: int) -> float:
-    factor = 10**decimals
+    factor: int = 10**decimals
     # A whole amount is an integer, as in the summaries of drivers whose trips have integers.
     return value / factor if value % factor else value // factor
