@@ -33,6 +33,14 @@ TOOLS = (
     list_trips,
     describe_trip,
 )
+# Where pydantic words the reason for programmers, by its type of the error.
+REASONS = {
+    "too_short": "Must have at least {min_length} values",
+    "too_long": "Must have at most {max_length} values",
+    "list_type": "Must be a list",
+    "int_parsing": "Must be a whole number",
+    "float_parsing": "Must be a number",
+}
 INSTRUCTIONS = """\
 Answers questions about one fleet: whether it is getting better, who drove how safely, who got worse and why, which
 trips mattered.
@@ -86,7 +94,8 @@ class ExplainingTool(Tool):
             return f"{name}: There is no such argument. There are: {', '.join(self.parameters['properties'])}."
         if error["type"] == "missing":
             return f"{name}: Must be given."
-        reason = error["msg"].removeprefix("Value error, ").replace("Input should", "Must").rstrip(".")
+        own = REASONS.get(error["type"], "").format_map(error.get("ctx", {}))
+        reason = own or error["msg"].removeprefix("Value error, ").replace("Input should", "Must").rstrip(".")
         return f"{name}: {reason}."
 
 
