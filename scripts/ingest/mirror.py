@@ -200,8 +200,8 @@ class Mirror:
     def _apply_changes(self) -> bool:
         """Apply the change feed from the stored cursor on. Returns whether the other service has a feed.
 
-        Without a cursor, only deletions are applied: the lists have all the rest, and are read next. The cursor is
-        stored after what it covers.
+        Without a cursor, the lists are read next: they have the drivers, and the trips that the feed does not show yet.
+        The cursor is stored after what it covers.
         """
         stored, known, empty_pages = get_resume_token(self._store, self._cursor_name), set[int](), 0
         cursor = stored.token.decode() if stored else None
@@ -212,7 +212,7 @@ class Mirror:
         begins = cursor is None
         self._needs_copy |= begins
         while page:
-            self._apply(page["changes"], deletions_only=begins)
+            self._apply(page["changes"], begins=begins)
             if page["cursor"] != cursor:
                 token = ResumeToken(page["cursor"].encode(), now_ms())
                 save_resume_token(self._store, token, self._cursor_name)
@@ -226,8 +226,11 @@ class Mirror:
             page = upstream.get_changes(self._client, self._known, cursor)
         return False
 
-    def _apply(self, changes: list[Document], *, deletions_only: bool) -> None:
-        """Apply a page of the change feed. Read the list of drivers if that may have changed."""
+    def _apply(self, changes: list[Document], *, begins: bool) -> None:
+        """Apply a page of the change feed. Read the list of drivers if that may have changed.
+
+        If the feed `begins`, the list of drivers is read anyway, and trips that are stored as they are stay.
+        """
         latest = {change["trip_id"]: change for change in changes}
         stored = self._find_stored(latest)
         deleted = [change for change in latest.values() if change["deleted"]]
@@ -235,7 +238,12 @@ class Mirror:
         if trip_ids:
             delete_trips(self._store, self._fleet, trip_ids)
         since_ms = midnight(max(self._since, upstream.get_first_date()))
-        trips = [] if deletions_only else [change["trip"] for change in latest.values() if not change["deleted"]]
+        changed = [change for change in latest.values() if not change["deleted"]]
+        if begins:
+            changed = [
+                change for change in changed if not _is_stored(change, stored.get(change["trip_id"], NOT_STORED))
+            ]
+        trips = [change["trip"] for change in changed]
         trips = [trip for trip in trips if trip["trip_id"] in stored or trip["trip_start_time"] >= since_ms]
         trip_ids = [trip["trip_id"] for trip in trips]
         kept = {name: trip["tracking_id"] for name, trip in stored.items()}
@@ -243,7 +251,7 @@ class Mirror:
         self._load(TRIPS, self._read_trips(details))
         touched = {trip["driver_id"] for trip in (*stored.values(), *deleted)}
         self._touched.update(self._store.drivers.distinct("driver_id", self._match(touched)))
-        if not deletions_only and (deleted or {trip["driver_id"] for trip in trips} - self._listed.keys()):
+        if not begins and (deleted or {trip["driver_id"] for trip in trips} - self._listed.keys()):
             self._load_drivers()
 
     def _match(self, identifiers: Iterable[str]) -> Document:
@@ -289,6 +297,12 @@ def _get_id(record: Any, name: str) -> str:
         return str(IDENTIFIER.deserialize(record[name]))
     except (ValidationError, LookupError, TypeError):
         return ""
+
+
+def _is_stored(change: Document, trip: Document) -> bool:
+    """Return whether the trip of a change is stored in the same summary form and with the same tracking_id, if any."""
+    has_its_tracking_id = change["tracking_id"] in (None, trip["tracking_id"])
+    return has_its_tracking_id and _are_equal(change["trip"], json.loads(trip["summary"]))
 
 
 def _are_equal(record: Any, stored: Any) -> bool:

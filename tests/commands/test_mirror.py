@@ -344,11 +344,12 @@ def change(other):
 
 
 def test_a_change_feed_is_followed_from_where_it_was_left(run, other, here, waits, change):
-    load(other.db, make_trip(driver_id="moves", trip_id="moved"))
+    load(other.db, make_trip(driver_id="moves", trip_id="moved", tracking_id="first"))
     waits.rounds = [change, lambda: load(other.db, make_trip(driver_id="renamed", trip_id="moved"))]
     run(other, "--follow")
     assert waits == [FEED, FEED, FEED]
     assert here.db.trips.find_one({"trip_id": "new"})["tracking_id"] == "job"
+    assert here.db.trips.count_documents({"tracking_id": "first"}) == 1
     assert_same(other, here, [*TRIPS, {"trip_id": "new"}, {"trip_id": "moved"}], DRIVERS[:2])
     load(other.db, {**TRIPS[3], "events": []}, {**TRIPS[4], "distance_miles": 7.5})
     run(other, "--follow")
