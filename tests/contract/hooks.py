@@ -26,7 +26,7 @@ REAL = {
     "link": [os.environ["CONTRACT_LINK"]],
     "cursor": [os.environ["CONTRACT_CURSOR"]],
 }
-# The choices of start_date, by the parameter `period` or else the last part of a path.
+# The choices of start_date, by the parameter `interval` or `period`, or else the last part of a path.
 FIRST_DAYS = {"week": MONDAYS, "weekly": MONDAYS, "month": MONTHS, "monthly": MONTHS}
 # Of so many valid values one is sent as generated.
 ONE_AS_GENERATED = 8
@@ -78,11 +78,8 @@ def _with_real_values(case, stays):
     case.query = {name: _real(case, name, value, stays) for name, value in case.query.items()}
     # A schema cannot say that a window ends after it starts.
     start, end = (case.query.get(name) for name in ("start_date", "end_date"))
-    if start in DATES and end in DATES and end < start:
+    if start in (*DATES, *MONDAYS, *MONTHS) and end in DATES and end < start:
         case.query["end_date"] = DATES[0]
-    # Nor that a page of drivers who are named is no page of the fleet.
-    if mode.is_positive and "driver_id" in case.query and case.operation.path.endswith("/window"):
-        case.query = {name: value for name, value in case.query.items() if name not in ("limit", "page")}
     assert case.meta.generation.mode == mode, case
     return case
 
@@ -97,7 +94,8 @@ def _real(case, name, value, stays):
         value = [value]
     if not Draft202012Validator(schema, format_checker=FormatChecker()).is_valid(value):
         return value
-    period = str(case.query.get("period", case.operation.path.rpartition("/")[2]))
+    path = case.operation.path.rpartition("/")[2]
+    period = str(case.query.get("interval", "week") if path == "fleet-aggregate" else case.query.get("period", path))
     choices = FIRST_DAYS.get(period, REAL[name]) if name == "start_date" else REAL[name]
     texts = value if isinstance(value, list) else [value]
     # A schema counts characters, not bytes.
