@@ -37,7 +37,11 @@ def make_request(rng, secrets):
     pick, secret = rng.choice, rng.choice(secrets)
     target = API + pick(PATHS).format(pick(SPELLINGS)(secret))
     names = rng.sample(HEADERS, pick([0, 1, 2, len(HEADERS)]))
-    lines = [f"{pick(METHODS)} {target} HTTP/1.1", *(f"{name}: {pick(VALUES).format(pick(secrets))}" for name in names)]
+    lines = [
+        f"{pick(METHODS)} {target} HTTP/1.1",
+        "Host: localhost",
+        *(f"{name}: {pick(VALUES).format(pick(secrets))}" for name in names),
+    ]
     if rng.random() < 0.1:
         lines[0] = pick(ODD_LINES).format(target, secret)
     if rng.random() < 0.1:
