@@ -1,5 +1,6 @@
 """The declaration of an endpoint, which is the decorator of its view: parse the parameters, read, respond."""
 
+import abc
 import dataclasses
 import functools
 import time
@@ -72,7 +73,7 @@ class Representation(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Endpoint:
+class Endpoint(abc.ABC):
     """All that is special about an endpoint, and the decorator of its view. The OpenAPI document is made from it.
 
     - `params`: the schema of the parameters in path and query.
@@ -108,11 +109,12 @@ class Endpoint:
             unknown_parameters = get_services().config.unknown_parameters
             return self._respond(view, parse(request.query_string, unknown_parameters, fleet, today, *path.items()))
 
-        respond.endpoint = self  # type: ignore[attr-defined]
+        respond.endpoint, respond.credential = self, self.credential  # type: ignore[attr-defined]
         return respond
 
+    @abc.abstractmethod
     def _respond(self, view: View, params: dict[str, Any]) -> Response:
-        raise NotImplementedError
+        """Call the view with the validated parameters, and respond."""
 
     def _parse(
         self, query_string: bytes, unknown_parameters: UnknownParameters, fleet: str, today: int, *path: tuple[str, str]
@@ -190,16 +192,7 @@ def public(view: View) -> View:
     return view
 
 
-def get_endpoint() -> Endpoint | None:
-    """Return the declaration of the endpoint of the current request, or None for a page or file or an unknown path."""
-    return getattr(_get_view(), "endpoint", None)
-
-
 def get_credential() -> Credential:
     """Return what the current request needs to be let in. An unknown path needs a key."""
-    endpoint = get_endpoint()
-    return endpoint.credential if endpoint else getattr(_get_view(), "credential", Credential.KEY)
-
-
-def _get_view() -> View | None:
-    return current_app.view_functions.get(request.endpoint or "")
+    view = current_app.view_functions.get(request.endpoint or "")
+    return getattr(view, "credential", Credential.KEY)

@@ -15,13 +15,16 @@ CURRENT_PAGE = "Number of this page, from 1."
 NEXT_PAGE = "Number of the next page. Null on the last page."
 
 
-class DriverPage(Schema):
-    """A page of drivers."""
-
+class _Page(Schema):
     count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
     limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
     current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
     next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
+
+
+class DriverPage(_Page):
+    """A page of drivers."""
+
     drivers = fields.List(
         fields.Nested(Driver), metadata=field_metadata("The drivers, in order of `driver_id`."), required=True
     )
@@ -66,13 +69,9 @@ class BuiltReport(Schema):
     )
 
 
-class ReportPage(Schema):
+class ReportPage(_Page):
     """A page of the reports that are built."""
 
-    count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
-    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
     reports = fields.List(
         fields.Nested(BuiltReport), metadata=field_metadata("The reports, newest first."), required=True
     )

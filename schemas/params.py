@@ -83,6 +83,19 @@ class SearchParam(ShortText):
         return text
 
 
+class IntervalParam(Choice):
+    """The type of the intervals of a series."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
+            component="Interval",
+            choices=PERIODS,
+            example=DEFAULT_INTERVAL,
+            load_default=DEFAULT_INTERVAL,
+        )
+
+
 class PageParams(Params):
     """The parameters of every list that has pages of any size."""
 
@@ -172,25 +185,13 @@ class ScoreParams(WindowParams):
     """The parameters of the explanation of a driver's score."""
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
-    interval = Choice(
-        "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
-        component="Interval",
-        choices=PERIODS,
-        example=DEFAULT_INTERVAL,
-        load_default=DEFAULT_INTERVAL,
-    )
+    interval = IntervalParam()
 
 
 class FleetAggregateParams(DateRangeParams):
     """The parameters of the fleet as a whole over time. The view always gets an `end_date`."""
 
-    interval = Choice(
-        "The intervals of `series`: days, weeks from Monday to Sunday, or calendar months.",
-        component="Interval",
-        choices=PERIODS,
-        example=DEFAULT_INTERVAL,
-        load_default=DEFAULT_INTERVAL,
-    )
+    interval = IntervalParam()
     start_date = PeriodStartDate(
         "The first UTC date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date six months ago on.",

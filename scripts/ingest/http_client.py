@@ -76,7 +76,7 @@ class Response(NamedTuple):
 
 @dataclasses.dataclass
 class HttpClient:
-    """A client of the service at `url`. It repeats a request until there is a response, and waits as it is told.
+    """A client of the service at `url`. It repeats a request until there is a response, and waits for `Retry-After`.
 
     Raises click.ClickException if there is no response; for a service that `is_followed`, only before the first one.
     Also raises it for a response that is larger than any of such a service.
