@@ -58,7 +58,7 @@ def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -
         config=config,
         log=logs.make_logger(logging.getLevelNamesMapping()[config.log_level]),
         store=store,
-        store_breaker=CircuitBreaker(is_outage, probe),
+        store_breaker=CircuitBreaker(lambda error: is_outage(error, store), probe),
         api_key_cache=ApiKeyCache(store),
         cursor_check=CursorCheck(store),
         report_link_signer=ReportLinkSigner(config),

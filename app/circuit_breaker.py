@@ -38,7 +38,7 @@ class CircuitBreaker:
         if not self._probing.acquire(blocking=False):
             raise CircuitOpen("no response recently; another request is the probe")
         try:
-            with self._probe(), self._watch():
+            with self._watch(), self._probe():
                 yield
         finally:
             self._probing.release()

@@ -1,12 +1,20 @@
 """The connection to MongoDB."""
 
 import contextlib
+import contextvars
 from collections.abc import Sequence
 from typing import Any
 
 import pymongo
 from pymongo import MongoClient
-from pymongo.errors import AutoReconnect, ConnectionFailure, OperationFailure, ServerSelectionTimeoutError
+from pymongo.errors import (
+    AutoReconnect,
+    ConnectionFailure,
+    NetworkTimeout,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
 from pymongo.monitoring import CommandListener
 
 from app.config import Config, ConfigError
@@ -14,10 +22,10 @@ from app.store import Document, Store
 
 # The limit for all operations of a request together, and for each operation while a response is streamed. A health
 # check has to end within 2 seconds, and PyMongo takes up to half a second longer when it finds no server.
-TIMEOUT_SECONDS = 1.2
-# The limit for a request that probes whether the database responds again. It is shorter because the request may already
-# have waited for a thread while other requests timed out.
-PROBE_TIMEOUT_SECONDS = 0.4
+TIMEOUT_SECONDS = 1.1
+# The limit for a request that probes whether the database responds again, and for a ping after a timeout. It is shorter
+# because a health check may wait for the timeout and the ping of another request, and then for its own two.
+PROBE_TIMEOUT_SECONDS = 0.25
 # How MongoDB refuses a user, by its error code.
 AUTHENTICATION_FAILED, UNAUTHORIZED = 18, 13
 REFUSALS = {
@@ -60,13 +68,26 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
     )
 
 
-def is_outage(error: BaseException) -> bool:
+def is_outage(error: BaseException, store: Store) -> bool:
     """Return whether an error means that the database does not respond.
 
-    After a broken connection PyMongo tries again. If it then finds no server, it raises the first error, AutoReconnect.
-    The report that an operation exceeded its time limit is a response.
+    After a timeout the database is asked: a slow query of one client must not open the circuit for all. After a broken
+    connection PyMongo tries again. If it then finds no server, it raises the first error, AutoReconnect. The report
+    that an operation exceeded its time limit is a response.
     """
+    if isinstance(error, NetworkTimeout):
+        # In a context of its own, because the deadline of the request has passed.
+        return not contextvars.Context().run(_responds, store)
     return isinstance(error, ConnectionFailure)
+
+
+def _responds(store: Store) -> bool:
+    try:
+        with probe():
+            ping(store)
+    except PyMongoError:
+        return False
+    return True
 
 
 def get_refusal(error: BaseException) -> str | None:

@@ -28,7 +28,7 @@ UNAVAILABLE = "503 StoreUnavailable"
 DETOUR = "127.0.0.2"
 # Root within a namespace of its own may mount, also where the user is not root.
 OWN_MOUNTS = ["unshare", "--mount", "--map-root-user"]
-# The service waits for MongoDB for 1.2 s, PyMongo for up to half a second more, and a proxy for a probe before it.
+# The service waits for MongoDB for 1.1 s, PyMongo for up to half a second more, and a proxy for a probe before it.
 SLOWEST_503_SECONDS = 2.5
 # Responses of each load while an instance is cut off, and the share of them that may be a 503: those that wait when it
 # happens, and with HAProxy those before its second probe. A third of them if nginx did not try the other instance.

@@ -8,7 +8,7 @@ from pymongo import MongoClient
 
 from tests.resilience.fleet import load_fleet
 from tests.resilience.load import Load, Request, Result, failure_of, failures, summarize
-from tests.resilience.processes import ReplicaSet
+from tests.resilience.processes import DATABASE, ReplicaSet
 from tests.service_process import wait_until
 
 UNAVAILABLE = "503 StoreUnavailable"
@@ -92,6 +92,26 @@ def test_a_store_that_hangs_does_not_delay_requests(store, make_service, report)
     assert failures(hung) == {UNAVAILABLE: len(hung)}
     assert failures(checks) == {UNAVAILABLE: len(checks)}
     assert set(failures(load.results)) == set(failures(health.results)) == {UNAVAILABLE}
+
+
+def test_queries_that_take_too_long_fail_alone(store, make_service, report):
+    slow = {request: bodies for request, bodies in store.expected.items() if "/window" in request.path}
+    others = {request: bodies for request, bodies in store.expected.items() if request.path.startswith("/trip/")}
+    # Longer than the service waits.
+    fault = {"failCommands": ["aggregate"], "namespace": f"{DATABASE}.driver_periods"}
+    fault |= {"blockConnection": True, "blockTimeMS": 5_000}
+    with contextlib.ExitStack() as stack:
+        client = stack.enter_context(MongoClient(store.uri))
+        service = stack.enter_context(make_service(MONGODB_URI=store.uri))
+        client.admin.command("configureFailPoint", "failCommand", mode="alwaysOn", data=fault)
+        stack.callback(client.admin.command, "configureFailPoint", "failCommand", mode="off")
+        load = stack.enter_context(Load(service.address, store.key, slow, clients=2))
+        other_load = stack.enter_context(Load(service.address, store.key, others | HEALTHY, clients=2))
+        load.more(6)
+        other_load.more()
+    report(f"queries without end: {summarize(load.results)}; others meanwhile: {summarize(other_load.results)}")
+    assert failures(load.results) == {UNAVAILABLE: len(load.results)}
+    assert not failures(other_load.results)
 
 
 # Connections break.
