@@ -9,6 +9,12 @@ const { bar, el, words } = ui;
 // How many intervals the chart shows, and what they are called.
 const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
 const MAX_TRIPS = 1000;
+// In which order the trips are: the best reason to look at one comes first. Sorting keeps the order of time.
+const SORTS = {
+  date: ["Date", () => 0],
+  score: ["Worst score", (trip) => trip.rating.fm_score],
+  events: ["Most events", (trip) => -countEvents(trip)],
+};
 const TRIP = "trip_id,trip_start_time,duration_seconds,distance_miles,event_summary";
 const TOTALS = "trip_count,distance_miles,duration_seconds,night_driving_seconds,highway_miles,events_summary";
 const TOTALS_MASK = `{data{driving_summary{fm_score,fm_grade,${TOTALS}}}}`;
@@ -17,7 +23,8 @@ const TALK_TRIPS = 3;
 export async function show({ id, parameters, settle, render }) {
   const interval = Object.hasOwn(INTERVALS, parameters.interval) ? parameters.interval : "week";
   const chosen = format.nearestStart(interval, parameters.at, format.today());
-  settle({ interval, at: chosen });
+  const sort = Object.hasOwn(SORTS, parameters.sort) ? parameters.sort : "date";
+  settle({ interval, at: chosen, sort });
   const query = { start_date: format.oldestDate(), end_date: format.today(), interval };
   const { driver_info: driver, series } = await fetchJson(["driver", id, "score"], query);
   // The first interval of the response begins with the window.
@@ -26,15 +33,22 @@ export async function show({ id, parameters, settle, render }) {
   const at = chosen ?? newest;
   if (starts[0] < query.start_date) await replaceByWhole(byStart, id, interval, starts[0]);
   const previous = format.shift(interval, at, -1), before = starts.includes(previous) && byStart.get(previous);
-  const link = (changed) => format.address("driver", id, { interval, ...changed });
-  const page = findPage(starts, at, INTERVALS[interval][0]);
-  const detail = await periodDetail(driver, interval, at, byStart.get(at), before);
-  const latest = !chosen && byStart.has(at) && el("small", {}, ` the last ${interval} with trips`);
+  const kept = { interval, at: chosen, sort: parameters.sort && sort };
+  const link = (changed) => format.address("driver", id, { ...kept, ...changed });
+  const page = findPage(starts, at, INTERVALS[interval][0], (start) => byStart.has(start));
+  const [totals, trips] = await Promise.all([fetchTotals(id, interval, at), fetchTrips(id, interval, at)]);
+  const summary = totals ?? byStart.get(at);
+  const notes = [!chosen && byStart.has(at) && `the last ${interval} with trips`,
+    format.shift(interval, at, 1) > format.today() && "so far"].filter(Boolean);
   render(words(null, fleetOf(interval, at)), ui.heading(words("Your score", ui.name(driver))),
     el("p", { class: "lead" }, words(ui.name(driver), ui.aliases(driver))),
-    el("section", {}, controls(interval, page, link, chosen), ui.behaviourLegend(["distance", "Distance"]),
-      chart(interval, page.starts, byStart, at, link)),
-    el("section", { class: "period" }, el("h2", {}, format.period(interval, at), latest), detail));
+    el("section", { class: "period" }, el("h2", {}, format.period(interval, at), el("small", {}, ` ${notes.join(", ")}`)),
+      summary ? periodTiles(interval, summary, before, totals) : noTrips(driver, !byStart.has(newest), link)),
+    el("section", {}, controls(interval, page, link, chosen && findFirstDate(trips, at)),
+      ui.behaviourLegend(["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
+    summary && el("section", { class: "halves" },
+      el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
+      el("section", {}, tripList(trips, summary.trip_count, at, sort, link))));
   scrollTo(page.starts, at);
 }
 
@@ -52,33 +66,35 @@ async function replaceByWhole(byStart, id, interval, start) {
   if (summary) byStart.set(start, summary);
 }
 
-function controls(current, { previous, next }, link, chosen) {
+/** Returns the controls of the chart. A date, if there is one, is that to keep when the interval changes. */
+function controls(current, { previous, next }, link, date) {
   const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
-    [label, link({ interval, at: chosen && format.nearestStart(interval, chosen, format.today()) }),
-      interval === current]);
+    [label, link({ interval, at: date && format.nearestStart(interval, date, format.today()) }), interval === current]);
   return el("div", { class: "controls" }, el("h2", {}, words("Your score over time", "Score over time")),
     ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
     ui.choice("Interval", intervals));
 }
 
-/** Returns a period in detail. The explanations, if there are some, are of it and of the one before it. */
-async function periodDetail({ driver_id: id, last_travel_date: last }, interval, start, explanation, before) {
-  const [totals, trips] = await Promise.all([fetchTotals(id, interval, start), fetchTrips(id, interval, start)]);
-  const summary = totals ?? explanation, note = (text) => el("small", {}, text);
-  if (!summary && !last) return ui.empty(words("You have no trips yet.", "This driver has no trips yet."));
-  if (!summary) return ui.empty(`No trips in this time. The last one ${format.wasOn(last)}.`);
-  return [
-    ui.tiles(["Score", ui.grade(summary)],
-      [`Against the ${interval} before`, ui.change(summary.fm_score, before?.fm_score)],
-      ["Distance", format.distance(summary.distance_miles)],
-      ["Driving", format.duration(summary.duration_seconds), note(format.count(summary.trip_count, "trip"))],
-      totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles),
-        note(`of the ${format.unitsName}`)],
-      totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds), note("of the time")]),
-    el("div", { class: "halves" },
-      el("section", {}, el("h3", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
-      el("section", {}, el("h3", {}, words("Your trips", "Trips")), tripTable(trips, summary.trip_count, start))),
-  ];
+/** Returns a period in figures: the score and what would raise it first. */
+function periodTiles(interval, summary, before, totals) {
+  const note = (text) => el("small", {}, text), losses = format.findLosses(summary.behaviours);
+  return ui.tiles(["Score", ui.grade(summary)],
+    [`Against the ${interval} before`, ui.change(summary.fm_score, before?.fm_score)],
+    losses.length > 0 && [words("What would raise your score", "What would raise the score"),
+      el("ul", { class: "raises" }, losses.map((loss) => el("li", {}, el("i", { class: loss.behaviour }),
+        `Without ${format.LABELS[loss.behaviour].toLowerCase()}: `, el("b", {}, `+${format.score(loss.points_lost)}`),
+        " points")))],
+    ["Distance", format.distance(summary.distance_miles)],
+    ["Driving", format.duration(summary.duration_seconds), note(format.count(summary.trip_count, "trip"))],
+    totals && ["Highway", format.share(totals.highway_miles, totals.distance_miles), note(`of the ${format.unitsName}`)],
+    totals && ["At night", format.share(totals.night_driving_seconds, totals.duration_seconds), note("of the time")]);
+}
+
+/** Returns why there are no trips, and a link to some, if the chart has some. */
+function noTrips({ last_travel_date: last }, isNever, link) {
+  if (!last) return ui.empty(words("You have no trips yet.", "This driver has no trips yet."));
+  return ui.empty(`No trips in this time. The last one ${format.wasOn(last)}. `,
+    !isNever && el("a", { href: link({ at: undefined }) }, "Look at the last trips"));
 }
 
 /** Returns the summary of a period with what its behaviours cost. There is none of one that begins today. */
@@ -95,7 +111,7 @@ async function fetchTrips(id, interval, start) {
   const end = Date.parse(format.shift(interval, start, 1)), list = [];
   for await (const page of fetchTripPages(id, format.later(start, format.oldestDate()), TRIP)) {
     const trips = page.filter((trip) => trip.trip_start_time < end);
-    list.push(...trips);
+    list.push(...trips.map((trip) => ({ ...trip, rating: format.rateTrip(trip) })));
     if (trips.length < page.length || list.length >= MAX_TRIPS) break;
   }
   return list;
@@ -128,11 +144,22 @@ function worstTrips({ behaviour, seconds }, trips) {
 const tripLink = ({ trip_id: id, trip_start_time: start }, parameters) =>
   el("a", { href: format.address("trip", id, parameters) }, `${format.shortDay(start)}, ${format.time(start)}`);
 
-const tripTable = (trips, total, start) => [
-  trips.length > 0 && ui.table("trips", ["Start (UTC)", "Length", "Events"], trips.map(tripRow)),
+/** Returns the date of the first trip of the period, or of the period, if none is listed. */
+const findFirstDate = ([first], start) => (first ? format.dateOf(first.trip_start_time) : start);
+
+const countEvents = (trip) => Object.keys(format.LABELS)
+  .reduce((sum, behaviour) => sum + trip.event_summary[`${behaviour}_count`], 0);
+
+/** Returns the trips, which are sorted by time, in the order that is chosen, and why some are missing. */
+function tripList(trips, total, start, sort, link) {
+  const [, rank] = SORTS[sort], sorted = trips.toSorted((a, b) => rank(a) - rank(b));
+  const choices = Object.entries(SORTS).map(([name, [label]]) => [label, link({ sort: name }), name === sort]);
+  return [el("div", { class: "head" }, el("h2", {}, words("Your trips", "Trips")),
+    trips.length > 1 && ui.choice("Sort trips by", choices)),
+  trips.length > 0 && ui.table("trips", ["Start (UTC)", "Score", "Length", "Events"], sorted.map(tripRow)),
   trips.length < total && el("p", { class: "quiet" },
-    `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start)}`),
-];
+    `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start)}`)];
+}
 
 /** Returns why the list has fewer trips than the period that starts on this date. */
 function findWhyMissing(trips, start) {
@@ -147,7 +174,7 @@ function tripRow(trip) {
   const events = Object.entries(format.LABELS).filter(([behaviour]) => count(behaviour)).map(([behaviour, label]) =>
     el("li", {}, el("i", { class: behaviour }), String(count(behaviour)), ui.visuallyHidden(` ${label}`)));
   return el("tr", {}, el("th", { scope: "row" }, tripLink(trip)),
-    el("td", {}, el("span", {}, format.distance(trip.distance_miles)), " ",
+    el("td", {}, ui.grade(trip.rating)), el("td", {}, el("span", {}, format.distance(trip.distance_miles)), " ",
       el("small", {}, format.duration(trip.duration_seconds))),
     el("td", {}, events.length > 0 ? el("ul", { class: "counts" }, events) : el("span", { class: "quiet" }, "none")));
 }

@@ -142,6 +142,15 @@ export const explain = (summary) => settings.behaviours.map(({ name, numerator, 
   };
 });
 
+/** Returns the score and the grade of a trip by itself, with what each behaviour cost. The API has those of periods. */
+export function rateTrip(trip) {
+  const behaviours = explain({ ...trip, events_summary: trip.event_summary });
+  const lost = behaviours.reduce((sum, { points_lost }) => sum + points_lost, 0);
+  const score = Math.floor((100 - lost) * 10 + 0.5) / 10;
+  const [grade] = Object.entries(settings.grades).find(([, lowest]) => score >= lowest);
+  return { fm_score: score, fm_grade: grade, behaviours };
+}
+
 /** Returns the behaviours that cost points, the costliest first. */
 export const findLosses = (behaviours) => behaviours.filter(({ points_lost }) => points_lost >= LEAST_LOSS)
   .sort((a, b) => b.points_lost - a.points_lost);

@@ -14,11 +14,15 @@ export function listStarts(interval) {
   return starts;
 }
 
-/** Returns the intervals that the chart shows with this one, and the last ones of the charts before and after. */
-export function findPage(starts, at, count) {
+/**
+ * Returns the intervals that the chart shows with this one, and the ones to go to in the charts before and after: the
+ * last that `isThere`, if there is one.
+ */
+export function findPage(starts, at, count, isThere = () => true) {
   const end = starts.length - count * Math.floor((starts.length - 1 - starts.indexOf(at)) / count);
-  const first = Math.max(0, end - count);
-  return { starts: starts.slice(first, end), previous: starts[first - 1], next: starts[end + count - 1] };
+  const first = Math.max(0, end - count), after = starts.slice(end);
+  return { starts: starts.slice(first, end), previous: starts.slice(0, first).findLast(isThere),
+    next: after.slice(0, count).findLast(isThere) ?? after.find(isThere) };
 }
 
 /** Returns a chart with a column for each interval: the score, and above it the points that each behaviour cost. */

@@ -5,7 +5,7 @@ import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { drawMap } from "./map.js";
 import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
-import { actionButton, el, empty, heading, homeLink, legend, name, stepper, tiles, words } from "./ui.js";
+import { actionButton, el, empty, grade, heading, homeLink, legend, name, stepper, tiles, words } from "./ui.js";
 
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
@@ -62,7 +62,7 @@ const readParameters = ({ event, about }, events) => ({
 
 function summary(trip, trail) {
   const hours = trip.duration_seconds / 3600;
-  return tiles(["Distance", format.distance(trip.distance_miles)],
+  return tiles(["Score", grade(format.rateTrip(trip))], ["Distance", format.distance(trip.distance_miles)],
     ["Duration", format.duration(trip.duration_seconds)],
     ["Mean speed", hours > 0 ? format.speed(trip.distance_miles / hours) : "–"],
     trail.mph.length > 1 && ["Highest speed", format.speed(highest(trail.mph)), el("small", {}, "by GPS")],

@@ -1,13 +1,15 @@
 """The views of the explorer, in a browser: the fleet, a driver, a trip, the search."""
 
+import itertools
 import re
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import expect
 
+from schemas.score import compute_score
 from tests.browser.explorer_fleets import DRIVERS, NAMES, last_week, straight_trail
-from tests.factories import days_ago, make_point
+from tests.factories import days_ago, make_event_summary, make_point
 
 pytestmark = pytest.mark.clients
 
@@ -41,6 +43,7 @@ def start_of(visit, period, number=0):
         ("dated", "#/driver/just%20ended", "1 trip more: a trip is listed 4 hours after its end."),
         ("dated", "#/fleet", ", the last full week"),
         ("dated", "#/driver/steady", "the last week with trips"),
+        ("dated", "#/driver/today", "the last week with trips, so far"),
         ("dated", "#/search/null", "None."),
         ("dated", "#/search/..", "Nothing has the id “..”."),
     ],
@@ -282,6 +285,61 @@ def test_what_to_talk_about_is_found_in_all_trips_of_the_period(visit):
     dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
     assert "129 times" in dated.text(".where li")
     assert dated.page.locator(".trips tbody tr").count() == 130
+
+
+def test_a_trip_has_the_score_of_its_own_totals(visit):
+    amounts = itertools.product((0, 1, 37), (0, 90.5, 1e308), (0, 0.3, 61.7), (0, 1800.5))
+    trips = [
+        {
+            "distance_miles": miles,
+            "duration_seconds": seconds,
+            "event_summary": make_event_summary(
+                hard_brake_count=count, phone_use_time_seconds=time, overspeeding_time_seconds=time / 3
+            ),
+        }
+        for count, time, miles, seconds in amounts
+    ]
+    rated = "trips => import('./explorer/format.js').then(f => trips.map(f.rateTrip))"
+    expected = [compute_score({**trip, "events_summary": trip["event_summary"]}) for trip in trips]
+    for shown, right in zip(visit("odd").page.evaluate(rated, trips), expected, strict=True):
+        assert (shown["fm_score"], shown["fm_grade"]) == (right["fm_score"], right["fm_grade"])
+
+
+def test_trips_are_sorted_by_date_score_or_events_and_the_address_keeps_that(visit):
+    page = (dated := visit("dated")).page
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    first = page.locator(".trips tbody a").first
+    for label, name, trip in (("Most events", "events", 129), ("Worst score", "score", 2), ("Date", "date", 0)):
+        page.get_by_role("link", name=label).click()
+        expect(first).to_have_attribute("href", f"#/trip/busy%20{trip}")
+        assert page.url.endswith(f"&sort={name}")
+    page.get_by_role("link", name="Days").click()
+    page.locator(".choice [aria-current=true]", has_text="Days").wait_for()
+    assert page.url.endswith("&sort=date")
+
+
+def test_on_a_phone_the_score_comes_first_and_then_what_would_raise_it(visit):
+    page = (dated := visit("dated", width=390)).page
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    assert dated.text(".raises") == "Without hard braking: +20.0 points"
+    tops = [page.locator(part).first.bounding_box()["y"] for part in (".period .grade", ".raises", ".score-chart")]
+    assert tops == sorted(tops)
+    assert tops[1] < page.viewport_size["height"]
+
+
+def test_the_page_of_a_driver_leads_to_periods_with_trips_only(visit):
+    page = (many := visit("many")).page
+    many.open(f"#/driver/d00001?at={last_week(0, '')[:10]}")
+    page.get_by_role("link", name="Days").click()
+    page.locator(f"#at-{last_week(2, '')[:10]}[aria-current=true]").wait_for()
+    late = visit("late")
+    late.open(f"#/driver/d1?interval=day&at={days_ago(0)[:10]}")
+    assert "No trips in this time." in late.text(".period")
+    expect(late.page.get_by_role("link", name="Next days")).to_be_disabled()
+    for name in ("Previous days", "Look at the last trips"):
+        late.open(f"#/driver/d1?interval=day&at={days_ago(0)[:10]}")
+        late.page.get_by_role("link", name=name).click()
+        expect(late.page.locator(".period .grade")).to_have_count(1)
 
 
 def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):
