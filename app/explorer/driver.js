@@ -1,13 +1,12 @@
 // A driver: the score over time and why, and the trips of one day, week or month.
 
-import { fetchJson, fetchTripPages } from "./api.js";
+import { fetchTripPages } from "./api.js";
 import * as format from "./format.js";
-import { chart, findPage, listStarts, scrollTo } from "./timeline.js";
+import { fetchScores, fetchTotals, readInterval } from "./scores.js";
+import { INTERVALS, chart, controls, findPage, listStarts, scrollTo } from "./timeline.js";
 import * as ui from "./ui.js";
 
 const { bar, el, words } = ui;
-// How many intervals the chart shows, and what they are called.
-const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
 const MAX_TRIPS = 1000;
 // In which order the trips are: the best reason to look at one comes first. Sorting keeps the order of time.
 const SORTS = {
@@ -16,22 +15,15 @@ const SORTS = {
   events: ["Most events", (trip) => -countEvents(trip)],
 };
 const TRIP = "trip_id,trip_start_time,duration_seconds,distance_miles,event_summary";
-const TOTALS = "trip_count,distance_miles,duration_seconds,night_driving_seconds,highway_miles,events_summary";
-const TOTALS_MASK = `{data{driving_summary{fm_score,fm_grade,${TOTALS}}}}`;
 const TALK_TRIPS = 3;
 
 export async function show({ id, parameters, settle, render }) {
-  const interval = Object.hasOwn(INTERVALS, parameters.interval) ? parameters.interval : "week";
-  const chosen = format.nearestStart(interval, parameters.at, format.today());
+  const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
   const sort = Object.hasOwn(SORTS, parameters.sort) ? parameters.sort : "date";
   settle({ interval, at: chosen, sort });
-  const query = { start_date: format.oldestDate(), end_date: format.today(), interval };
-  const { driver_info: driver, series } = await fetchJson(["driver", id, "score"], query);
-  // The first interval of the response begins with the window.
-  const byStart = new Map(series.map((element) => [format.startOf(interval, element.start_date), element.explanation]));
+  const { driver, byStart } = await fetchScores(id, interval);
   const starts = listStarts(interval), newest = starts.findLast((start) => byStart.has(start)) ?? starts.at(-1);
   const at = chosen ?? newest;
-  if (starts[0] < query.start_date) await replaceByWhole(byStart, id, interval, starts[0]);
   const previous = format.shift(interval, at, -1), before = starts.includes(previous) && byStart.get(previous);
   const kept = { interval, at: chosen, sort: parameters.sort && sort };
   const link = (changed) => format.address("driver", id, { ...kept, ...changed });
@@ -40,11 +32,12 @@ export async function show({ id, parameters, settle, render }) {
   const summary = totals ?? byStart.get(at);
   const notes = [!chosen && byStart.has(at) && `the last ${interval} with trips`,
     format.shift(interval, at, 1) > format.today() && "so far"].filter(Boolean);
-  render(words(null, fleetOf(interval, at)), ui.heading(words("Your score", ui.name(driver))),
+  render(words(null, upLinks(id, interval, at, chosen)), ui.heading(words("Your score", ui.name(driver))),
     el("p", { class: "lead" }, words(ui.name(driver), ui.aliases(driver))),
     el("section", { class: "period" }, el("h2", {}, format.period(interval, at), el("small", {}, ` ${notes.join(", ")}`)),
       summary ? periodTiles(interval, summary, before, totals) : noTrips(driver, !byStart.has(newest), link)),
-    el("section", {}, controls(interval, page, link, chosen && findFirstDate(trips, at)),
+    el("section", {}, controls(words("Your score over time", "Score over time"), interval, page, link,
+      chosen && findFirstDate(trips, at)),
       ui.behaviourLegend(["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
     summary && el("section", { class: "halves" },
       el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
@@ -52,27 +45,13 @@ export async function show({ id, parameters, settle, render }) {
   scrollTo(page.starts, at);
 }
 
-/** Returns a link to the fleet in the week or month. */
-function fleetOf(interval, at) {
+/** Returns links to the fleet in the week or month, and to the driver beside the fleet. */
+function upLinks(id, interval, at, chosen) {
   const period = interval === "month" ? "month" : "week", start = format.nearestStart(period, at);
   const parameters = { period: period === "month" && period, start };
   return el("div", { class: "up" }, el("span", {}, "Fleet in ",
-    el("a", { href: format.address("fleet", undefined, parameters) }, format.period(period, start))));
-}
-
-/** Replaces the explanation of the oldest month, whose first days are before the window, by that of the whole month. */
-async function replaceByWhole(byStart, id, interval, start) {
-  const summary = await fetchTotals(id, interval, start);
-  if (summary) byStart.set(start, summary);
-}
-
-/** Returns the controls of the chart. A date, if there is one, is that to keep when the interval changes. */
-function controls(current, { previous, next }, link, date) {
-  const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
-    [label, link({ interval, at: date && format.nearestStart(interval, date, format.today()) }), interval === current]);
-  return el("div", { class: "controls" }, el("h2", {}, words("Your score over time", "Score over time")),
-    ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
-    ui.choice("Interval", intervals));
+    el("a", { href: format.address("fleet", undefined, parameters) }, format.period(period, start))),
+  el("a", { href: format.address("compare", id, { interval, at: chosen }) }, "Compare with the fleet or a driver"));
 }
 
 /** Returns a period in figures: the score and what would raise it first. */
@@ -97,15 +76,6 @@ function noTrips({ last_travel_date: last }, isNever, link) {
     !isNever && el("a", { href: link({ at: undefined }) }, "Look at the last trips"));
 }
 
-/** Returns the summary of a period with what its behaviours cost. There is none of one that begins today. */
-async function fetchTotals(id, interval, start) {
-  if (start === format.today()) return undefined;
-  const query = { start_date: start, driver_id: id };
-  const { data } = await fetchJson(["driver-aggregate", INTERVALS[interval][2]], query, { mask: TOTALS_MASK });
-  const summary = data[0].driving_summary;
-  return summary && { ...summary, behaviours: format.explain(summary) };
-}
-
 /** Returns the trips of the period that the API serves, oldest first. */
 async function fetchTrips(id, interval, start) {
   const end = Date.parse(format.shift(interval, start, 1)), list = [];
@@ -124,13 +94,9 @@ function reasons({ behaviours }, trips) {
   return el("ol", { class: "reasons" }, losses.map((loss) => el("li", {},
     el("p", {}, el("i", { class: loss.behaviour }), el("b", {}, format.LABELS[loss.behaviour]),
       words(" cost you ", " cost "), el("b", {}, format.score(loss.points_lost)),
-      ` of ${loss.weight} points: ${ui.extent(loss)}, ${rate(loss)}`),
+      ` of ${loss.weight} points: ${ui.extent(loss)}, ${ui.rate(loss)}`),
     bar(`meter ${loss.behaviour}`, (100 * loss.points_lost) / loss.weight), worstTrips(loss, trips))));
 }
-
-const rate = ({ seconds, rate: value }) => (seconds === null
-  ? `${format.number(value / format.inUnits(1), 1)} per 100 ${format.unitsName}`
-  : `${format.number(100 * value, 1)} % of the driving time`);
 
 function worstTrips({ behaviour, seconds }, trips) {
   const count = `${behaviour}_count`, time = `${behaviour}_time_seconds`, field = seconds === null ? count : time;

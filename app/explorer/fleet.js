@@ -136,7 +136,9 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
   const href = format.address("driver", driver.driver_id, { interval: period, at: start });
   return el("tr", {}, el("td", { class: "rank" }, format.number(rank)),
     el("th", { scope: "row" }, el("a", { href }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
-      el("small", {}, `${format.distance(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")}`)),
+      el("small", {}, `${format.distance(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")} · `,
+        el("a", { href: format.address("compare", driver.driver_id, { interval: period, at: start }),
+          "aria-label": `Compare ${format.driverName(driver)}` }, "Compare"))),
     el("td", {}, ui.grade(summary), ui.change(summary.fm_score, before)),
     el("td", { class: "why" }, main ? [
       el("span", { class: "loss-bar", role: "img", "aria-label": ui.describeLosses(behaviours) },

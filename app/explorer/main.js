@@ -9,6 +9,7 @@ const VIEWS = {
   driver: () => import("./driver.js"),
   trip: () => import("./trip.js"),
   search: () => import("./search.js"),
+  compare: () => import("./compare.js"),
 };
 const VIEWS_OF_DRIVER = ["driver", "trip"];
 const KEY_FRAGMENT = "#key=";

@@ -4,6 +4,8 @@ import * as format from "./format.js";
 import * as ui from "./ui.js";
 
 const { bar, el } = ui;
+// How many intervals the chart of a driver shows, and what they are called.
+export const INTERVALS = { day: [28, "Days", "daily"], week: [12, "Weeks", "weekly"], month: [6, "Months", "monthly"] };
 
 /** Returns the first dates of all intervals that the API serves, oldest first. */
 export function listStarts(interval) {
@@ -50,6 +52,15 @@ function column(interval, start, explanation, longest, attributes) {
     el("span", { class: "bars", "aria-hidden": "true" }, losses,
       bar("score", score, el("b", {}, format.number(score, score < 100 ? 1 : 0)))),
     label, el("span", { class: "miles" }, bar("distance", 100 * (miles / longest))));
+}
+
+/** Returns the controls of the chart. A date, if there is one, is that to keep when the interval changes. */
+export function controls(title, current, { previous, next }, link, date) {
+  const intervals = Object.entries(INTERVALS).map(([interval, [, label]]) =>
+    [label, link({ interval, at: date && format.nearestStart(interval, date, format.today()) }), interval === current]);
+  return el("div", { class: "controls" }, el("h2", {}, title),
+    ui.stepper(`${current}s`, "", previous && link({ at: previous }), next && link({ at: next })),
+    ui.choice("Interval", intervals));
 }
 
 /** Scrolls the chart, which may be wider than the screen, to an interval. */

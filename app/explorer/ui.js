@@ -59,10 +59,10 @@ export const aliases = (driver) => [driver.alias, driver.driver_id]
 export const grade = ({ fm_score: score, fm_grade: grade }) =>
   el("span", { class: `grade ${grade}` }, el("b", {}, format.score(score)), ` ${grade}`);
 
-/** Returns the change of a score against the one before, which may be undefined. */
-export function change(score, before) {
+/** Returns the change of a score against the one before, which may be undefined, or `none`. */
+export function change(score, before, none = "no change") {
   const points = Math.round((score - before) * 10) / 10, word = points < 0 ? "worse" : "better";
-  if (!points) return el("span", { class: "change" }, before === undefined ? "no score before" : "no change");
+  if (!points) return el("span", { class: "change" }, before === undefined ? "no score before" : none);
   return el("span", { class: `change ${word}` }, el("span", { "aria-hidden": "true" }, points < 0 ? "▼ " : "▲ "),
     visuallyHidden(`${word} by `), format.score(Math.abs(points)));
 }
@@ -74,6 +74,11 @@ export const describeLosses = (behaviours) => format.findLosses(behaviours).map(
 /** Returns how often and how long: "12 times, 9 min". */
 export const extent = ({ count, seconds }) =>
   format.count(count, "time") + (seconds ? `, ${format.duration(seconds)}` : "");
+
+/** Returns a rate in words: "4.8 per 100 miles". */
+export const rate = ({ seconds, rate: value }) => (seconds === null
+  ? `${format.number(value / format.inUnits(1), 1)} per 100 ${format.unitsName}`
+  : `${format.number(100 * value, 1)} % of the driving time`);
 
 /** Returns a link for each option, [label, href, isCurrent]. */
 export const choice = (label, options) =>

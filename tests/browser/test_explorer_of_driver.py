@@ -16,7 +16,14 @@ CLIENTS = Path(__file__).parents[2] / "docs/clients.md"
 # What only a key of the fleet opens, and the words for whoever has one.
 OF_FLEETS = re.compile("fleet|search|report|coaching|talk about|this driver", re.IGNORECASE)
 OWN_WORDS = ("Liam O'Connor", "Your score over time", "What costs you points", " cost you ", "Your trips")
-ADDRESSES = ("#/fleet?period=month", "#/search/liam", "#/driver/demo-12", "#/driver/nobody?interval=day", "#/nothing")
+ADDRESSES = (
+    "#/fleet?period=month",
+    "#/search/liam",
+    "#/driver/demo-12",
+    "#/driver/nobody?interval=day",
+    "#/compare/demo-12",
+    "#/nothing",
+)
 
 
 def test_a_driver_on_a_phone_sees_the_score_what_costs_points_and_the_trips_on_the_map(visit, live):

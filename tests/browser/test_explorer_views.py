@@ -74,6 +74,7 @@ def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
         ("#/fleet?miles=1e99", r"#/fleet\?miles=999999"),
         ("#/driver/steady?interval=year&at=x", r"#/driver/steady\?interval=week"),
         ("#/driver/steady?at=2001-01-01", r"#/driver/steady\?at=20\d\d-\d\d-\d\d"),
+        ("#/compare/steady?interval=year&with=steady", r"#/compare/steady\?interval=week"),
         ("#/trip/year%201?event=7&about=x&constructor=1", "#/trip/year%201"),
         ("#/search/n?page=2", "#/search/n"),
     ],
@@ -141,7 +142,7 @@ def test_the_last_report_opens_from_the_fleet(visit):
 def test_a_driver_leads_to_the_fleet_at_that_time(visit, interval):
     dated = visit("dated")
     dated.open(f"#/driver/steady?interval={interval}&at={start_of(dated, interval, 3)}")
-    dated.page.locator(".up a").click()
+    dated.page.locator(".up span a").click()
     dated.wait("coaching")
     assert "steady" in dated.text(".ranking")
     assert dated.page.locator(".note").count() == 0
@@ -229,7 +230,7 @@ def test_a_driver_of_the_earliest_period_is_shown_without_a_request_of_what_is_b
     dated = visit("dated")
     dated.open(f"#/fleet?period={period}&start={start_of(dated, period)}")
     assert dated.page.get_by_role("link", name=f"Previous {period}").get_attribute("href") is None
-    dated.page.get_by_role("link", name="steady").click()
+    dated.page.get_by_role("link", name="steady", exact=True).click()
     dated.wait("steady")
     assert dated.page.locator(".period .grade").count() == 1
     assert dated.messages == []
@@ -340,6 +341,43 @@ def test_the_page_of_a_driver_leads_to_periods_with_trips_only(visit):
         late.open(f"#/driver/d1?interval=day&at={days_ago(0)[:10]}")
         late.page.get_by_role("link", name=name).click()
         expect(late.page.locator(".period .grade")).to_have_count(1)
+
+
+def read_scores(visit, *drivers):
+    """Return the score of each driver in the last full week, as the page of the driver has it."""
+    for driver_id in drivers:
+        visit.open(f"#/driver/{driver_id}?at={last_week(0, '')[:10]}")
+        yield visit.text(".period .grade b")
+
+
+def test_a_driver_is_compared_with_the_fleet_or_another_driver_by_an_address_that_can_be_shared(visit):
+    page, shared = (demo := visit("demo")).page, visit("demo")
+    fleet = demo.text(".over-time .tiles .grade b")
+    drivers = [*read_scores(demo, "demo-12"), *read_scores(demo, "demo-02")]
+    demo.open(f"#/driver/demo-12?at={last_week(0, '')[:10]}")
+    page.get_by_role("link", name="Compare with").click()
+    assert demo.wait("and the fleet") == "Liam O'Connor and the fleet"
+    score = page.locator(".sides tbody tr").first.locator(".grade b")
+    assert score.all_inner_texts() == [drivers[0], fleet]
+    page.get_by_label("Another driver").fill("BENJ clarke")
+    page.keyboard.press("Enter")
+    page.locator(".found a").press("Enter")
+    assert demo.wait("and Benjamin") == "Liam O'Connor and Benjamin Clarke"
+    assert score.all_inner_texts() == drivers
+    losses = page.locator(".sides tbody tr").nth(1).locator("td").first.inner_text()
+    assert re.match(r"−[\d.]+\s+[\d.]+ % of the driving time", losses)
+    chosen = page.locator(".columns [aria-current=true]")
+    assert chosen.locator("b").all_inner_texts() == drivers
+    shared.open(f"#{page.url.partition('#')[2]}")
+    assert shared.text() == demo.text()
+
+
+def test_a_row_of_the_fleet_leads_to_a_comparison_in_that_period(visit):
+    page = (many := visit("many")).page
+    page.get_by_role("link", name="Compare Driver N7", exact=True).click()
+    many.wait("Driver N7 and the fleet")
+    expect(page.locator(".columns [aria-current=true]")).to_have_attribute("id", f"at-{last_week(0, '')[:10]}")
+    expect(page.locator(".sides tbody tr").first.locator(".change")).to_have_text("none")
 
 
 def test_a_trip_of_10000_points_links_the_map_the_chart_the_slider_and_the_events(visit):

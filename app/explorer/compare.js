@@ -1,0 +1,111 @@
+// A driver beside another one, or beside the fleet: the scores over time, and the points lost in a day, week or month.
+
+import { fetchJson } from "./api.js";
+import * as format from "./format.js";
+import { fetchFleetScores, fetchScores, readInterval } from "./scores.js";
+import { INTERVALS, controls, findPage, listStarts, scrollTo } from "./timeline.js";
+import * as ui from "./ui.js";
+
+const { bar, el, svg } = ui;
+const MAX_FOUND = 10;
+const DRIVER_MASK = "{count,drivers{driver_id,first_name,last_name,alias}}";
+const NO_TRIPS = "no trips";
+// The classes of the two sides.
+const SIDES = ["first", "second"];
+
+export async function show({ id, parameters, settle, render }) {
+  const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
+  const other = parameters.with === id ? undefined : parameters.with, { find } = parameters;
+  settle({ interval, at: chosen, with: other, find });
+  const [first, second, found] = await Promise.all([fetchScores(id, interval),
+    other ? fetchScores(other, interval) : fetchFleetScores(interval), find && fetchFound(find)]);
+  const sides = [first, second].map(({ driver, byStart }) => ({ byStart,
+    text: driver ? format.driverName(driver) : "The fleet", write: () => (driver ? ui.name(driver) : "The fleet") }));
+  const starts = listStarts(interval), isThere = (start) => sides.some(({ byStart }) => byStart.has(start));
+  const isOfBoth = (start) => sides.every(({ byStart }) => byStart.has(start));
+  const at = chosen ?? starts.findLast(isOfBoth) ?? starts.findLast(isThere) ?? starts.at(-1);
+  const link = (changed) => format.address("compare", id, { interval, at: chosen, with: other, ...changed });
+  const page = findPage(starts, at, INTERVALS[interval][0], isThere);
+  const soFar = format.shift(interval, at, 1) > format.today() && el("small", {}, " so far");
+  const driverLink = el("a", { href: format.address("driver", id, { interval, at: chosen }) }, ui.name(first.driver));
+  render(el("div", { class: "up" }, el("span", {}, "Driver ", driverLink)),
+    ui.heading(ui.name(first.driver), " and ", second.driver ? ui.name(second.driver) : "the fleet"),
+    el("section", {}, controls("Scores over time", interval, page, link, chosen),
+      ui.legend(sides.map(({ write }, side) => [SIDES[side], write()])),
+      chart(interval, page.starts, sides, at, link)),
+    el("section", {}, el("h2", {}, format.period(interval, at), soFar), table(sides, at)),
+    el("section", {}, el("h2", {}, "Compare with"), chooser([id, other], find, found, link)));
+  scrollTo(page.starts, at);
+}
+
+/** Returns a chart with a line for each of two sides, {byStart, text}, and their scores below it. */
+function chart(interval, starts, sides, at, link) {
+  const columns = starts.map((start, i) => {
+    const scores = sides.map(({ byStart }) => [i - 1, i, i + 1].map((j) => byStart.get(starts[j])?.fm_score));
+    const write = (score) => (score === undefined ? NO_TRIPS : format.score(score));
+    const facts = sides.map(({ text }, side) => `${text} ${write(scores[side][1])}`);
+    const text = `${format.period(interval, start)}: ${facts.join(", ")}`;
+    const drawing = svg("svg", { viewBox: "0 0 2 100", preserveAspectRatio: "none", "aria-hidden": "true" });
+    drawing.append(...scores.flatMap((values, side) => linePart(SIDES[side], values)));
+    const isThere = sides.some(({ byStart }) => byStart.has(start));
+    const attributes = isThere && { id: `at-${start}`, href: link({ at: start }), title: text,
+      "aria-current": start === at && "true" };
+    return el("li", {}, el(isThere ? "a" : "span", { class: "column", ...attributes }, ui.visuallyHidden(text), drawing,
+    el("span", { "aria-hidden": "true" }, el("small", {}, format.shortPeriod(interval, start)),
+      scores.map(([, score], side) => el("b", { class: SIDES[side] }, score === undefined ? "–" : format.score(score))))));
+  });
+  return el("div", { class: "score-chart lines" }, ui.scale([100, 50, 0]),
+    el("ol", { class: "columns", tabindex: 0 }, columns));
+}
+
+/** Returns the part of a line in a column: a point, and the line to half the way to the scores before and after. */
+function linePart(className, [before, score, after]) {
+  if (score === undefined) return [];
+  const y = (value) => 100 - value, halfway = (value) => y((score + (value ?? score)) / 2);
+  const points = [before !== undefined && `0,${halfway(before)}`, `1,${y(score)}`,
+    after !== undefined && `2,${halfway(after)}`].filter(Boolean).join(" ");
+  return [svg("polyline", { class: className, points }), svg("path", { class: className, d: `M1,${y(score)}h0` })];
+}
+
+/** Returns the summaries of the period side by side, and what each behaviour cost in both. */
+function table(sides, at) {
+  const summaries = sides.map(({ byStart }) => byStart.get(at)), isBoth = summaries.every(Boolean);
+  const row = (label, describe, compare) => el("tr", {}, el("th", { scope: "row" }, label),
+    summaries.map((summary) => el("td", {}, summary ? describe(summary) : NO_TRIPS)),
+    el("td", {}, isBoth && compare && ui.change(...summaries.map(compare), "none")));
+  const rows = Object.entries(format.LABELS).map(([behaviour, label]) => {
+    const find = (summary) => summary.behaviours.find((loss) => loss.behaviour === behaviour);
+    return row([el("i", { class: behaviour }), label], (summary) => lossCell(find(summary)),
+      (summary) => -find(summary).points_lost);
+  });
+  return ui.table("sides", ["What", ...sides.map(({ write }) => write()), "Gap"], [
+    row("Score", ui.grade, ({ fm_score: score }) => score), rows,
+    row("Distance", (summary) => [format.distance(summary.distance_miles), " ",
+      el("small", {}, format.count(summary.trip_count, "trip"),
+        summary.driver_count !== undefined && ` of ${format.count(summary.driver_count, "driver")}`)])]);
+}
+
+const writeLoss = (points) => (points === format.score(0) ? points : `−${points}`);
+const lossCell = (loss) => [writeLoss(format.score(loss.points_lost)), bar(`meter ${loss.behaviour}`, 2 * loss.points_lost),
+  el("small", {}, ui.rate(loss))];
+
+const fetchFound = (text) => fetchJson(["drivers"], { search: text, limit: MAX_FOUND }, { mask: DRIVER_MASK });
+
+/** Returns links to the fleet and to the drivers whom a search found, and the search. */
+function chooser(ids, find, found, link) {
+  const attributes = { id: "other", type: "search", maxlength: 128, pattern: ".*\\S.*", required: true, value: find };
+  const input = el("input", attributes);
+  function search(event) {
+    event.preventDefault();
+    location.hash = link({ find: input.value.trim() });
+  }
+  const drivers = found?.drivers.filter((driver) => !ids.includes(driver.driver_id)) ?? [];
+  return [ids[1] && el("p", {}, el("a", { href: link({ with: undefined }) }, "The fleet")),
+    el("form", { class: "row", onsubmit: search }, el("label", { for: "other" }, "Another driver"), input,
+      el("button", {}, "Find")),
+    found && (drivers.length ? el("ul", { class: "found" }, drivers.map((driver) => el("li", {},
+      el("a", { href: link({ with: driver.driver_id }) }, ui.name(driver)), el("small", {}, ui.aliases(driver)))))
+      : ui.empty("No other driver has this name.")),
+    found?.count > MAX_FOUND && el("p", { class: "quiet" },
+      `${MAX_FOUND} of ${format.count(found.count, "driver")}. Type more of the name.`)];
+}
