@@ -38,7 +38,7 @@ export async function show({ id, parameters, settle, render }) {
       summary ? periodTiles(interval, summary, before, totals) : noTrips(driver, !byStart.has(newest), link)),
     el("section", {}, controls(words("Your score over time", "Score over time"), interval, page, link,
       chosen && findFirstDate(trips, at)),
-      ui.behaviourLegend(["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
+      ui.behaviourLegend(byStart.get(at)?.behaviours, ["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
     summary && el("section", { class: "halves" },
       el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
       el("section", {}, tripList(trips, summary.trip_count, at, sort, link))));

@@ -52,7 +52,7 @@ function fleetOverTime(series, { period, start, behaviour }, link) {
   if (!byStart.size) return undefined;
   return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, "The fleet over time"),
     ui.stepper(`${COLUMNS} ${period}s`, "", previous && link({ start: previous }), next && link({ start: next }))),
-  ui.behaviourLegend(["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
+  ui.behaviourLegend(summary?.behaviours, ["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
   summary && [ui.tiles(["Score of the fleet", ui.grade(summary)],
     [`Against the ${period} before`, ui.change(summary.fm_score, before?.fm_score)],
     ["Distance", format.distance(summary.distance_miles), el("small", {}, format.count(summary.trip_count, "trip"))],
@@ -144,7 +144,7 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
       el("span", { class: "loss-bar", role: "img", "aria-label": ui.describeLosses(behaviours) },
         losses.map(({ behaviour, points_lost }) => ui.bar(behaviour, points_lost))),
       el("b", {}, format.LABELS[main.behaviour]), ` −${format.score(main.points_lost)}`,
-      el("small", {}, ui.extent(main)),
+      el("small", {}, [ui.extent(main), ...ui.describeLosses(losses.filter((loss) => loss !== main), "−")].join(" · ")),
     ] : chosen ? "This cost no points" : "Nothing cost points"));
 }
 

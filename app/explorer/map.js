@@ -7,6 +7,8 @@ import { el } from "./ui.js";
 const GRID_PIXELS = 64;
 const HOVER_PIXELS = 40;
 const MAX_ZOOM = 19;
+// Events that are nearer to each other would cover each other.
+const EVENT_PIXELS = 24;
 // The size of an icon in pixels, and its layer. Events are above the rest, and the chosen one above other events, but
 // below the one under the pointer, which Leaflet raises by 250.
 const ICONS = { start: [16, -1000], end: [16, -1000], dot: [30, -500] }, EVENT_ICON = [22, 0];
@@ -33,12 +35,15 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   L.control.scale({ position: "bottomright", imperial: unitsName === "miles", metric: unitsName === "km" }).addTo(map);
   makeBackground().addTo(map);
   const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
-  map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17 });
+  // Clear of the buttons of the zoom.
+  map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17, paddingTopLeft: [44, 16] });
   addLine(map, trail);
   const markers = events.map((event, number) => addEvent(map, trail, event, () => onEvent(number)));
   for (const [name, position] of [["start", trail.positions[0]], ["end", trail.positions.at(-1)]]) {
     if (position) addMarker(map, position, name, "", name);
   }
+  map.on("zoomend", () => spread(map, markers));
+  spread(map, markers);
   const dot = addMarker(map, positions[0], "dot", "", "", { interactive: false });
   map.on("mousemove", ({ latlng, containerPoint }) => {
     const index = indexNear(trail, [latlng.lat, latlng.lng]), nearest = trail.positions[index];
@@ -49,9 +54,32 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   observer.observe(box);
   return {
     select: (position) => dot.setLatLng(position),
-    raise: (number) => markers.forEach((marker, i) => marker.setZIndexOffset(i === number ? CHOSEN_LAYER : 0)),
+    raise: (number) => markers.forEach((marker, i) => {
+      marker.setZIndexOffset(i === number ? CHOSEN_LAYER : 0).getElement().classList.toggle("chosen", i === number);
+    }),
     show: (position) => map.panInside(position, { padding: [60, 60] }),
   };
+}
+
+/** Moves markers of events that would cover others to the nearest free place. */
+function spread(map, markers) {
+  const taken = [];
+  for (const marker of markers) {
+    const own = map.latLngToLayerPoint(marker.getLatLng()), place = findFree(own, taken), { x, y } = place.subtract(own);
+    taken.push(place);
+    marker.getElement().style.translate = `${x}px ${y}px`;
+  }
+}
+
+/** Returns the first of the places on circles around a point that is not near one that is taken. */
+function findFree(point, taken) {
+  for (let circle = 0; ; circle++) {
+    const count = Math.max(1, 6 * circle), radius = circle * EVENT_PIXELS;
+    for (let i = 0; i < count; i++) {
+      const angle = (2 * Math.PI * i) / count, place = point.add([-radius * Math.sin(angle), -radius * Math.cos(angle)]);
+      if (taken.every((other) => other.distanceTo(place) > EVENT_PIXELS - 1)) return place;
+    }
+  }
 }
 
 /** Returns the tiles of the operator's choice, or a quiet grid. */

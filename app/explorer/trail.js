@@ -6,6 +6,8 @@ const EARTH_RADIUS_MILES = 3958.8;
 const MS_PER_HOUR = 3_600_000;
 const radians = (degrees) => (degrees * Math.PI) / 180;
 
+const OPEN_STREET_MAP = "https://www.openstreetmap.org/";
+
 export const EVENTS = {
   1: { behaviour: "rapid_acceleration", letter: "A" },
   2: { behaviour: "hard_brake", letter: "B" },
@@ -110,6 +112,20 @@ export function indexNear({ positions }, [latitude, longitude]) {
     if (square < least) [nearest, least] = [i, square];
   });
   return nearest;
+}
+
+/** Returns the address of a map of OpenStreetMap with a marker at a position. */
+export function placeUrl(position) {
+  const [latitude, longitude] = format.position(position).split(", ");
+  return `${OPEN_STREET_MAP}?mlat=${latitude}&mlon=${longitude}#map=17/${latitude}/${longitude}`;
+}
+
+/** Returns the address of a map of OpenStreetMap with a frame around the positions. */
+export function areaUrl(positions) {
+  const [latitudes, longitudes] = [0, 1].map((i) => positions.map((position) => position[i]));
+  const least = (values) => values.reduce((a, b) => Math.min(a, b)), most = (values) => -least(values.map((v) => -v));
+  const query = { minlon: least(longitudes), minlat: least(latitudes), maxlon: most(longitudes), maxlat: most(latitudes) };
+  return `${OPEN_STREET_MAP}?${new URLSearchParams({ ...query, box: "yes" })}`;
 }
 
 export const positionOf = (event) => [event.event_start_latitude, event.event_start_longitude];

@@ -4,12 +4,13 @@ import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
 import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { drawMap } from "./map.js";
-import { EVENTS, describe, highest, indexAt, measure, positionOf } from "./trail.js";
+import { EVENTS, areaUrl, describe, highest, indexAt, measure, placeUrl, positionOf } from "./trail.js";
 import { actionButton, el, empty, grade, heading, homeLink, legend, name, stepper, tiles, words } from "./ui.js";
 
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
 const NEIGHBOURS_MASK = "{driver_info{driver_id,first_name,last_name,alias},series{start_date}}";
+const GRID_NOTE = "The grid is no map. If the service has the setting MAP_TILES_URL, there is one below the trail. ";
 const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only one point."];
 
 export async function show({ id, parameters, settle, render }) {
@@ -33,7 +34,8 @@ export async function show({ id, parameters, settle, render }) {
     heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} UTC`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
     el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
-      downloadButton(id, "GeoJSON", "application/geo+json")));
+      downloadButton(id, "GeoJSON", "application/geo+json"),
+      trail.positions.length > 0 && [" ", mapLink("Open the trip in OpenStreetMap", areaUrl(trail.positions))]));
   const isAbout = ({ event_type: type }) => EVENTS[type].behaviour === about;
   await view.start(event === undefined ? events.findIndex(isAbout) : Number(event));
 }
@@ -78,6 +80,9 @@ const downloadButton = (id, label, accept) => actionButton(`Download as ${label}
   URL.revokeObjectURL(href);
 });
 
+/** Returns a link to another host, which learns nothing of the page that it was opened from. */
+const mapLink = (label, href) => el("a", { class: "button small", href, rel: "noreferrer" }, label);
+
 /** The map, the chart, the slider and the list of events, which show the same point of the trail, if it has some. */
 class TripView {
   constructor(trail, events) {
@@ -86,6 +91,8 @@ class TripView {
     this.box = el("div", { class: "map", role: "region", "aria-label": "Map of the trail" });
     this.chart = trail.times.length > 1 && makeChart(trail, events, this.hover);
     this.readout = el("output", { for: "slider" });
+    this.placeLink = mapLink("Open this place in OpenStreetMap", false);
+    this.placeLink.hidden = true;
     this.slider = el("input", { id: "slider", type: "range", min: 0, max: trail.times.length - 1, value: 0,
       "aria-label": "Point of the trail", oninput: () => this.goTo(Number(this.slider.value)) });
     this.playButton = el("button", { onclick: () => (this.timer ? this.pause() : this.play()) }, "Replay");
@@ -100,13 +107,15 @@ class TripView {
   trailNodes() {
     const points = this.trail.times.length, attribution = format.settings.map_tiles_attribution;
     const map = [this.box, attribution && el("p", { class: "attribution quiet" }, attribution)];
-    const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout);
+    const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout, this.placeLink);
     const { leftOut } = this.trail, left = leftOut > 0 && `${format.count(leftOut, "position")} left out: no car gets so `
       + "far in so short a time.";
     const source = el("p", { class: "quiet" }, "Times are UTC, by the clock of the device that recorded the trip. ",
-      "Speeds are computed from its positions. ", left);
+      "Speeds are computed from its positions. ",
+      !format.settings.map_tiles_url && words(null, GRID_NOTE), left);
     if (this.chart) return [map, speedLegend(), this.chart.node, player, source];
-    return [el("p", {}, NO_TRAIL[points], " ", left), (points > 0 || this.events.length > 0) && map, this.readout];
+    return [el("p", {}, NO_TRAIL[points], " ", left),
+      (points > 0 || this.events.length > 0) && [map, el("div", { class: "player" }, this.readout, this.placeLink)]];
   }
 
   makeEventButton(event, number) {
@@ -147,6 +156,7 @@ class TripView {
   showPosition(ms, position, facts = []) {
     this.position = position;
     this.map?.select(position);
+    Object.assign(this.placeLink, { href: placeUrl(position), hidden: false });
     this.readout.textContent = [`${format.clock(ms)} UTC`, ...facts, format.position(position)].join(" · ");
   }
 

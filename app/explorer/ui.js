@@ -67,9 +67,9 @@ export function change(score, before, none = "no change") {
     visuallyHidden(`${word} by `), format.score(Math.abs(points)));
 }
 
-/** Returns what each behaviour cost in words, the costliest first. */
-export const describeLosses = (behaviours) => format.findLosses(behaviours).map((loss) =>
-  `${format.LABELS[loss.behaviour]} minus ${format.score(loss.points_lost)}`);
+/** Returns what each behaviour cost, the costliest first. To be listened to, the sign is a word. */
+export const describeLosses = (behaviours, sign = "minus ") => format.findLosses(behaviours).map((loss) =>
+  `${format.LABELS[loss.behaviour]} ${sign}${format.score(loss.points_lost)}`);
 
 /** Returns how often and how long: "12 times, 9 min". */
 export const extent = ({ count, seconds }) =>
@@ -97,7 +97,10 @@ export function stepper(thing, text, previous, next) {
 export const legend = (items) =>
   el("ul", { class: "legend" }, items.map(([className, label]) => el("li", {}, el("i", { class: className }), label)));
 
-export const behaviourLegend = (...more) => legend([...Object.entries(format.LABELS), ...more]);
+/** Returns what the colours of behaviours mean, and what each cost, of the losses that are given. */
+export const behaviourLegend = (losses = [], ...more) => legend([...Object.entries(format.LABELS).map(
+  ([behaviour, label]) => [behaviour, [label, format.findLosses(losses).filter((loss) => loss.behaviour === behaviour)
+    .map((loss) => el("b", {}, ` −${format.score(loss.points_lost)}`))]]), ...more]);
 
 export const tiles = (...pairs) => el("dl", { class: "tiles" }, pairs.filter(isGiven).map(([term, ...values]) =>
   el("div", {}, el("dt", {}, term), el("dd", {}, values.map((value, number) => [number > 0 && " ", value])))));

@@ -105,6 +105,15 @@ def _lost_trip():
     return make_trip(last_week(), "lost", trip_id="lost", trail_path=trail)
 
 
+def _crossing_trip():
+    """Return a trip with five events at one place."""
+    begin = epoch_ms(last_week())
+    trail = straight_trail(begin)
+    place = {f"event_start_{name}": trail[30][name] for name in ("latitude", "longitude")}
+    events = [make_event(begin + 10_000 * (28 + number), **place) for number in range(5)]
+    return make_trip(last_week(), "crossing", trip_id="crossing", trail_path=trail, events=events)
+
+
 # The names of drivers, and how they are shown.
 UNSEEN = {"first_name": "  ", "last_name": "\u200b", "alias": "\t"}
 NAMES = {
@@ -118,7 +127,9 @@ NAMES = {
 def _named():
     """Return drivers with names that are hard to show, all of whom drove, and a trip of a device that was lost."""
     trips = [make_trip(last_week(), driver_id) for driver_id in NAMES]
-    return [*trips, _lost_trip()], [make_driver(driver_id, **names) for driver_id, (names, _) in NAMES.items()]
+    return [*trips, _lost_trip(), _crossing_trip()], [
+        make_driver(driver_id, **names) for driver_id, (names, _) in NAMES.items()
+    ]
 
 
 def _dated_trips():

@@ -25,6 +25,21 @@ CROWDED_LABELS = """chart => {
 }"""
 
 
+# Whether the elements with these selectors are wholly in view, one of them not below the other.
+IN_VIEW = """selectors => {
+  const boxes = selectors.map((selector) => document.querySelector(selector).getBoundingClientRect());
+  const [first, second] = boxes;
+  return boxes.every(({ top, bottom }) => top >= 0 && bottom <= innerHeight)
+    && (second.top >= first.bottom || second.left >= first.right);
+}"""
+COLOURS = """names => names.map((name) => {
+  const element = document.createElement("i");
+  element.className = name;
+  document.body.append(element);
+  return getComputedStyle(element).backgroundColor.match(/\\d+/g).map(Number);
+})"""
+
+
 def start_of(visit, period, number=0):
     """Return the first day of a week or month that the page offers: the oldest one has the number 0."""
     shifted = f"f.shift('{period}', f.oldestStart('{period}'), {number})"
@@ -506,6 +521,73 @@ def test_an_event_is_above_the_marker_of_the_start_and_the_chosen_one_above_othe
     hostile.page.locator(".map .hard_brake").click(trial=True)
 
 
+def test_events_at_one_place_can_be_told_apart_and_chosen(visit):
+    page = (named := visit("named")).page
+    named.open("#/trip/crossing")
+    markers = page.locator(".map .hard_brake")
+    for zoom in (False, True):
+        if zoom:
+            page.get_by_role("button", name="Zoom in").click()
+        for number in range(5):
+            markers.nth(number).click()
+            expect(page.locator(f"#event-{number}")).to_have_attribute("aria-pressed", "true")
+            expect(page.locator(".map .chosen")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 600), (1024, 768), (1440, 900)])
+def test_a_shared_link_to_an_event_and_choosing_one_keep_the_map_and_the_event_in_view(visit, width, height):
+    page = (named := visit("named", width=width)).page
+    page.set_viewport_size({"width": width, "height": height})
+    named.open("#/trip/crossing?event=4")
+    assert page.evaluate(IN_VIEW, [".map", "#event-4"])
+    page.locator("#event-0").click()
+    assert page.evaluate(IN_VIEW, [".map", "#event-0"])
+    for number in (1, 2, 3, 4, 3, 2, 1, 0):
+        page.keyboard.press("Tab" if number > page.evaluate("+document.activeElement.id.at(-1)") else "Shift+Tab")
+        assert page.evaluate(IN_VIEW, [".map", "#event-" + str(number)]), number
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_speeds_on_the_map_have_no_hue_so_they_are_not_those_of_events(visit, scheme):
+    named = visit("named", color_scheme=scheme)
+    speeds, events = (
+        [f"speed-{number}" for number in range(5)],
+        ["phone_use", "overspeeding", "hard_brake", "rapid_acceleration"],
+    )
+    spans = [max(colour) - min(colour) for colour in named.page.evaluate(COLOURS, [*speeds, *events])]
+    assert max(spans[:5]) < 30 < 90 < min(spans[5:])
+    lightness = [sum(colour) for colour in named.page.evaluate(COLOURS, speeds)]
+    assert lightness == sorted(lightness, reverse=scheme == "light")
+
+
+def test_a_place_and_a_trip_open_in_openstreetmap_by_a_link_that_tells_it_nothing(visit):
+    page = (odd := visit("odd")).page
+    odd.open("#/trip/no%20trail%2C%20event?event=0")
+    link = page.get_by_role("link", name="Open this place in OpenStreetMap")
+    url = "https://www.openstreetmap.org/"
+    expect(link).to_have_attribute("href", f"{url}?mlat=41.30000&mlon=-96.50000#map=17/41.30000/-96.50000")
+    odd.open("#/trip/long")
+    page.get_by_label("Point of the trail").press("End")
+    latitude, longitude = odd.text("output").split(" · ")[-1].split(", ")
+    expect(link).to_have_attribute("href", f"{url}?mlat={latitude}&mlon={longitude}#map=17/{latitude}/{longitude}")
+    expect(link).to_have_attribute("rel", "noreferrer")
+    area = page.get_by_role("link", name="Open the trip in OpenStreetMap")
+    assert area.get_attribute("href").startswith(f"{url}?minlon=-96&minlat=41&maxlon=-95.99")
+    expect(area).to_have_attribute("rel", "noreferrer")
+    assert "If the service has the setting MAP_TILES_URL" in odd.text()
+    assert [address for address in odd.urls if not address.startswith(odd.address)] == []
+
+
+def test_a_bar_has_the_numbers_of_all_its_segments_in_sight(visit):
+    demo, dated = visit("demo"), visit("dated")
+    row = demo.page.locator(".ranking tbody tr").first
+    spoken = row.get_by_role("img").get_attribute("aria-label").split(",")
+    shown = row.locator(".why").inner_text()
+    assert [loss for loss in spoken if loss.replace("minus ", "−") not in shown.replace("\n", " ")] == []
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    assert "Hard braking −20.0" in dated.text(".legend")
+
+
 def test_a_replay_moves_along_the_trail_until_pause_or_the_slider_or_another_view(visit):
     page = (odd := visit("odd")).page
     odd.open("#/trip/long")
@@ -538,6 +620,7 @@ def test_map_tiles_of_the_operator_are_the_only_requests_to_another_host(visit, 
     opened.open("#/trip/long")
     opened.page.locator(".map .leaflet-marker-icon").first.wait_for()
     assert opened.text(".attribution") == "© <b>Tiles"
+    assert "MAP_TILES_URL" not in opened.text()
     assert tiles
     assert [url for url in opened.urls if not url.startswith((opened.address, "http://tiles.invalid/", "data:"))] == []
 
