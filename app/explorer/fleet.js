@@ -11,6 +11,9 @@ const LIMIT = 20;
 // As many as a page has: when the fleet drove last is found among them.
 const DRIVERS_LIMIT = 100;
 const MAX_MILES = 999_999;
+// What a driver has to have driven, unless the address says otherwise: one event in three miles costs as many points as
+// a behaviour can cost.
+const LEAST_MILES = 10;
 const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,events_summary";
 const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
@@ -29,14 +32,16 @@ export async function show({ parameters, settle, render }) {
   const [{ count, next_page: next, drivers }, { count: total }, { series }] = await Promise.all([
     fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" }),
     fetchJson(["fleet-aggregate"], overTime, { mask: FLEET_MASK })]);
-  const before = await fetchScores(period, format.shift(period, start, -1), drivers);
+  const infos = drivers.map((entry) => entry.driver_info);
+  const before = await fetchScoresById(period, format.shift(period, start, -1), infos);
+  const drove = series.find(({ start_date }) => start_date === start)?.fleet_summary.driver_count ?? 0;
   const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
-    total > 0 && [el("p", { class: "lead" }, describe(count, total, choices)),
+    total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
       el("p", {}, ui.actionButton("Open the last report", "Opened", openReport))],
     fleetOverTime(series, choices, link), controls(choices, link),
     rows.length ? [!series.length && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
-      : await noDrivers(choices, link),
+      : await noDrivers(choices, drove, link),
     count > LIMIT && el("nav", { class: "pages", "aria-label": "Pages" }, ui.stepper("page",
       `Page ${format.number(page)} of ${format.number(Math.ceil(count / LIMIT))}`,
       page > 1 && link({ page: page - 1 }), next && link({ page: next }))));
@@ -72,26 +77,35 @@ function coaching({ drivers_by_focus_area: toCoach }, chosen, link) {
     [["All", undefined], ...counts].map(([text, behaviour]) => [text, link({ behaviour }), behaviour === chosen])));
 }
 
-function readChoices(parameters) {
+/** Returns the period, and its first date, that the address has: by default those of the last full week. */
+export function readPeriod(parameters) {
   const period = parameters.period === "month" ? "month" : "week";
-  const start = format.nearestStart(period, parameters.start) ?? format.lastWholeStart(period);
-  const miles = Math.min(MAX_MILES, Math.max(0, round(Number(parameters.miles) || 0, 3)));
-  const page = /^[1-9]\d{0,6}$/.test(parameters.page) ? Number(parameters.page) : 1;
+  return { period, start: format.nearestStart(period, parameters.start) ?? format.lastWholeStart(period) };
+}
+
+function readChoices(parameters) {
+  const order = parameters.order === "best" ? "best" : "worst", miles = Number(parameters.miles || NaN);
   const behaviour = Object.hasOwn(format.LABELS, parameters.behaviour) ? parameters.behaviour : undefined;
-  return { period, start, order: parameters.order === "best" ? "best" : "worst", behaviour, miles, page };
+  return { ...readPeriod(parameters), order, behaviour, page: format.readPage(parameters),
+    miles: Number.isNaN(miles) ? leastMiles() : Math.min(MAX_MILES, Math.max(0, round(miles, 3))) };
 }
 
 const round = (value, digits) => Number(value.toFixed(digits));
 /** Returns miles as they are typed in, in the units of the page. */
 const inBox = (miles) => round(format.inUnits(miles), 2);
+const leastMiles = () => round(Math.round(format.inUnits(LEAST_MILES)) / format.inUnits(1), 3);
 
-function describe(count, total, { period, start, miles }) {
+/** Returns how many drivers the list has, and which others there are. */
+function describe(count, drove, total, { period, start, miles }, link) {
   const far = miles ? ` at least ${inBox(miles).toLocaleString("en")} ${format.unitsName}` : "";
   const which = start === format.lastWholeStart(period) ? `, the last full ${period}` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
-  const others = count < total ? `; ${format.number(total - count)} did not` : "";
-  const all = format.count(total, "driver");
-  return `${format.number(count)} of ${all} drove${far} in ${format.period(period, start)}${which}${soFar}${others}.`;
+  const all = `${format.number(count)} of ${format.count(total, "driver")}`;
+  const others = [[drove - count, "drove less", link({ miles: 0 }), miles === leastMiles() && ", too little to judge"],
+    [total - drove, "did not drive", format.address("idle", undefined, { period, start })]];
+  return [`${all} drove${far} in ${format.period(period, start)}${which}${soFar}.`,
+    others.filter(([number]) => number > 0).map(([number, what, href, why]) =>
+      [" ", el("a", { href }, `${format.number(number)} ${what}`), why, "."])];
 }
 
 /** Opens the page of the last report that is built. Its link works for minutes only. */
@@ -103,12 +117,15 @@ async function openReport() {
 }
 
 /** Returns the scores, by id, of those drivers who drove in a period. */
-async function fetchScores(period, start, drivers) {
-  if (!drivers.length || start < format.oldestStart(period)) return new Map();
-  const query = { start_date: start, driver_id: drivers.map(({ driver_info }) => driver_info.driver_id) };
+export async function fetchScoresById(period, start, drivers) {
+  if (start < format.oldestStart(period)) return new Map();
   const mask = "{data{driver_info{driver_id},driving_summary{fm_score}}}";
-  const { data } = await fetchJson(["driver-aggregate", AGGREGATES[period]], query, { mask });
-  return new Map(data.map((element) => [element.driver_info.driver_id, element.driving_summary?.fm_score]));
+  const ids = drivers.map(({ driver_id: id }) => id), parts = [];
+  while (ids.length) parts.push(ids.splice(0, LIMIT));
+  const pages = await Promise.all(parts.map((part) =>
+    fetchJson(["driver-aggregate", AGGREGATES[period]], { start_date: start, driver_id: part }, { mask })));
+  return new Map(pages.flatMap(({ data }) =>
+    data.map((element) => [element.driver_info.driver_id, element.driving_summary?.fm_score])));
 }
 
 function controls({ period, start, order, miles }, link) {
@@ -149,9 +166,9 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
 }
 
 /** Returns why there are no drivers, and a link to some. */
-async function noDrivers({ period, start, miles, page }, link) {
+async function noDrivers({ period, start, page }, drove, link) {
   if (page > 1) return ui.empty("This page is past the end. ", el("a", { href: link({}) }, "Go to the first page"));
-  if (miles) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
+  if (drove) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
   const mask = "{count,drivers{last_travel_date}}";
   const { count, drivers } = await fetchJson(["drivers"], { limit: DRIVERS_LIMIT }, { mask });
   const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);

@@ -92,7 +92,7 @@ export const today = () => dateOf(Date.now() + aheadMs);
 export const yesterday = () => addDays(today(), -1);
 const addDays = (date, days) => dateOf(Date.parse(date) + days * MS_PER_DAY);
 const addMonths = (date, months) => dateOf(Date.UTC(date.slice(0, 4), date.slice(5, 7) - 1 + months));
-const earlier = (date, other) => (date < other ? date : other);
+export const earlier = (date, other) => (date < other ? date : other);
 export const later = (date, other) => (date > other ? date : other);
 
 /** Returns the first date of the period with this date. */
@@ -160,8 +160,11 @@ export function address(view, id, parameters = {}) {
   return `#/${view}${id === undefined ? "" : `/${encodeURIComponent(id)}`}${query(parameters)}`;
 }
 
+/** Returns the page of a list that the address has. */
+export const readPage = ({ page }) => (/^[1-9]\d{0,6}$/.test(page) ? Number(page) : 1);
+
 /** Returns the parameters as the end of an address. Empty ones are left out. */
 export function query(parameters) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value || value === 0));
   return query.size ? `?${query}` : "";
 }

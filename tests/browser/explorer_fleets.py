@@ -125,8 +125,13 @@ NAMES = {
 
 
 def _named():
-    """Return drivers with names that are hard to show, all of whom drove, and a trip of a device that was lost."""
+    """Return drivers with names that are hard to show, all of whom drove, and a trip of a device that was lost.
+
+    And one who braked once in three miles.
+    """
     trips = [make_trip(last_week(), driver_id) for driver_id in NAMES]
+    one = make_event_summary(hard_brake_count=1)
+    trips.append(make_trip(last_week(), "Little", distance_miles=3.0, event_summary=one))
     return [*trips, _lost_trip(), _crossing_trip()], [
         make_driver(driver_id, **names) for driver_id, (names, _) in NAMES.items()
     ]
@@ -135,10 +140,12 @@ def _named():
 def _dated_trips():
     """Yield trips: of today, of each of the 190 days before, of year 1, and 130 of one day, the last one the worst.
 
-    And one that has just ended, which is not listed yet.
+    And one that has just ended, which is not listed yet, and one of the first day of the month six months ago.
     """
     now = datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
     yield make_trip(f"{now:%Y-%m-%dT%H:%M}", "just ended")
+    month = 12 * now.year + now.month - 7
+    yield make_trip(f"{month // 12}-{month % 12 + 1:02}-01T00:00", "early")
     yield make_trip(days_ago(0, "00:00"), "today")
     yield from (make_trip(days_ago(days), "steady") for days in range(1, 191))
     yield make_trip("0001-01-01T08:00", "steady", trip_id="year 1")

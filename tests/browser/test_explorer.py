@@ -22,6 +22,7 @@ VIEWS = {
         "#/fleet",
         "#/fleet?period=month&order=best&miles=10",
         "#/fleet?miles=999999",
+        "#/idle",
         "#/driver/demo-12",
         "#/driver/demo-12?interval=day",
         "#/driver/demo-12?interval=month",

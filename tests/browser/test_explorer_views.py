@@ -71,7 +71,8 @@ def test_the_page_says_what_there_is_and_what_there_is_not(visit, fleet, view, t
 
 def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
     many = visit("many")
-    assert re.match(r"45 of 10,000 drivers drove in .+, the last full week; 9,955 did not.", many.text(".lead"))
+    lead = r"45 of 10,000 drivers drove at least 10 miles in .+, the last full week\. 9,955 did not drive\."
+    assert re.fullmatch(lead, many.text(".lead"))
     many.page.get_by_role("link", name="Next page").click()
     expect(many.page.locator(".ranking .rank").first).to_have_text("21")
     many.page.get_by_label("Search").fill(f"n{DRIVERS - 1}")
@@ -83,7 +84,7 @@ def test_a_fleet_of_10000_drivers_has_pages_and_finds_its_last_driver(visit):
 @pytest.mark.parametrize(
     ("view", "shown"),
     [
-        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d"),
+        ("#/fleet?start=2001-01-01&miles=-5", r"#/fleet\?start=20\d\d-\d\d-\d\d&miles=0"),
         ("#/fleet?period=year&order=odd&page=x", r"#/fleet\?period=week&order=worst&page=1"),
         ("#/fleet?start=x&nonsense=1", r"#/fleet\?start=20\d\d-\d\d-\d\d"),
         ("#/fleet?miles=1e99", r"#/fleet\?miles=999999"),
@@ -106,17 +107,41 @@ def test_a_choice_that_does_not_exist_becomes_the_nearest_one_in_the_address_too
     assert dated.messages == []
 
 
-def test_the_least_distance_may_have_decimals_and_cannot_be_negative(visit):
-    many = visit("many")
-    least = many.page.get_by_label("At least")
+def test_the_least_distance_is_ten_miles_unless_the_address_says_none_or_another_one(visit):
+    named = visit("named")
+    least, less = named.page.get_by_label("At least"), named.page.get_by_role("link", name="1 drove less")
+    expect(least).to_have_value("10")
+    assert "Little" not in named.text(".ranking")
+    expect(named.page.locator(".lead")).to_contain_text("1 drove less, too little to judge.")
+    less.click()
+    expect(named.page.locator(".ranking tbody tr").first).to_contain_text("Little")
+    assert named.page.url.endswith("#/fleet?miles=0")
     least.fill("2.5")
     least.press("Enter")
-    expect(many.page.locator(".lead")).to_contain_text("drove at least 2.5 miles in")
-    assert many.page.url.endswith("#/fleet?miles=2.5")
+    expect(named.page.locator(".lead")).to_contain_text("drove at least 2.5 miles in")
+    assert named.page.url.endswith("#/fleet?miles=2.5")
     least.fill("-5")
     least.press("Enter")
     assert least.evaluate("input => input.validationMessage")
-    assert many.page.url.endswith("#/fleet?miles=2.5")
+    assert named.page.url.endswith("#/fleet?miles=2.5")
+
+
+def test_who_did_not_drive_is_a_click_away_and_a_large_fleet_is_looked_through_in_parts(visit):
+    many = visit("many")
+    many.page.get_by_role("link", name="9,955 did not drive").click()
+    assert many.wait("not drive") == "Who did not drive"
+    lead = "Of drivers 1 to 600 of 10,000 by driver id, 555 did not drive in"
+    expect(many.page.locator(".lead")).to_contain_text(lead)
+    expect(many.page.locator(".found li").first).to_have_text("Driver N45d00045No trips yet.")
+    many.page.get_by_role("link", name="Drivers from 601 on").click()
+    expect(many.page.locator(".found li").first).to_contain_text("d00600")
+
+
+def test_whoever_drove_on_any_day_of_the_oldest_month_is_not_listed_as_if_not(visit):
+    dated = visit("dated")
+    dated.open(f"#/idle?period=month&start={start_of(dated, 'month')}")
+    shown = dated.text(".found")
+    assert [name for name in ("busy", "early", "steady", "today") if f"{name}\n" in shown] == ["busy", "today"]
 
 
 def test_the_fleet_over_time_has_its_score_and_a_bar_changes_the_week(visit):
@@ -185,7 +210,7 @@ def test_the_trip_before_may_be_of_an_earlier_day(visit):
 def test_kilometres_are_a_choice_that_the_browser_keeps(visit):
     page = (odd := visit("odd")).page
     page.get_by_label("Units").select_option("km")
-    expect(page.locator(".controls")).to_contain_text("km")
+    expect(page.get_by_label("At least")).to_have_value("16")
     (least := page.get_by_label("At least")).fill("5")
     least.press("Enter")
     expect(page.locator(".lead")).to_contain_text("at least 5 km in")

@@ -1,0 +1,61 @@
+// Who did not drive in a week or month, by driver id.
+
+import { fetchJson } from "./api.js";
+import { fetchScoresById, readPeriod } from "./fleet.js";
+import * as format from "./format.js";
+import * as ui from "./ui.js";
+
+const { el } = ui;
+// How many drivers a page of the API has, how many pages are requested at once, and at most for a view.
+const LIMIT = 100;
+const BATCH = 5;
+const MAX_PAGES = 50;
+const DRIVER = "driver_id,first_name,last_name,alias,last_travel_date";
+const MASK = `{count,next_page,data{driver_info{${DRIVER}},driving_summary{trip_count}}}`;
+
+export async function show({ parameters, settle, render }) {
+  const choices = { ...readPeriod(parameters), page: format.readPage(parameters) }, { period, start, page } = choices;
+  const parametersOfLinks = { ...settle(choices), page: undefined };
+  const { drivers, count, next } = await findIdle(period, start, page);
+  const fleet = format.address("fleet", undefined, parametersOfLinks), when = format.period(period, start);
+  const last = next ? (next - 1) * LIMIT : count, isPast = page > 1 && (page - 1) * LIMIT >= count;
+  const following = format.address("idle", undefined, { ...parametersOfLinks, page: next });
+  render(el("div", { class: "up" }, el("span", {}, "Fleet in ", el("a", { href: fleet }, when))),
+    ui.heading("Who did not drive"),
+    !isPast && el("p", { class: "lead" }, `${describe(drivers.length, page, last, count)} did not drive in ${when}.`),
+    el("section", {}, drivers.length ? el("ul", { class: "found" }, drivers.map(item))
+      : ui.empty(isPast ? "This page is past the end." : "None.")),
+    next && el("p", {}, el("a", { href: following }, `Drivers from ${format.number(last + 1)} on`)));
+}
+
+/** Returns how many drivers were found among which: all, or those of a page and the ones after it. */
+function describe(found, page, last, count) {
+  const [from, to] = [(page - 1) * LIMIT + 1, last].map((number) => format.number(number));
+  if (page === 1 && last === count) return `${format.number(found)} of ${format.count(count, "driver")}`;
+  return `Of drivers ${from} to ${to} of ${format.number(count)} by driver id, ${format.number(found)}`;
+}
+
+/** Returns about a page of the drivers, how many the fleet has, and the page of the API to go on from, if any. */
+async function findIdle(period, start, first) {
+  const query = { start_date: format.later(start, format.oldestDate()), limit: LIMIT,
+    end_date: format.earlier(format.shift("day", format.shift(period, start, 1), -1), format.today()) };
+  const fetchPage = (page) => fetchJson(["driver-aggregate", "window"], { ...query, page }, { mask: MASK });
+  const drivers = [];
+  let count, next = first, size = 1;
+  do {
+    const pages = await Promise.all(Array.from({ length: size }, (_, number) => fetchPage(next + number)));
+    const idle = pages.flatMap(({ data }) => data).filter(({ driving_summary: summary }) => !summary);
+    drivers.push(...idle.map(({ driver_info: driver }) => driver));
+    ({ count } = pages[0]);
+    next += size;
+    size = Math.min(BATCH, Math.ceil(count / LIMIT) - next + 1);
+  } while (size > 0 && drivers.length < LIMIT && next - first < MAX_PAGES);
+  // The oldest month begins before the dates that windows have.
+  const drove = start < query.start_date ? await fetchScoresById(period, start, drivers) : new Map();
+  return { drivers: drivers.filter(({ driver_id: id }) => drove.get(id) === undefined), count, next: size > 0 && next };
+}
+
+const item = (driver) => el("li", {},
+  el("a", { href: format.address("driver", driver.driver_id) }, ui.name(driver)), el("small", {}, ui.aliases(driver)),
+  el("small", {}, driver.last_travel_date ? `The last trip ${format.wasOn(driver.last_travel_date)}.`
+    : "No trips yet."));
