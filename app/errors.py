@@ -1,5 +1,6 @@
 """The errors of the API: their statuses, causes and remedies, and the body that they share."""
 
+import html
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -16,6 +17,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.database import get_refusal
+from app.report_links import PAGE_POLICY
 from app.responses import JSON, empty_response, get_base_url, json_response, prefers
 from app.services import FleetKeyRequired, get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
@@ -24,7 +26,7 @@ from schemas.error import ErrorBody, Problem
 from schemas.params import FILTER_PARAMS
 from schemas.query import repeat_hint
 
-PROBLEM_JSON = "application/problem+json"
+PROBLEM_JSON, HTML = "application/problem+json", "text/html"
 # The page with one section for each error, whose anchor is the name of the error.
 ERRORS_PATH = f"{API}/docs/errors"
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
@@ -113,9 +115,14 @@ class Forbidden(BaseExtApiException):
     )
 
     def __init__(
-        self, message: str = "This report link is not valid or has expired. Request the report again to get a new link."
+        self,
+        message: str = "This report link is not valid or has expired. Request the report again to get a new link.",
+        *,
+        page: str = "",
     ) -> None:
+        """`page` is for browsers, in place of the body: HTML with `{service}` for the address of the service."""
         super().__init__(message)
+        self.page = page
 
 
 class NotFound(BaseExtApiException):
@@ -212,8 +219,11 @@ def build_problem(error: BaseExtApiException, request_id: str, base_url: str) ->
 
 def make_response(error: BaseExtApiException) -> Response:
     """Return the response to the current request for an error."""
-    # Accept has to name the media type of problems. Most clients send `*/*`, for which they expect plain JSON.
-    if prefers(PROBLEM_JSON, JSON):
+    # Accept has to name the media type of problems or pages. Most clients send `*/*`, for which they expect plain JSON.
+    if isinstance(error, Forbidden) and error.page and prefers(HTML, PROBLEM_JSON, JSON):
+        page = error.page.replace("{service}", html.escape(get_base_url()))
+        response = Response(page, error.status, {"Content-Security-Policy": PAGE_POLICY}, mimetype=HTML)
+    elif prefers(PROBLEM_JSON, JSON):
         problem = build_problem(error, g.request_id, get_base_url())
         response = json_response(problem, error.status, PROBLEM_JSON)
     else:

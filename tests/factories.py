@@ -117,8 +117,8 @@ def make_figures(*rows: Row, **figures: Any) -> Figures:
         scores=[sum(min(row.summary["fm_score"] // 10, 9) == band for row in ranked) for band in range(10)],
         grades={name: sum(row.summary["fm_grade"] == name for row in ranked) for name in GRADES},
         focus={flag: sum(row.summary["focus_area"][flag] for row in ranked) for flag in SummaryFocusArea().fields},
-        best=ranked[::-1][:10],
-        worst=ranked[:10],
+        best=ranked[::-1][: min(10, -(-len(ranked) // 2))],
+        worst=ranked[: min(10, len(ranked) // 2)],
         first=list(rows[:500]),
     )
     if ranked:

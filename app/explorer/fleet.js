@@ -1,6 +1,6 @@
 // The fleet: whether it gets better, and who needs coaching first, in a week or month.
 
-import { ApiError, fetchJson } from "./api.js";
+import { fetchJson } from "./api.js";
 import * as format from "./format.js";
 import { chart, findPage, listStarts, scrollTo } from "./timeline.js";
 import * as ui from "./ui.js";
@@ -38,13 +38,11 @@ export async function show({ parameters, settle, render }) {
   const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
-      el("p", {}, ui.actionButton("Open the last report", "Opened", openReport))],
+      el("p", {}, el("a", { href: "#/reports" }, "Weekly reports"))],
     fleetOverTime(series, choices, link), controls(choices, link),
     rows.length ? [!series.length && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, drove, link),
-    count > LIMIT && el("nav", { class: "pages", "aria-label": "Pages" }, ui.stepper("page",
-      `Page ${format.number(page)} of ${format.number(Math.ceil(count / LIMIT))}`,
-      page > 1 && link({ page: page - 1 }), next && link({ page: next }))));
+    ui.pages(page, count, LIMIT, (other) => link({ page: other }), next));
   scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
 }
 
@@ -106,14 +104,6 @@ function describe(count, drove, total, { period, start, miles }, link) {
   return [`${all} drove${far} in ${format.period(period, start)}${which}${soFar}.`,
     others.filter(([number]) => number > 0).map(([number, what, href, why]) =>
       [" ", el("a", { href }, `${format.number(number)} ${what}`), why, "."])];
-}
-
-/** Opens the page of the last report that is built. Its link works for minutes only. */
-async function openReport() {
-  const { reports: [last] } = await fetchJson(["reports"], { limit: 1 }, { mask: "{reports{report_date}}" });
-  if (!last) throw new ApiError(404, { message: "No report is built yet." });
-  const links = await fetchJson(["report"], { report_time: `${last.report_date}T00:00:00` });
-  location.assign(links.report_page);
 }
 
 /** Returns the scores, by id, of those drivers who drove in a period. */

@@ -11,6 +11,7 @@ const VIEWS = {
   trip: () => import("./trip.js"),
   search: () => import("./search.js"),
   compare: () => import("./compare.js"),
+  reports: () => import("./reports.js"),
 };
 const VIEWS_OF_DRIVER = ["driver", "trip"];
 const KEY_FRAGMENT = "#key=";

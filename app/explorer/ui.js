@@ -93,6 +93,12 @@ export function stepper(thing, text, previous, next) {
     step("Previous", "‹", previous), text && el("b", {}, text), step("Next", "›", next));
 }
 
+/** Returns the number of the page of a list and links to its neighbours, if the list has more pages than one. */
+export const pages = (page, count, limit, link, next) => count > limit
+  && el("nav", { class: "pages", "aria-label": "Pages" },
+    stepper("page", `Page ${format.number(page)} of ${format.number(Math.ceil(count / limit))}`,
+      page > 1 && link(page - 1), next && link(next)));
+
 /** Returns what colours mean: items are [class, label]. */
 export const legend = (items) =>
   el("ul", { class: "legend" }, items.map(([className, label]) => el("li", {}, el("i", { class: className }), label)));
@@ -112,9 +118,13 @@ export const table = (className, columns, rows) => el("table", { class: classNam
 export const scale = (labels) =>
   el("div", { class: "scale", "aria-hidden": "true" }, labels.map((label) => el("span", {}, format.number(label))));
 
-/** Returns a button that says for a moment whether its action, which is asynchronous, succeeded or found nothing. */
-export function actionButton(label, done, action) {
-  const button = el("button", { class: "small", onclick: run, "aria-live": "polite" }, label);
+/**
+ * Returns a button that says for a moment whether its action, which is asynchronous, succeeded or found nothing.
+ * `about` is the id of what it is about, if its label does not say that.
+ */
+export function actionButton(label, done, action, about) {
+  const attributes = { class: "small", onclick: run, "aria-live": "polite", "aria-describedby": about };
+  const button = el("button", attributes, label);
   async function run() {
     button.textContent = await action().then(() => done, describeFailure);
     setTimeout(() => { button.textContent = label; }, LABEL_MS);

@@ -7,7 +7,7 @@ from app.client_ip import get_client_ip
 from app.config import API
 from app.endpoint import Credential, get_credential
 from app.errors import Forbidden, Unauthorized
-from app.report_links import ReportLink
+from app.report_links import REFUSAL_PAGE, ReportLink
 from app.services import get_services
 from app.store.api_keys import ApiKey, get_key_by_id, is_well_formed
 from app.store.scope import Scope
@@ -59,11 +59,11 @@ def _verify_report_link() -> ReportLink:
     services = get_services()
     link = services.report_link_signer.verify((request.view_args or {}).get("link", ""))
     if link is None:
-        raise Forbidden
+        raise Forbidden(page=REFUSAL_PAGE)
     with services.store_breaker.guard():
         key = get_key_by_id(services.store, link.key_id)
     if key is None or key.scope != Scope(link.fleet):
-        raise Forbidden
+        raise Forbidden(page=REFUSAL_PAGE)
     return link
 
 

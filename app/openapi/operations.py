@@ -11,7 +11,7 @@ from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
-from app.errors import MaskError
+from app.errors import HTML, MaskError
 from app.openapi.responses import (
     FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
@@ -132,6 +132,9 @@ def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatu
             if isinstance(endpoint, ResultEndpoint) or not issubclass(error_type, MaskError)
         ]
         responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
+    if endpoint.credential is Credential.REPORT_LINK:
+        # To a browser, a page that says how to get a new link.
+        responses[HTTPStatus.FORBIDDEN]["content"][HTML] = {"schema": {"type": "string"}}
     if unavailable is not None and unavailable is not UNAVAILABLE:
         responses[HTTPStatus.SERVICE_UNAVAILABLE] = {
             "description": inspect.getdoc(type(unavailable)),

@@ -10,7 +10,7 @@ from werkzeug.http import dump_options_header
 
 from app.endpoint import Caching, Credential, ResponseEndpoint, ResultEndpoint
 from app.errors import NotFound
-from app.report_links import ReportLink
+from app.report_links import PAGE_POLICY, ReportLink
 from app.responses import get_base_url, get_matching_etag, not_modified
 from app.services import get_fleet, get_services
 from app.store import Result
@@ -25,11 +25,6 @@ bp = Blueprint("report", __name__)
 
 # For each file its media type, its Content-Disposition, and the extension of its name.
 MEDIA = {"csv": ("text/csv", "attachment", "csv"), "page": ("text/html", "inline", "html")}
-# The page has no scripts and loads nothing.
-CONTENT_SECURITY_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
 COLUMNS = f"The columns of the CSV are {', '.join(f'`{name}`' for name in HEADER)}."
 INVALID_HOST = (
     "Must be a host name of letters, digits, hyphens and dots, or an IP address, with a port if there is one. The "
@@ -128,7 +123,7 @@ def get_report_file(params: dict[str, Any]) -> Response:
     headers |= {
         "Content-Length": str(file["bytes"]),
         "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{extension}"}),
-        "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+        "Content-Security-Policy": PAGE_POLICY,
         "Referrer-Policy": "no-referrer",
     }
     return Response(itertools.chain([first_part], parts), headers=headers, mimetype=media_type)

@@ -6,7 +6,6 @@ Drivers are read in chunks, so that the memory needed does not depend on the siz
 import dataclasses
 import datetime
 import functools
-import heapq
 import sys
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
@@ -64,7 +63,8 @@ class Figures:
     scores: list[int] = dataclasses.field(default_factory=lambda: [0] * SCORE_BINS)
     grades: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(GRADES, 0))
     focus: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(fields_of(SummaryFocusArea), 0))
-    # The best and the worst, ordered by score, then driver_id; and the first drivers by driver_id.
+    # The two ends of the ranking by score, then driver_id, each from its end; nobody is in both. And the first drivers
+    # by driver_id.
     best: list[Row] = dataclasses.field(default_factory=list)
     worst: list[Row] = dataclasses.field(default_factory=list)
     first: list[Row] = dataclasses.field(default_factory=list)
@@ -79,7 +79,7 @@ class FigureCollector:
         # The week before, and the week of the report.
         self._dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
         self._totals_by_date: dict[str, Document] = {}
-        # The best and worst drivers of the chunks read: score, driver_id and row.
+        # The best and worst drivers of the chunks read: the negative score, driver_id and row.
         self._candidates: list[tuple[float, str, Row]] = []
         self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:])
 
@@ -122,12 +122,14 @@ class FigureCollector:
 
     def _rank(self, rows: Sequence[Row]) -> None:
         self._candidates += [
-            (row.summary["fm_score"], row.driver["driver_id"], row) for row in rows if row.summary is not None
+            (-row.summary["fm_score"], row.driver["driver_id"], row) for row in rows if row.summary is not None
         ]
-        best = heapq.nsmallest(RANKED_DRIVERS, self._candidates, key=lambda item: (-item[0], item[1]))
-        worst = heapq.nsmallest(RANKED_DRIVERS, self._candidates, key=lambda item: item[:2])
-        self._candidates = list({item[1]: item for item in best + worst}.values())
-        self.figures.best, self.figures.worst = [row for *_, row in best], [row for *_, row in worst]
+        ranking = sorted(self._candidates, key=lambda item: item[:2])
+        # Of all who drove, the candidates are both ends, or all of them.
+        half = min(RANKED_DRIVERS, -(-len(ranking) // 2))
+        self.figures.best = [row for *_, row in ranking[:half]]
+        self.figures.worst = [row for *_, row in ranking[half:][: -RANKED_DRIVERS - 1 : -1]]
+        self._candidates = ranking[:RANKED_DRIVERS] + ranking[RANKED_DRIVERS:][-RANKED_DRIVERS:]
 
     def _add_totals(self, driver_ids: Sequence[str]) -> None:
         pipeline = pipelines.fleet_totals(self._fleet, list(driver_ids), self._dates)

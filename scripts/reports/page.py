@@ -3,6 +3,7 @@
 import datetime as dt
 import functools
 import itertools
+import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -11,9 +12,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
 from schemas.fields import CONTROL
+from schemas.periods import monday_of
 from schemas.report import rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
+from scripts.output import is_visible
 from scripts.reports.figures import Figures
 from scripts.reports.units import UNITS, Units
 
@@ -55,7 +58,7 @@ def _load_template() -> Template:
         "hours": format_hours,
         "day": format_day,
         "long_day": format_long_day,
-        "name": get_display_name,
+        "names": list_names,
         "focus_areas": list_focus_areas,
         "points_lost": compute_points_lost,
     }
@@ -83,6 +86,7 @@ def make_page(figures: Figures) -> bytes:
         ],
         format_change=format_change,
         compare_in_words=compare_in_words,
+        week=monday_of(figures.dates[0]),
     )
     return page.encode()
 
@@ -127,12 +131,20 @@ def format_long_day(date: str) -> str:
     return f"{parsed:%A} {parsed.day} {parsed:%B} {parsed.year}"
 
 
-def get_display_name(driver: Document) -> str:
-    """Return the alias of a driver, else the first and last name, else the driver_id."""
-    alias, first, last = (
-        CONTROL.sub(" ", driver[field] or "").strip() for field in ("alias", "first_name", "last_name")
-    )
-    return alias or f"{first} {last}".strip() or driver["driver_id"]
+def list_names(driver: Document) -> list[str]:
+    """Return the first and last name of a driver, the alias and the driver_id: those of which a reader sees something.
+
+    The explorer calls drivers by the same names.
+    """
+    full_name = " ".join(name for name in (driver["first_name"], driver["last_name"]) if _is_seen(name))
+    names = filter(_is_seen, (full_name, driver["alias"], driver["driver_id"]))
+    return list(dict.fromkeys(CONTROL.sub(" ", name) for name in names)) or [
+        f"Driver {json.dumps(driver['driver_id'])}"
+    ]
+
+
+def _is_seen(text: str | None) -> bool:
+    return any(is_visible(character) and character != " " for character in text or "")
 
 
 def list_focus_areas(summary: Document) -> str:

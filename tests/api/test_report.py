@@ -179,6 +179,24 @@ def refused(service, link):
     assert "WWW-Authenticate" not in response.headers
 
 
+@pytest.mark.parametrize(
+    ("accept", "media_type"),
+    [
+        ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "text/html"),
+        ("*/*", "application/json"),
+        ("application/json, text/html;q=0.9", "application/json"),
+        ("application/problem+json, text/html;q=0.9", "application/problem+json"),
+    ],
+)
+def test_a_browser_gets_a_page_that_says_how_to_get_a_new_link(service, ready, clock, accept, media_type):
+    link = link_of(service, "report_page")
+    clock.shift(15 * 60)
+    response = service.get(link, fleet=None, headers={"Accept": accept})
+    assert (response.status_code, response.mimetype) == (403, media_type)
+    assert ('href="http://localhost/#/reports"' in response.text) is (media_type == "text/html")
+    assert "Accept" in response.headers["Vary"]
+
+
 def test_a_link_altered_anywhere_is_refused(service, ready):
     prefix, link = "/report/", link_of(service).removeprefix("/report/")
     for place, letter in enumerate(link):

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.explorer_fleets import HOSTILE
-from tests.browser.visit import SCREEN
+from tests.browser.visit import RUN_AXE, SCREEN
 from tests.service_process import wait_until
 
 pytestmark = pytest.mark.clients
@@ -23,6 +23,7 @@ VIEWS = {
         "#/fleet?period=month&order=best&miles=10",
         "#/fleet?miles=999999",
         "#/idle",
+        "#/reports",
         "#/driver/demo-12",
         "#/driver/demo-12?interval=day",
         "#/driver/demo-12?interval=month",
@@ -49,8 +50,6 @@ VIEWS = {
     # With a key of one driver.
     "demo/demo-12": ["#/fleet", "#/trip/nothing"],
 }
-RUN_AXE = """axe.run({rules: {'target-size': {enabled: true}}})
-    .then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))"""
 # Chromium logs every response of an error by itself.
 ERROR_STATUS = "the server responded with a status of 4"
 

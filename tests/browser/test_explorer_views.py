@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from schemas.score import compute_score
 from tests.browser.explorer_fleets import DRIVERS, NAMES, last_week, straight_trail
 from tests.factories import days_ago, make_event_summary, make_point
+from tests.service_process import wait_until
 
 pytestmark = pytest.mark.clients
 
@@ -170,12 +171,33 @@ def test_choosing_a_behaviour_orders_the_drivers_by_what_it_costs(visit):
     assert points == sorted(points, reverse=True) != []
 
 
-def test_the_last_report_opens_from_the_fleet(visit):
-    demo, odd = visit("demo"), visit("odd")
-    for opened in (demo, odd):
-        opened.page.get_by_role("button", name="Open the last report").click()
+def test_reports_open_print_and_download_each_through_a_fresh_link_and_lead_to_the_drivers(visit):
+    page = (demo := visit("demo")).page
+    demo.context.add_init_script("window.print = () => { window.printed = true; }")
+    page.get_by_role("link", name="Weekly reports").click()
+    demo.wait("Reports")
+    with page.expect_download() as download:
+        page.get_by_role("button", name="CSV").first.click()
+    assert download.value.suggested_filename.startswith("demo-report-")
+    with page.expect_popup() as popup:
+        page.get_by_role("button", name="Print").first.click()
+    wait_until(lambda: popup.value.evaluate("window.printed === true"))
+    page.get_by_role("button", name="Open").first.click()
+    page.get_by_role("heading", name="Weekly driving report demo").wait_for()
+    name = page.locator(".ranking a").first.inner_text()
+    page.locator(".ranking a").first.click()
+    assert demo.wait(re.escape(name)) == name
+    assert demo.page.locator(".note").count() == 0
+    odd = visit("odd")
+    odd.open("#/reports")
     odd.page.get_by_text("No report is built yet.").wait_for()
-    demo.page.get_by_role("heading", name="Weekly driving report demo").wait_for()
+
+
+def test_a_link_to_a_report_that_is_not_valid_any_more_leads_to_the_reports(visit):
+    demo = visit("demo")
+    demo.page.goto(f"{demo.address}api/v1/report/W10.x")
+    demo.page.get_by_role("link", name="Open the list of reports").click()
+    assert demo.wait() == "Reports"
 
 
 @pytest.mark.parametrize("interval", ["day", "week", "month"])

@@ -5,7 +5,7 @@ import pytest
 from scripts.reports.charts import TEXT_SIZE, WIDTH
 from scripts.reports.figures import Row
 from scripts.reports.page import make_page
-from tests.browser.visit import SCREEN
+from tests.browser.visit import RUN_AXE, SCREEN
 from tests.factories import make_driver, make_figures, make_summary
 
 pytestmark = pytest.mark.clients
@@ -53,6 +53,13 @@ def test_the_page_fits_on_phone_screen_and_paper_and_requests_nothing_and_logs_n
         opened.page.emulate_media(media=media)
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
     assert (opened.messages, opened.urls) == ([], [opened.address])
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (SCREEN, "light")])
+def test_the_page_is_accessible(visit, axe, width, scheme):
+    page = visit(width=width, color_scheme=scheme).page
+    page.evaluate(axe)
+    assert page.evaluate(RUN_AXE) == []
 
 
 def test_on_a_phone_names_stay_in_their_cells_charts_are_legible_and_the_long_table_scrolls_in_its_box(visit):

@@ -4,6 +4,9 @@ import re
 
 SCREEN = 1280
 TIMEOUT_MS = 10_000
+# What the script of axe-core finds wrong with a page that it was loaded into.
+RUN_AXE = """axe.run({rules: {'target-size': {enabled: true}}})
+    .then(({violations}) => violations.map(v => [v.id, v.nodes[0].html]))"""
 # The page handles the event before the listener that is added here.
 GO_TO = """view => location.hash === view || new Promise((done) => {
   addEventListener("hashchange", () => done(), { once: true });

@@ -343,6 +343,18 @@ def test_the_figures_of_the_page_are_the_totals_of_the_rows(collector):
     assert [row.driver for row in figures.first] == [row.driver for row in result]
 
 
+def test_nobody_is_among_the_best_and_among_the_worst(mongod, load):
+    ids = [f"d{number:02}" for number in range(12)]
+    load(*[make_trip("2026-03-10T08:00", driver_id) for driver_id in ids])
+    store = Store.of(mongod)
+    with store.snapshot() as session:
+        list((collector := FigureCollector(store, session, "f1", DATE)).rows())
+    best, worst = (
+        [row.driver["driver_id"] for row in rows] for rows in (collector.figures.best, collector.figures.worst)
+    )
+    assert (best, worst) == (ids[:6], ids[:5:-1])
+
+
 def test_days_and_the_week_before_are_those_of_the_fleet(collector):
     list(collector.rows())
     figures, trips = collector.figures, busy_fleet()

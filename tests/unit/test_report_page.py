@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from scripts.reports.figures import Row
-from scripts.reports.page import compare_in_words, format_change, format_number, get_display_name, make_page
+from scripts.reports.page import compare_in_words, format_change, format_number, list_names, make_page
 from tests.factories import make_driver, make_figures, make_summary
 
 VOID = {"meta", "link"}
@@ -84,9 +84,10 @@ def page_of(fleet):
 def test_a_page_requests_nothing_and_runs_nothing(fleet):
     page = Reader(page_of(fleet))
     names = {attribute for _, attrs in page.elements for attribute in attrs}
-    assert not {tag for tag, _ in page.elements} & {"script", "img", "iframe", "object", "a", "form", "use", "image"}
+    assert not {tag for tag, _ in page.elements} & {"script", "img", "iframe", "object", "form", "use", "image"}
     assert not {attribute for attribute in names if attribute.startswith(("on", "src"))}
-    assert [attrs["href"] for _, attrs in page.elements if "href" in attrs] == ["data:,"]
+    assert [attrs["href"] for attrs in page.all("link")] == ["data:,"]
+    assert all(attrs["href"].startswith("../../../#/driver/") for attrs in page.all("a"))
     assert not re.search(r"://|url\(|@import|@font-face", page_of(fleet).decode())
 
 
@@ -154,11 +155,16 @@ def test_hostile_names_are_text_and_nothing_else():
 
 
 @pytest.mark.parametrize(
-    ("alias", "first_name", "last_name", "name"),
-    [("Van 1", "Ada", "By", "Van 1"), (None, "Ada", "By", "Ada By"), (" ", None, "By", "By"), ("", "\x00", None, "d1")],
+    ("driver_id", "alias", "first_name", "last_name", "names"),
+    [
+        ("d1", "Van 1", "Ada", "By", ["Ada By", "Van 1", "d1"]),
+        ("d1", " ", None, "By", ["By", "d1"]),
+        ("d1", "d1", "\x00", "\u200b\u2800", ["d1"]),
+        ("\u00ad", None, None, None, ['Driver "\\u00ad"']),
+    ],
 )
-def test_a_driver_is_called_by_alias_or_name_or_id(alias, first_name, last_name, name):
-    assert get_display_name(make_driver("d1", alias=alias, first_name=first_name, last_name=last_name)) == name
+def test_a_driver_is_called_as_in_the_explorer_by_name_or_alias_or_id(driver_id, alias, first_name, last_name, names):
+    assert list_names(make_driver(driver_id, alias=alias, first_name=first_name, last_name=last_name)) == names
 
 
 @pytest.mark.parametrize(
