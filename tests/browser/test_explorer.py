@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import zlib
 from urllib.parse import quote
 
 import pytest
@@ -50,6 +51,13 @@ VIEWS = {
     # With a key of one driver.
     "demo/demo-12": ["#/fleet", "#/trip/nothing"],
 }
+# The elements in which a word is on two lines.
+BROKEN_WORDS = """(elements, word) => elements.filter(({ firstChild: text }) => {
+  const range = document.createRange(), start = text.textContent.indexOf(word);
+  range.setStart(text, start);
+  range.setEnd(text, start + word.length);
+  return range.getClientRects().length > 1;
+}).length"""
 # Chromium logs every response of an error by itself.
 ERROR_STATUS = "the server responded with a status of 4"
 
@@ -109,6 +117,28 @@ def test_every_view_is_accessible_and_fits_and_logs_nothing(visit, axe, fleet, w
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width, view
     assert [message for message in opened.messages if ERROR_STATUS not in message] == []
     assert [url for url in opened.urls if not url.startswith(opened.address)] == []
+
+
+def test_bars_and_swatches_keep_their_colours_on_paper_and_where_the_system_sets_the_colours(visit):
+    plain, forced = visit("demo"), visit("demo", forced_colors="active")
+    for bar in (".loss-bar .overspeeding", ".columns .overspeeding", ".legend .overspeeding"):
+        colours = [
+            opened.page.locator(bar).first.evaluate("bar => getComputedStyle(bar).backgroundColor")
+            for opened in (plain, forced)
+        ]
+        assert colours == ["rgb(217, 115, 13)"] * 2, bar
+    # What the browser draws on paper: each stream of a PDF is compressed, and `rg` sets the colour of what is filled.
+    streams = re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)endstream", plain.page.pdf(), re.DOTALL)
+    drawn = b"".join(zlib.decompressobj().decompress(stream) for stream in streams)
+    assert drawn.count(b".851 .451 .051 rg") >= plain.page.locator("i.overspeeding").count()
+
+
+def test_no_word_breaks_on_a_phone(visit):
+    page = visit("demo", width=PHONE).page
+    for name in ("Overspeeding", "acceleration"):
+        reasons = page.locator(".why b", has_text=name)
+        assert reasons.count() > 0
+        assert reasons.evaluate_all(BROKEN_WORDS, name) == 0, name
 
 
 def test_a_hostile_name_is_text_in_every_view(visit):
