@@ -5,7 +5,11 @@ import * as format from "./format.js";
 import { aliases, el, empty, heading, name } from "./ui.js";
 
 const MAX_FOUND = 50;
-const DRIVER_MASK = "{count,drivers{driver_id,first_name,last_name,alias}}";
+// As many drivers as a window takes.
+const MAX_NAMED = 20;
+const DRIVER = "driver_id,first_name,last_name,alias";
+const DRIVER_MASK = `{count,drivers{${DRIVER}}}`;
+const NAMES_MASK = `{data{driver_info{${DRIVER}}}}`;
 const TRIP_MASK = "{count,next_page,trips{trip_id,driver_id,trip_start_time,distance_miles}}";
 
 export async function show({ id: text, settle, render }) {
@@ -15,11 +19,12 @@ export async function show({ id: text, settle, render }) {
   const [{ count, drivers }, byId, byTracking] = await Promise.all([
     fetchJson(["drivers"], query, { mask: DRIVER_MASK }), fetchTrips("trip_id", text), fetchTrips("tracking_id", text)]);
   const trips = [...byId.trips, ...byTracking.trips.filter((trip) => trip.trip_id !== text)];
+  const names = await fetchDrivers(trips);
   const [shown, all] = [byTracking.trips.length, byTracking.count];
   render(heading("Search for “", el("bdi", {}, text), "”"),
     section("Drivers", drivers.map(driverItem),
       drivers.length < count && `${drivers.length} of ${format.count(count, "driver")}. Type more of the name.`),
-    section("Trips with this id or tracking id", trips.map(tripItem),
+    section("Trips with this id or tracking id", trips.map((trip) => tripItem(trip, names.get(trip.driver_id))),
       shown < all && `${shown} of ${format.count(all, "trip")} with this tracking id.`));
 }
 
@@ -36,9 +41,18 @@ async function fetchTrips(parameter, id) {
   }
 }
 
+/** Returns the drivers of the trips, by id. If there are many drivers, the first ones. */
+async function fetchDrivers(trips) {
+  const ids = [...new Set(trips.map((trip) => trip.driver_id))].slice(0, MAX_NAMED);
+  if (!ids.length) return new Map();
+  const query = { start_date: format.today(), driver_id: ids };
+  const { data } = await fetchJson(["driver-aggregate", "window"], query, { mask: NAMES_MASK });
+  return new Map(data.map(({ driver_info: driver }) => [driver.driver_id, driver]));
+}
+
 const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driver", driver.driver_id) }, name(driver)),
   el("small", {}, aliases(driver)));
 
-const tripItem = ({ trip_id: id, trip_start_time: start, distance_miles: miles }) =>
+const tripItem = ({ trip_id: id, driver_id, trip_start_time: start, distance_miles: miles }, driver = { driver_id }) =>
   el("li", {}, el("a", { href: format.address("trip", id) }, el("bdi", {}, id)),
-    el("small", {}, `${format.moment(start)} UTC · ${format.distance(miles)}`));
+    el("small", {}, name(driver), ` · ${format.moment(start)} UTC · ${format.distance(miles)}`));

@@ -672,6 +672,15 @@ def test_map_tiles_of_the_operator_are_the_only_requests_to_another_host(visit, 
     assert [url for url in opened.urls if not url.startswith((opened.address, "http://tiles.invalid/", "data:"))] == []
 
 
+def test_a_trip_that_a_search_finds_has_the_name_of_its_driver(visit):
+    demo = visit("demo")
+    demo.open("#/driver/demo-12")
+    demo.page.locator(".trips a").first.click()
+    demo.wait("Trip")
+    demo.open(f"#/search/{demo.text('.lead code')}")
+    expect(demo.page.locator(".found small")).to_have_text(re.compile(r"^Liam O'Connor · .+ UTC · .+ mi$"))
+
+
 def test_a_search_takes_a_request_of_drivers_and_says_how_many_it_shows(visit):
     many = visit("many")
     requested = len(many.urls)
