@@ -1,4 +1,4 @@
-// Requests to the API, with the key of this tab. Nothing else of the page makes requests.
+// Requests to the API, with the key of this tab or device. Nothing else of the page makes requests.
 
 import * as format from "./format.js";
 
@@ -25,23 +25,30 @@ export const loadModule = (load) => load().catch(() => {
 /** Loads the page again if the service responds, because a browser may not load a module again; or calls `show`. */
 export const reload = (show) => fetch("", { method: "HEAD" }).then(() => location.reload(), show);
 
-export const hasKey = () => sessionStorage.getItem(STORAGE_NAME) !== null;
-export function setKey(key) {
+const STORAGES = [sessionStorage, localStorage];
+/** Returns what holds the key: this tab, which has precedence, or this device. */
+const holder = () => STORAGES.find((storage) => storage.getItem(STORAGE_NAME) !== null);
+
+export const hasKey = () => holder() !== undefined;
+export function setKey(key, isKept) {
   forgetKey();
-  sessionStorage.setItem(STORAGE_NAME, key.trim());
+  (isKept ? localStorage : sessionStorage).setItem(STORAGE_NAME, key.trim());
 }
 export function forgetKey() {
-  for (const name of [STORAGE_NAME, SCOPE_NAME]) sessionStorage.removeItem(name);
+  for (const storage of STORAGES) for (const name of [STORAGE_NAME, SCOPE_NAME]) storage.removeItem(name);
 }
+// Another tab forgot or replaced the key of this device.
+addEventListener("storage", ({ key }) => key === STORAGE_NAME && dispatchEvent(new Event("hashchange")));
 
 /** Whether the key is of one driver, as far as `learnScope` knows it. */
-export const isOfDriver = () => sessionStorage.getItem(SCOPE_NAME) === "driver";
+export const isOfDriver = () => holder()?.getItem(SCOPE_NAME) === "driver";
 
 /** Learns once whose the key is. */
 export async function learnScope() {
-  if (sessionStorage.getItem(SCOPE_NAME) !== null) return;
+  const storage = holder();
+  if (storage.getItem(SCOPE_NAME) !== null) return;
   const { driver_id: id } = await fetchJson(["fleet"], {}, { mask: "{driver_id}" });
-  sessionStorage.setItem(SCOPE_NAME, id === null ? "fleet" : "driver");
+  storage.setItem(SCOPE_NAME, id === null ? "fleet" : "driver");
 }
 
 /** Aborts the requests of the view before. */
@@ -77,7 +84,7 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
 
 async function send(url, headers, signal) {
   // A header has only characters of Latin-1, and somebody may paste anything.
-  const Authorization = `APIKEY ${encodeURI(sessionStorage.getItem(STORAGE_NAME))}`;
+  const Authorization = `APIKEY ${encodeURI(holder()?.getItem(STORAGE_NAME))}`;
   return fetch(url, { headers: { ...headers, Authorization }, signal }).catch(() => {
     throw new ApiError(0);
   });

@@ -128,20 +128,24 @@ function showSignIn(message) {
   shown = { scroll: 0 };
   const input = el("input", { id: "key", type: "password", autocomplete: "off", required: true, placeholder: "da_…",
     "aria-describedby": message && "key-message", "aria-invalid": message && "true" });
+  const keep = el("input", { type: "checkbox" });
   const form = el("form", { class: "sign-in", onsubmit: signIn },
     message && el("p", { id: "key-message", class: "message", role: "alert" }, message),
     el("label", { for: "key" }, "API key"),
-    el("div", { class: "row" }, input, el("button", { class: "main" }, "Open")));
+    el("div", { class: "row" }, input, el("button", { class: "main" }, "Open")),
+    el("p", {}, el("label", {}, keep, " Keep the key on this device")));
   function signIn(event) {
     event.preventDefault();
-    api.setKey(input.value);
+    api.setKey(input.value, keep.checked);
     show();
   }
   replace(heading("Look at your fleet, or your own driving"),
     el("p", { class: "lead" }, "A fleet's key shows who needs coaching, about what, and where it happened. ",
       "A driver's key shows your own score, what costs you points, and your trips."),
     form, el("p", { class: "quiet" }, "A key that you enter stays in this tab until you close it or press Forget key. ",
-      "A browser keeps links: have no key in one. The operator of this service issues keys. ",
+      "If you keep it on this device, all tabs of this browser have it until you press Forget key in one, ",
+      "and so has whoever uses the browser. A browser keeps links: have no key in one. ",
+      "The operator of this service issues keys. ",
       "For the demonstration fleet, ", el("code", {}, "make run"), " prints a link that opens this page."));
 }
 

@@ -96,6 +96,21 @@ def test_a_pasted_key_opens_the_fleet_and_forget_key_forgets_it(visit, live):
     assert page.evaluate("sessionStorage.length") == 0
 
 
+def test_a_key_that_is_kept_on_the_device_opens_other_tabs_until_one_of_them_forgets_it(visit, live):
+    page = (opened := visit()).page
+    page.goto(opened.address)
+    page.get_by_label("API key").fill(live.key("demo"))
+    page.get_by_label("Keep the key on this device").check()
+    page.get_by_role("button", name="Open").click()
+    opened.wait("coaching")
+    other = opened.context.new_page()
+    other.goto(opened.address)
+    other.get_by_role("button", name="Forget key").click()
+    for tab in (other, page):
+        tab.get_by_role("heading", name=SIGN_IN).wait_for()
+        assert tab.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
 @pytest.mark.parametrize("key", ["nonsense", "ключ ☃"])
 def test_a_key_that_does_not_work_leads_back_to_the_sign_in(visit, key):
     page = (opened := visit()).page
