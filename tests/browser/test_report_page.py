@@ -66,6 +66,7 @@ def test_the_page_is_accessible(visit, axe, width, scheme):
 def test_on_a_phone_names_stay_in_their_cells_charts_are_legible_and_the_long_table_scrolls_in_its_box(visit):
     page = visit(width=PHONE).page
     assert page.locator("th:has(bdi)").evaluate_all(NAMES_OUT_OF_CELLS) == 0
+    assert page.locator("th bdi").evaluate_all("names => Math.max(...names.map(name => name.offsetHeight))") < 50
     assert min(page.locator("svg").evaluate_all(CHART_WIDTHS)) / WIDTH * TEXT_SIZE > 10
     assert page.locator(".scroll").evaluate("box => box.scrollWidth > box.clientWidth")
     assert page.locator(".scroll tbody th").first.evaluate("name => name.offsetWidth") < PHONE / 2
