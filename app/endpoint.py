@@ -2,8 +2,8 @@
 
 import abc
 import dataclasses
+import datetime
 import functools
-import time
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple
@@ -22,13 +22,12 @@ from app.responses import (
     not_modified,
     prefers,
 )
-from app.services import get_fleet, get_services
+from app.services import get_fleet, get_services, get_today
 from schemas.error import ErrorBody
 from schemas.introspection import Fields, fields_of
 from schemas.mask import select_fields
 from schemas.query import Params, UnknownParameters
 
-SECONDS_PER_DAY = 86_400
 # The name of the header in the WSGI environment.
 MASK_ENVIRON_KEY = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
 # The cache size of each endpoint. A query string has at most 8 kB.
@@ -105,9 +104,9 @@ class Endpoint(abc.ABC):
         def respond(**path: str) -> Response:
             # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
             fleet = get_fleet() if self.credential is Credential.FLEET_KEY else ""
-            today = int(time.time() // SECONDS_PER_DAY)
             unknown_parameters = get_services().config.unknown_parameters
-            return self._respond(view, parse(request.query_string, unknown_parameters, fleet, today, *path.items()))
+            params = parse(request.query_string, get_today(), unknown_parameters, fleet, *path.items())
+            return self._respond(view, params)
 
         respond.endpoint, respond.credential = self, self.credential  # type: ignore[attr-defined]
         return respond
@@ -117,14 +116,15 @@ class Endpoint(abc.ABC):
         """Call the view with the validated parameters, and respond."""
 
     def _parse(
-        self, query_string: bytes, unknown_parameters: UnknownParameters, fleet: str, today: int, *path: tuple[str, str]
+        self,
+        query_string: bytes,
+        today: datetime.date,
+        unknown_parameters: UnknownParameters,
+        fleet: str,
+        *path: tuple[str, str],
     ) -> dict[str, Any]:
-        """Return the validated parameters.
-
-        They are cached, because clients repeat requests. `today` is a parameter only for the cache: at midnight UTC,
-        other parameters become valid.
-        """
-        return self.params.parse(query_string, unknown_parameters, fleet, **dict(path))
+        """Return the validated parameters. They are cached, because clients repeat requests."""
+        return self.params.parse(query_string, today, unknown_parameters, fleet, **dict(path))
 
 
 class ResponseEndpoint(Endpoint):

@@ -1,8 +1,10 @@
 """What a request needs, typed: the services of the application, and what the request may see."""
 
 import dataclasses
+import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from flask import Flask, current_app, g
 from flask_limiter import Limiter
@@ -15,6 +17,7 @@ from app.store import Store
 from app.store.api_keys import ApiKeyCache
 from app.store.changes import CursorCheck
 from app.store.scope import Scope
+from schemas import periods
 
 if TYPE_CHECKING:
     # prometheus_client is imported only if METRICS_BIND is set: see `create_app`.
@@ -71,3 +74,13 @@ def get_fleet() -> str:
     if scope.driver_id is not None:
         raise FleetKeyRequired
     return scope.fleet
+
+
+def get_time_zone() -> ZoneInfo:
+    """Return the time zone of the fleet whose key the current request has, or UTC without a key."""
+    return g.api_key.zone if "api_key" in g else periods.UTC
+
+
+def get_today() -> datetime.date:
+    """Return which day it is in this time zone."""
+    return periods.get_today(get_time_zone())

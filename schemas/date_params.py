@@ -9,8 +9,8 @@ from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, post_load, validates_schema
 
 from schemas.fields import Date, Messages
-from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, get_today, monday_of
-from schemas.query import Params
+from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, monday_of
+from schemas.query import TODAY, Params
 
 REQUIRED: Messages = {"required": "Must be given."}
 # How far back from today a start_date may be.
@@ -29,7 +29,7 @@ class StartDate(Date):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        check_start_date(text, self.period, today_allowed=self.today_allowed)
+        check_start_date(text, self.period, data[TODAY], today_allowed=self.today_allowed)
         return text
 
 
@@ -55,7 +55,7 @@ class PeriodStartDate(Date):
         # If the period is invalid, the date is wrong only if it is wrong for every period.
         for name in [period] if period in self.periods else self.periods:
             try:
-                check_start_date(text, name, today_allowed=self.today_allowed)
+                check_start_date(text, name, data[TODAY], today_allowed=self.today_allowed)
             except ValidationError as error:
                 reasons += error.messages
             else:
@@ -63,9 +63,9 @@ class PeriodStartDate(Date):
         raise ValidationError(reasons)
 
 
-def check_start_date(text: str, period: PeriodName, *, today_allowed: bool = False) -> None:
+def check_start_date(text: str, period: PeriodName, today: datetime.date, *, today_allowed: bool = False) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
-    date, today = datetime.date.fromisoformat(text), get_today()
+    date = datetime.date.fromisoformat(text)
     first = _get_first_date(today).replace(day=1) if period == MONTH else _get_first_date(today)
     last = today if today_allowed else today - datetime.timedelta(days=1)
     if not first <= date <= last:
@@ -81,24 +81,25 @@ class EndDate(Date):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        if not _get_first_date(get_today()).replace(day=1) <= datetime.date.fromisoformat(text) <= get_today():
-            raise _make_end_date_error()
+        today: datetime.date = data[TODAY]
+        if not _get_first_date(today).replace(day=1) <= datetime.date.fromisoformat(text) <= today:
+            raise _make_end_date_error(today)
         return text
 
 
-def _make_end_date_error() -> ValidationError:
-    return ValidationError(f"Must be from start_date to {get_today()}.", "end_date")
+def _make_end_date_error(today: datetime.date) -> ValidationError:
+    return ValidationError(f"Must be from start_date to {today}.", "end_date")
 
 
 class DateRangeParams(Params):
     """Parameters with a `start_date` and an `end_date`, which may be absent."""
 
     # Valid dates are compared even if another parameter is invalid, so that `errors` has every invalid parameter.
-    @validates_schema(skip_on_field_errors=False)
-    def check_end_date(self, data: dict[str, Any], **kwargs: Any) -> None:
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def check_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:
         """Raise ValidationError if the dates end before they start."""
         if {"start_date", "end_date"} <= data.keys() and data["end_date"] < data["start_date"]:
-            raise _make_end_date_error()
+            raise _make_end_date_error(original[TODAY])
 
 
 class WindowParams(DateRangeParams):
@@ -112,10 +113,10 @@ class WindowParams(DateRangeParams):
         "`start_date` if that is today."
     )
 
-    @post_load
-    def set_end_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    @post_load(pass_original=True)
+    def set_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Set the default of `end_date`."""
-        yesterday = str(get_today() - datetime.timedelta(days=1))
+        yesterday = str(original[TODAY] - datetime.timedelta(days=1))
         return {"end_date": max(yesterday, data["start_date"]), **data}
 
 

@@ -9,8 +9,8 @@ from marshmallow.validate import OneOf
 
 from schemas.date_params import REQUIRED, DateRangeParams, EndDate, PeriodStartDate, StartDate, WindowParams
 from schemas.fields import NO_CONTROL, Choice, Identifier, ShortText, Text, field_metadata
-from schemas.periods import MONTH, PERIODS, WEEK, get_today
-from schemas.query import Params, repeat_hint
+from schemas.periods import MONTH, PERIODS, WEEK
+from schemas.query import TODAY, Params, repeat_hint
 from schemas.search import split_words
 
 MAX_LIMIT = 100
@@ -205,10 +205,10 @@ class FleetAggregateParams(DateRangeParams):
         "By default today."
     )
 
-    @post_load
-    def set_end_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
+    @post_load(pass_original=True)
+    def set_end_date(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
         """Set the default of `end_date`."""
-        return {"end_date": str(get_today()), **data}
+        return {"end_date": str(original[TODAY]), **data}
 
 
 class WindowAggregateParams(WindowParams, PageParams):

@@ -1,10 +1,15 @@
-"""Dates, the weeks and months that contain them, and the time. A date is a string such as "2026-03-16", in UTC."""
+"""Dates, the weeks and months that contain them, and the time.
+
+A date is a string such as "2026-03-16". It is local to a time zone, which is that of a fleet.
+"""
 
 import calendar
 import datetime
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from typing import Final, Literal
+from zoneinfo import ZoneInfo
 
 PeriodName = Literal["day", "week", "month"]
 # The periods that are built from their days, and ranked.
@@ -19,8 +24,8 @@ PROFILE, NO_DATE = "profile", ""
 
 MS_PER_SECOND, MS_PER_HOUR, MS_PER_DAY = 1_000, 3_600_000, 86_400_000
 DAYS_A_WEEK = 7
-# The name of the time zone of all dates.
-TIME_ZONE = "UTC"
+# The time zone of a fleet that was given no other one.
+UTC: Final = ZoneInfo("UTC")
 MONTHS_A_YEAR = 12
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
@@ -30,19 +35,39 @@ def now_ms() -> int:
     return int(time.time() * MS_PER_SECOND)
 
 
-def get_today() -> datetime.date:
-    """Return the UTC date."""
-    return datetime.datetime.now(datetime.UTC).date()
+def get_today(zone: ZoneInfo) -> datetime.date:
+    """Return the date in a time zone."""
+    return datetime.datetime.now(zone).date()
 
 
-def utc_date(epoch_ms: int) -> str:
-    """Return the UTC date of a time in epoch milliseconds."""
-    return datetime.date.fromordinal(epoch_ms // MS_PER_DAY + EPOCH_ORDINAL).isoformat()
+def date_of(epoch_ms: int, zone: ZoneInfo) -> str:
+    """Return the date in a time zone of a time in epoch milliseconds.
+
+    Raises ValueError if it is not in the years 1 to 9999.
+    """
+    return datetime.date.fromordinal(_get_day(epoch_ms, zone) + EPOCH_ORDINAL).isoformat()
 
 
-def midnight(date: str) -> int:
-    """Return the time (epoch ms) at which a UTC date starts."""
-    return (datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL) * MS_PER_DAY
+def midnight(date: str, zone: ZoneInfo) -> int:
+    """Return the first time (epoch ms) of a date in a time zone, or of the next date if the zone skipped it."""
+    day = datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL
+    midnight_utc = day * MS_PER_DAY
+    if zone is UTC:
+        return midnight_utc
+    # A change of the clock may skip 00:00, and the date then begins later. No zone is a whole day from UTC.
+    around = range(midnight_utc - MS_PER_DAY, midnight_utc + MS_PER_DAY)
+    return around[bisect_left(around, day, key=lambda epoch_ms: _get_day(epoch_ms, zone))]
+
+
+def _get_day(epoch_ms: int, zone: ZoneInfo) -> int:
+    """Return the number of days from 1970-01-01 to the date in a time zone."""
+    if zone is UTC:
+        return epoch_ms // MS_PER_DAY
+    try:
+        return datetime.datetime.fromtimestamp(epoch_ms // MS_PER_SECOND, zone).toordinal() - EPOCH_ORDINAL
+    except (OverflowError, ValueError):
+        # The local time is before or after the calendar. The time in UTC is within it, or less than a day outside.
+        return epoch_ms // MS_PER_DAY + (1 if epoch_ms > 0 else -1)
 
 
 def dates_from(first: str, count: int) -> list[str]:

@@ -1,5 +1,6 @@
 """Reading the parameters of a request from its path and its query string."""
 
+import datetime
 from collections.abc import Iterator
 from typing import Any, Literal
 from urllib.parse import parse_qsl
@@ -8,8 +9,9 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
 from schemas.near_names import find_near_name
 
-# Under which name a field that depends on the fleet of the request finds it in the data. No parameter has it.
-FLEET = "fleet"
+# Under which names a field that depends on the fleet of the request, or on the date of today in it, finds them in the
+# data. No parameter has them.
+FLEET, TODAY = "fleet", "today"
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 
@@ -18,13 +20,19 @@ class Params(Schema):
     """The parameters of an endpoint. Only a RepeatedParam may be given more than once."""
 
     def parse(
-        self, query_string: bytes, unknown_parameters: UnknownParameters = "reject", fleet: str = "", /, **path: str
+        self,
+        query_string: bytes,
+        today: datetime.date,
+        unknown_parameters: UnknownParameters = "reject",
+        fleet: str = "",
+        /,
+        **path: str,
     ) -> dict[str, Any]:
         """Return the validated values of a raw query string and of the identifiers in the path.
 
-        `fleet` is that of a request about the whole fleet. A query parameter with the name of an identifier in the path
-        is unknown. Raises marshmallow.ValidationError with the reasons for each parameter. A reason never repeats what
-        the client sent.
+        `today` is the date in the fleet, and `fleet` that of a request about the whole fleet. A query parameter with
+        the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with the reasons for each
+        parameter. A reason never repeats what the client sent.
         """
         values_by_name: dict[str, list[str]] = {}
         for name, value in _pairs(query_string):
@@ -33,7 +41,7 @@ class Params(Schema):
         # For each unknown parameter the declared one with a similar name, or None.
         unknown = {name: find_near_name(name, known) for name in values_by_name if name not in known}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
-        params, errors = self._load_declared(declared, {FLEET: fleet, **path})
+        params, errors = self._load_declared(declared, {FLEET: fleet, TODAY: today, **path})
         if unknown_parameters == "reject":
             errors |= {name: [self._get_unknown_reason(suggestion)] for name, suggestion in unknown.items()}
         else:
@@ -44,11 +52,11 @@ class Params(Schema):
         return params
 
     def _load_declared(
-        self, declared: dict[str, list[str]], others: dict[str, str]
+        self, declared: dict[str, list[str]], others: dict[str, Any]
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the validated values, and the reasons for each invalid parameter.
 
-        `declared` has the query parameters; `others` has the fleet and the identifiers in the path.
+        `declared` has the query parameters; `others` has the fleet, the date of today and the identifiers in the path.
         """
         repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
         errors: dict[str, Any] = {

@@ -108,7 +108,8 @@ class StoredFleet(Schema):
 
     `writes` is the number of transactions that wrote to the fleet, and `written_at` MongoDB's time in the last one.
     `feed_id` is random, and differs whenever the change feed of the fleet begins from scratch. `trips_written_at` is
-    when a trip was last changed (epoch ms). `erasures` is the number of drivers erased.
+    when a trip was last changed (epoch ms). `erasures` is the number of drivers erased. `time_zone` is the name of the
+    time zone of its dates, UTC if it is absent.
     """
 
     writes = Count(required=True)
@@ -116,6 +117,7 @@ class StoredFleet(Schema):
     feed_id = Text(required=True)
     trips_written_at = Int64()
     erasures = Count()
+    time_zone = Text()
 
 
 class _ReadModel(Schema):

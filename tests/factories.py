@@ -111,6 +111,7 @@ def make_figures(*rows: Row, **figures: Any) -> Figures:
         fleet="acme",
         report_date="2026-11-16",
         dates=[f"2026-11-{day:02}" for day in range(9, 16)],
+        time_zone="UTC",
         drivers=len(rows),
         drove=len(ranked),
         days=[make_summary(60.0 + 5 * day, 100.0 * day) if ranked and day else None for day in range(7)],

@@ -7,10 +7,13 @@ import string
 import time
 import zlib
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from app.store import Document, InvalidDocument, Store
+from app.store.fleets import get_time_zone
 from app.store.scope import Scope
 from schemas.introspection import fields_of, make_document_check
+from schemas.periods import UTC
 from schemas.stored import StoredKey
 
 PREFIX = "da_"
@@ -28,11 +31,15 @@ MAX_CACHED_KEYS = 10_000
 
 
 class ApiKey(NamedTuple):
-    """A valid key: its id, which is not secret, what it opens, and the time at which it expires (epoch ms), if any."""
+    """A valid key: its id, which is not secret, what it opens, the time at which it expires (epoch ms), if any.
+
+    `zone` is the time zone of its fleet.
+    """
 
     key_id: str
     scope: Scope
     expires_at: int | None = None
+    zone: ZoneInfo = UTC
 
 
 class ApiKeyCache:
@@ -105,7 +112,9 @@ def _get_live_key(store: Store, match: Document) -> ApiKey | None:
         raise InvalidDocument(store.keys, match)
     if get_state(stored) != LIVE:
         return None
-    return ApiKey(stored["key_id"], Scope(stored["fleet"], stored["driver_id"]), stored["expires_at"])
+    fleet = stored["fleet"]
+    zone = get_time_zone(store, fleet)
+    return ApiKey(stored["key_id"], Scope(fleet, stored["driver_id"]), stored["expires_at"], zone)
 
 
 def get_state(stored: Document) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from gridfs import GridFSBucket
 from pymongo import ASCENDING, DESCENDING
@@ -59,14 +60,14 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
     return page_request.build_result(version, fields, count, {"reports": prune(records)})
 
 
-def has_only_later_trips(store: Store, fleet: str, date: str) -> bool:
-    """Return whether a fleet has trips, but none that ended before a date.
+def has_only_later_trips(store: Store, fleet: str, date: str, zone: ZoneInfo) -> bool:
+    """Return whether a fleet has trips, but none that ended before a date in its time zone.
 
     Index: trip_changes (fleet, trip_end_time, trip_id).
     """
     match, projection = {"fleet": fleet, "trip_end_time": {"$gte": MIN_EPOCH_MS}}, {"_id": 0, "trip_end_time": 1}
     first = store.trip_changes.find_one(match, projection, sort=[("trip_end_time", ASCENDING)])
-    return first is not None and first["trip_end_time"] >= midnight(date)
+    return first is not None and first["trip_end_time"] >= midnight(date, zone)
 
 
 def read_file(store: Store, file: Document) -> Iterator[bytes]:

@@ -6,13 +6,12 @@ import orjson
 from flask import Blueprint
 
 from app.endpoint import Credential, ResultEndpoint
-from app.services import get_fleet, get_scope, get_services
+from app.services import get_fleet, get_scope, get_services, get_time_zone, get_today
 from app.store import Result
 from app.store.fleet_periods import find_fleet_aggregate
 from schemas.fleet import FleetAggregate, FleetInfo
 from schemas.introspection import Fields
 from schemas.params import FleetAggregateParams, NoParams
-from schemas.periods import TIME_ZONE, get_today
 
 bp = Blueprint("fleet", __name__)
 
@@ -28,7 +27,7 @@ def get_fleet_info(params: dict[str, Any], fields: Fields) -> Result:
     info = {
         "fleet": scope.fleet,
         "driver_id": scope.driver_id,
-        "time_zone": TIME_ZONE,
+        "time_zone": get_time_zone().key,
         "today": str(get_today()),
         "processing_delay_hours": get_services().config.processing_delay_hours,
     }

@@ -12,13 +12,12 @@ from app.endpoint import Caching, Credential, ResponseEndpoint, ResultEndpoint
 from app.errors import NotFound
 from app.report_links import PAGE_POLICY, ReportLink
 from app.responses import get_base_url, get_matching_etag, not_modified
-from app.services import get_fleet, get_services
+from app.services import get_fleet, get_services, get_time_zone, get_today
 from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
 from schemas.introspection import Fields
 from schemas.page import ReportPage
 from schemas.params import LinkParams, PageParams, ReportParams
-from schemas.periods import get_today
 from schemas.report import HEADER, ReportLinks
 
 bp = Blueprint("report", __name__)
@@ -71,7 +70,7 @@ def _make_not_found(fleet: str, report_date: str) -> NotFound:
             f"There is no report of {report_date} yet: it covers the seven days before that date, and is built once "
             "they are over."
         )
-    if has_only_later_trips(get_services().store, fleet, report_date):
+    if has_only_later_trips(get_services().store, fleet, report_date, get_time_zone()):
         return NotFound(
             f"There is no report of {report_date}: the fleet has no trips that ended before that date. /api/v1/reports "
             "lists those that are built."

@@ -11,6 +11,7 @@ from app.config import API, Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
 from app.store.api_keys import get_key
+from app.store.fleets import get_time_zone
 from app.store.reports import FILES, get_report
 from app.store.scope import Scope
 from app.store.trips import get_max_visible_end_ms
@@ -64,12 +65,13 @@ def _get_or_issue_key(store: Store, path: Path) -> str:
 
 def _example_requests(store: Store, config: Config, key: str) -> list[str]:
     """Return a curl command line for each of several endpoints, with identifiers and dates of a recent trip."""
+    today = get_today(get_time_zone(store, FLEET))
     # The newest trip that is in the response of each: visible, of a day that all of them take, with a tracking_id.
     match = {
         "fleet": FLEET,
         "tracking_id": {"$ne": None},
         "trip_end_time": {"$lte": get_max_visible_end_ms(config.processing_delay_hours)},
-        "date": {"$gte": str(get_today() - HISTORY + datetime.timedelta(weeks=1)), "$lt": str(get_today())},
+        "date": {"$gte": str(today - HISTORY + datetime.timedelta(weeks=1)), "$lt": str(today)},
     }
     trip = store.trip_details.find_one(match, sort=[("trip_start_time", DESCENDING)])
     if trip is None:
@@ -90,7 +92,7 @@ def _example_requests(store: Store, config: Config, key: str) -> list[str]:
 
 
 def _report_links(store: Store, config: Config, key: str) -> list[str]:
-    links, stored_key, date = ReportLinkSigner(config), get_key(store, key), current_report_date()
+    links, stored_key, date = ReportLinkSigner(config), get_key(store, key), current_report_date(store, FLEET)
     if stored_key is None or get_report(store, FLEET, date) is None:
         return []
     base = config.public_base_url or get_local_url(config.bind)

@@ -7,7 +7,7 @@ from pymongo import DESCENDING
 from app.store import Store
 from app.store.reports import get_report
 from schemas.driver import Driver
-from schemas.periods import get_today
+from schemas.periods import UTC, get_today
 from schemas.trip import ImportedTrip
 from scripts.batches import batches
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
@@ -47,7 +47,7 @@ def ensure_demo(store: Store) -> bool:
         load_demo(store)
     elif store.drivers.find_one({"fleet": FLEET}) is None:
         return False
-    elif get_report(store, FLEET, current_report_date()) is None:
+    elif get_report(store, FLEET, current_report_date(store, FLEET)) is None:
         _build_report(store)
     return True
 
@@ -55,7 +55,7 @@ def ensure_demo(store: Store) -> bool:
 def _build_report(store: Store) -> None:
     """Build last week's report. Without the extra that it needs, only say so."""
     try:
-        build_report(store, FLEET, current_report_date())
+        build_report(store, FLEET, current_report_date(store, FLEET))
     except MissingExtra as error:
         echo(f"Warning: The demonstration fleet has no report. {error.format_message()}", err=True)
 
@@ -68,4 +68,4 @@ def needs_load(store: Store) -> bool:
     # A key is issued after the last trip, so a fleet without a key was only loaded in part.
     if newest is None or store.keys.find_one({"fleet": FLEET}) is None:
         return True
-    return get_today() - datetime.date.fromisoformat(newest["date"]) > MAX_AGE
+    return get_today(UTC) - datetime.date.fromisoformat(newest["date"]) > MAX_AGE

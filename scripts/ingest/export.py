@@ -11,6 +11,7 @@ from marshmallow import ValidationError
 from pymongo import ASCENDING
 
 from app.store import Document, DocumentCollection, Store
+from app.store.fleets import get_time_zone
 from schemas.periods import DAY, midnight
 from schemas.stored import make_id
 from scripts.extras import importing_from_extra
@@ -39,7 +40,7 @@ LONG_TRIP_ROWS = 20_000
     callback=take_one,
     help="Only this driver. By default all of the fleet.",
 )
-@click.option("--since", type=DATE, help="Only trips and days from this UTC date on. By default all.")
+@click.option("--since", type=DATE, help="Only trips and days from this date on. By default all.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder of the files, created."
 )
@@ -83,7 +84,10 @@ def _export(
 
     `since` is the first date of the trips and days, or empty.
     """
-    trips_match = {**match, "trip_start_time": {"$gte": midnight(since)}} if since else match
+    trips_match = match
+    if since:
+        since_ms = midnight(since, get_time_zone(store, match["fleet"]))
+        trips_match = {**match, "trip_start_time": {"$gte": since_ms}}
     drivers = _find_lines(store.drivers, match, [("driver_id", ASCENDING)], invalid)
     trips = _find_lines(store.trips, trips_match, OLDEST_FIRST, invalid)
     days = _find_days(store, {**match, "start_date": {"$gte": since}})

@@ -92,6 +92,7 @@ class HttpClient:
     client: Any
     failure: type[Exception]
     has_responded: bool = False
+    links_description: bool = False
     resume_at: float = 0.0
 
     def fetch(self, requests: Iterable[R], found: deque[R]) -> Iterator[tuple[R, Response]]:
@@ -155,6 +156,7 @@ class HttpClient:
             async for chunk in response.aiter_raw():
                 content += chunk
                 self._check_size(request, content)
+        self.links_description |= 'rel="service-desc"' in response.headers.get("Link", "")
         return Response(response.status_code, response.headers, content)
 
     def _check_size(self, request: Request, content: bytes | bytearray) -> None:

@@ -11,14 +11,12 @@ from marshmallow import Schema, ValidationError
 
 from app.store import Document, Store
 from schemas.driver import Driver
-from schemas.periods import MS_PER_HOUR, now_ms
+from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejected, Rejects
 from scripts.ingest.writes import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
-from scripts.materialize.days import Day
 from scripts.materialize.sources import check_size, describe_errors
-from scripts.materialize.trip_details import describe_excess
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.output import echo
 
@@ -36,6 +34,10 @@ GC_THRESHOLD = 100_000
 MAX_REJECTED_BYTES = 5_000_000
 
 
+# A driver and a day, as a number: not a date, because only the transaction knows the time zone of the fleet.
+DriverDay = tuple[str, int]
+
+
 class Record(NamedTuple):
     """A JSON value that should be a driver or a trip, its JSON text, and its number in the input, from 1."""
 
@@ -45,26 +47,26 @@ class Record(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A valid record with its number and JSON text, what is written, and the driver's day that it changes, if any."""
+    """A valid record with its number and JSON text, what is written, and about which day it changes, if any."""
 
     number: int
     content: bytes
     document: Any
-    day: Day | None
+    day: DriverDay | None
 
 
 class RecordType(NamedTuple):
     """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
 
-    `write` returns the indices of the documents for which there is no room. `get_day` returns the driver's day that a
-    prepared document changes.
+    `write` returns why documents are left out, by their index. `get_day` returns about which day a prepared document
+    changes.
     """
 
     option: str
     schema: Schema
     prepare: Callable[[str, Document], Any]
-    write: Callable[[Store, str, Sequence[Any]], list[int]]
-    get_day: Callable[[Any], Day | None]
+    write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
+    get_day: Callable[[Any], DriverDay | None]
 
 
 def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
@@ -80,7 +82,7 @@ TRIPS = RecordType(
     ImportedTrip(),
     _prepare_ended_trip,
     write_trips,
-    lambda trip: Day(trip.detail["driver_id"], trip.detail["date"]),
+    lambda trip: (trip.detail["driver_id"], trip.detail["trip_start_time"] // MS_PER_DAY),
 )
 
 
@@ -118,16 +120,16 @@ def load(
     """
     for batch in make_batches(_check_all(records, fleet, record_type), max_seconds):
         accepted = [item for item in batch if isinstance(item, Accepted)]
-        left_out = record_type.write(store, fleet, [item.document for item in accepted]) if accepted else []
-        excess = {accepted[index].number for index in left_out}
+        left_out = record_type.write(store, fleet, [item.document for item in accepted]) if accepted else {}
+        reasons = {accepted[index].number: reason for index, reason in left_out.items()}
         for item in batch:
             if isinstance(item, Rejected):
                 rejects.add(item)
-            elif item.number in excess:
-                rejects.add(Rejected(item.number, item.content, describe_excess()))
+            elif item.number in reasons:
+                rejects.add(Rejected(item.number, item.content, reasons[item.number]))
             elif record_type is TRIPS:
                 doubts.check(item.number, item.document.source)
-        yield len(accepted) - len(excess)
+        yield len(accepted) - len(reasons)
 
 
 def _check_all(
@@ -173,7 +175,7 @@ class _Batch:
     """Records that fit into one transaction."""
 
     def __init__(self) -> None:
-        self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[Day](), 0, 0.0
+        self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[DriverDay](), 0, 0.0
 
     def add(self, item: Accepted | Rejected) -> bool:
         """Add a record. Returns whether there was room: the first record always fits."""

@@ -13,8 +13,9 @@ from marshmallow import ValidationError
 
 from app.config import API, Config, is_base_url
 from app.store import Document, Store
+from app.store.fleets import get_time_zone
 from schemas.fields import Identifier
-from schemas.periods import get_today, midnight, now_ms
+from schemas.periods import UTC, get_today, midnight, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripSummary
 from scripts.ingest import loader, upstream
@@ -44,7 +45,7 @@ IDENTIFIER, TRIP_SUMMARY = Identifier(), TripSummary()
 @click.command()
 @click.option("--from", "url", metavar="URL", required=True, help="The other service.")
 @FLEET
-@click.option("--since", type=DATE, help="Only trips from this UTC date on. By default six months.")
+@click.option("--since", type=DATE, help="Only trips from this date on. By default six months.")
 @click.option("--follow", "is_followed", is_flag=True, help="Keep running, and apply what changes.")
 @REJECTS
 def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: Path | None) -> None:
@@ -62,16 +63,21 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     With --follow, it keeps running until Ctrl-C or SIGTERM. If the other service has a change feed, changes and
     deletions are applied within a minute. Otherwise the lists are read again every ten minutes.
     """
-    url, since, key = url.rstrip("/").removesuffix(API), since or "", Config.from_environment().mirror_key
-    if not is_base_url(url) or since > str(get_today()):
-        raise click.UsageError("Give --from as https://api.example.com, and --since as a date up to today.")
+    url, key = url.rstrip("/").removesuffix(API), Config.from_environment().mirror_key
+    if not is_base_url(url):
+        raise click.UsageError("Give --from as https://api.example.com.")
     if not key or not all("!" <= character <= "~" for character in key):
         raise click.ClickException("Set MIRROR_KEY to an API key of the other service.")
     if is_followed:
         end_on_signals()
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
     with connect(url, key, is_followed=is_followed) as client, loader.open_fleet(fleet) as store, rejected:
-        copy = Mirror(store, fleet, client, since, rejected)
+        zone = get_time_zone(store, fleet)
+        if since and since > str(get_today(zone)):
+            raise click.UsageError("Give --since as a date up to today.")
+        # Whoever gives no date wants all: a trip before 1970 is none of the last six months.
+        since_ms = max(0, midnight(since, zone)) if since else 0
+        copy = Mirror(store, fleet, client, since_ms, rejected)
         with loader.naming_new_fleet(store, fleet):
             pause_seconds = copy.run()
         rejected.finish()
@@ -108,8 +114,9 @@ class _RejectedRecords(Rejects):
 class Mirror:
     """Copies the drivers and trips of another service into a fleet: those that differ from what is stored."""
 
-    def __init__(self, store: Store, fleet: str, client: HttpClient, since: str, rejects: Rejects) -> None:
-        self._store, self._fleet, self._client, self._since, self._rejects = store, fleet, client, since, rejects
+    def __init__(self, store: Store, fleet: str, client: HttpClient, since_ms: int, rejects: Rejects) -> None:
+        self._store, self._fleet, self._client, self._rejects = store, fleet, client, rejects
+        self._since_ms = since_ms
         # The number of documents that were loaded.
         self.loaded, self._numbers, self._known = 0, itertools.count(1), KnownFields()
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
@@ -137,8 +144,9 @@ class Mirror:
         self._needs_copy = False
 
     def _request_lists(self, bar: Any) -> Iterator[Request]:
+        zone = upstream.get_time_zone(self._client)
         for driver_id in self._listed:
-            yield upstream.request_trips(driver_id, self._since)
+            yield upstream.request_trips(driver_id, self._since_ms, zone)
             bar.update(1)
 
     def _load_drivers(self) -> None:
@@ -192,7 +200,9 @@ class Mirror:
         stored = self._find_stored(trip_ids)
         for record, trip_id in zip(records, trip_ids, strict=True):
             trip = stored.get(trip_id, NOT_STORED)
-            if trip_id and not _are_equal(record, json.loads(trip["summary"])):
+            # The date of the request begins earlier than --since, if the service has another time zone.
+            is_wanted = trip_id and not _starts_before(record, self._since_ms)
+            if is_wanted and not _are_equal(record, json.loads(trip["summary"])):
                 found.append(upstream.request_details(trip_id, trip["tracking_id"]))
         found.extend(following)
         return [self._make_record(record) for record, trip_id in zip(records, trip_ids, strict=True) if not trip_id]
@@ -237,7 +247,7 @@ class Mirror:
         trip_ids = [change["trip_id"] for change in deleted if change["trip_id"] in stored]
         if trip_ids:
             delete_trips(self._store, self._fleet, trip_ids)
-        since_ms = midnight(max(self._since, upstream.get_first_date()))
+        since_ms = max(self._since_ms, midnight(upstream.get_first_date(UTC), UTC))
         changed = [change for change in latest.values() if not change["deleted"]]
         if begins:
             changed = [
@@ -297,6 +307,11 @@ def _get_id(record: Any, name: str) -> str:
         return str(IDENTIFIER.deserialize(record[name]))
     except (ValidationError, LookupError, TypeError):
         return ""
+
+
+def _starts_before(record: Document, since_ms: int) -> bool:
+    start = record.get("trip_start_time")
+    return isinstance(start, int) and start < since_ms
 
 
 def _is_stored(change: Document, trip: Document) -> bool:

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from schemas.periods import midnight
+from schemas.periods import UTC, midnight
 
-OLDEST_START_MS = midnight("2000-01-01")
+OLDEST_START_MS = midnight("2000-01-01", UTC)
 MAX_MEAN_MPH = 150
 # A duration may leave out stops, and a time is a whole number of milliseconds.
 MAX_DIFFERENCE, MAX_DIFFERENCE_SECONDS = 0.1, 60

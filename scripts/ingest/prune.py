@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import click
 
 from app.store import Document, Store
+from app.store.fleets import get_time_zone
 from schemas.periods import midnight
 from scripts.batches import batches
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
@@ -17,7 +18,7 @@ from scripts.reports.build import delete_report
 
 
 @click.command()
-@click.option("--before", type=DATE, required=True, help="YYYY-MM-DD: the first UTC date whose trips stay.")
+@click.option("--before", type=DATE, required=True, help="YYYY-MM-DD: the first date whose trips stay.")
 @ONE_OR_ALL_FLEETS
 @click.option("--dry-run", is_flag=True, help="Only count what would be removed.")
 def prune(before: str, fleet: str | None, dry_run: bool) -> None:
@@ -32,7 +33,7 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
         for name in select_fleets(store, fleet):
             match = {"fleet": name, "report_date": {"$lte": before}}
             reports = sorted(report["report_date"] for report in store.reports.find(match))
-            count = store.trips.count_documents(_match_before(name, before), hint="driver_trips")
+            count = store.trips.count_documents(_match_before(store, name, before), hint="driver_trips")
             if dry_run:
                 echo(f"{name}: {count} trips before {before} and {len(reports)} reports would be removed")
                 continue
@@ -44,12 +45,12 @@ def prune(before: str, fleet: str | None, dry_run: bool) -> None:
 
 
 def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:
-    """Delete the trips that started before a UTC date, and all that is derived from them.
+    """Delete the trips that started before a date, and all that is derived from them.
 
     Each step is a transaction. The change feed reports no deletions. Yields after each step the number of trips that it
     deleted.
     """
-    match = _match_before(fleet, date)
+    match = _match_before(store, fleet, date)
     trips = store.trips.find(match, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE).hint("driver_trips")
     for trip_ids in batches(find_trip_ids(trips), DELETIONS_PER_TRANSACTION):
         yield delete_trips(store, fleet, trip_ids, match, tombstones=False)
@@ -57,5 +58,5 @@ def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:
     yield store.trips.delete_many(match).deleted_count
 
 
-def _match_before(fleet: str, date: str) -> Document:
-    return {"fleet": fleet, "trip_start_time": {"$lt": midnight(date)}}
+def _match_before(store: Store, fleet: str, date: str) -> Document:
+    return {"fleet": fleet, "trip_start_time": {"$lt": midnight(date, get_time_zone(store, fleet))}}

@@ -4,19 +4,21 @@ It may be the original service. So nothing is sent or expected but what docs/cli
 the change feed.
 """
 
+import contextlib
 import dataclasses
 from collections import deque
 from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, cast
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 from marshmallow import ValidationError
 
 from app.store import Document
 from schemas.date_params import HISTORY
 from schemas.page import ChangePage
-from schemas.periods import get_today
+from schemas.periods import UTC, date_of, get_today
 from scripts.ingest.http_client import HttpClient, Params, Refused, Request, Response, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
 
@@ -53,12 +55,22 @@ class DetailsRequest(Request):
 DRIVERS = ListRequest("drivers", {"limit": PAGE_LIMIT, "page": 1}, "drivers")
 
 
-def request_trips(driver_id: str, since: str) -> ListRequest:
-    """Return the request for the driver's first trips since a date.
+def get_time_zone(client: HttpClient) -> ZoneInfo:
+    """Return the time zone of the service's dates. The original service has UTC, and no endpoint that says so."""
+    # Responses of this service link to its description.
+    if client.links_description:
+        request = Request("fleet", {})
+        with contextlib.suppress(UnexpectedResponse, LookupError, TypeError, ValueError):
+            return ZoneInfo(client.parse(request, client.get(request))["time_zone"])
+    return UTC
 
-    A date before the first one that the service allows means that one.
+
+def request_trips(driver_id: str, since_ms: int, zone: ZoneInfo) -> ListRequest:
+    """Return the request for the driver's first trips since a time (epoch ms). `zone` is that of the service.
+
+    A time before the first date that the service allows means that date.
     """
-    start_date = max(since, get_first_date())
+    start_date = max(date_of(since_ms, zone), get_first_date(zone))
     params: Params = {"start_date": start_date, "limit": PAGE_LIMIT, "page": 1}
     return ListRequest(f"driver/{quote(driver_id, safe='')}/trips", params, "trips")
 
@@ -68,9 +80,9 @@ def request_details(trip_id: str, tracking_id: str | None) -> DetailsRequest:
     return DetailsRequest(f"trip/trip_id/{quote(trip_id, safe='')}", {}, trip_id, tracking_id)
 
 
-def get_first_date() -> str:
-    """Return the first start_date that the service allows for trips."""
-    return str(get_today() - HISTORY)
+def get_first_date(zone: ZoneInfo) -> str:
+    """Return the first start_date that the service allows for trips, if this is its time zone."""
+    return str(get_today(zone) - HISTORY)
 
 
 def list_drivers(client: HttpClient) -> Iterator[list[Any]]:

@@ -11,7 +11,7 @@ from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.materialize.read_models import materialize
-from scripts.materialize.trip_details import find_excess, make_trip_detail, read_trips
+from scripts.materialize.trip_details import make_trip_detail, read_trips, set_dates
 from scripts.mongodb.transactions import run_transaction, write_by_id
 
 # Many, because a deletion reads no trails.
@@ -21,7 +21,7 @@ OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "
 
 
 class Trip(NamedTuple):
-    """The documents of a trip in `trips` and in `trip_details`."""
+    """The documents of a trip in `trips` and in `trip_details`, this one without its date."""
 
     source: Document
     detail: Document
@@ -37,29 +37,28 @@ def prepare_trip(fleet: str, trip: Document) -> Trip:
     return Trip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
-def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> list[int]:
+def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> dict[int, str]:
     """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written.
 
-    Returns the indices of those that are left out, as `write_trips` does: there are none.
+    Returns which are left out, as `write_trips` does: there are none.
     """
     sources = {driver["_id"]: driver for driver in drivers}
     _write_drivers(store, fleet, sources, [driver["driver_id"] for driver in sources.values()])
-    return []
+    return {}
 
 
-def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> list[int]:
+def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> dict[int, str]:
     """Write trips in one transaction. Of several with the same trip_id, the last one is written.
 
-    Returns the indices of those that are left out, because their day has no room for them.
+    Returns why some are left out, by their index (`set_dates`).
     """
 
-    def write(session: ClientSession) -> list[int]:
-        excess = find_excess(store, session, fleet, [trip.detail for trip in trips])
-        left_out = set(excess)
+    def write(session: ClientSession) -> dict[int, str]:
+        left_out = set_dates(store, session, fleet, [trip.detail for trip in trips])
         written = [trip for index, trip in enumerate(trips) if index not in left_out]
         write_by_id(store.trips, session, {trip.source["_id"]: trip.source for trip in written})
         materialize(store, session, fleet, (), {trip.source["trip_id"]: trip.detail for trip in written})
-        return excess
+        return left_out
 
     return run_transaction(store, fleet, write)
 

@@ -8,7 +8,7 @@ from app.store import Document
 
 
 class Day(NamedTuple):
-    """A driver and a UTC date."""
+    """A driver and a date."""
 
     driver_id: str
     date: str

@@ -9,6 +9,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
+from schemas.fields import Date
 from schemas.periods import now_ms
 from schemas.stored import make_id
 from scripts.materialize.days import Day, days_of
@@ -77,7 +78,8 @@ def build(
     which the caller builds at the end.
     """
     changed = _find_changed(store, session, fleet, trips)
-    days = {*days, *days_of(detail for before_and_after in changed.values() for detail in before_and_after if detail)}
+    stored_or_new = (detail for before_and_after in changed.values() for detail in before_and_after if detail)
+    days = {*days, *days_of(filter(_has_date, stored_or_new))}
     built = trips if everything else {trip_id: trips[trip_id] for trip_id in changed}
     yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in built.items()}
     entries = make_entries(store, session, fleet, built, tombstones=tombstones)
@@ -109,14 +111,22 @@ def _make_driver_periods(
 def _find_changed(
     store: Store, session: ClientSession, fleet: str, trips: Mapping[str, Document | None]
 ) -> dict[str, tuple[Document | None, Document | None]]:
-    """Return the trips whose details differ: by trip_id the stored ones, with day and version, and the new ones."""
+    """Return the trips whose details differ: by trip_id the stored ones, with day and version, and the new ones.
+
+    The date follows from the time zone of the fleet, too, so it is no part of the version.
+    """
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
     stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
     return {
         trip_id: (stored.get(trip_id), detail)
         for trip_id, detail in trips.items()
-        if _differs(detail, stored.get(trip_id))
+        if _differs(detail, stored.get(trip_id)) or (detail and detail["date"] != stored[trip_id].get("date"))
     }
+
+
+def _has_date(detail: Document) -> bool:
+    """Return whether the details of a trip have a date. If they were damaged, the trip leaves no day."""
+    return Date.pattern.fullmatch(detail.get("date", "")) is not None
 
 
 def _select_changed(store: Store, session: ClientSession, fleet: str, profiles: Documents) -> Documents:

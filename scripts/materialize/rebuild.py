@@ -10,6 +10,7 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
+from app.store.fleets import get_time_zone
 from schemas.periods import DAY, NO_DATE, PERIODS, PROFILE, midnight
 from schemas.stored import make_id
 from scripts.batches import batches
@@ -147,8 +148,9 @@ def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
 
     Without a date, MongoDB reads only the indexes of `_id`.
     """
-    starts = {"trip_start_time": {"$gte": midnight(since)}} if since else {}
-    ends = {"trip_end_time": {"$gte": midnight(since)}} if since else {}
+    since_ms = midnight(since, get_time_zone(store, fleet)) if since else 0
+    starts = {"trip_start_time": {"$gte": since_ms}} if since else {}
+    ends = {"trip_end_time": {"$gte": since_ms}} if since else {}
     streams = (
         find_identifiers(collection, fleet, match)
         for collection, match in ((store.trips, starts), (store.trip_details, starts), (store.trip_changes, ends))

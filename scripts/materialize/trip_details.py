@@ -9,8 +9,9 @@ from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
+from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
-from schemas.periods import utc_date
+from schemas.periods import date_of
 from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
@@ -27,8 +28,9 @@ MAX_TRIPS_A_DAY = 5_000
 
 
 def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
-    """Return the details of a trip (schema ImportedTrip). If it has no focus area, its event summary gives it.
+    """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds.
 
+    If the trip has no focus area, its event summary gives it.
     Raises ValidationError if they are too large for MongoDB.
     """
     detail = TRIP_DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)})
@@ -42,7 +44,6 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
         "trip_id": trip["trip_id"],
         "tracking_id": trip["tracking_id"],
         "driver_id": trip["driver_id"],
-        "date": utc_date(trip["trip_start_time"]),
         "trip_start_time": trip["trip_start_time"],
         "trip_end_time": trip["trip_end_time"],
         # As plain numbers of JSON: MongoDB adds up a 64-bit integer with other rounding errors than a 32-bit one, and a
@@ -69,14 +70,31 @@ def read_trips(
         except ValidationError as error:
             invalid.append(InvalidSource("trips", make_id(fleet, trip["trip_id"]), describe_errors(error)))
     present = [detail for detail in details.values() if detail]
-    for index in find_excess(store, session, fleet, present):
+    for index, reason in set_dates(store, session, fleet, present).items():
         trip_id = present[index]["trip_id"]
         details[trip_id] = None
-        invalid.append(InvalidSource("trips", make_id(fleet, trip_id), describe_excess()))
+        invalid.append(InvalidSource("trips", make_id(fleet, trip_id), reason))
     return details
 
 
-def find_excess(store: Store, session: ClientSession, fleet: str, details: Sequence[Document]) -> list[int]:
+def set_dates(store: Store, session: ClientSession, fleet: str, details: Sequence[Document]) -> dict[int, str]:
+    """Set the dates of trips, and return why some of them are left out, by their index.
+
+    A trip is left out if its date is not in the years 1 to 9999, or if its day has no room for it.
+    """
+    zone, reasons = get_time_zone(store, fleet, session), dict[int, str]()
+    for index, detail in enumerate(details):
+        try:
+            detail["date"] = date_of(detail["trip_start_time"], zone)
+        except ValueError:
+            reasons[index] = f"trip_start_time: Its date in {zone.key} is not in the years 1 to 9999."
+    dated = [index for index in range(len(details)) if index not in reasons]
+    excess = _find_excess(store, session, fleet, [details[index] for index in dated])
+    reason = f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
+    return reasons | {dated[index]: reason for index in excess}
+
+
+def _find_excess(store: Store, session: ClientSession, fleet: str, details: Sequence[Document]) -> list[int]:
     """Return the indices of the trips for which their day has no room: it has MAX_TRIPS_A_DAY other trips.
 
     The details take their places one after the other. Of several with the same trip_id, a later one takes the place of
@@ -101,11 +119,6 @@ def find_excess(store: Store, session: ClientSession, fleet: str, details: Seque
             counts[before] -= 1
         places[detail["_id"]] = day
     return excess
-
-
-def describe_excess() -> str:
-    """Return the reason why a trip for which its day has no room is left out."""
-    return f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
 
 
 def _count_trips(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Counter[Day]:

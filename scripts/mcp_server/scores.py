@@ -7,7 +7,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, WithJsonSchema
 
 from schemas.date_params import HISTORY
-from schemas.periods import LongPeriodName, PeriodName, get_today
+from schemas.periods import UTC, LongPeriodName, PeriodName, get_today
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
@@ -224,7 +224,7 @@ async def who_needs_coaching(
     """
     window, before = get_periods(period, date)
     compares = order == "got_worse"
-    if compares and before.start_date < get_today() - HISTORY:
+    if compares and before.start_date < get_today(UTC) - HISTORY:
         raise ToolError(
             f"Who got worse is not known: the {period} before begins on {before.start_date}, more than six months ago. "
             "Choose a later date."

@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from schemas.periods import get_today
+from schemas.periods import UTC, get_today
 from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.fleet import fleet_summary
@@ -66,7 +66,7 @@ def create_server(url: str, key: str) -> MCPServer[ApiClient]:
         "driver-analytics",
         title="Driver Analytics",
         version=version(PACKAGE),
-        instructions=INSTRUCTIONS.format(today=f"{get_today():%A %Y-%m-%d}", notice=NOTICE),
+        instructions=INSTRUCTIONS.format(today=f"{get_today(UTC):%A %Y-%m-%d}", notice=NOTICE),
         tools=[_make_tool(function) for function in TOOLS],
         lifespan=lambda server: connect(url, key),
         log_level="WARNING",

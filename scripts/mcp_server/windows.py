@@ -8,7 +8,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from schemas import fields
-from schemas.periods import FIRST_AND_LAST_DATE, PeriodName, get_today
+from schemas.periods import FIRST_AND_LAST_DATE, UTC, PeriodName, get_today
 from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
@@ -39,7 +39,7 @@ def get_periods(period: PeriodName, date: datetime.date | None) -> tuple[Window,
 
     The current one ends today. Raises ToolError if it begins today or later: the service has no summary of it.
     """
-    today = get_today()
+    today = get_today(UTC)
     window = _get_period(period, date or _get_period(period, today).start_date - ONE_DAY)
     if window.start_date >= today:
         raise ToolError(
@@ -61,6 +61,6 @@ def get_windows(start_date: datetime.date | None, end_date: datetime.date | None
     The second one has the same length, and ends on the day before.
     """
     first = start_date or get_periods("week", None)[0].start_date
-    last = end_date or max(first, get_today() - ONE_DAY)
+    last = end_date or max(first, get_today(UTC) - ONE_DAY)
     before = Window(start_date=first - ONE_DAY - (last - first), end_date=first - ONE_DAY)
     return Window(start_date=first, end_date=last), before

@@ -13,6 +13,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
+from app.store.fleets import get_time_zone
 from schemas.periods import get_today, monday_of, now_ms
 from schemas.report import HEADER, row
 from schemas.score import compute_points_lost
@@ -37,9 +38,9 @@ FORMULA = re.compile(r"\A(?=[\t\r\n])|(?<![^;\t\r\n])(?=[^!#-~\w\t\r\n]*[=@+\-\u
 SIGNED_NUMBER = re.compile(r"[+-][0-9 .()]*")
 
 
-def current_report_date() -> str:
-    """Return the date of the report on last week, Monday to Sunday: this week's Monday."""
-    return monday_of(str(get_today()))
+def current_report_date(store: Store, fleet: str) -> str:
+    """Return the date of the fleet's report on last week, Monday to Sunday: this week's Monday."""
+    return monday_of(str(get_today(get_time_zone(store, fleet))))
 
 
 def build_report(store: Store, fleet: str, report_date: str, units: str | None = None) -> Document:

@@ -5,6 +5,7 @@ import datetime
 import click
 
 from app.store import Document
+from app.store.fleets import get_time_zone
 from schemas.params import REPORT_TIME_FORMAT
 from schemas.periods import get_today
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
@@ -28,7 +29,7 @@ def reports() -> None:
 
 @reports.command()
 @click.option("--fleet", type=FLEET_NAME, help="The fleet to report on.")
-@click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven UTC days before this date.")
+@click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven days before this date.")
 @click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that lacks it.")
 @click.option("--units", type=click.Choice(list(UNITS)), help="The units of the page.")
 def build(fleet: str | None, report_date: str | None, due: bool, units: str | None) -> None:
@@ -42,13 +43,15 @@ def build(fleet: str | None, report_date: str | None, due: bool, units: str | No
     """
     if due is not (fleet is None) or due is not (report_date is None):
         raise click.UsageError("Give either --fleet ID and --report-date DATE, or only --due.")
-    date = report_date or current_report_date()
-    if date > str(get_today()):
-        raise click.UsageError(f"The seven days before {date} are not over yet. Give a --report-date up to today.")
-    if date < FIRST_DATE:
+    if report_date and report_date < FIRST_DATE:
         raise click.UsageError(f"--report-date must be {FIRST_DATE} or later.")
     with open_store() as store:
+        if fleet and report_date and report_date > str(get_today(get_time_zone(store, fleet))):
+            raise click.UsageError(
+                f"The seven days before {report_date} are not over yet. Give a --report-date up to today."
+            )
         for name in select_fleets(store, fleet):
+            date = report_date or current_report_date(store, name)
             if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
                 echo(f"{name}: the report of {date} already exists")
                 continue

@@ -16,6 +16,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
+from app.store.fleets import get_time_zone
 from schemas.fields import MAX_INT
 from schemas.introspection import fields_of
 from schemas.periods import DAYS_A_WEEK
@@ -50,6 +51,8 @@ class Figures:
     fleet: str
     report_date: str
     dates: list[str]
+    # The name of the time zone of the dates.
+    time_zone: str
     # The name of the units of the page, one of `scripts.reports.units.UNITS`.
     units: str = MILES
     # The number of drivers in the fleet, and of those who drove.
@@ -81,7 +84,7 @@ class FigureCollector:
         self._totals_by_date: dict[str, Document] = {}
         # The best and worst drivers of the chunks read: the negative score, driver_id and row.
         self._candidates: list[tuple[float, str, Row]] = []
-        self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:])
+        self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:], get_time_zone(store, fleet, session).key)
 
     def rows(self) -> Iterator[list[Row]]:
         """Yield the rows of all drivers in chunks, by driver_id. `figures` is complete after the last chunk."""

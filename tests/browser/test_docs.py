@@ -44,7 +44,7 @@ def execute(page, operation):
 def test_every_operation_is_shown_and_can_be_tried_with_a_pasted_key_and_an_identifier_alone(docs, live):
     # A fleet with one trip: the page takes long to colour what is long.
     key = live.key("late")
-    build_report(Store.of(live.db), "late", current_report_date())
+    build_report(Store.of(live.db), "late", current_report_date(Store.of(live.db), "late"))
     shown = docs.page.locator(".opblock-summary-path").all_inner_texts()
     assert [path.replace("\u200b", "") for path in shown] == list(PATHS)
     docs.page.locator(".btn.authorize").first.click()

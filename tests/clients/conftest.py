@@ -31,7 +31,7 @@ def live(mongod_uri, tmp_path_factory) -> Iterator[SimpleNamespace]:
         trips = [_make_trip(number) for number in range(TRIPS)]
         round_trips = [_make_round_trip(number) for number in range(1, 7)]
         load(db, *trips, *round_trips, drivers=drivers, fleet="demo")
-        build_report(Store.of(db), "demo", current_report_date())
+        build_report(Store.of(db), "demo", current_report_date(Store.of(db), "demo"))
         yield SimpleNamespace(url=f"http://{process.bind}", db=db, key=issue_key(db, "demo"))
 
 

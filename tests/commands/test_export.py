@@ -9,6 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from app.store import Store
+from scripts.materialize.time_zones import set_time_zone
 from tests.conftest import Service
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_trip
 from tests.store_contents import load
@@ -106,6 +108,14 @@ def test_since_leaves_out_the_trips_and_days_before_a_date(loaded, export):
     assert len(read(folder / "drivers.ndjson.gz")) == 2
     assert [trip["trip_id"] for trip in read(folder / "trips.ndjson.gz")] == ["midnight", "t3"]
     assert [day["date"] for day in read(folder / "daily_summaries.ndjson.gz")] == ["2026-03-11"] * 2
+
+
+def test_since_is_a_date_in_the_time_zone_of_the_fleet(loaded, export):
+    set_time_zone(Store.of(loaded), "f1", "America/Denver")
+    load(loaded, make_trip("2026-03-13T05:59"), make_trip("2026-03-13T06:00", trip_id="midnight"))
+    folder = export("--since", "2026-03-13")
+    assert [trip["trip_id"] for trip in read(folder / "trips.ndjson.gz")] == ["midnight"]
+    assert [day["date"] for day in read(folder / "daily_summaries.ndjson.gz")] == ["2026-03-13"]
 
 
 def test_parquet_files_without_a_row_can_be_read(export):

@@ -8,17 +8,20 @@ import signal
 import subprocess
 from contextlib import suppress
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
 from pymongo import MongoClient
 
 from app.store import Store
+from schemas.periods import midnight
 from scripts.ingest import loader, mirror
 from scripts.ingest.erase import erase_driver
+from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import prepare_collections
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
-from tests.fleet_states import differences
+from tests.fleet_states import differences, empty
 from tests.original_service import KEY, Original, drop, respond
 from tests.service_process import COMMAND, free_port, reset_ctrl_c
 from tests.stop_before_command import Stop, open_store_until
@@ -121,6 +124,28 @@ def test_the_original_service_is_copied_with_the_fewest_requests(run, original, 
     assert_same(original, here, [*TRIPS, {"trip_id": "first"}], [])
     run(original)
     assert original.counts() == "drivers=2 trips=105"
+
+
+@pytest.mark.parametrize("zones", [("UTC", "America/Denver"), ("Pacific/Kiritimati", "UTC"), ("Pacific/Niue", "UTC")])
+@pytest.mark.parametrize("today", ["2026-03-18T00:30Z", "2026-03-18T23:30Z"])
+def test_each_service_has_dates_in_its_own_time_zone(run, other, here, clock, zones, today):
+    clock.move_to(today)
+    for service, zone in zip((other, here), zones, strict=True):
+        set_time_zone(service.store, "f1", zone)
+    hours = [make_trip(f"2026-03-09T{hour:02}:30", "d/1", trip_id=f"h{hour}") for hour in range(24)]
+    load(other.db, *hours)
+    run(other)
+    assert differences(here.db) == []
+    assert here.db.trips.count_documents({}) == len(TRIPS) + len(hours)
+    empty(here.db)
+    set_time_zone(here.store, "f1", zones[1])
+    run(other, "--since", "2026-03-09")
+    first = here.db.trips.find_one(sort=[("trip_start_time", 1)])
+    expected = [
+        trip for trip in (*TRIPS, *hours) if trip["trip_start_time"] >= midnight("2026-03-09", ZoneInfo(zones[1]))
+    ]
+    assert here.db.trips.count_documents({}) == len(expected)
+    assert first["trip_start_time"] == min(trip["trip_start_time"] for trip in expected)
 
 
 def test_since_limits_the_trips(run, original, here):

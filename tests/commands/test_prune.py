@@ -5,7 +5,9 @@ from contextlib import suppress
 
 import pytest
 
+from app.store import Store
 from scripts.ingest import prune
+from scripts.materialize.time_zones import set_time_zone
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
@@ -39,6 +41,16 @@ def test_what_is_left_is_as_if_only_later_trips_had_been_loaded(command, loaded)
         loaded[name].delete_many({})
     load(loaded, *NEW, drivers=DRIVERS)
     assert after == contents(loaded)
+
+
+def test_dates_are_those_of_the_time_zone_of_each_fleet(command, mongod):
+    for fleet, zone in (("denver", "America/Denver"), ("kolkata", "Asia/Kolkata")):
+        set_time_zone(Store.of(mongod), fleet, zone)
+        load(
+            mongod, make_trip("2026-03-10T18:30", trip_id="a"), make_trip("2026-03-11T06:00", trip_id="b"), fleet=fleet
+        )
+    assert command("prune", "--before", DATE).exit_code == 0
+    assert sorted(trip["_id"] for trip in mongod.trips.find()) == ["denver/b", "kolkata/a", "kolkata/b"]
 
 
 def test_the_change_feed_reports_no_deletion(command, loaded):

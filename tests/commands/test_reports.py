@@ -16,7 +16,8 @@ import time_machine
 from app.store import Store
 from app.store.reports import read_file
 from schemas.report import HEADER
-from scripts.reports import build, commands
+from scripts.materialize.time_zones import set_time_zone
+from scripts.reports import commands
 from scripts.reports import figures as report_figures
 from scripts.reports.figures import FigureCollector
 from tests import store_contents
@@ -295,11 +296,30 @@ def test_a_report_keeps_the_units_of_the_one_before_it_until_others_are_given(co
 
 
 @pytest.mark.parametrize(
-    ("day", "due"), [("2026-03-15", "2026-03-09"), ("2026-03-16", "2026-03-16"), ("2026-03-22", "2026-03-16")]
+    ("time", "zone", "due"),
+    [
+        ("2026-03-15T00:00Z", "UTC", "2026-03-09"),
+        ("2026-03-16T00:00Z", "UTC", "2026-03-16"),
+        ("2026-03-22T00:00Z", "UTC", "2026-03-16"),
+        ("2026-03-16T05:59Z", "America/Denver", "2026-03-09"),
+        ("2026-03-16T06:00Z", "America/Denver", "2026-03-16"),
+    ],
 )
-def test_a_week_is_due_from_monday_on(day, due):
-    with time_machine.travel(f"{day}T00:00:00Z", tick=False):
-        assert build.current_report_date() == due
+def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mongod, load, time, zone, due):
+    set_time_zone(Store.of(mongod), "f1", zone)
+    load(*busy_fleet())
+    with time_machine.travel(time, tick=False):
+        assert command("reports", "build", "--due").stdout.startswith(f"f1: built the report of {due}, ")
+        tomorrow = str(datetime.date.fromisoformat(due) + datetime.timedelta(7))
+        result = command("reports", "build", "--fleet", "f1", "--report-date", tomorrow)
+        assert f"The seven days before {tomorrow} are not over yet" in result.stderr
+
+
+def test_the_figures_name_the_time_zone(mongod):
+    store = Store.of(mongod)
+    set_time_zone(store, "f1", "America/Denver")
+    with store.snapshot() as session:
+        assert FigureCollector(store, session, "f1", DATE).figures.time_zone == "America/Denver"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from schemas.params import (
     WeeklyParams,
     WindowAggregateParams,
 )
+from schemas.periods import UTC, get_today
 from schemas.ranking_params import RankingParams
 
 OF_DRIVER = {"driver_id": "d1"}
@@ -58,11 +59,16 @@ def wednesday(on):
     on(WEDNESDAY)
 
 
+def parse(schema, query, *options, **path):
+    """Return the parameters of a query in a fleet in UTC."""
+    return schema().parse(query, get_today(UTC), *options, **path)
+
+
 def reasons(schema, text, unknown_parameters="reject", **path):
     """Return the reasons for which a query is refused, by parameter; none if it is accepted."""
     path = path or SCHEMAS[schema]
     try:
-        schema().parse(text if isinstance(text, bytes) else text.encode(), unknown_parameters, **path)
+        parse(schema, text if isinstance(text, bytes) else text.encode(), unknown_parameters, **path)
     except ValidationError as error:
         return error.messages
     return {}
@@ -168,7 +174,7 @@ def test_other_spellings_of_a_date_are_refused(wednesday, schema, date):
 def test_a_window_ends_yesterday_unless_it_starts_later_and_trips_without_an_end_have_none(
     wednesday, query, window_end, trips_end
 ):
-    ends = [schema().parse(query.encode(), **SCHEMAS[schema]).get("end_date") for schema in WITH_END]
+    ends = [parse(schema, query.encode(), **SCHEMAS[schema]).get("end_date") for schema in WITH_END]
     assert ends == [trips_end, window_end, window_end]
 
 
@@ -190,7 +196,7 @@ def test_every_wrong_parameter_with_dates_is_named(wednesday, schema, query, wro
 @pytest.mark.parametrize("interval", ["", "WEEK", "x"])
 def test_an_interval_is_a_day_a_week_or_a_month(wednesday, interval):
     assert set(reasons(ScoreParams, f"{DAY}&end_date=2026-03-16&interval={interval}")) == {"end_date", "interval"}
-    assert ScoreParams().parse(DAY.encode(), **OF_DRIVER)["interval"] == "week"
+    assert parse(ScoreParams, DAY.encode(), **OF_DRIVER)["interval"] == "week"
 
 
 @pytest.mark.parametrize(
@@ -217,9 +223,9 @@ def test_a_number_is_plain_digits_without_a_leading_zero(value):
 
 
 def test_limit_and_page_have_bounds_and_defaults():
-    assert DriversParams().parse(b"limit=100&page=1000000000") == {"limit": 100, "page": 1_000_000_000}
+    assert parse(DriversParams, b"limit=100&page=1000000000") == {"limit": 100, "page": 1_000_000_000}
     assert list(reasons(DriversParams, "limit=101&page=1000000001")) == ["limit", "page"]
-    assert DriversParams().parse(b"") == {"limit": 50, "page": 1}
+    assert parse(DriversParams, b"") == {"limit": 50, "page": 1}
 
 
 UNKNOWN = ["nope", "$where", "fleet", " nope", "nope\0", "_schema", "nope[$ne]", "filter_param", "_", "s", ""]
@@ -229,7 +235,7 @@ UNKNOWN = ["nope", "$where", "fleet", " nope", "nope\0", "_schema", "nope[$ne]",
 def test_an_unknown_parameter_is_refused_by_its_name_or_ignored_if_the_setting_says_so(name):
     query = f"limit=7&{quote(name)}=1&{quote(name)}=2"
     assert reasons(DriversParams, query) == {name: ["Unknown parameter."]}
-    assert DriversParams().parse(query.encode(), "ignore") == {"limit": 7, "page": 1}
+    assert parse(DriversParams, query.encode(), "ignore") == {"limit": 7, "page": 1}
 
 
 REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
@@ -253,7 +259,7 @@ def test_a_name_similar_to_that_of_a_list_hints_at_repeating_it(wednesday, name)
 @pytest.mark.parametrize("name", ["driver_id", "driver_ids"])
 def test_an_identifier_of_the_path_is_no_parameter_and_hinted_at_by_none(wednesday, name):
     assert reasons(DriverTripsParams, f"{DAY}&{name}=d2") == {name: ["Unknown parameter."]}
-    assert DriverTripsParams().parse(f"{DAY}&{name}=d2".encode(), "ignore", **OF_DRIVER)["driver_id"] == "d1"
+    assert parse(DriverTripsParams, f"{DAY}&{name}=d2".encode(), "ignore", **OF_DRIVER)["driver_id"] == "d1"
 
 
 @pytest.mark.parametrize("text", ["page=0", "page=1&page=1", "limit=101", "start_date=x", ""])
@@ -280,7 +286,7 @@ def test_what_is_required_must_be_given(schema):
 
 def test_one_to_twenty_drivers_count_as_sent_and_are_returned_once_in_their_order(wednesday):
     query = f"{DAY}&driver_id=b" + "&driver_id=a" * 19
-    assert DailyParams().parse(query.encode())["driver_id"] == ["b", "a"]
+    assert parse(DailyParams, query.encode())["driver_id"] == ["b", "a"]
     expected = {"driver_id": ["Must be given 1 to 20 times; it is given 21 times."]}
     assert reasons(DailyParams, f"{query}&driver_id=") == expected
 
@@ -298,8 +304,8 @@ NO_TEXTS = [b"\xff", b"d\xed\xa0\x80", b"%ff", b"a%80b", b"%c0%af"]
 
 @pytest.mark.parametrize("value", IDS)
 def test_an_identifier_is_any_text_within_its_bounds(wednesday, value):
-    assert TripParams().parse(b"", filter_param="trip_id", filter_value=value)["filter_value"] == value
-    assert DailyParams().parse(f"{DAY}&driver_id={quote(value)}".encode())["driver_id"] == [value]
+    assert parse(TripParams, b"", filter_param="trip_id", filter_value=value)["filter_value"] == value
+    assert parse(DailyParams, f"{DAY}&driver_id={quote(value)}".encode())["driver_id"] == [value]
 
 
 @pytest.mark.parametrize("value", [*NO_IDS, "\udcff", "a\udc80"])
@@ -318,7 +324,7 @@ def test_text_that_is_not_utf_8_may_be_in_another_encoding():
 
 
 def test_raw_utf_8_is_read_like_its_percent_encoding(wednesday):
-    assert DailyParams().parse(f"{DAY}&driver_id=é".encode())["driver_id"] == ["é"]
+    assert parse(DailyParams, f"{DAY}&driver_id=é".encode())["driver_id"] == ["é"]
 
 
 def test_a_name_that_is_no_utf_8_is_refused_with_a_name_valid_in_json():

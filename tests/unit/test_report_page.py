@@ -185,3 +185,9 @@ def test_a_change_is_that_of_the_figures_shown(value, before, difference, words)
 def test_commands_that_draw_nothing_do_not_load_matplotlib():
     code = "import sys, scripts.cli, scripts.reports.page; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_page_names_the_time_zone_of_its_days():
+    text = Reader(make_page(make_figures(drove(), time_zone="America/Denver"))).text
+    assert text.count("America/Denver") == 2
+    assert "UTC" not in text

@@ -1,0 +1,22 @@
+"""The time zone of a fleet."""
+
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pymongo.client_session import ClientSession
+
+from app.store import InvalidDocument, Store
+from schemas.periods import UTC
+
+
+def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None) -> ZoneInfo:
+    """Return the time zone of a fleet: that of its state, or UTC. Index: fleets (_id).
+
+    Whoever writes dates reads it in the transaction that writes them, which the setting of a time zone conflicts with.
+    Raises InvalidDocument if this host does not know the time zone.
+    """
+    match = {"_id": fleet}
+    name = (store.fleets.find_one(match, {"_id": 0, "time_zone": 1}, session=session) or {}).get("time_zone")
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError):
+        raise InvalidDocument(store.fleets, match) from None

@@ -1,0 +1,79 @@
+"""Giving a fleet another time zone: its trips move to their dates there, some in each transaction."""
+
+import heapq
+import itertools
+import operator
+from collections.abc import Iterator
+from functools import partial
+from zoneinfo import ZoneInfo
+
+from pymongo import ASCENDING, DESCENDING
+from pymongo.client_session import ClientSession
+
+from app.store import Store
+from app.store.fleets import get_time_zone
+from schemas.periods import date_of
+from scripts.batches import batches
+from scripts.materialize.read_models import materialize
+from scripts.materialize.rebuild import TRIPS_PER_PART
+from scripts.materialize.sources import InvalidSource
+from scripts.materialize.trip_details import read_trips
+from scripts.mongodb.identities import BATCH_SIZE, find_identifiers
+from scripts.mongodb.transactions import run_transaction
+
+# The fields of the index day_trips, in its order. So the trips of a driver and date follow one another.
+DATED = ("driver_id", "date", "trip_start_time", "trip_id")
+
+
+def set_time_zone(store: Store, fleet: str, name: str) -> None:
+    """Set the time zone of a fleet. From then on, whatever writes a trip writes its date in this time zone."""
+
+    def write(session: ClientSession) -> None:
+        store.fleets.update_one({"_id": fleet}, {"$set": {"time_zone": name}}, session=session)
+
+    run_transaction(store, fleet, write)
+
+
+def find_trips_to_move(store: Store, fleet: str) -> Iterator[str]:
+    """Yield the trip_id of each trip whose read model has not its date in the time zone of the fleet.
+
+    Reads only indexes: trip_details (fleet, driver_id, date, trip_start_time, trip_id), and those of `_id`.
+    """
+    zone, fields = get_time_zone(store, fleet), {"_id": 0, **dict.fromkeys(DATED, 1)}
+    # First those that move to an earlier date, the oldest first; then those that move to a later date, the newest
+    # first. So the trips of a driver stay in their order, and a date loses its trips before it gets others.
+    for direction, moves in ((ASCENDING, operator.lt), (DESCENDING, operator.gt)):
+        order = [(name, direction) for name in DATED]
+        trips = store.trip_details.find({"fleet": fleet}, fields, sort=order, batch_size=BATCH_SIZE).hint("day_trips")
+        for trip in trips:
+            if moves(_get_date(trip["trip_start_time"], zone), trip["date"]):
+                yield trip["trip_id"]
+    # In the former time zone, a trip may have had no date, or no room on it. It has a source, but no read model.
+    identifiers = heapq.merge(*(find_identifiers(trips, fleet) for trips in (store.trips, store.trip_details)))
+    for trip_id, found in itertools.groupby(identifiers):
+        if len(list(found)) == 1:
+            yield trip_id
+
+
+def _get_date(epoch_ms: int, zone: ZoneInfo) -> str:
+    """Return the date of a trip, or an empty text if it has none."""
+    try:
+        return date_of(epoch_ms, zone)
+    except ValueError:
+        return ""
+
+
+def move_trips(store: Store, fleet: str, invalid: list[InvalidSource]) -> Iterator[int]:
+    """Move these trips to their dates. Yields after each transaction how many it was about.
+
+    Each transaction leaves a trip on its old date or on its new one. Adds the invalid sources to `invalid`.
+    """
+    for trip_ids in batches(find_trips_to_move(store, fleet), TRIPS_PER_PART):
+        invalid += run_transaction(store, fleet, partial(_move, store, fleet, trip_ids))
+        yield len(trip_ids)
+
+
+def _move(store: Store, fleet: str, trip_ids: list[str], session: ClientSession) -> list[InvalidSource]:
+    invalid = list[InvalidSource]()
+    materialize(store, session, fleet, (), read_trips(store, session, fleet, trip_ids, invalid))
+    return invalid
