@@ -8,6 +8,7 @@ import click
 from marshmallow import ValidationError
 
 from schemas.fields import Date, FleetName, Identifier, Text
+from schemas.time_zones import TimeZone
 
 T = TypeVar("T")
 
@@ -31,6 +32,7 @@ ID = _SchemaField("id", Identifier())
 LABEL = _SchemaField("text", Identifier())
 FLEET_NAME = _SchemaField("fleet", FleetName())
 DATE = _SchemaField("date", Date())
+TIME_ZONE = _SchemaField("zone", TimeZone())
 
 FLEET = click.option("--fleet", type=FLEET_NAME, required=True, help="The fleet.")
 ONE_OR_ALL_FLEETS = click.option("--fleet", type=FLEET_NAME, help="Only this fleet. By default all fleets.")

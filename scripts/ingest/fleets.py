@@ -1,4 +1,4 @@
-"""`driver-analytics fleets`: list the fleets, and erase one."""
+"""`driver-analytics fleets`: list the fleets, erase one, and set its time zone."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,35 +8,49 @@ from pymongo.client_session import ClientSession
 
 from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
+from app.store.fleets import get_time_zone
 from scripts.batches import batches
 from scripts.confirm import confirm
+from scripts.ingest.loader import naming_new_fleet
 from scripts.ingest.mirror import ids_of_cursors
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
-from scripts.mongodb.connection import find_fleets, name_other_fleets, open_store, say_empty
+from scripts.materialize.sources import InvalidSource
+from scripts.materialize.time_zones import find_trips_to_move, move_trips, set_time_zone
+from scripts.mongodb.connection import (
+    find_fleets,
+    name_other_fleets,
+    naming_invalid_documents,
+    open_store,
+    say_empty,
+)
 from scripts.mongodb.identities import BATCH_SIZE, ids_of_fleet
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET
+from scripts.options import FLEET, TIME_ZONE
 from scripts.output import echo, echo_table
 from scripts.progress import sum_with_progress
 from scripts.reports.files import remove_all_unused_files
 
-COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE")
+COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE", "TIME ZONE")
 
 
 @click.group()
 def fleets() -> None:
-    """List the fleets, and erase a fleet."""
+    """List the fleets, erase a fleet, and set its time zone."""
 
 
 @fleets.command("list")
 def list_() -> None:
     """List all fleets, in the order of their names.
 
-    Columns, separated by tabs: fleet, drivers, trips, keys in force. The drivers and trips are those that the API
-    returns, including trips that are not visible yet. A terminal also gets a line with the names of the columns.
+    Columns, separated by tabs: fleet, drivers, trips, keys in force, time zone. The drivers and trips are those that
+    the API returns, including trips that are not visible yet. A terminal also gets a line with the names of the
+    columns.
     """
     with open_store(writes=False) as store:
-        rows = [(fleet, *map(str, _count(store, fleet))) for fleet in _find_all_fleets(store)]
+        rows = [
+            (fleet, *map(str, _count(store, fleet)), get_time_zone(store, fleet).key)
+            for fleet in _find_all_fleets(store)
+        ]
         if not rows:
             say_empty(store)
         echo_table(COLUMNS, rows)
@@ -83,6 +97,29 @@ def erase(fleet: str, yes: bool) -> None:
         store.resume_tokens.delete_many({"_id": ids_of_cursors(fleet)})
         store.fleets.delete_one({"_id": fleet})
         echo(f"{fleet}: erased")
+
+
+@fleets.command("set")
+@FLEET
+@click.option("--time-zone", type=TIME_ZONE, required=True, help="Its name in the IANA database, or UTC.")
+def set_(fleet: str, time_zone: str) -> None:
+    """Set the time zone of a fleet, new or not.
+
+    All dates of the fleet are local to it: days, weeks, months, reports, and the date of today. A fleet has UTC unless
+    you set another one.
+
+    Trips that are stored move to their dates in the time zone. Meanwhile the API stays available, and each trip counts
+    on its old date or on its new one. If the command was killed, run it again; until then, 'rollups verify' names
+    differences. Reports stay as they are: build them again.
+    """
+    with open_store() as store, naming_new_fleet(store, fleet), naming_invalid_documents(store, fleet):
+        set_time_zone(store, fleet, time_zone)
+        invalid = list[InvalidSource]()
+        count = sum(1 for _ in find_trips_to_move(store, fleet))
+        moved = sum_with_progress(fleet, count, move_trips(store, fleet, invalid)) - len(invalid)
+        for source in invalid:
+            echo(f"{fleet}: {source}", err=True)
+        echo(f"{fleet}: the time zone is {time_zone}; {moved} trips moved to another date")
 
 
 def _delete_data(store: Store, fleet: str) -> Iterator[int]:
