@@ -1,7 +1,7 @@
 """`driver-analytics backup` and `restore`: the data that cannot be derived, in files that mongorestore can read too.
 
 A backup is a folder. It contains a file COLLECTION.bson.gz for each collection, with its documents in BSON one after
-another, and a manifest with the number of documents and the digest of each file.
+another, and a manifest with the number of documents and the digest of each file, and with the time zones of fleets.
 """
 
 import contextlib
@@ -29,6 +29,7 @@ from app.store.reports import BUCKET
 from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.materialize.sources import InvalidSource, parse_sources
+from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
 from scripts.output import echo
@@ -61,7 +62,7 @@ FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.command()
 @FOLDER
 def backup(folder: Path) -> None:
-    """Back up drivers, trips, keys and reports.
+    """Back up drivers, trips, keys, reports and the time zones of fleets.
 
     The command writes them to a new FOLDER, which appears when the backup is complete.
 
@@ -142,6 +143,8 @@ def restore(folder: Path) -> None:
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
+        for fleet, time_zone in manifest.get("time_zones", {}).items():
+            set_time_zone(store, fleet, time_zone)
         # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
         for fleet in sorted({*find_fleets(store, None), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
@@ -178,6 +181,8 @@ def _write(store: Store, folder: Path) -> Document:
         "format": FORMAT,
         "database": store.db.name,
         "began_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        # The rest of a fleet's state begins from scratch.
+        "time_zones": {fleet["_id"]: fleet["time_zone"] for fleet in store.fleets.find() if "time_zone" in fleet},
         "collections": {name: _dump(store, name, _file(folder, name)) for name in COLLECTIONS},
     }
     with open_private(folder / MANIFEST, "x") as file:

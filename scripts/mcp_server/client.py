@@ -1,17 +1,19 @@
 """The HTTP client of the service, and the messages of its failures. Each says what to change."""
 
 import contextlib
+import copy
+import datetime
 from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import anyio
 import httpx2
 from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from app.config import API
 from scripts.mcp_server.text import to_json
@@ -58,11 +60,33 @@ class InvalidInput(Exception):
     """The service rejects a parameter. The message tells the agent why."""
 
 
+class Today(BaseModel):
+    """Which day it is in the fleet, and the time zone of its dates."""
+
+    date: datetime.date = Field(alias="today")
+    time_zone: str
+
+    def __str__(self) -> str:
+        return f"{self.date:%A %Y-%m-%d} ({self.time_zone})"
+
+
 class ApiClient:
     """Makes requests to the service at `url` with an API key. Either may be empty or wrong: each request then fails."""
 
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
+
+        self._today: Today | None = None
+
+    def for_call(self) -> Self:
+        """Return a client for one call of a tool, which requests the date of today once."""
+        return copy.copy(self)
+
+    async def get_today(self) -> Today:
+        """Return which day it is in the fleet. Raises ToolError."""
+        if self._today is None:
+            self._today = await self.get(Today, "fleet", fields="{today,time_zone}")
+        return self._today
 
     async def get(self, reply: type[Reply], *path: str, params: Params | None = None, fields: str = "") -> Reply:
         """Return the response, or these fields (a field mask) of it, as a model.
@@ -139,7 +163,7 @@ async def connect(url: str, key: str) -> AsyncIterator[ApiClient]:
 
 
 async def _get_client(context: Context[ApiClient, Any]) -> ApiClient:
-    return context.request_context.lifespan_context
+    return context.request_context.lifespan_context.for_call()
 
 
 # A parameter of a tool that agents do not see.

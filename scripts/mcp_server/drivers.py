@@ -102,7 +102,8 @@ async def driver_summary(
 
     For today or any other dates, and for what costs the points, use explain_score; for the trips, list_trips.
     """
-    window, before = get_periods(period, date)
+    today = (await api.get_today()).date
+    window, before = get_periods(today, period, date)
     driver, summary = await _get_summary(api, driver_id, period, window)
     try:
         _, summary_before = await _get_summary(api, driver_id, period, before)

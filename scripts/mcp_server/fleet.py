@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from schemas.date_params import HISTORY
-from schemas.periods import MONTH, UTC, LongPeriodName, get_today
+from schemas.periods import MONTH, LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.client import Api
 from scripts.mcp_server.models import Data, Number, Result, Totals, Window
@@ -63,12 +63,13 @@ async def fleet_summary(
 
     change is that since the week or month before, null if nobody drove then or it is not known.
     """
-    window, before = get_periods(period, date)
+    today = (await api.get_today()).date
+    window, before = get_periods(today, period, date)
     # The one before the first is read, too, to compare with.
     windows = [window, before]
     while len(windows) <= count:
-        windows.append(get_periods(period, windows[-1].start_date - datetime.timedelta(days=1))[0])
-    first_known = get_today(UTC) - HISTORY
+        windows.append(get_periods(today, period, windows[-1].start_date - datetime.timedelta(days=1))[0])
+    first_known = today - HISTORY
     # The service shows all of the month in which the six months begin.
     oldest = first_known.replace(day=1) if period == MONTH else first_known
     known = [one for one in windows if one.start_date >= oldest] or [window]

@@ -7,7 +7,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, WithJsonSchema
 
 from schemas.date_params import HISTORY
-from schemas.periods import UTC, LongPeriodName, PeriodName, get_today
+from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
@@ -145,7 +145,8 @@ async def explain_score(
     It compares with the window of the same length before. The score of each interval shows when it changed. For the
     trips that cost the points, use list_trips.
     """
-    window, before = get_windows(start_date, end_date)
+    today = (await api.get_today()).date
+    window, before = get_windows(today, start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
     (explanation,) = await _compare(api, [(content.driver_info, content.total or "did_not_drive")], before)
     return ScoreExplanation(
@@ -172,7 +173,8 @@ async def compare_drivers(
 
     Points do not depend on how far somebody drove.
     """
-    window, before = get_windows(start_date, end_date)
+    today = (await api.get_today()).date
+    window, before = get_windows(today, start_date, end_date)
     rows = await _compare(api, await get_scores(api, driver_ids, window), before)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
@@ -222,9 +224,10 @@ async def who_needs_coaching(
     Nobody who lost no points is listed, so there may be nobody to coach.
     For the trips behind it, call list_trips with a driver_id and the dates of the window.
     """
-    window, before = get_periods(period, date)
+    today = (await api.get_today()).date
+    window, before = get_periods(today, period, date)
     compares = order == "got_worse"
-    if compares and before.start_date < get_today(UTC) - HISTORY:
+    if compares and before.start_date < today - HISTORY:
         raise ToolError(
             f"Who got worse is not known: the {period} before begins on {before.start_date}, more than six months ago. "
             "Choose a later date."

@@ -13,7 +13,6 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from schemas.periods import UTC, get_today
 from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.fleet import fleet_summary
@@ -50,8 +49,8 @@ Everything is read-only.
   weight: phone use, overspeeding, hard braking, rapid acceleration.
 - A score is did_not_drive if there was no trip. It is not_known before the last six months, which the service does not
   show: the driver may have driven.
-- Dates are in UTC. A week is Monday to Sunday. Today is {today} as this server starts; every result has the date of
-  today. A window that ends today is not complete.
+- Times are in UTC. Dates are in the time zone of the fleet, which every result names with the date of today. A week is
+  Monday to Sunday. A window that ends today is not complete.
 - The key may open one driver only. Then find_drivers returns this driver alone, every other driver_id is unknown, and
   who_needs_coaching and fleet_summary fail.
 - To find out who got worse and why: who_needs_coaching with order=got_worse, then list_trips of a driver for the
@@ -66,7 +65,7 @@ def create_server(url: str, key: str) -> MCPServer[ApiClient]:
         "driver-analytics",
         title="Driver Analytics",
         version=version(PACKAGE),
-        instructions=INSTRUCTIONS.format(today=f"{get_today(UTC):%A %Y-%m-%d}", notice=NOTICE),
+        instructions=INSTRUCTIONS.format(notice=NOTICE),
         tools=[_make_tool(function) for function in TOOLS],
         lifespan=lambda server: connect(url, key),
         log_level="WARNING",
@@ -107,6 +106,7 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
     async def run(**arguments: Any) -> CallToolResult:
         try:
             data = (await function(**arguments)).model_dump(mode="json")
+            data["today"] = str(await arguments["api"].get_today())
         except InvalidInput as error:
             raise ToolError(str(error)) from None
         return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=escape_texts(data))

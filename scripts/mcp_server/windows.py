@@ -1,4 +1,4 @@
-"""Windows of dates: days, weeks from Monday to Sunday, calendar months. All dates are UTC."""
+"""Windows of dates: days, weeks from Monday to Sunday, calendar months, in the time zone of the fleet."""
 
 import datetime
 from typing import Annotated, Any
@@ -8,7 +8,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from schemas import fields
-from schemas.periods import FIRST_AND_LAST_DATE, UTC, PeriodName, get_today
+from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
 from scripts.mcp_server.models import Window
 
 ONE_DAY = datetime.timedelta(days=1)
@@ -34,12 +34,11 @@ StartDate = Annotated[Date, Field(description="Default: the Monday of last week.
 EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
 
 
-def get_periods(period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
+def get_periods(today: datetime.date, period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
     """Return the day, week or month that contains a date, by default the last complete one, and the one before.
 
     The current one ends today. Raises ToolError if it begins today or later: the service has no summary of it.
     """
-    today = get_today(UTC)
     window = _get_period(period, date or _get_period(period, today).start_date - ONE_DAY)
     if window.start_date >= today:
         raise ToolError(
@@ -55,12 +54,14 @@ def _get_period(period: PeriodName, date: datetime.date) -> Window:
     return Window(start_date=first, end_date=last)
 
 
-def get_windows(start_date: datetime.date | None, end_date: datetime.date | None) -> tuple[Window, Window]:
+def get_windows(
+    today: datetime.date, start_date: datetime.date | None, end_date: datetime.date | None
+) -> tuple[Window, Window]:
     """Return the window between two dates, by default from the Monday of last week to yesterday.
 
     The second one has the same length, and ends on the day before.
     """
-    first = start_date or get_periods("week", None)[0].start_date
-    last = end_date or max(first, get_today(UTC) - ONE_DAY)
+    first = start_date or get_periods(today, "week", None)[0].start_date
+    last = end_date or max(first, today - ONE_DAY)
     before = Window(start_date=first - ONE_DAY - (last - first), end_date=first - ONE_DAY)
     return Window(start_date=first, end_date=last), before

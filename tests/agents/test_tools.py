@@ -2,6 +2,7 @@
 
 import pytest
 
+from scripts.materialize.time_zones import set_time_zone
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
 pytestmark = pytest.mark.usefixtures("fleet")
@@ -198,17 +199,18 @@ def test_a_result_has(call, tool, arguments, expected):
 
 
 # The requests to the service, as docs/agents.md has them.
+# One of them is for the date of today.
 REQUEST_COUNTS = [
-    ("fleet_summary", {}, 1),
-    ("find_drivers", {"search": "ann"}, 1),
-    ("driver_summary", ANN, 2),
-    ("compare_drivers", THREE, 2),
-    ("explain_score", ANN, 2),
-    ("who_needs_coaching", {}, 3),
-    ("who_needs_coaching", {"behaviour": "phone_use"}, 3),
-    ("who_needs_coaching", {"order": "got_worse"}, 4),
-    ("list_trips", ANN, 2),
-    ("describe_trip", {"trip_id": "brake"}, 2),
+    ("fleet_summary", {}, 2),
+    ("find_drivers", {"search": "ann"}, 2),
+    ("driver_summary", ANN, 3),
+    ("compare_drivers", THREE, 3),
+    ("explain_score", ANN, 3),
+    ("who_needs_coaching", {}, 4),
+    ("who_needs_coaching", {"behaviour": "phone_use"}, 4),
+    ("who_needs_coaching", {"order": "got_worse"}, 5),
+    ("list_trips", ANN, 3),
+    ("describe_trip", {"trip_id": "brake"}, 3),
 ]
 
 
@@ -323,3 +325,12 @@ def test_nobody_is_to_coach_where_nobody_lost_a_point(call, load):
     load(make_trip("2026-02-24T08:00", "dee"))
     data = call("who_needs_coaching", date="2026-02-24")
     assert (data["drivers"], data["driver_count"], data["left_out"]) == ([], 1, 0)
+
+
+def test_today_is_that_of_the_fleet(call, service, clock):
+    set_time_zone(service.store, "f1", "America/Denver")
+    clock.move_to("2026-03-16T03:00Z")
+    result = call("explain_score", **ANN)
+    assert result["today"] == "Sunday 2026-03-15 (America/Denver)"
+    assert result["window"] == {"start_date": "2026-03-02", "end_date": "2026-03-14"}
+    assert call("find_drivers")["today"] == result["today"]

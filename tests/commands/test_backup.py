@@ -18,6 +18,7 @@ from scripts.admin import backup
 from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
+from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import INDEXES, prepare_collections
 from scripts.reports.build import build_report
 from tests.command_recorder import WRITES
@@ -57,12 +58,13 @@ def make_trips():
 
 @pytest.fixture(scope="module")
 def source(mongod_uri):
-    """A store with two fleets, a report, a revoked key and one of a driver. No test changes it."""
+    """A store with two fleets in two time zones, a report, a revoked key and one of a driver. No test changes it."""
     drivers = [make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01")]
     with MongoClient(mongod_uri) as client, pytest.MonkeyPatch.context() as patch:
         patch.setattr("scripts.reports.page.make_page", lambda figures: b"<!doctype html>")
         store = Store.of(client["backed_up"])
         prepare_collections(store)
+        set_time_zone(store, "f2", "Pacific/Niue")
         for fleet in ("f1", "f2"):
             load(store.db, *make_trips(), drivers=drivers, fleet=fleet)
         build_report(store, "f1", DATE)
@@ -131,6 +133,7 @@ def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, source, 
         assert documents(empty, name, _id=0, **HISTORY) == documents(source, name, _id=0, **HISTORY)
     for name in (*INDEXES, *FILE_INDEXES):
         assert empty[name].index_information() == source[name].index_information()
+    assert empty.fleets.find_one({"_id": "f2"})["time_zone"] == "Pacific/Niue"
     verified = command("rollups", "verify")
     assert (verified.exit_code, verified.stdout.count("no differences")) == (0, 2)
 
