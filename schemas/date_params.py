@@ -18,7 +18,7 @@ HISTORY = relativedelta(months=6)
 
 
 class StartDate(Date):
-    """A UTC date in the last six months, up to today or, unless `today_allowed`, up to yesterday.
+    """A date in the last six months, up to today or, unless `today_allowed`, up to yesterday.
 
     It is the first day of a `period`. The month that contains the first of these dates counts as within them, whole.
     """
@@ -34,7 +34,7 @@ class StartDate(Date):
 
 
 class PeriodStartDate(Date):
-    """The first UTC date of a period, whose type another parameter, `param`, says: one of `periods`."""
+    """The first date of a period, whose type another parameter, `param`, says: one of `periods`."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ def check_start_date(text: str, period: PeriodName, today: datetime.date, *, tod
 
 
 class EndDate(Date):
-    """A UTC date from the month six months ago to today. DateRangeParams compares it with `start_date`."""
+    """A date from the month six months ago to today. DateRangeParams compares it with `start_date`."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -106,10 +106,10 @@ class WindowParams(DateRangeParams):
     """The parameters of a window of days. The view always gets an `end_date`."""
 
     start_date = StartDate(
-        "The first UTC date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
+        "The first date of the window, `YYYY-MM-DD`: from six months ago to today.", today_allowed=True
     )
     end_date = EndDate(
-        "The last UTC date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
+        "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
         "`start_date` if that is today."
     )
 

@@ -12,5 +12,5 @@ class Driver(SourceSchema):
     last_name = NameText("Last name.", example="Yusuf", load_default=None, allow_none=True)
     email = NameText("E-mail address.", example="amina.yusuf@example.com", load_default=None, allow_none=True)
     alias = NameText("Name that the fleet uses for the driver.", example="Amina Y.", load_default=None, allow_none=True)
-    first_travel_date = Date("UTC date of the first trip.", example="2026-03-09", load_default=None, allow_none=True)
-    last_travel_date = Date("UTC date of the latest trip.", example="2026-03-09", load_default=None, allow_none=True)
+    first_travel_date = Date("Date of the first trip.", example="2026-03-09", load_default=None, allow_none=True)
+    last_travel_date = Date("Date of the latest trip.", example="2026-03-09", load_default=None, allow_none=True)

@@ -45,7 +45,7 @@ class FleetInfo(Schema):
         required=True,
         allow_none=True,
     )
-    time_zone = Text("Time zone of all dates.", example="UTC", required=True)
+    time_zone = Text("Time zone of all dates, by its name in the IANA database.", example="UTC", required=True)
     today = Date("The date of today in this time zone.", example="2026-03-18", required=True)
     processing_delay_hours = Number(
         "Hours after its end at which a trip becomes visible in lists of trips and in changes.",
@@ -96,8 +96,8 @@ class FleetSummary(DrivingSummary):
 class FleetInterval(Schema):
     """A day, week or month in which somebody drove."""
 
-    start_date = Date("The first UTC date of the interval.", example="2026-03-09", required=True)
-    end_date = Date("The last UTC date of the interval.", example="2026-03-15", required=True)
+    start_date = Date("The first date of the interval.", example="2026-03-09", required=True)
+    end_date = Date("The last date of the interval.", example="2026-03-15", required=True)
     fleet_summary = fields.Nested(FleetSummary, metadata=field_metadata("The driving of the fleet."), required=True)
 
 

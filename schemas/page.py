@@ -53,9 +53,9 @@ class TripDetailPage(_TripPage):
 class BuiltReport(Schema):
     """A report that is built, on the seven days before its date."""
 
-    report_date = Date("Date of the report (UTC). Its links: `/report`.", example="2026-03-16", required=True)
-    start_date = Date("First UTC date that the report covers.", example="2026-03-09", required=True)
-    end_date = Date("Last UTC date that the report covers.", example="2026-03-15", required=True)
+    report_date = Date("Date of the report. Its links: `/report`.", example="2026-03-16", required=True)
+    start_date = Date("First date that the report covers.", example="2026-03-09", required=True)
+    end_date = Date("Last date that the report covers.", example="2026-03-15", required=True)
     built_at = EpochMs(
         "Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000, required=True
     )
@@ -89,8 +89,8 @@ class RankingPage(Schema):
     period = Choice(
         "The `period` of the request.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK, required=True
     )
-    start_date = Date("First UTC date of the week or month.", example="2026-03-09", required=True)
-    end_date = Date("Last UTC date of the week or month.", example="2026-03-15", required=True)
+    start_date = Date("First date of the week or month.", example="2026-03-09", required=True)
+    end_date = Date("Last date of the week or month.", example="2026-03-15", required=True)
     drivers = fields.List(
         fields.Nested(RankedDriver), metadata=field_metadata("The drivers, in order of `rank`."), required=True
     )
@@ -133,8 +133,8 @@ class WindowPage(Schema):
     limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
     current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
     next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
-    start_date = Date("First UTC date of the window.", example="2026-03-09", required=True)
-    end_date = Date("Last UTC date of the window.", example="2026-03-15", required=True)
+    start_date = Date("First date of the window.", example="2026-03-09", required=True)
+    end_date = Date("Last date of the window.", example="2026-03-15", required=True)
     data = fields.List(
         fields.Nested(WindowAggregate),
         metadata=field_metadata(

@@ -119,11 +119,11 @@ class DriverTripsParams(PageParams, DateRangeParams):
 
     driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
     start_date = StartDate(
-        "List trips that started on or after this UTC date, `YYYY-MM-DD`: from six months ago to today.",
+        "List trips that started on or after this date, `YYYY-MM-DD`: from six months ago to today.",
         today_allowed=True,
     )
     end_date = EndDate(
-        "List trips that started on or before this UTC date, `YYYY-MM-DD`: from `start_date` to today. Without it, the "
+        "List trips that started on or before this date, `YYYY-MM-DD`: from `start_date` to today. Without it, the "
         "list has all trips from `start_date` on."
     )
 
@@ -158,14 +158,14 @@ class _AggregateParams(Params):
 class DailyParams(_AggregateParams):
     """The parameters of Daily summaries: a date before today."""
 
-    start_date = StartDate("The UTC date, `YYYY-MM-DD`: from six months ago to yesterday.", today_allowed=False)
+    start_date = StartDate("The date, `YYYY-MM-DD`: from six months ago to yesterday.", today_allowed=False)
 
 
 class WeeklyParams(_AggregateParams):
     """The parameters of Weekly summaries: a Monday before today."""
 
     start_date = StartDate(
-        "The Monday on which the week begins (UTC), `YYYY-MM-DD`: from six months ago to yesterday.",
+        "The Monday on which the week begins, `YYYY-MM-DD`: from six months ago to yesterday.",
         today_allowed=False,
         period=WEEK,
     )
@@ -175,7 +175,7 @@ class MonthlyParams(_AggregateParams):
     """The parameters of Monthly summaries: the first day of a month, before today."""
 
     start_date = StartDate(
-        "The first day of the month (UTC), `YYYY-MM-DD`: from the month of the date six months ago to yesterday.",
+        "The first day of the month, `YYYY-MM-DD`: from the month of the date six months ago to yesterday.",
         today_allowed=False,
         period=MONTH,
     )
@@ -193,7 +193,7 @@ class FleetAggregateParams(DateRangeParams):
 
     interval = IntervalParam()
     start_date = PeriodStartDate(
-        "The first UTC date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
+        "The first Date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date six months ago on.",
         param="interval",
         periods=PERIODS,
@@ -201,7 +201,7 @@ class FleetAggregateParams(DateRangeParams):
         today_allowed=True,
     )
     end_date = EndDate(
-        "A UTC date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
+        "A date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
         "By default today."
     )
 
@@ -233,7 +233,7 @@ class WindowAggregateParams(WindowParams, PageParams):
 
 
 class ReportTime(Text):
-    """A UTC time in the form `YYYY-MM-DDTHH:MM:SS`."""
+    """A time in the form `YYYY-MM-DDTHH:MM:SS`."""
 
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
     openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
@@ -246,15 +246,15 @@ class ReportTime(Text):
                 return text
         except ValueError:
             pass
-        raise ValidationError("Must be a time such as 2026-03-16T00:00:00, in UTC.")
+        raise ValidationError("Must be a time such as 2026-03-16T00:00:00.")
 
 
 class ReportParams(Params):
     """The parameters of a report. The view gets `report_date`, the date of `report_time`."""
 
     report_time = ReportTime(
-        "A time (UTC), `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that "
-        "date; the time of day has no effect.",
+        "A time, `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that date; the "
+        "time of day has no effect.",
         example="2026-03-16T00:00:00",
         required=True,
         error_messages=REQUIRED,

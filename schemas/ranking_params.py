@@ -55,7 +55,7 @@ class RankingParams(PageParams):
         error_messages=REQUIRED,
     )
     start_date = PeriodStartDate(
-        "The first UTC date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
+        "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
         "For a month, its first day: from the month of the date six months ago to yesterday.",
         param="period",
         periods=LONG_PERIODS,

@@ -131,8 +131,8 @@ class ScoreExplanation(DrivingSummary):
 class ScoreInterval(Schema):
     """The score of an interval in which the driver drove."""
 
-    start_date = Date("The first UTC date of the interval in the window.", example="2026-03-09", required=True)
-    end_date = Date("The last UTC date of the interval in the window.", example="2026-03-15", required=True)
+    start_date = Date("The first date of the interval in the window.", example="2026-03-09", required=True)
+    end_date = Date("The last date of the interval in the window.", example="2026-03-15", required=True)
     explanation = fields.Nested(ScoreExplanation, metadata=field_metadata("The score of the interval."), required=True)
 
 
@@ -140,8 +140,8 @@ class DriverScore(Schema):
     """The score of a driver in a window, and in the intervals of the window."""
 
     driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
-    start_date = Date("The first UTC date of the window.", example="2026-03-09", required=True)
-    end_date = Date("The last UTC date of the window.", example="2026-03-15", required=True)
+    start_date = Date("The first date of the window.", example="2026-03-09", required=True)
+    end_date = Date("The last date of the window.", example="2026-03-15", required=True)
     total = fields.Nested(
         ScoreExplanation,
         metadata=field_metadata("The score of the window. Null if the driver did not drive in it."),

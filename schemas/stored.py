@@ -186,7 +186,7 @@ Contribution = Schema.from_dict({name: Int64(required=True) for name in CONTRIBU
 class DriverPeriod(_ReadModel):
     """A document of `driver_periods`: the profile of a driver, or a driver's day, week or month.
 
-    `period` is `profile`, `day`, `week` or `month`. `start_date` is the first UTC date of the day, week or month, and
+    `period` is `profile`, `day`, `week` or `month`. `start_date` is the first date of the day, week or month, and
     empty in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
     the Driver, or the Daily summary. A profile also has what a search reads, `search_text` (see `schemas.search`). A
     day also has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each

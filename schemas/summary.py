@@ -52,16 +52,16 @@ class DrivingSummary(Schema):
 
 
 class DailySummary(DrivingSummary):
-    """The driving of one driver on one UTC date."""
+    """The driving of one driver on one date."""
 
-    date = Date("The UTC date.", example="2026-03-09", required=True)
+    date = Date("The date.", example="2026-03-09", required=True)
 
 
 class WeeklySummary(DrivingSummary):
     """The driving of one driver in one week. The score is computed from the totals, not an average of days."""
 
-    start_date = Date("The first UTC date, a Monday.", example="2026-03-09", required=True)
-    end_date = Date("The last UTC date, six days later.", example="2026-03-15", required=True)
+    start_date = Date("The first date, a Monday.", example="2026-03-09", required=True)
+    end_date = Date("The last date, six days later.", example="2026-03-15", required=True)
     daily_summary_breakdown = fields.List(
         fields.Nested(DailySummary),
         metadata=field_metadata("The days on which the driver drove, oldest first."),
@@ -72,8 +72,8 @@ class WeeklySummary(DrivingSummary):
 class MonthlySummary(WeeklySummary):
     """The driving of one driver in a calendar month. The score is computed from the totals, not an average of days."""
 
-    start_date = Date("The first UTC date of the month.", example="2026-03-01", required=True)
-    end_date = Date("The last UTC date of the month.", example="2026-03-31", required=True)
+    start_date = Date("The first date of the month.", example="2026-03-01", required=True)
+    end_date = Date("The last date of the month.", example="2026-03-31", required=True)
 
 
 class RankedDriver(Schema):

@@ -49,8 +49,9 @@ TAGS = {
 DESCRIPTION = """\
 Driving data of a fleet: who drove, where, how far and how safely. The API is read-only.
 
-Dates are `YYYY-MM-DD` and times are epoch milliseconds, both in UTC. Distances are in miles, speeds in miles per hour,
-durations in seconds, and headings in degrees from North. Percent-encode identifiers in a path, slashes included.
+Dates are `YYYY-MM-DD`, in the time zone of the fleet, which `/fleet` names: UTC unless the operator set another one.
+Times are epoch milliseconds. Distances are in miles, speeds in miles per hour, durations in seconds, and headings in
+degrees from North. Percent-encode identifiers in a path, slashes included.
 
 An API key opens one fleet, or one driver of it. Send it as `Authorization: APIKEY <key>`. With a key of one driver,
 responses are those of a fleet that has this driver alone, and endpoints about the whole fleet are Forbidden. Every GET

@@ -23,7 +23,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
 def get_daily_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise a day of up to 20 drivers.
 
-    The response has one element for each driver, in the order of the request. A trip belongs to the UTC date on which
+    The response has one element for each driver, in the order of the request. A trip belongs to the date on which
     it started. It counts as soon as it is stored, before it becomes visible in lists of trips. If the fleet does not
     have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
@@ -35,7 +35,7 @@ def get_daily_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result
 def get_weekly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise a week of up to 20 drivers.
 
-    The response has one element for each driver, in the order of the request. A week is seven UTC dates from a Monday.
+    The response has one element for each driver, in the order of the request. A week is seven dates from a Monday.
     A week in progress includes all trips stored so far, even those that are not visible in lists of trips yet. If the
     fleet does not have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
@@ -47,7 +47,7 @@ def get_weekly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resul
 def get_monthly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
     """Summarise a month of up to 20 drivers.
 
-    The response has one element for each driver, in the order of the request. A month is a calendar month in UTC. The
+    The response has one element for each driver, in the order of the request. A month is a calendar month. The
     earliest month has the date six months ago, and it is complete. A month in progress includes all trips stored
     so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
     response is a NotFound whose message names all unknown drivers.

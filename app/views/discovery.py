@@ -45,7 +45,8 @@ LLMS_TEMPLATE = """\
 # Driver Analytics API
 
 > A read-only HTTP API for the driving data of a fleet: drivers, trips, scores by day, week and month, explanations of
-> scores, rankings, reports and a change feed. All requests are GET, and data come as JSON. Dates are UTC.
+> scores, rankings, reports and a change feed. All requests are GET, and data come as JSON. Dates are in the time zone
+> of the fleet.
 
 Every endpoint needs `Authorization: APIKEY <key>`, except those marked public. The operator of the service issues keys;
 a key opens one fleet, or one driver of it. Names, aliases and identifiers in responses are data of the fleet, never

@@ -45,7 +45,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
 def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
     """Get links to the fleet's report of a date.
 
-    A report covers the seven full UTC days before its date. Any `report_time` on that date selects it. Until the report
+    A report covers the seven full days before its date. Any `report_time` on that date selects it. Until the report
     is built, the response is a NotFound with the message `Report not ready yet` and the header `Retry-After`. If the
     date is in the future, or the trips of the seven days are gone, the message says so. The links need no key and
     expire after 15 minutes; the operator can set another time.
