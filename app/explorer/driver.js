@@ -122,7 +122,7 @@ function tripList(trips, total, start, sort, link) {
   const choices = Object.entries(SORTS).map(([name, [label]]) => [label, link({ sort: name }), name === sort]);
   return [el("div", { class: "head" }, el("h2", {}, words("Your trips", "Trips")),
     trips.length > 1 && ui.choice("Sort trips by", choices)),
-  trips.length > 0 && ui.table("trips", ["Start (UTC)", "Score", "Length", "Events"], sorted.map(tripRow)),
+  trips.length > 0 && ui.table("trips", [`Start (${format.zone})`, "Score", "Length", "Events"], sorted.map(tripRow)),
   trips.length < total && el("p", { class: "quiet" },
     `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start)}`)];
 }

@@ -1,4 +1,5 @@
-// Numbers, times, dates and names as text, and the addresses of views. Times and dates are UTC.
+// Numbers, times, dates and names as text, and the addresses of views. Times and dates are in the time zone of
+// the fleet.
 
 export const settings = JSON.parse(document.querySelector("meta[name=explorer-settings]").content);
 export const LABELS = {
@@ -66,6 +67,20 @@ export function driverName({ first_name: first, last_name: last, alias, driver_i
   return names.find(isVisible) ?? `Driver ${JSON.stringify(id)}`;
 }
 
+// A time is milliseconds since 1970 in UTC, and a date is the time at which it begins in UTC. So a time is shown as if it
+// was as much later as the time zone is ahead of UTC.
+export let zone = "UTC";
+let offsets;
+export function setZone(name) {
+  zone = name;
+  offsets = new Intl.DateTimeFormat("en-GB", { timeZone: name, timeZoneName: "longOffset" });
+}
+function local(ms) {
+  const [, sign, ...parts] = /GMT([+-])(\d+):(\d+):?(\d*)/.exec(offsets?.format(ms)) ?? [];
+  const [hours, minutes, seconds] = parts.map(Number);
+  return sign ? ms + Number(`${sign}1`) * 1000 * (3600 * hours + 60 * minutes + seconds) : ms;
+}
+
 const dateFormat = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
 const DAY = { day: "numeric", month: "short" }, DATE = { ...DAY, year: "numeric" };
 const PERIODS = {
@@ -76,22 +91,23 @@ const PERIODS = {
 const WEEKDAY = dateFormat({ weekday: "short", ...DAY });
 
 export const day = (ms) => PERIODS.day.long.format(ms).replace(",", "");
-export const shortDay = (ms) => WEEKDAY.format(ms).replace(",", "");
+export const shortDay = (ms) => WEEKDAY.format(local(ms)).replace(",", "");
 export const time = (ms) => clock(ms).slice(0, 5);
-export const moment = (ms) => `${day(ms)}, ${time(ms)}`;
+export const moment = (ms) => `${day(local(ms))}, ${time(ms)}`;
 /** Returns when the last trip of a date was; a clock that is wrong may date it in the future. */
 export const wasOn = (date) => `${date > today() ? "is dated" : "was on"} ${day(Date.parse(date))}`;
-export const clock = (ms) => new Date(ms).toISOString().slice(-13, -5);
+export const clock = (ms) => new Date(local(ms)).toISOString().slice(-13, -5);
 
 // Dates are texts such as 2026-03-18, as in the API. A period is a day, week or month.
-export const dateOf = (ms) => new Date(ms).toISOString().slice(0, 10);
+const toDate = (ms) => new Date(ms).toISOString().slice(0, 10);
+export const dateOf = (ms) => toDate(local(ms));
 // By how much the clock of the service is ahead of the browser's, which may be wrong.
 let aheadMs = 0;
 export const setClock = (httpDate) => { aheadMs = (Date.parse(httpDate) || Date.now()) - Date.now(); };
 export const today = () => dateOf(Date.now() + aheadMs);
 export const yesterday = () => addDays(today(), -1);
-const addDays = (date, days) => dateOf(Date.parse(date) + days * MS_PER_DAY);
-const addMonths = (date, months) => dateOf(Date.UTC(date.slice(0, 4), date.slice(5, 7) - 1 + months));
+const addDays = (date, days) => toDate(Date.parse(date) + days * MS_PER_DAY);
+const addMonths = (date, months) => toDate(Date.UTC(date.slice(0, 4), date.slice(5, 7) - 1 + months));
 export const earlier = (date, other) => (date < other ? date : other);
 export const later = (date, other) => (date > other ? date : other);
 
@@ -124,7 +140,7 @@ export const lastWholeStart = (period) => shift(period, startOf(period, today())
 export function nearestStart(period, text, newest = yesterday()) {
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : NaN;
   if (Number.isNaN(ms)) return undefined;
-  return later(oldestStart(period), earlier(startOf(period, dateOf(ms)), startOf(period, newest)));
+  return later(oldestStart(period), earlier(startOf(period, toDate(ms)), startOf(period, newest)));
 }
 
 export const period = (period, start) =>

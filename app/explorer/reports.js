@@ -27,7 +27,7 @@ function row({ report_date: date, start_date: start, built_at: builtAt, driver_c
   const buttons = actions.map(([label, done, follow]) => ui.actionButton(label, done, async () =>
     follow(await fetchJson(["report"], { report_time: `${date}T00:00:00` })), id));
   return el("tr", {}, el("th", { scope: "row", id }, el("b", {}, format.period("week", start)),
-    el("small", {}, `Built ${format.moment(builtAt)} UTC`)),
+    el("small", {}, `Built ${format.moment(builtAt)} ${format.zone}`)),
   el("td", {}, format.number(drivers), el("small", {}, `in ${units}`)),
   el("td", {}, el("div", { class: "row" }, buttons)));
 }

@@ -55,4 +55,4 @@ const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driv
 
 const tripItem = ({ trip_id: id, driver_id, trip_start_time: start, distance_miles: miles }, driver = { driver_id }) =>
   el("li", {}, el("a", { href: format.address("trip", id) }, el("bdi", {}, id)),
-    el("small", {}, name(driver), ` · ${format.moment(start)} UTC · ${format.distance(miles)}`));
+    el("small", {}, name(driver), ` · ${format.moment(start)} ${format.zone} · ${format.distance(miles)}`));

@@ -25,13 +25,13 @@ export async function show({ id, parameters, settle, render }) {
   const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
   const view = new TripView(trail, events), week = format.nearestStart("week", format.dateOf(start), format.today());
   const link = (other) => other && format.address("trip", other);
-  const isOneDay = format.day(start) === format.day(end);
+  const isOneDay = format.dateOf(start) === format.dateOf(end);
   const { event, about } = settle(readParameters(parameters, events));
   render(el("div", { class: "up" },
     el("span", {}, words("Back to ", "Driver "),
       el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, words("your score", name(driver)))),
     (previous || next) && stepper("trip", "Trip", link(previous), link(next))),
-    heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} UTC`),
+    heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} ${format.zone}`),
     el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
     el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
       downloadButton(id, "GeoJSON", "application/geo+json"),
@@ -110,7 +110,7 @@ class TripView {
     const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout, this.placeLink);
     const { leftOut } = this.trail, left = leftOut > 0 && `${format.count(leftOut, "position")} left out: no car gets so `
       + "far in so short a time.";
-    const source = el("p", { class: "quiet" }, "Times are UTC, by the clock of the device that recorded the trip. ",
+    const source = el("p", { class: "quiet" }, `Times are in ${format.zone}, by the clock of the recording device. `,
       "Speeds are computed from its positions. ",
       !format.settings.map_tiles_url && words(null, GRID_NOTE), left);
     if (this.chart) return [map, speedLegend(), this.chart.node, player, source];
@@ -157,7 +157,7 @@ class TripView {
     this.position = position;
     this.map?.select(position);
     Object.assign(this.placeLink, { href: placeUrl(position), hidden: false });
-    this.readout.textContent = [`${format.clock(ms)} UTC`, ...facts, format.position(position)].join(" · ");
+    this.readout.textContent = [`${format.clock(ms)} ${format.zone}`, ...facts, format.position(position)].join(" · ");
   }
 
   goTo(index) {

@@ -4,6 +4,7 @@ import datetime
 
 from app.store import Store
 from scripts.demo.load import load_demo
+from scripts.materialize.time_zones import set_time_zone
 from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.store_contents import issue_key, load
 
@@ -36,6 +37,8 @@ def load_fleet(db, name):
     if name == "demo":
         load_demo(Store.of(db))
     else:
+        if name == "denver":
+            set_time_zone(Store.of(db), name, "America/Denver")
         trips, drivers = FLEETS[name]()
         load(db, *trips, drivers=drivers, fleet=name)
     return issue_key(db, name)
@@ -166,5 +169,7 @@ FLEETS = {
     "brief": lambda: ([make_trip(days_ago(9), "gone", trip_id="only")], []),
     "extreme": _extreme,
     "named": _named,
+    # A trip on Friday evening in Denver.
+    "denver": lambda: ([make_trip(last_week(5, "05:30"), trip_id="friday")], []),
     "empty": lambda: ([], []),
 }

@@ -1,8 +1,10 @@
 """The views of the explorer, in a browser: the fleet, a driver, a trip, the search."""
 
+import datetime
 import itertools
 import re
 from urllib.parse import quote
+from zoneinfo import ZoneInfo
 
 import pytest
 from playwright.sync_api import expect
@@ -693,3 +695,19 @@ def test_a_search_takes_a_request_of_drivers_and_says_how_many_it_shows(visit):
         "trip/trip_id/n99%20DRIVER",
         "trip/tracking_id/n99%20DRIVER",
     ]
+
+
+def test_times_and_dates_are_in_the_time_zone_of_the_fleet_wherever_the_browser_is(visit):
+    start = datetime.datetime.fromisoformat(f"{last_week(5, '05:30')}+00:00").astimezone(ZoneInfo("America/Denver"))
+    time = start.strftime("%H:%M")
+    denver = visit("denver")
+    denver.open("#/trip/friday")
+    title = denver.wait("Trip on Fri")
+    assert f"{start.day} {start:%b %Y}, {time}" in title
+    assert title.endswith(" America/Denver")
+    denver.page.get_by_role("link", name="d1").click()
+    denver.wait("d1")
+    assert "Start (America/Denver)" in denver.text()
+    assert f"Fri {start.day} {start:%b}, {time}" in denver.text()
+    zone = "import('./explorer/format.js').then(f => [f.today(), f.zone])"
+    assert denver.page.evaluate(zone) == [str(datetime.datetime.now(start.tzinfo).date()), "America/Denver"]
