@@ -3,11 +3,11 @@
 import * as format from "./format.js";
 
 const STORAGE_NAME = "driver-analytics-key";
-const SCOPE_NAME = "driver-analytics-scope";
-const ZONE_NAME = "driver-analytics-zone";
 const RETRY_SECONDS = 5;
 const TRIPS_PER_PAGE = 100;
 let controller = new AbortController();
+// What /fleet said of the key since the page was loaded.
+let scope;
 // What the current view requested: the curl command line of each request, and the path with the media type.
 export const requests = new Map();
 
@@ -36,28 +36,23 @@ export function setKey(key, isKept) {
   (isKept ? localStorage : sessionStorage).setItem(STORAGE_NAME, key.trim());
 }
 export function forgetKey() {
-  for (const storage of STORAGES) for (const name of [STORAGE_NAME, SCOPE_NAME, ZONE_NAME]) storage.removeItem(name);
+  for (const storage of STORAGES) storage.removeItem(STORAGE_NAME);
+  scope = undefined;
 }
-// Another tab forgot or replaced the key of this device.
 addEventListener("storage", ({ key }) => {
   if (key !== STORAGE_NAME) return;
-  sessionStorage.removeItem(ZONE_NAME);
+  // Another tab forgot or replaced the key of this device.
+  scope = undefined;
   dispatchEvent(new Event("hashchange"));
 });
 
 /** Whether the key is of one driver, as far as `learnScope` knows it. */
-export const isOfDriver = () => holder()?.getItem(SCOPE_NAME) === "driver";
+export const isOfDriver = () => typeof scope?.driver_id === "string";
 
 /** Learns once whose the key is, and the time zone of the fleet. */
 export async function learnScope() {
-  const storage = holder();
-  // An operator may change the time zone: each tab learns it again.
-  if (storage.getItem(SCOPE_NAME) === null || sessionStorage.getItem(ZONE_NAME) === null) {
-    const { driver_id: id, time_zone: zone } = await fetchJson(["fleet"], {}, { mask: "{driver_id,time_zone}" });
-    storage.setItem(SCOPE_NAME, id === null ? "fleet" : "driver");
-    sessionStorage.setItem(ZONE_NAME, zone);
-  }
-  format.setZone(sessionStorage.getItem(ZONE_NAME));
+  scope ??= await fetchJson(["fleet"], {}, { mask: "{driver_id,time_zone}" });
+  format.setZone(scope.time_zone);
 }
 
 /** Aborts the requests of the view before. */
