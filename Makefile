@@ -117,8 +117,8 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: setup ## pin the newest dependencies, with hashes, in the three lock files: production, make run, make setup
 	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
-	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra mirror --extra build \
-		-o requirements.lock
+	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra mirror --extra mcp \
+		--extra build -o requirements.lock
 	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
 		--extra mcp --extra mirror -o requirements-run.lock
 

@@ -79,18 +79,19 @@ def _parse_rate(text: str) -> RateLimitItem:
 
 
 def _parse_bind(text: str) -> str:
-    if not (text.startswith("unix:") and text != "unix:") and not _is_address(text):
+    if not (text.startswith("unix:") and text != "unix:") and not is_address(text):
         raise ValueError("ADDRESS:PORT or unix:PATH")
     return text
 
 
 def _parse_address(text: str) -> str:
-    if text and (text.startswith("unix:") or not _is_address(text)):
+    if text and (text.startswith("unix:") or not is_address(text)):
         raise ValueError("ADDRESS:PORT")
     return text
 
 
-def _is_address(text: str) -> bool:
+def is_address(text: str) -> bool:
+    """Return whether a text is ADDRESS:PORT."""
     host, _, port = text.rpartition(":")
     try:
         # Connections encode host names like this, which fails for an empty or a very long label.

@@ -5,6 +5,7 @@ import logging
 import logging.config
 import os
 import re
+import secrets
 from collections.abc import MutableMapping
 from typing import Any
 
@@ -27,9 +28,15 @@ REDACTED = r"\1\2[redacted]"
 # Every text that matches the pattern contains one of these, and searching for them is much faster.
 SECRET_MARKERS = tuple(mark.encode() for mark in (PREFIX, f"{API}/report/", "Wy", ".eJ"))
 
+VALID_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LEADING_FIELDS = ("timestamp", "level", "event")
 
 Event = MutableMapping[str, Any]
+
+
+def choose_request_id(client_id: str) -> str:
+    """Return the id of a request: that of the client, its X-Request-ID, if it is valid, or a new one."""
+    return client_id if VALID_REQUEST_ID.fullmatch(client_id) else secrets.token_hex(16)
 
 
 def add_request_id(logger: Any, method: str, event: Event) -> Event:

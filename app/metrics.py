@@ -24,7 +24,7 @@ PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
 UNKNOWN_ROUTE = "(unknown path)"
 # The methods that are labels. Clients may send any other, so those share one label.
-METHODS = ("GET", "HEAD", "OPTIONS")
+METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 OTHER_METHOD = "other"
 # In seconds. A typical request takes a millisecond, and the database at most 2 seconds.
 DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
@@ -69,12 +69,16 @@ class Metrics:
         for limit in LIMITS:
             self.refusals.labels(limit)
 
-    def observe(self, response: Response) -> None:
-        """Count and time the request of a response."""
-        rule, method, status = request.url_rule, request.method, response.status_code
-        route = rule.rule if rule else UNKNOWN_ROUTE
+    def count(self, route: str | None, method: str, status: int, seconds: float) -> None:
+        """Count and time a request."""
+        route = route or UNKNOWN_ROUTE
         self.requests.labels(route, method if method in METHODS else OTHER_METHOD, status).inc()
-        self.request_seconds.labels(route).observe(time.perf_counter() - g.started)
+        self.request_seconds.labels(route).observe(seconds)
+
+    def observe(self, response: Response) -> None:
+        """Count and time the request of a response, and whether it was refused."""
+        rule, method, status = request.url_rule, request.method, response.status_code
+        self.count(rule.rule if rule else None, method, status, time.perf_counter() - g.started)
         if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels(g.scope.kind).inc()

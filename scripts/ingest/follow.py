@@ -18,6 +18,7 @@ from app.logs import make_logger
 from app.store import Document, Store
 from schemas.periods import now_ms
 from schemas.stored import make_id
+from scripts.addresses import serve_metrics
 from scripts.ingest.change_stream import (
     Batch,
     ChangeStream,
@@ -64,7 +65,7 @@ def follow() -> None:
     config = Config.from_environment()
     metrics = FollowMetrics()
     if config.metrics_bind:
-        metrics.serve(config.metrics_bind)
+        serve_metrics(config.metrics_bind, metrics.registry)
     with open_store(config) as store:
         end_on_signals()
         log = make_logger(logging.getLevelNamesMapping()[config.log_level])

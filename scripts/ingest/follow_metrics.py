@@ -2,8 +2,7 @@
 
 import time
 
-import click
-from prometheus_client import CollectorRegistry, Counter, Gauge, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from schemas.periods import now_ms
 
@@ -25,14 +24,3 @@ class FollowMetrics:
 
     def _count(self, name: str, description: str) -> Counter:
         return Counter(f"{PREFIX}_{name}", description, registry=self.registry)
-
-    def serve(self, bind: str) -> None:
-        """Start a thread that serves the metrics on ADDRESS:PORT. Raises click.ClickException."""
-        host, _, port = bind.rpartition(":")
-        try:
-            start_http_server(int(port), host.strip("[]"), self.registry)
-        except OSError as error:
-            raise click.ClickException(
-                f"Cannot serve on {bind}: {error.strerror or error}. Stop the program that uses it, or set "
-                "METRICS_BIND to another ADDRESS:PORT."
-            ) from None

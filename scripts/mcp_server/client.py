@@ -3,11 +3,12 @@
 import contextlib
 import copy
 import datetime
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any, Self, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import anyio
 import httpx2
@@ -24,6 +25,8 @@ CONNECT_TIMEOUT_SECONDS = 3.0
 # For a whole request: the client's own timeouts apply to each part that it receives.
 TOTAL_TIMEOUT_SECONDS = 20.0
 DEFAULT_WAIT_SECONDS = 10
+# The service takes request lines of up to 8,190 bytes.
+MAX_TARGET_BYTES = 8_000
 
 INVALID_SETTING = (
     "DRIVER_ANALYTICS_URL or DRIVER_ANALYTICS_KEY is missing or has an invalid value. Tell the user to correct it in "
@@ -32,10 +35,10 @@ INVALID_SETTING = (
 )
 # What to do about an error response with the status, after its message.
 ADVICE: dict[int, str] = {
-    HTTPStatus.UNAUTHORIZED: "The API key in DRIVER_ANALYTICS_KEY is wrong, expired or revoked. Calling again does not "
-    "help. Tell the user to set a valid key, which the operator of the service issues: driver-analytics keys issue "
-    "--fleet ID.",
-    HTTPStatus.FORBIDDEN: "The API key in DRIVER_ANALYTICS_KEY opens one driver, and this is about the whole fleet. "
+    HTTPStatus.UNAUTHORIZED: "The API key, in DRIVER_ANALYTICS_KEY or in the header Authorization, is missing, wrong, "
+    "expired or revoked. Calling again does not help. Tell the user to set a valid key, which the operator of the "
+    "service issues: driver-analytics keys issue --fleet ID.",
+    HTTPStatus.FORBIDDEN: "The API key opens one driver, and this is about the whole fleet. "
     "Calling again does not help. find_drivers returns the driver; use driver_summary, explain_score, list_trips and "
     "describe_trip for this driver. For other drivers, tell the user to set a key of the fleet.",
     HTTPStatus.NOT_FOUND: "If this is about a driver, use find_drivers and copy the driver_id exactly; a key of one "
@@ -70,6 +73,16 @@ class Today(BaseModel):
         return f"{self.date:%A %Y-%m-%d} ({self.time_zone})"
 
 
+class ServiceError(ToolError):
+    """The service refuses a request, with `status`, or gives no usable response: 503. The message says what to do."""
+
+    def __init__(
+        self, message: str, status: int = HTTPStatus.SERVICE_UNAVAILABLE, wait_seconds: int = DEFAULT_WAIT_SECONDS
+    ) -> None:
+        super().__init__(message)
+        self.status, self.wait_seconds = status, wait_seconds
+
+
 class ApiClient:
     """Makes requests to the service at `url` with an API key. Either may be empty or wrong: each request then fails."""
 
@@ -91,44 +104,52 @@ class ApiClient:
     async def get(self, reply: type[Reply], *path: str, params: Params | None = None, fields: str = "") -> Reply:
         """Return the response, or these fields (a field mask) of it, as a model.
 
-        `path` has the unencoded segments after /api/v1. Raises InvalidInput or ToolError.
+        `path` has the unencoded segments after /api/v1. Raises InvalidInput or ServiceError.
         """
-        if not _are_valid(self._url, self._key):
-            raise ToolError(INVALID_SETTING)
+        if not (is_url(self._url) and is_key(self._key)):
+            raise ServiceError(INVALID_SETTING)
         # Encoded dots keep a client from reading the segments `.` and `..` as another path.
         segments = [quote(segment, safe="").replace(".", "%2E") for segment in path]
-        url = "/".join([f"{self._url}{API}", *segments])
+        target = f"{'/'.join([API, *segments])}?{urlencode(params or {}, doseq=True)}"
+        if len(target) > MAX_TARGET_BYTES:
+            raise InvalidInput("Correct the arguments. They are too long.")
         headers = {"Authorization": f"APIKEY {self._key}", "X-Fields": fields}
         try:
             with anyio.fail_after(TOTAL_TIMEOUT_SECONDS):
-                response = await self._client.get(url, params=dict(params or {}), headers=headers)
+                response = await self._client.get(f"{self._url}{target}", headers=headers)
         except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
-            raise ToolError(
-                f"No service responds at {to_json(self._url)} ({type(error).__name__}). Tell the user to start it "
-                "(driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
+            raise ServiceError(
+                f"No service responds at the address in DRIVER_ANALYTICS_URL ({type(error).__name__}). Tell the user "
+                "to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
             ) from None
         if response.status_code != HTTPStatus.OK:
             raise _make_failure(response, params or {})
         try:
             return reply.model_validate_json(response.content)
         except ValidationError:
-            raise ToolError(
-                f"The response of {to_json(self._url)} does not have the expected fields. Tell the user that it may "
-                "not be a Driver Analytics API, or that this program and the service may have different versions."
+            raise ServiceError(
+                "The response at the address in DRIVER_ANALYTICS_URL does not have the expected fields. Tell the user "
+                "that it may not be a Driver Analytics API, or that this program and the service may have different "
+                "versions."
             ) from None
 
 
-def _are_valid(url: str, key: str) -> bool:
+def is_url(text: str) -> bool:
+    """Return whether a text may be the address of a service."""
     try:
-        address = urlsplit(url)
+        address = urlsplit(text)
         # A client would send a user in the URL instead of the key. A port out of range raises ValueError.
-        has_address = bool(address.hostname) and address.port != 0 and "@" not in url
+        return bool(address.hostname) and address.port != 0 and "@" not in text
     except ValueError:
         return False
-    return has_address and bool(key) and key.isascii() and key.isprintable()
 
 
-def _make_failure(response: httpx2.Response, params: Params) -> InvalidInput | ToolError:
+def is_key(text: str) -> bool:
+    """Return whether a text can be sent as a key."""
+    return bool(text) and text.isascii() and text.isprintable()
+
+
+def _make_failure(response: httpx2.Response, params: Params) -> InvalidInput | ServiceError:
     try:
         error = dict(response.json())
     except (ValueError, TypeError):
@@ -142,28 +163,38 @@ def _make_failure(response: httpx2.Response, params: Params) -> InvalidInput | T
     if status in TEMPORARY:
         text = response.headers.get("Retry-After", "")
         seconds = int(text) if text.isascii() and text.isdecimal() else DEFAULT_WAIT_SECONDS
-        return ToolError(f"{failure} Wait {seconds} seconds, then call again. If that fails again, ask for less.")
+        return ServiceError(
+            f"{failure} Wait {seconds} seconds, then call again. If that fails again, ask for less.", status, seconds
+        )
     if "error" not in error:
-        return ToolError(
+        return ServiceError(
             f"{failure} It is not a Driver Analytics API. Tell the user to correct DRIVER_ANALYTICS_URL: the address "
             f"of the service, without {API}."
         )
     report = f"Tell the user to report request_id {to_json(error.get('request_id'))} to the operator of the service."
-    return ToolError(f"{failure} {ADVICE.get(status, report)}")
+    return ServiceError(f"{failure} {ADVICE.get(status, report)}", status)
 
 
 @contextlib.asynccontextmanager
-async def connect(url: str, key: str) -> AsyncIterator[ApiClient]:
-    """Return a client of the service, whose connections are closed at the end."""
+async def connect(
+    url: str, key: str, headers: Mapping[str, str] | None = None, authorities: ssl.SSLContext | bool = True
+) -> AsyncIterator[ApiClient]:
+    """Return a client of the service, whose connections are closed at the end. All its requests have the headers.
+
+    `authorities` are those that TLS trusts, by default the ones of the system.
+    """
     timeout = httpx2.Timeout(TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
-    headers = {"User-Agent": f"driver-analytics-mcp/{version(PACKAGE)}", "Accept": "application/json"}
+    own = {"User-Agent": f"driver-analytics-mcp/{version(PACKAGE)}", "Accept": "application/json"}
     # Redirects are not followed, so the key goes to no other address.
-    async with httpx2.AsyncClient(timeout=timeout, headers=headers) as client:
+    async with httpx2.AsyncClient(timeout=timeout, headers={**own, **(headers or {})}, verify=authorities) as client:
         yield ApiClient(client, url, key)
 
 
-async def _get_client(context: Context[ApiClient, Any]) -> ApiClient:
-    return context.request_context.lifespan_context.for_call()
+async def _get_client(context: Context[Any, Any]) -> ApiClient:
+    request = context.request_context.request
+    # Over HTTP each request has a client of its own, over stdio the whole process has one.
+    client: ApiClient = request.state.api if request else context.request_context.lifespan_context
+    return client.for_call()
 
 
 # A parameter of a tool that agents do not see.

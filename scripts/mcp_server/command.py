@@ -1,28 +1,59 @@
 """`driver-analytics mcp`: a server for AI agents."""
 
+import logging
 import os
 import signal
+import sys
 
 import click
 
+from app.config import Config, is_address
+from scripts.addresses import listen, serve_metrics
 from scripts.extras import importing_from_extra
 from scripts.output import echo
 
 DEFAULT_URL = "http://127.0.0.1:8000"
+# As for the service: longer than the idle timeout of the proxies, and the time for open requests at the end.
+KEEP_ALIVE_SECONDS, GRACEFUL_SECONDS = 75, 20
+# More is refused with 503. Each may need a connection to the service, too.
+MAX_CONNECTIONS = 1_000
+
+
+def _parse_address(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    if text is not None and not is_address(text):
+        raise click.BadParameter("It takes ADDRESS:PORT.")
+    return text
 
 
 @click.command()
-def mcp() -> None:
+@click.option(
+    "--http",
+    "address",
+    metavar="ADDRESS:PORT",
+    callback=_parse_address,
+    help="Serve any number of agents over HTTP at /mcp, each request with its own key.",
+)
+def mcp(address: str | None) -> None:
     """Serve an AI agent over stdio, with the Model Context Protocol.
 
     The agent's program starts this command. It makes requests to the service at DRIVER_ANALYTICS_URL, by default
-    http://127.0.0.1:8000, with the API key in DRIVER_ANALYTICS_KEY.
+    http://127.0.0.1:8000, with the API key in DRIVER_ANALYTICS_KEY. With --http, the key is that of each request, and
+    Ctrl-C or SIGTERM stops the command after it has finished the requests in progress.
     """
+    url = os.environ.get("DRIVER_ANALYTICS_URL") or DEFAULT_URL
+    if address is None:
+        _serve_stdio(url)
+    else:
+        _serve_http(url, address)
+
+
+def _serve_stdio(url: str) -> None:
     with importing_from_extra("mcp", "This command"):
         import anyio
 
         from scripts.mcp_server.server import create_server
-    url, key = os.environ.get("DRIVER_ANALYTICS_URL") or DEFAULT_URL, os.environ.get("DRIVER_ANALYTICS_KEY", "")
+
+    key = os.environ.get("DRIVER_ANALYTICS_KEY", "")
     if not key:
         echo("Warning: DRIVER_ANALYTICS_KEY is not set, so every tool will fail.", err=True)
     # A thread waits for standard input, which only the end of the process interrupts. There is nothing to clean up.
@@ -32,3 +63,45 @@ def mcp() -> None:
         anyio.run(create_server(url, key).run_stdio_async)
     except* BrokenPipeError:
         echo("The client has ended.", err=True)
+
+
+def _serve_http(url: str, address: str) -> None:
+    with importing_from_extra("mcp", "This command"):
+        import uvicorn
+
+        from scripts.mcp_server.client import is_url
+        from scripts.mcp_server.http import create_app
+    from app import logs
+    from app.metrics import Metrics
+
+    config, metrics = Config.from_environment(), Metrics()
+    if not is_url(url.strip()):
+        raise click.ClickException("DRIVER_ANALYTICS_URL cannot be used: it takes a URL such as http://127.0.0.1:8000.")
+    log = logs.make_logger(logging.getLevelNamesMapping()[config.log_level])
+    app = create_app(url, address, config, log, metrics)
+    # After the SDK has configured the log in its own way.
+    logs.configure()
+    # Their warnings quote requests, which have a line of their own.
+    for name in ("mcp", "uvicorn"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    settings = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=GRACEFUL_SECONDS,
+    )
+    # uvicorn sends itself the signal again at the end.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: sys.exit(0))
+    with listen("--http", address) as listener:
+        if config.metrics_bind:
+            serve_metrics(config.metrics_bind, metrics.registry)
+        echo(f"Serving agents on http://{address}/mcp")
+        uvicorn.Server(settings).run(sockets=[listener])

@@ -1,11 +1,13 @@
 """The server: its tools, and how their results become text."""
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Any
 
+import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
@@ -32,6 +34,10 @@ TOOLS = (
     list_trips,
     describe_trip,
 )
+# Shorter than the time for which the proxies wait, and most clients.
+TOOL_SECONDS = 50
+# An agent corrects all of them at once, unless they make no sense.
+MAX_REASONS = 10
 # Where pydantic words the reason for programmers, by its type of the error.
 REASONS = {
     "too_short": "Must have at least {min_length} values",
@@ -61,13 +67,24 @@ Everything is read-only.
 
 def create_server(url: str, key: str) -> MCPServer[ApiClient]:
     """Return a server whose tools make requests to the service at `url` with an API key."""
+    return _make_server(lambda server: connect(url, key))
+
+
+def create_shared_server() -> MCPServer[Any]:
+    """Return a server for HTTP, whose tools use the client of the service in the state of each request: `api`."""
+    return _make_server(None)
+
+
+def _make_server(lifespan: Callable[[Any], contextlib.AbstractAsyncContextManager[ApiClient]] | None) -> MCPServer[Any]:
     return MCPServer(
         "driver-analytics",
         title="Driver Analytics",
         version=version(PACKAGE),
         instructions=INSTRUCTIONS.format(notice=NOTICE),
         tools=[_make_tool(function) for function in TOOLS],
-        lifespan=lambda server: connect(url, key),
+        lifespan=lifespan,
+        # Nothing changes while the server runs, so nobody needs a response that does not end.
+        subscriptions=False,
         log_level="WARNING",
     )
 
@@ -84,7 +101,7 @@ class ExplainingTool(Tool):
         except ToolError as error:
             if not isinstance(error.__cause__, ValidationError):
                 raise
-            reasons = " ".join(map(self._explain, error.__cause__.errors(include_url=False)))
+            reasons = " ".join(map(self._explain, error.__cause__.errors(include_url=False)[:MAX_REASONS]))
         raise ToolError(f"Correct the arguments of {self.name}. {escape(reasons)}")
 
     def _explain(self, error: ErrorDetails) -> str:
@@ -105,10 +122,13 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
     @functools.wraps(function)
     async def run(**arguments: Any) -> CallToolResult:
         try:
-            data = (await function(**arguments)).model_dump(mode="json")
-            data["today"] = str(await arguments["api"].get_today())
+            with anyio.fail_after(TOOL_SECONDS):
+                data = (await function(**arguments)).model_dump(mode="json")
+                data["today"] = str(await arguments["api"].get_today())
         except InvalidInput as error:
             raise ToolError(str(error)) from None
+        except TimeoutError:
+            raise ToolError(f"This takes longer than {TOOL_SECONDS} seconds. Ask for a shorter window.") from None
         return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=escape_texts(data))
 
     tool = ExplainingTool.from_function(

@@ -18,6 +18,7 @@ from app.config import Config, ConfigError, find_warnings
 from app.database import check_transactions, get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
+from scripts.addresses import describe_failure, split_address
 
 
 def check_application(config: Config) -> None:
@@ -77,17 +78,14 @@ def _probe(probes: contextlib.ExitStack, setting: str, bind: str) -> None:
         if bind.startswith("unix:"):
             _check_path(Path(bind.removeprefix("unix:")))
         else:
-            host, _, port = bind.rpartition(":")
-            family, _, _, _, address = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)[0]
+            host, port = split_address(bind)
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             probe = probes.enter_context(socket.socket(family))
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen()
     except OSError as error:
-        remedy = "Stop the program that uses it, or set" if error.errno == errno.EADDRINUSE else "Set"
-        raise ConfigError(
-            f"Cannot serve on {bind}: {error.strerror or error}. {remedy} {setting} to another ADDRESS:PORT."
-        ) from None
+        raise ConfigError(describe_failure(setting, bind, error)) from None
 
 
 def _check_path(path: Path) -> None:

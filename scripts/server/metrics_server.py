@@ -4,13 +4,14 @@ Each worker writes its values to files in the folder PROMETHEUS_MULTIPROC_DIR, a
 their sums. prometheus_client reads this variable when it is imported, so set it before you import this module.
 """
 
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from app.config import Config
 from app.database import service_client
 from app.metrics import StoreCollector
 from app.store import Store
+from scripts import addresses
 
 
 def serve_metrics(config: Config) -> None:
@@ -22,5 +23,4 @@ def serve_metrics(config: Config) -> None:
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
     if config.mongodb_uri:
         registry.register(StoreCollector(Store.of(service_client(config)[config.mongodb_database])))
-    host, _, port = config.metrics_bind.rpartition(":")
-    start_http_server(int(port), host.strip("[]"), registry)
+    addresses.serve_metrics(config.metrics_bind, registry)

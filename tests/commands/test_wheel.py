@@ -89,6 +89,7 @@ def test_gunicorn_serves_with_the_settings_of_the_package(programs, mongod_uri, 
         ("export", "export --fleet demo --out out --format parquet"),
         ("mirror", "mirror --from http://127.0.0.1 --fleet f1"),
         ("mcp", "mcp"),
+        ("mcp", "mcp --http 127.0.0.1:8011"),
     ],
 )
 def test_a_missing_extra_is_named_in_one_line(run, extra, words):

@@ -23,7 +23,7 @@ def setup():
 
 def test_the_lock_file_of_production_pins_all_that_setup_cfg_names(setup):
     extras = setup["options.extras_require"]
-    needed = setup["options"]["install_requires"] + extras["reports"] + extras["mirror"]
+    needed = setup["options"]["install_requires"] + extras["reports"] + extras["mirror"] + extras["mcp"]
     names = {name.lower() for name in re.findall(r"^([\w.-]+)", needed, re.MULTILINE)}
     pinned = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     assert {name.replace(".", "-") for name in names} <= {*pinned}

@@ -1,0 +1,295 @@
+"""The tools over HTTP: who is let in, and that requests share nothing."""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import os
+import re
+import signal
+import socket
+import subprocess
+
+import httpx2
+import pytest
+from limits import parse
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from app.config import Config
+from app.logs import configure, make_logger
+from app.metrics import Metrics
+from scripts.mcp_server import http
+from tests.conftest import Service
+from tests.factories import make_driver
+from tests.service_process import COMMAND, free_port, wait_until
+from tests.store_contents import load as load_documents
+
+ADDRESS = "127.0.0.1:8011"
+HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "find_drivers"}}
+NEW = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "find_drivers"}
+
+
+@pytest.fixture
+def send(url, service):
+    """Send a request to /mcp, as an application in this process serves it; return the response.
+
+    `key` is that of the fleet by default, `None` none; `at` is the URL of the service. `settings` are those of Config.
+    """
+
+    def run(body=CALL, key=..., *, at=None, headers=None, method="POST", path="/mcp", client=None, **settings):
+        sent = dict(HEADERS)
+        if key is not None:
+            sent["Authorization"] = f"Bearer {service.key('f1') if key is ... else key}"
+
+        async def talk():
+            log = make_logger(logging.INFO)
+            app = http.create_app(at or url, ADDRESS, Config(**settings), log, Metrics())
+            configure()
+            transport = httpx2.ASGITransport(app, client=client or ("192.0.2.9", 1))
+            async with (
+                app.lifespan_context(app),
+                httpx2.AsyncClient(transport=transport, base_url=f"http://{ADDRESS}") as sender,
+            ):
+                content = json.dumps(body).encode() if isinstance(body, dict | list) else body
+                return await sender.request(method, path, content=content, headers=[*sent.items(), *(headers or [])])
+
+        return asyncio.run(talk())
+
+    return run
+
+
+@pytest.mark.parametrize("headers", [[], [*NEW.items()]], ids=["2025-11-25", "2026-07-28"])
+def test_a_single_request_is_answered_without_a_session(send, load, headers):
+    load(drivers=[make_driver("d1", first_name="Ann")])
+    body = CALL if not headers else {**CALL, "params": {**CALL["params"], "_meta": META}}
+    response = send(body, headers=headers)
+    assert (response.status_code, response.json()["id"]) == (200, 7)
+    assert response.json()["result"]["structuredContent"]["drivers"][0]["first_name"] == "Ann"
+    assert "mcp-session-id" not in response.headers
+
+
+META = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+MAX = http.MAX_BODY_BYTES
+NESTED = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":' + b'{"a":' * 100_000 + b"1" + b"}" * 100_001
+REFUSED = [
+    pytest.param(401, {"key": None}, "Authorization: Bearer KEY", id="no key"),
+    pytest.param(401, {"key": ""}, "Authorization: Bearer KEY", id="an empty key"),
+    pytest.param(401, {"key": "nonsense"}, "missing, wrong, expired or revoked", id="a wrong key"),
+    pytest.param(401, {"key": "ključ".encode()}, "Authorization: Bearer KEY", id="a key beyond ASCII"),
+    pytest.param(401, {"headers": [("Authorization", "Bearer x")]}, "in one header", id="two keys"),
+    pytest.param(401, {"key": None, "headers": [("Authorization", "Basic YTpi")]}, "Bearer KEY", id="a password"),
+    pytest.param(403, {"headers": [("Origin", "https://evil.example")]}, "Origin", id="a foreign origin"),
+    pytest.param(403, {"headers": [("Origin", "null")]}, "Origin", id="an origin without a name"),
+    pytest.param(421, {"headers": [("Host", "evil.example")]}, "Host", id="another host"),
+    pytest.param(400, {"body": b"{"}, "JSON in UTF-8", id="no JSON"),
+    pytest.param(400, {"body": b""}, "JSON in UTF-8", id="no body"),
+    pytest.param(400, {"body": b'"\xff"'}, "UTF-8", id="no UTF-8"),
+    pytest.param(400, {"body": NESTED}, "JSON in UTF-8", id="nested"),
+    pytest.param(400, {"body": [CALL, CALL]}, "A batch is not supported", id="a batch"),
+    pytest.param(400, {"body": {**CALL, "jsonrpc": "1.0"}}, "one JSON-RPC 2.0 message", id="an older version"),
+    pytest.param(400, {"body": {**CALL, "id": None}}, "one JSON-RPC 2.0 message", id="no id"),
+    pytest.param(400, {"body": {**CALL, "x": [0] * 1_000}}, "at most 1000 values", id="many values"),
+    pytest.param(413, {"body": b" " * (MAX + 1)}, "at most 1 MB", id="too large"),
+    pytest.param(405, {"method": "GET"}, "Method Not Allowed", id="GET"),
+    pytest.param(405, {"method": "DELETE"}, "Method Not Allowed", id="DELETE"),
+    pytest.param(404, {"path": "/mcp/"}, "Not Found", id="another path"),
+]
+
+
+@pytest.mark.parametrize(("status", "request_", "reason"), REFUSED)
+def test_a_request_that_is_refused_has_its_status_and_one_line(send, log, status, request_, reason):
+    if isinstance(request_.get("key"), bytes):
+        request_ = {"key": None, "headers": [(b"Authorization", b"Bearer " + request_["key"])]}
+    response = send(**request_)
+    assert (response.status_code, response.text.count("\n")) == (status, 0)
+    assert reason in response.text
+    assert ("www-authenticate" in response.headers) == (status == 401)
+    lines = [line for line in log() if line.get("request_id") == response.headers["x-request-id"]]
+    # The service logs the check of the key with the same id.
+    assert [line["status"] for line in lines if line["route"] != "/api/v1/fleet"] == [status]
+
+
+def test_a_body_of_1_mb_is_accepted(send):
+    assert send(json.dumps(CALL).encode().ljust(MAX)).status_code == 200
+
+
+def test_a_body_that_does_not_end_is_refused_in_time(send, monkeypatch):
+    async def never_end():
+        yield b"{"
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(http, "BODY_SECONDS", 0.01)
+    assert send(never_end()).status_code == 408
+
+
+def test_a_host_and_origins_of_the_settings_are_accepted(send):
+    headers = [("Host", "api.example.com"), ("Origin", "https://app.example.com")]
+    settings = {"public_base_url": "https://api.example.com", "cors_origins": ("https://app.example.com",)}
+    response = send(headers=headers, **settings)
+    assert (response.status_code, response.headers["access-control-allow-origin"]) == (200, headers[1][1])
+
+
+@pytest.mark.parametrize("at", ["http://127.0.0.1:1", None])
+def test_a_service_that_does_not_respond_or_that_limits_is_503_or_429_with_retry_after(make_service, serve, send, at):
+    limited = make_service(rate_limit=parse("1 per minute"))
+    key = limited.key("f1")
+    limited.get("/drivers")
+    response = send(key=key, at=at or serve(limited))
+    assert response.status_code == (503 if at else 429)
+    assert "127.0.0.1" not in response.text
+    assert 1 <= int(response.headers["retry-after"]) <= 60
+
+
+def test_failures_count_for_the_client_that_the_trusted_proxy_names(make_service, serve, send):
+    proxies = {"trusted_proxies": Config.from_environment({"TRUSTED_PROXIES": "127.0.0.1"}).trusted_proxies}
+    limited = make_service(auth_failure_limit=parse("1 per hour"), **proxies)
+    at, clients = serve(limited), ["198.51.100.1", "198.51.100.1", "2001:db8::1", "2001:db8::2"]
+    statuses = [
+        send(key="x", at=at, headers=[("X-Forwarded-For", name)], client=("127.0.0.1", 1), **proxies).status_code
+        for name in clients
+    ]
+    assert statuses == [401, 429, 401, 429]
+
+
+def test_a_revoked_key_is_refused_at_the_next_request(send, service, store, clock):
+    assert send().status_code == 200
+    store.keys.delete_many({})
+    clock.shift(5)
+    assert send().status_code == 401
+
+
+def test_the_log_and_the_responses_have_no_key(send, service, capfd):
+    key = service.key("f1")
+    responses = [send(), send(key=f"{key[:-1]}!"), send({"x": key}), send(headers=[("X-Request-ID", key)])]
+    lines = capfd.readouterr().err
+    assert key not in lines
+    assert key[:-1] not in lines
+    assert [response.text for response in responses if key[:-1] in response.text] == []
+
+
+class RoundRobin(httpx2.AsyncHTTPTransport):
+    """Sends one request after another to one process after another."""
+
+    def __init__(self, ports):
+        super().__init__()
+        self._ports = itertools.cycle(ports)
+
+    async def handle_async_request(self, request):
+        request.url = request.url.copy_with(port=next(self._ports))
+        return await super().handle_async_request(request)
+
+
+@contextlib.asynccontextmanager
+async def open_client(ports, key, mode="auto"):
+    """Open the SDK's client, with a key, on two processes behind a round-robin."""
+    headers = {"Authorization": f"APIKEY {key}"}
+    async with (
+        httpx2.AsyncClient(transport=RoundRobin(ports), headers=headers, timeout=60) as sender,
+        Client(streamable_http_client("http://127.0.0.1/mcp", http_client=sender), mode=mode) as client,
+    ):
+        yield client
+
+
+@contextlib.contextmanager
+def run_process(url, **environment):
+    """Run the command; yield its process and port once it responds."""
+    port = free_port()
+    environment = {**os.environ, "DRIVER_ANALYTICS_URL": url, **environment}
+    words = [COMMAND, "mcp", "--http", f"127.0.0.1:{port}"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, env=environment, **pipes) as process:
+        try:
+            process.stdout.readline()
+            wait_until(lambda: is_up(port))
+            yield process, port
+        finally:
+            process.kill()
+
+
+def is_up(port):
+    try:
+        return httpx2.get(f"http://127.0.0.1:{port}/api/v1/healthz").status_code == 200
+    except httpx2.HTTPError:
+        return False
+
+
+def test_two_fleets_share_two_processes_and_nothing_else(db, serve):
+    service = Service(db)
+    for fleet, driver in (("f1", "ann"), ("f2", "bob")):
+        load_documents(db, drivers=[make_driver(driver)], fleet=fleet)
+    keys = {service.key("f1"): ["ann"], service.key("f2"): ["bob"], service.key("f1", "ann"): ["ann"]}
+    url = serve(service)
+
+    async def find(ports, key, mode):
+        async with open_client(ports, key, mode) as client:
+            assert len((await client.list_tools()).tools) == 8
+            results = await asyncio.gather(*(client.call_tool("find_drivers", {}) for _ in range(5)))
+        return [[driver["driver_id"] for driver in result.structured_content["drivers"]] for result in results]
+
+    async def talk(ports):
+        pairs = [(key, mode) for mode in ("auto", "legacy") for key in keys]
+        found = await asyncio.gather(*(find(ports, key, mode) for key, mode in pairs))
+        assert found == [[keys[key]] * 5 for key, _ in pairs]
+
+    metrics = f"127.0.0.1:{free_port()}"
+    with run_process(url, METRICS_BIND=metrics) as (one, first), run_process(url) as (two, second):
+        asyncio.run(talk([first, second]))
+        counts = httpx2.get(f"http://{metrics}/metrics").text
+        assert re.search(r'http_requests_total\{method="POST",route="/mcp",status="200"\} [1-9]', counts)
+        for process in (one, two):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+            errors = process.stderr.read()
+            assert '"fleet":"f2"' in errors
+            assert not re.search("da_|Traceback", errors)
+
+
+def test_sigterm_lets_a_request_end(db, serve):
+    service = Service(db)
+    list_drivers = service.app.view_functions["drivers.list_drivers"]
+
+    def wait(**path):
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: not is_up(port))
+        return list_drivers(**path)
+
+    service.app.view_functions["drivers.list_drivers"] = wait
+    with run_process(serve(service)) as (process, port):
+        headers = {**HEADERS, "Authorization": f"APIKEY {service.key('f1')}"}
+        response = httpx2.post(f"http://127.0.0.1:{port}/mcp", json=CALL, headers=headers, timeout=60)
+        assert response.json()["result"]["structuredContent"]["count"] == 0
+        assert process.wait(30) == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "environment", "reason"),
+    [
+        ("nonsense", {}, "It takes ADDRESS:PORT"),
+        ("203.0.113.1:8011", {}, "Cannot serve on 203.0.113.1:8011: Cannot assign requested address. Set --http to"),
+        ("127.0.0.1:0", {}, "It takes ADDRESS:PORT"),
+        ("127.0.0.1:{free}", {"DRIVER_ANALYTICS_URL": "localhost"}, "DRIVER_ANALYTICS_URL cannot be used"),
+        ("127.0.0.1:{used}", {}, "Address already in use. Stop the program that uses it, or set --http"),
+        ("127.0.0.1:{free}", {"METRICS_BIND": "127.0.0.1:{used}"}, "or set METRICS_BIND to another"),
+    ],
+)
+def test_what_keeps_the_command_from_starting_is_one_line(command, monkeypatch, address, environment, reason):
+    with socket.create_server(("127.0.0.1", 0)) as used:
+        ports = {"used": used.getsockname()[1], "free": free_port()}
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value.format(**ports))
+        output = command("mcp", "--http", address.format(**ports)).output
+    assert reason in output.splitlines()[-1]
+    assert "Traceback" not in output
+
+
+def test_a_service_that_does_not_respond_yet_is_logged_at_the_start(send, log):
+    send(at="http://127.0.0.1:1")
+    assert [line["event"] for line in log() if line["level"] == "warning"][-1:] == [
+        "the service does not respond: requests fail until it does"
+    ]
