@@ -88,7 +88,6 @@ class ApiClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
-
         self._today: Today | None = None
 
     def for_call(self) -> Self:

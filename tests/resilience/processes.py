@@ -273,6 +273,25 @@ class Service(WebServer):
         return self.get("/healthz").status
 
 
+class Agents(WebServer):
+    """`driver-analytics mcp --http`; before it is started, `serve` says where the service is."""
+
+    def __init__(self, folder, name):
+        self.port = free_port()
+        super().__init__(folder, name, [COMMAND, "mcp", "--http", f"{HOST}:{self.port}"], self._is_up)
+
+    def serve(self, port):
+        """Let it send requests to the service, or the proxy, on a port."""
+        self.env = {"PYTHONPATH": str(ROOT), "DRIVER_ANALYTICS_URL": f"http://{HOST}:{port}"}
+
+    def _is_up(self):
+        try:
+            with socket.create_connection(self.address):
+                return True
+        except OSError:
+            return False
+
+
 def run_command(*words, uri, database=DATABASE, **env):
     """Run one of the commands on a store, to a good end, and return what it printed."""
     env = {**os.environ, "PYTHONPATH": str(ROOT), "MONGODB_URI": uri, "MONGODB_DATABASE": database, **env}

@@ -16,17 +16,20 @@ def shipped(kind, folder, ports):
     text = re.sub(r"^ *(user|group|chroot) .*\n", "", text, flags=re.MULTILINE)
     if kind == "nginx":
         text = text.replace("/var/log/nginx", str(folder)).replace("http {\n", f"http {{\n{FOLDERS.format(folder)}")
-        text = f"daemon off;\npid {folder}/nginx.pid;\n{text}"
+        # It would run as nobody, who cannot write to the folder.
+        text = f"user root;\ndaemon off;\npid {folder}/nginx.pid;\n{text}"
     return text
 
 
 class Proxy(WebServer):
-    """HAProxy or nginx before two services."""
+    """HAProxy or nginx before two services, and two processes for agents, if there are any."""
 
-    def __init__(self, folder, kind, services):
+    def __init__(self, folder, kind, services, agents=()):
         self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / SHIPPED[kind]
-        config.write_text(shipped(kind, folder, {8080: self.port, 8001: services[0].port, 8002: services[1].port}))
+        behind = [process.port for process in (*services, *agents)]
+        ports = dict(zip((8001, 8002, 8011, 8012), [*behind, free_port(), free_port()], strict=False))
+        config.write_text(shipped(kind, folder, {8080: self.port, **ports}))
         words = {"haproxy": ["-W", "-f", config], "nginx": ["-c", config]}[kind]
         super().__init__(folder, kind, [program(kind), *words], lambda: self.get("/healthz").status == 200)
