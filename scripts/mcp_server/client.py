@@ -14,7 +14,7 @@ import anyio
 import httpx2
 from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from app.config import API
 from scripts.mcp_server.text import to_json
@@ -63,14 +63,13 @@ class InvalidInput(Exception):
     """The service rejects a parameter. The message tells the agent why."""
 
 
-class Today(BaseModel):
-    """Which day it is in the fleet, and the time zone of its dates."""
+class KeyInfo(BaseModel):
+    """What a key opens, and which day it is in the time zone of its fleet."""
 
-    date: datetime.date = Field(alias="today")
+    fleet: str
+    driver_id: str | None
+    today: datetime.date
     time_zone: str
-
-    def __str__(self) -> str:
-        return f"{self.date:%A %Y-%m-%d} ({self.time_zone})"
 
 
 class ServiceError(ToolError):
@@ -88,17 +87,17 @@ class ApiClient:
 
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
-        self._today: Today | None = None
+        self._info: KeyInfo | None = None
 
     def for_call(self) -> Self:
-        """Return a client for one call of a tool, which requests the date of today once."""
+        """Return a client for one call of a tool, which asks once at most what the key opens."""
         return copy.copy(self)
 
-    async def get_today(self) -> Today:
-        """Return which day it is in the fleet. Raises ToolError."""
-        if self._today is None:
-            self._today = await self.get(Today, "fleet", fields="{today,time_zone}")
-        return self._today
+    async def get_info(self) -> KeyInfo:
+        """Return what the key opens. Raises ServiceError."""
+        if self._info is None:
+            self._info = await self.get(KeyInfo, "fleet")
+        return self._info
 
     async def get(self, reply: type[Reply], *path: str, params: Params | None = None, fields: str = "") -> Reply:
         """Return the response, or these fields (a field mask) of it, as a model.

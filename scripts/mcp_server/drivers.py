@@ -102,7 +102,7 @@ async def driver_summary(
 
     For today or any other dates, and for what costs the points, use explain_score; for the trips, list_trips.
     """
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     window, before = get_periods(today, period, date)
     driver, summary = await _get_summary(api, driver_id, period, window)
     try:

@@ -63,7 +63,7 @@ async def fleet_summary(
 
     change is that since the week or month before, null if nobody drove then or it is not known.
     """
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     window, before = get_periods(today, period, date)
     # The one before the first is read, too, to compare with.
     windows = [window, before]

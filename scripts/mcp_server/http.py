@@ -46,13 +46,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 RESPONSE_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-class KeyInfo(Data):
-    """What a key opens."""
-
-    fleet: str
-    driver_id: str | None
-
-
 class Refusal(Exception):
     """A request that is refused before the SDK sees it."""
 
@@ -140,7 +133,7 @@ class Endpoint:
             headers["X-Forwarded-For"] = request.state.client.partition("/")[0]
         async with connect(self._url, _get_key(request.headers), headers, self._authorities) as api:
             try:
-                info = await api.get(KeyInfo, "fleet")
+                info = await api.get_info()
             except ServiceError as error:
                 raise _make_refusal(error) from None
             request.state.api, request.state.info = api, info

@@ -145,7 +145,7 @@ async def explain_score(
     It compares with the window of the same length before. The score of each interval shows when it changed. For the
     trips that cost the points, use list_trips.
     """
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     window, before = get_windows(today, start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
     (explanation,) = await _compare(api, [(content.driver_info, content.total or "did_not_drive")], before)
@@ -173,7 +173,7 @@ async def compare_drivers(
 
     Points do not depend on how far somebody drove.
     """
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     window, before = get_windows(today, start_date, end_date)
     rows = await _compare(api, await get_scores(api, driver_ids, window), before)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
@@ -224,7 +224,7 @@ async def who_needs_coaching(
     Nobody who lost no points is listed, so there may be nobody to coach.
     For the trips behind it, call list_trips with a driver_id and the dates of the window.
     """
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     window, before = get_periods(today, period, date)
     compares = order == "got_worse"
     if compares and before.start_date < today - HISTORY:

@@ -124,7 +124,8 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
         try:
             with anyio.fail_after(TOOL_SECONDS):
                 data = (await function(**arguments)).model_dump(mode="json")
-                data["today"] = str(await arguments["api"].get_today())
+                info = await arguments["api"].get_info()
+                data["today"] = f"{info.today:%A %Y-%m-%d} ({info.time_zone})"
         except InvalidInput as error:
             raise ToolError(str(error)) from None
         except TimeoutError:

@@ -78,7 +78,7 @@ async def list_trips(
     points_lost of all trips together is 100 minus the score. A score has a trip at once, the list hours after its end,
     by default four. For the events of a trip and where they were, use describe_trip.
     """
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     window, _ = get_windows(today, start_date, end_date)
     content = await get_driver_score(api, driver_id, window, "month")
     trips: list[Trip] = []
@@ -172,7 +172,7 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
         )
     (trip,) = content.trips
     # Any window has the names of a driver.
-    today = (await api.get_today()).date
+    today = (await api.get_info()).today
     ((driver, _),) = await get_scores(api, [trip.driver_id], Window(start_date=today, end_date=today))
     events = sorted(trip.events, key=lambda event: event.event_start_timestamp)
     details = dict(trip) | {"driver": driver, "events": events[:MAX_EVENTS]}
