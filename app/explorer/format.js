@@ -72,8 +72,11 @@ export function driverName({ first_name: first, last_name: last, alias, driver_i
 export let zone = "UTC";
 let offsets;
 export function setZone(name) {
-  zone = name;
-  offsets = new Intl.DateTimeFormat("en-GB", { timeZone: name, timeZoneName: "longOffset" });
+  [zone, offsets] = ["UTC", undefined];
+  try {
+    offsets = new Intl.DateTimeFormat("en-GB", { timeZone: name, timeZoneName: "longOffset" });
+    zone = name;
+  } catch { /* The browser does not know the time zone. */ }
 }
 function local(ms) {
   const [, sign, ...parts] = /GMT([+-])(\d+):(\d+):?(\d*)/.exec(offsets?.format(ms)) ?? [];

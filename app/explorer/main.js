@@ -59,6 +59,7 @@ async function show() {
 
 async function openView(current, view, id, context) {
   await api.learnScope();
+  find("zone").textContent = `Dates and times are in ${format.zone}.`;
   const views = api.isOfDriver() ? VIEWS_OF_DRIVER : Object.keys(VIEWS);
   if (!views.includes(view)) throw new api.ApiError(404, { message: "There is no such view." });
   const module = await api.loadModule(VIEWS[view]);
@@ -101,7 +102,7 @@ function replace(...content) {
   const active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
-  find("forget").hidden = !api.hasKey();
+  for (const id of ["forget", "zone"]) find(id).hidden = !api.hasKey();
   find("search").hidden = !api.hasKey() || api.isOfDriver();
   const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
   if (note) title.after(note);

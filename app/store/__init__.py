@@ -32,10 +32,11 @@ class UnknownDrivers(LookupError):
 
 
 class InvalidDocument(Exception):
-    """A stored document violates its schema. The message has the identifiers of the document."""
+    """A stored document violates its schema. The message has the document's identifiers and the reason, if given."""
 
-    def __init__(self, collection: DocumentCollection, match: Document) -> None:
-        super().__init__(f"{collection.name} {collection.find_one(match, IDENTIFYING_FIELDS)}")
+    def __init__(self, collection: DocumentCollection, match: Document, reason: str = "") -> None:
+        document = collection.find_one(match, IDENTIFYING_FIELDS)
+        super().__init__(f"{collection.name} {document}{reason and f': {reason}'}")
 
 
 class StoreLags(Exception):

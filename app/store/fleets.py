@@ -19,4 +19,5 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError):
-        raise InvalidDocument(store.fleets, match) from None
+        reason = f"this host does not know the time zone {name}. Update its time zone database, or the package tzdata"
+        raise InvalidDocument(store.fleets, match, reason) from None

@@ -11,7 +11,7 @@ from pymongo.errors import BulkWriteError, WriteError
 
 from app.config import Config
 from app.database import check_transactions, connect
-from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, Store
+from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, Store
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
 from scripts.mongodb.identities import ids_of_fleet
@@ -46,8 +46,8 @@ def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
 def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator[Store]:
     """Open the store of the settings. If the command `writes`, also prepare the collections.
 
-    Raises click.ClickException, in one line, if there is no MongoDB, or if it is a standalone server, which has no
-    transactions.
+    Raises click.ClickException, in one line, if there is no MongoDB, if it is a standalone server, which has no
+    transactions, or if the block reads an invalid document.
     """
     config = config or Config.from_environment()
     with contextlib.ExitStack() as stack:
@@ -62,7 +62,10 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
         store = Store.of(client.get_database(config.mongodb_database, codec_options=LENIENT))
         if writes:
             prepare_collections(store)
-        yield store
+        try:
+            yield store
+        except InvalidDocument as error:
+            raise click.ClickException(f"Invalid document: {error}.") from None
 
 
 def find_fleets(store: Store, fleet: str | None) -> list[str]:

@@ -708,6 +708,7 @@ def test_times_and_dates_are_in_the_time_zone_of_the_fleet_wherever_the_browser_
     denver.page.get_by_role("link", name="d1").click()
     denver.wait("d1")
     assert "Start (America/Denver)" in denver.text()
+    assert denver.page.locator("footer p").inner_text() == "Dates and times are in America/Denver."
     assert f"Fri {start.day} {start:%b}, {time}" in denver.text()
     zone = "import('./explorer/format.js').then(f => [f.today(), f.zone])"
     assert denver.page.evaluate(zone) == [str(datetime.datetime.now(start.tzinfo).date()), "America/Denver"]

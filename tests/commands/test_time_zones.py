@@ -189,3 +189,25 @@ def test_a_name_that_is_no_time_zone_is_refused_in_one_line_and_nothing_is_writt
     assert name in line
     assert words in line
     assert mongod.fleets.find_one() is None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fleets", "list"],
+        ["rollups", "verify", "--fleet", "f1"],
+        ["prune", "--fleet", "f1", "--before", "2026-03-10"],
+        ["reports", "build", "--fleet", "f1", "--report-date", "2026-03-16"],
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_command_names_a_time_zone_that_this_host_does_not_know(command, mongod, words):
+    load(mongod, make_trip())
+    mongod.fleets.update_one({"_id": "f1"}, {"$set": {"time_zone": "Mars/Olympus"}})
+    result = command(*words)
+    (line,) = result.stderr.splitlines()
+    assert result.exit_code == 1
+    assert line.endswith(
+        "{'_id': 'f1'}: this host does not know the time zone Mars/Olympus. Update its time zone database, or the "
+        "package tzdata."
+    )
