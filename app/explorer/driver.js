@@ -78,9 +78,9 @@ function noTrips({ last_travel_date: last }, isNever, link) {
 
 /** Returns the trips of the period that the API serves, oldest first. */
 async function fetchTrips(id, interval, start) {
-  const end = Date.parse(format.shift(interval, start, 1)), list = [];
+  const end = format.shift(interval, start, 1), list = [];
   for await (const page of fetchTripPages(id, format.later(start, format.oldestDate()), TRIP)) {
-    const trips = page.filter((trip) => trip.trip_start_time < end);
+    const trips = page.filter((trip) => format.dateOf(trip.trip_start_time) < end);
     list.push(...trips.map((trip) => ({ ...trip, rating: format.rateTrip(trip) })));
     if (trips.length < page.length || list.length >= MAX_TRIPS) break;
   }

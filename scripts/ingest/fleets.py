@@ -117,9 +117,13 @@ def set_(fleet: str, time_zone: str) -> None:
         invalid = list[InvalidSource]()
         count = sum(1 for _ in find_trips_to_move(store, fleet))
         moved = sum_with_progress(fleet, count, move_trips(store, fleet, invalid)) - len(invalid)
-        for source in invalid:
+        # A trip without a read model is found again.
+        left_out = dict.fromkeys(map(str, invalid))
+        for source in left_out:
             echo(f"{fleet}: {source}", err=True)
         echo(f"{fleet}: the time zone is {time_zone}; {moved} trips moved to another date")
+        if left_out:
+            raise SystemExit(1)
 
 
 def _delete_data(store: Store, fleet: str) -> Iterator[int]:

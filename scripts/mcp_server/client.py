@@ -9,6 +9,7 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any, Self, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
 import httpx2
@@ -70,6 +71,14 @@ class KeyInfo(BaseModel):
     driver_id: str | None
     today: datetime.date
     time_zone: str
+
+    @property
+    def zone(self) -> datetime.tzinfo:
+        """The time zone, or UTC if this host does not know it."""
+        try:
+            return ZoneInfo(self.time_zone)
+        except (ZoneInfoNotFoundError, ValueError):
+            return datetime.UTC
 
 
 class ServiceError(ToolError):

@@ -3,7 +3,15 @@
 import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    SerializationInfo,
+    WithJsonSchema,
+)
 
 from scripts.mcp_server.text import clean_name
 
@@ -50,10 +58,15 @@ def _parse_epoch_ms(value: Any) -> Any:
     return EPOCH + datetime.timedelta(milliseconds=value) if isinstance(value, int) else value
 
 
+def _format_time(value: datetime.datetime, info: SerializationInfo) -> str:
+    zone = (info.context or {}).get("zone", datetime.UTC)
+    return value.astimezone(zone).isoformat().replace("+00:00", "Z")
+
+
 # An integer stays one: a count may have 63 bits, and a float 53.
 Number = Annotated[int | float, PlainSerializer(_round), WithJsonSchema({"type": "number"})]
-# Pydantic takes a small number for seconds.
-EpochMs = Annotated[datetime.datetime, BeforeValidator(_parse_epoch_ms)]
+# Pydantic takes a small number for seconds. The `zone` of the context is that in which a result has its times.
+EpochMs = Annotated[datetime.datetime, BeforeValidator(_parse_epoch_ms), PlainSerializer(_format_time)]
 Degrees = Annotated[float, PlainSerializer(lambda value: round(value, 5))]
 Name = Annotated[str, BeforeValidator(clean_name)]
 # Why there is no score: the driver did not drive, or the dates are older than what the service shows.

@@ -55,8 +55,8 @@ Everything is read-only.
   weight: phone use, overspeeding, hard braking, rapid acceleration.
 - A score is did_not_drive if there was no trip. It is not_known before the last six months, which the service does not
   show: the driver may have driven.
-- Times are in UTC. Dates are in the time zone of the fleet, which every result names with the date of today. A week is
-  Monday to Sunday. A window that ends today is not complete.
+- Times and dates are in the time zone of the fleet, which every result names with the date of today. A week is Monday
+  to Sunday. A window that ends today is not complete.
 - The key may open one driver only. Then find_drivers returns this driver alone, every other driver_id is unknown, and
   who_needs_coaching and fleet_summary fail.
 - To find out who got worse and why: who_needs_coaching with order=got_worse, then list_trips of a driver for the
@@ -123,8 +123,8 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
     async def run(**arguments: Any) -> CallToolResult:
         try:
             with anyio.fail_after(TOOL_SECONDS):
-                data = (await function(**arguments)).model_dump(mode="json")
-                info = await arguments["api"].get_info()
+                result, info = await function(**arguments), await arguments["api"].get_info()
+                data = result.model_dump(mode="json", context={"zone": info.zone})
                 data["today"] = f"{info.today:%A %Y-%m-%d} ({info.time_zone})"
         except InvalidInput as error:
             raise ToolError(str(error)) from None

@@ -334,3 +334,11 @@ def test_today_is_that_of_the_fleet(call, service, clock):
     assert result["today"] == "Sunday 2026-03-15 (America/Denver)"
     assert result["window"] == {"start_date": "2026-03-02", "end_date": "2026-03-14"}
     assert call("find_drivers")["today"] == result["today"]
+
+
+def test_times_are_in_the_time_zone_of_the_fleet(call, service, load, clock):
+    set_time_zone(service.store, "f1", "America/Denver")
+    load(make_trip("2026-03-14T02:30", "dee", trip_id="friday"))
+    clock.move_to("2026-03-16T03:00Z")
+    (trip,) = call("list_trips", driver_id="dee", start_date="2026-03-13", end_date="2026-03-13")["trips"]
+    assert trip["trip_start_time"] == "2026-03-13T20:30:00-06:00"

@@ -710,5 +710,8 @@ def test_times_and_dates_are_in_the_time_zone_of_the_fleet_wherever_the_browser_
     assert "Start (America/Denver)" in denver.text()
     assert denver.page.locator("footer p").inner_text() == "Dates and times are in America/Denver."
     assert f"Fri {start.day} {start:%b}, {time}" in denver.text()
+    denver.open(f"#/driver/d1?interval=day&at={start.date()}")
+    denver.wait("d1")
+    expect(denver.page.locator("table.trips")).to_contain_text(f"Fri {start.day} {start:%b}, {time}")
     zone = "import('./explorer/format.js').then(f => [f.today(), f.zone])"
     assert denver.page.evaluate(zone) == [str(datetime.datetime.now(start.tzinfo).date()), "America/Denver"]

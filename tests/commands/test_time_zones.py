@@ -153,7 +153,7 @@ def test_an_import_that_began_before_writes_the_dates_of_the_new_time_zone(mongo
 def test_a_trip_without_a_date_in_the_years_1_to_9999_is_invalid(command, mongod, set_zone, write_lines):
     trips = [make_trip("0001-01-01T03:00", trip_id="first"), make_trip("0001-01-01T08:00", trip_id="second")]
     load(mongod, *trips)
-    set_zone("America/Denver")
+    set_zone("America/Denver", status=1)
     assert dates_driven(mongod) == {("d1", "0001-01-01"): 1}
     result = command("import", "--fleet", "f1", "--trips", str(write_lines("trips", *trips)))
     assert "trip_start_time: Its date in America/Denver is not in the years 1 to 9999." in result.output
