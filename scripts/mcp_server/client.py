@@ -126,7 +126,7 @@ class ApiClient:
                 response = await self._client.get(f"{self._url}{target}", headers=headers)
         except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
             raise ServiceError(
-                f"No service responds at the address in DRIVER_ANALYTICS_URL ({type(error).__name__}). Tell the user "
+                f"No service responds at the address in DRIVER_ANALYTICS_URL ({_describe(error)}). Tell the user "
                 "to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
             ) from None
         if response.status_code != HTTPStatus.OK:
@@ -141,12 +141,22 @@ class ApiClient:
             ) from None
 
 
+def _describe(error: BaseException) -> str:
+    """Return the name of an error, or why TLS failed, without the address."""
+    cause: BaseException | None = error
+    while cause:
+        if isinstance(cause, ssl.SSLError):
+            return f"TLS fails: {getattr(cause, 'verify_message', '') or cause.reason}"
+        cause = cause.__cause__ or cause.__context__
+    return type(error).__name__
+
+
 def is_url(text: str) -> bool:
     """Return whether a text may be the address of a service."""
     try:
         address = urlsplit(text)
         # A client would send a user in the URL instead of the key. A port out of range raises ValueError.
-        return bool(address.hostname) and address.port != 0 and "@" not in text
+        return address.scheme in {"http", "https"} and bool(address.hostname) and address.port != 0 and "@" not in text
     except ValueError:
         return False
 
