@@ -36,7 +36,6 @@ PRINT_TITLE = {"sh": "printf '\\n## {}\\n'", "python": "print('\\n## {}')", "typ
 SUFFIXES = {"sh": "sh", "python": "py", "typescript": "mts"}
 COMMANDS = {"sh": "sh -eu {}.sh", "python": "python -W error {}.py", "typescript": "node {}.mjs"}
 MASKS = re.findall(r"^\| `(/.+?)` \| `(.+?)` \| (.+?) \|$", PAGE, re.MULTILINE)
-KINDS = re.findall(r"^\| (\d{3}) \| (.+?) \|", PAGE, re.MULTILINE)
 # What differs from run to run: dates, and identifiers of requests.
 CHANGING = re.compile(r'\d{4}-\d\d-\d\d|(?<="request_id":")\w+')
 # Each comment makes it an error of the compiler if the next line is not one.
@@ -184,14 +183,6 @@ def test_a_mask_gives_what_the_page_shows(live, path, mask, shown):
         assert f"`{response.text}`" == shown
     else:
         assert f"{response.status_code} {response.json()['error']}, `{response.json()['message']}`" == shown
-
-
-def test_the_page_names_every_kind_of_error_with_its_status():
-    described = json.loads(openapi_document(""))
-    kinds_on_page = {kind for _, kinds in KINDS for kind in re.findall(r"`(\w+)`", kinds)}
-    assert kinds_on_page == set(described["components"]["schemas"]["ErrorName"]["enum"])
-    statuses = {status for path in described["paths"].values() for status in path["get"]["responses"]}
-    assert {status for status, _ in KINDS} == {status for status in statuses if status >= "400"}
 
 
 def test_the_operation_ids_that_the_page_names_are_those_of_the_document():
