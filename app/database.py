@@ -71,7 +71,7 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
 def is_outage(error: BaseException, store: Store) -> bool:
     """Return whether an error means that the database does not respond.
 
-    After a timeout the database is asked: a slow query of one client must not open the circuit for all. After a broken
+    After a timeout a ping decides: a slow query of one client must not open the circuit for all. After a broken
     connection PyMongo tries again. If it then finds no server, it raises the first error, AutoReconnect. The report
     that an operation exceeded its time limit is a response.
     """

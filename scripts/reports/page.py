@@ -136,14 +136,14 @@ def list_names(driver: Document) -> list[str]:
 
     The explorer calls drivers by the same names.
     """
-    full_name = " ".join(name for name in (driver["first_name"], driver["last_name"]) if _is_seen(name))
-    names = filter(_is_seen, (full_name, driver["alias"], driver["driver_id"]))
+    full_name = " ".join(name for name in (driver["first_name"], driver["last_name"]) if _is_visible(name))
+    names = filter(_is_visible, (full_name, driver["alias"], driver["driver_id"]))
     return list(dict.fromkeys(CONTROL.sub(" ", name) for name in names)) or [
         f"Driver {json.dumps(driver['driver_id'])}"
     ]
 
 
-def _is_seen(text: str | None) -> bool:
+def _is_visible(text: str | None) -> bool:
     return any(is_visible(character) and character != " " for character in text or "")
 
 
