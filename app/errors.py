@@ -52,8 +52,7 @@ class BaseExtApiException(Exception):
     """An error response: `message` says what to change, `errors` has the reasons for each invalid parameter.
 
     The specification that this API implements gives the class its name. The docstring of a subclass states the cause of
-    the error, and `remedy` what a client can do about it. Both are in the OpenAPI document, on the page of errors, and
-    in docs/errors.md.
+    the error, and `remedy` what a client can do about it. Both are in the OpenAPI document and on the page of errors.
     """
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR

@@ -56,6 +56,7 @@ agents.md.
 ## Reference
 
 - [OpenAPI document]({base_url}{api}/openapi.json): every endpoint, parameter, field and error, for programs
+- [Errors]({base_url}{api}/docs/errors): the cause and the remedy of each error
 - [API catalog]({base_url}{catalog}): links to the descriptions and the health check (RFC 9727)
 
 ## Endpoints

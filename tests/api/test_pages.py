@@ -1,10 +1,9 @@
-"""The pages: the explorer at `/`, the documentation at /docs, and the errors, which docs/errors.md describes, too."""
+"""The pages: the explorer at `/`, the documentation at /docs, and the errors."""
 
 import html
 import inspect
 import json
 import re
-from pathlib import Path
 from urllib.parse import urljoin
 
 import pytest
@@ -17,7 +16,6 @@ FILES = ["/explorer/main.js", "/explorer/leaflet.js", "/api/v1/docs/docs.js", "/
 FILES += ["/.well-known/api-catalog"]
 SCRIPTS = pytest.mark.parametrize("path", [EXPLORER, DOCS])
 TILES = "https://tiles.example.com:8443/{z}/{x}/{y}.png?key=abc"
-MARKDOWN = (Path(__file__).parents[2] / "docs" / "errors.md").read_text()
 PROBLEM = {"Accept": "application/problem+json"}
 
 
@@ -102,21 +100,14 @@ def test_a_client_that_does_not_accept_html_gets_the_error_of_an_unknown_path(se
 
 
 @pytest.mark.parametrize("error_type", find_error_types(), ids=lambda error_type: error_type.__name__)
-def test_the_page_of_errors_and_its_document_describe_cause_and_remedy_of_an_error(service, error_type):
-    name, cause = error_type.__name__, inspect.getdoc(error_type)
-    section = re.search(rf'<section id="{name}">(.*?)</section>', get_page(service, ERRORS).text, re.DOTALL).group(1)
+def test_the_page_of_errors_describes_status_cause_and_remedy_of_an_error(service, error_type):
+    section = re.search(
+        rf'<section id="{error_type.__name__}">(.*?)</section>', get_page(service, ERRORS).text, re.DOTALL
+    )[1]
     text = re.sub("</?code>", "`", section)
     assert set(re.findall("<[^>]*>", text)) == {"<h2>", "</h2>", "<p>", "</p>", "<strong>", "</strong>"}
-    text = html.unescape(text)
-    assert (cause in text, error_type.remedy in text) == (True, True)
-    (section,) = re.findall(rf"^## {name}$(.*?)(?=^## |\Z)", MARKDOWN, re.DOTALL | re.MULTILINE)
-    status = f"Status {error_type.status.value} {error_type.status.phrase}."
-    expected = f"{status} **Cause:** {cause} **Remedy:** {error_type.remedy}"
-    assert section.split() == expected.split()
-
-
-def test_the_document_of_errors_describes_no_others():
-    assert len(re.findall("^## ", MARKDOWN, re.MULTILINE)) == len(find_error_types())
+    for shown in (f"Status {error_type.status.value} ", inspect.getdoc(error_type), error_type.remedy):
+        assert shown in html.unescape(text)
 
 
 @pytest.mark.parametrize("base_url", ["", "https://api.example.com/driving"])
