@@ -19,7 +19,9 @@ from tests.fleet_states import differences
 from tests.following import Following, make_source
 from tests.service_process import COMMAND, ROOT, ServiceProcess, free_port, reset_ctrl_c, wait_until
 
-EXAMPLE = re.search(r"```python\n(import os\n.*?)```", (ROOT / "docs" / "data.md").read_text(), re.DOTALL)[1]
+PAGE = (ROOT / "docs" / "data.md").read_text()
+(EXAMPLE,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+TRIP = re.findall(r"^```json\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[1]
 
 
 @pytest.fixture
@@ -76,7 +78,8 @@ def test_the_example_in_data_md_runs_with_the_line_that_serve_prints(printed_lin
         db = client["driver_analytics"]
         prepare_collections(Store.of(db))
         # If MongoDB refuses a document, standard error names the field.
-        subprocess.run(["bash", "-c", f'{printed_line}\n"$0" -c "$1"', sys.executable, EXAMPLE], check=True)
+        program = ["bash", "-c", f'{printed_line}\n"$0" -c "$1"', sys.executable, EXAMPLE]
+        subprocess.run(program, input=TRIP, text=True, check=True)
         Following(db).catch_up()
         assert [trip["totals"]["distance_miles"] for trip in db.trip_details.find()] == [4.1]
         assert '"first_name":"Amina"' in db.driver_periods.find_one({"period": "profile"})["json"]
