@@ -168,12 +168,6 @@ def test_typescript_compiles_except_what_the_service_does_not_promise(compiler_e
     assert compiler_errors == ""
 
 
-def test_every_section_has_an_example_in_every_language():
-    for title, section in SECTIONS.items():
-        languages = {"sh" if language == "bash" else language for language in section} - {"json", "text"}
-        assert languages in (set(), {*SUFFIXES}), title
-
-
 @pytest.mark.parametrize(("path", "mask", "shown"), MASKS, ids=[f"{path} {mask}" for path, mask, _ in MASKS])
 def test_a_mask_gives_what_the_page_shows(live, path, mask, shown):
     monday = days_ago(datetime.datetime.now(datetime.UTC).weekday() + 7)[:10]
