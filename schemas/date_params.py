@@ -17,6 +17,14 @@ REQUIRED: Messages = {"required": "Must be given."}
 HISTORY = relativedelta(months=6)
 
 
+@functools.lru_cache(6)
+def get_first_date(today: datetime.date, period: PeriodName) -> datetime.date:
+    """Return the earliest start_date of a period of this type."""
+    first: datetime.date = today - HISTORY
+    # The month that contains it counts, whole.
+    return first.replace(day=1) if period == MONTH else first
+
+
 class StartDate(Date):
     """A date in the last six months, up to today or, unless `today_allowed`, up to yesterday.
 
@@ -66,7 +74,7 @@ class PeriodStartDate(Date):
 def check_start_date(text: str, period: PeriodName, today: datetime.date, *, today_allowed: bool = False) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
     date = datetime.date.fromisoformat(text)
-    first = _get_first_date(today).replace(day=1) if period == MONTH else _get_first_date(today)
+    first = get_first_date(today, period)
     last = today if today_allowed else today - datetime.timedelta(days=1)
     if not first <= date <= last:
         raise ValidationError(f"Must be from {first} to {last}.")
@@ -82,7 +90,7 @@ class EndDate(Date):
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         today: datetime.date = data[TODAY]
-        if not _get_first_date(today).replace(day=1) <= datetime.date.fromisoformat(text) <= today:
+        if not get_first_date(today, MONTH) <= datetime.date.fromisoformat(text) <= today:
             raise _make_end_date_error(today)
         return text
 
@@ -118,8 +126,3 @@ class WindowParams(DateRangeParams):
         """Set the default of `end_date`."""
         yesterday = str(original[TODAY] - datetime.timedelta(days=1))
         return {"end_date": max(yesterday, data["start_date"]), **data}
-
-
-@functools.lru_cache(2)
-def _get_first_date(today: datetime.date) -> datetime.date:
-    return today - HISTORY

@@ -5,12 +5,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.date_params import HISTORY
-from schemas.periods import MONTH, LongPeriodName
+from schemas.date_params import get_first_date
+from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.client import Api
 from scripts.mcp_server.models import Data, Number, Result, Totals, Window
-from scripts.mcp_server.windows import PeriodDate, get_periods
+from scripts.mcp_server.windows import ONE_DAY, PeriodDate, get_period, get_periods
 
 # As many of the longest rows as have room in a result, and as many weeks as three months have.
 MAX_INTERVALS = 13
@@ -68,11 +68,8 @@ async def fleet_summary(
     # The one before the first is read, too, to compare with.
     windows = [window, before]
     while len(windows) <= count:
-        windows.append(get_periods(today, period, windows[-1].start_date - datetime.timedelta(days=1))[0])
-    first_known = today - HISTORY
-    # The service shows all of the month in which the six months begin.
-    oldest = first_known.replace(day=1) if period == MONTH else first_known
-    known = [one for one in windows if one.start_date >= oldest] or [window]
+        windows.append(get_period(period, windows[-1].start_date - ONE_DAY))
+    known = [one for one in windows if one.start_date >= get_first_date(today, period)]
     dates = {"start_date": str(known[-1].start_date), "end_date": str(window.start_date)}
     content = await api.get(Series, "fleet-aggregate", params={**dates, "interval": period})
     totals = {one.start_date: one.fleet_summary for one in content.series}

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, WithJsonSchema
 
-from schemas.date_params import HISTORY
+from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
@@ -227,10 +227,10 @@ async def who_needs_coaching(
     today = (await api.get_info()).today
     window, before = get_periods(today, period, date)
     compares = order == "got_worse"
-    if compares and before.start_date < today - HISTORY:
+    if compares and before.start_date < get_first_date(today, period):
         raise ToolError(
-            f"Who got worse is not known: the {period} before begins on {before.start_date}, more than six months ago. "
-            "Choose a later date."
+            f"Correct the arguments. date: Must be later. Who got worse is not known, because the {period} before "
+            f"begins on {before.start_date}, more than six months ago."
         )
     # Like the service, without an exponent.
     params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}", "limit": PAGE_SIZE}

@@ -8,6 +8,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from schemas import fields
+from schemas.date_params import get_first_date
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
 from scripts.mcp_server.models import Window
 
@@ -37,19 +38,21 @@ EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, 
 def get_periods(today: datetime.date, period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
     """Return the day, week or month that contains a date, by default the last complete one, and the one before.
 
-    The current one ends today. Raises ToolError if it begins today or later: the service has no summary of it.
+    The current one ends today. Raises ToolError if the service has no summary of the first one.
     """
-    window = _get_period(period, date or _get_period(period, today).start_date - ONE_DAY)
-    if window.start_date >= today:
+    window = get_period(period, date or get_period(period, today).start_date - ONE_DAY)
+    first = get_first_date(today, period)
+    if not first <= window.start_date < today:
         raise ToolError(
-            f"The {period} begins on {window.start_date}, not before today ({today}). Give an earlier date. For "
-            f"what a driver did today, use explain_score with start_date={today}."
+            f"Correct the arguments. date: The {period} must begin from {first} to {today - ONE_DAY}, and not on "
+            f"{window.start_date}. For what a driver did today, use explain_score with start_date={today}."
         )
-    before = _get_period(period, window.start_date - ONE_DAY)
+    before = get_period(period, window.start_date - ONE_DAY)
     return Window(start_date=window.start_date, end_date=min(window.end_date, today)), before
 
 
-def _get_period(period: PeriodName, date: datetime.date) -> Window:
+def get_period(period: PeriodName, date: datetime.date) -> Window:
+    """Return the day, week or month that contains a date."""
     first, last = (datetime.date.fromisoformat(bound(str(date))) for bound in FIRST_AND_LAST_DATE[period])
     return Window(start_date=first, end_date=last)
 
