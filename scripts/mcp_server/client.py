@@ -7,7 +7,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
 from importlib.metadata import version
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -28,6 +28,8 @@ TOTAL_TIMEOUT_SECONDS = 20.0
 DEFAULT_WAIT_SECONDS = 10
 # The service takes request lines of up to 8,190 bytes.
 MAX_TARGET_BYTES = 8_000
+# The largest page.
+PAGE_SIZE = 100
 
 INVALID_SETTING = (
     "DRIVER_ANALYTICS_URL or DRIVER_ANALYTICS_KEY is missing or has an invalid value. Tell the user to correct it in "
@@ -97,10 +99,6 @@ class ApiClient:
     def __init__(self, client: httpx2.AsyncClient, url: str, key: str) -> None:
         self._client, self._url, self._key = client, url.strip().rstrip("/").removesuffix(API), key.strip()
         self._info: KeyInfo | None = None
-
-    def for_call(self) -> Self:
-        """Return a client for one call of a tool, which asks once at most what the key opens."""
-        return copy.copy(self)
 
     async def get_info(self) -> KeyInfo:
         """Return what the key opens. Raises ServiceError."""
@@ -209,9 +207,10 @@ async def connect(
 
 async def _get_client(context: Context[Any, Any]) -> ApiClient:
     request = context.request_context.request
-    # Over HTTP each request has a client of its own, over stdio the whole process has one.
-    client: ApiClient = request.state.api if request else context.request_context.lifespan_context
-    return client.for_call()
+    # Over HTTP each call has a client of its own. Over stdio the process has one, and each call asks again what its key
+    # opens.
+    client: ApiClient = request.state.api if request else copy.copy(context.request_context.lifespan_context)
+    return client
 
 
 # A parameter of a tool that agents do not see.

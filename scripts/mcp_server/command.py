@@ -51,6 +51,7 @@ def _serve_stdio(url: str) -> None:
     with importing_from_extra("mcp", "This command"):
         import anyio
 
+        from scripts.mcp_server.client import connect
         from scripts.mcp_server.server import create_server
 
     key = os.environ.get("DRIVER_ANALYTICS_KEY", "")
@@ -60,7 +61,7 @@ def _serve_stdio(url: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     try:
-        anyio.run(create_server(url, key).run_stdio_async)
+        anyio.run(create_server(connect(url, key)).run_stdio_async)
     except* BrokenPipeError:
         echo("The client has ended.", err=True)
 
@@ -70,7 +71,7 @@ def _serve_http(url: str, address: str) -> None:
         import uvicorn
 
         from scripts.mcp_server.client import is_url
-        from scripts.mcp_server.http import create_app
+        from scripts.mcp_server.http import create_router
     from app import logs
     from app.metrics import Metrics
 
@@ -78,7 +79,7 @@ def _serve_http(url: str, address: str) -> None:
     if not is_url(url.strip()):
         raise click.ClickException("DRIVER_ANALYTICS_URL cannot be used: it takes a URL such as http://127.0.0.1:8000.")
     log = logs.make_logger(logging.getLevelNamesMapping()[config.log_level])
-    app = create_app(url, address, config, log, metrics)
+    app = create_router(url, address, config, log, metrics)
     # After the SDK has configured the log in its own way.
     logs.configure()
     # Their warnings quote requests, which have a line of their own.

@@ -8,10 +8,12 @@ from pydantic import Field
 from schemas.periods import PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
+    Aggregates,
     Data,
     Driver,
     NoScore,
     Number,
+    PeriodSummary,
     Result,
     Score,
     Summary,
@@ -57,32 +59,6 @@ async def find_drivers(
     """
     params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, **({"search": search} if search.strip() else {})}
     return FoundDrivers(**dict(await api.get(DriverPage, "drivers", params=params)))
-
-
-class Day(Data):
-    """The score of a day."""
-
-    date: str
-    fm_score: Number
-
-
-class PeriodSummary(Summary):
-    """The totals of a day, week or month, and the days of a week or month on which the driver drove."""
-
-    daily_summary_breakdown: list[Day] = []
-
-
-class Aggregate(Data):
-    """A driver, and the driver's period."""
-
-    driver_info: Driver
-    driving_summary: PeriodSummary | None = None
-
-
-class Aggregates(Data):
-    """The drivers of a request."""
-
-    data: list[Aggregate]
 
 
 class DriverSummary(WindowResult):

@@ -31,7 +31,7 @@ from app.logs import choose_request_id
 from app.metrics import Metrics
 from scripts.mcp_server.client import ServiceError, connect, is_key
 from scripts.mcp_server.models import Data
-from scripts.mcp_server.server import create_shared_server
+from scripts.mcp_server.server import create_server
 
 # The proxies request the same path of the service.
 PATH, HEALTH_PATH = "/mcp", f"{API}/healthz"
@@ -56,14 +56,14 @@ class Refusal(Exception):
         self.response = JSONResponse(error, status, headers)
 
 
-def create_app(url: str, address: str, config: Config, log: FilteringBoundLogger, metrics: Metrics) -> Router:
+def create_router(url: str, address: str, config: Config, log: FilteringBoundLogger, metrics: Metrics) -> Router:
     """Return the ASGI application: the tools for the service at `url`, and a health check of this process.
 
     `address` is the one on which it is served. Of the settings it uses PUBLIC_BASE_URL, CORS_ORIGINS and
     TRUSTED_PROXIES.
     """
-    server = create_shared_server()
-    # Endpoint checks the Host and the Origin, before the key.
+    server = create_server()
+    # ToolsEndpoint checks the Host and the Origin, before the key.
     unchecked = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     app = server.streamable_http_app(json_response=True, stateless_http=True, transport_security=unchecked)
 
@@ -82,7 +82,7 @@ def create_app(url: str, address: str, config: Config, log: FilteringBoundLogger
     )
     return Router(
         [
-            Route(PATH, Endpoint(app, url, address, config), methods=["POST"]),
+            Route(PATH, ToolsEndpoint(app, url, address, config), methods=["POST"]),
             Route(HEALTH_PATH, _get_health),
         ],
         redirect_slashes=False,
@@ -95,7 +95,7 @@ async def _get_health(request: Request) -> Response:
     return JSONResponse({"status": "ok"})
 
 
-class Endpoint:
+class ToolsEndpoint:
     """POST /mcp: checks the Host, the Origin, the key and the body, in this order, and leaves the rest to the SDK."""
 
     def __init__(self, app: ASGIApp, url: str, address: str, config: Config) -> None:

@@ -136,6 +136,32 @@ class Summary(Totals):
     focus_area: dict[str, bool]
 
 
+class Day(Data):
+    """The score of a day."""
+
+    date: str
+    fm_score: Number
+
+
+class PeriodSummary(Summary):
+    """The totals of a driver's period, and for a week or month the days on which the driver drove."""
+
+    daily_summary_breakdown: list[Day] = []
+
+
+class Aggregate(Data):
+    """A driver, and the driver's totals in a period or window."""
+
+    driver_info: Driver
+    driving_summary: PeriodSummary | None = None
+
+
+class Aggregates(Data):
+    """The drivers of a request."""
+
+    data: list[Aggregate]
+
+
 class Behaviour(Data):
     """What a behaviour costs."""
 

@@ -9,8 +9,9 @@ from pydantic import Field, WithJsonSchema
 from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
-from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
+from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
+    Aggregates,
     Behaviour,
     Data,
     Driver,
@@ -27,7 +28,6 @@ from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, get_perio
 
 # As many of the longest rows as have room in a result.
 MAX_DRIVERS = 10
-PAGE_SIZE = 100
 # How many drivers of each ranking are read.
 MAX_RANKED = 5_000
 BEST_SCORE = 100
@@ -66,27 +66,14 @@ async def get_driver_score(api: ApiClient, driver_id: str, window: Window, inter
     return await api.get(DriverScore, "driver", driver_id, "score", params=params)
 
 
-class DriverWindow(Data):
-    """A driver, and the driver's totals in a window."""
-
-    driver_info: Driver
-    driving_summary: Summary | None = None
-
-
-class WindowPage(Data):
-    """The drivers of a request."""
-
-    data: list[DriverWindow]
-
-
 async def get_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
     """Return drivers and their scores. Raises InvalidInput if the window is outside the last six months."""
     if not driver_ids:
         # The service would return all drivers.
         return []
     params: Params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "driver_id": driver_ids}
-    page = await api.get(WindowPage, "driver-aggregate", "window", params=params)
-    return [(row.driver_info, _explain(row.driving_summary)) for row in page.data]
+    content = await api.get(Aggregates, "driver-aggregate", "window", params=params)
+    return [(row.driver_info, _explain(row.driving_summary)) for row in content.data]
 
 
 def _explain(summary: Summary | None) -> ExplainedScore | NoScore:

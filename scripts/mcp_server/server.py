@@ -15,7 +15,7 @@ from mcp.types import CallToolResult, TextContent, ToolAnnotations
 from pydantic import ValidationError, create_model
 from pydantic_core import ErrorDetails
 
-from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput, connect
+from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.fleet import fleet_summary
 from scripts.mcp_server.models import NOTICE, Result, shorten_schema
@@ -65,24 +65,15 @@ Everything is read-only.
 """
 
 
-def create_server(url: str, key: str) -> MCPServer[ApiClient]:
-    """Return a server whose tools make requests to the service at `url` with an API key."""
-    return _make_server(lambda server: connect(url, key))
-
-
-def create_shared_server() -> MCPServer[Any]:
-    """Return a server for HTTP, whose tools use the client of the service in the state of each request: `api`."""
-    return _make_server(None)
-
-
-def _make_server(lifespan: Callable[[Any], contextlib.AbstractAsyncContextManager[ApiClient]] | None) -> MCPServer[Any]:
+def create_server(api: contextlib.AbstractAsyncContextManager[ApiClient] | None = None) -> MCPServer[Any]:
+    """Return a server whose tools use `api`. Over HTTP they use the client in the state of each request: `api`."""
     return MCPServer(
         "driver-analytics",
         title="Driver Analytics",
         version=version(PACKAGE),
         instructions=INSTRUCTIONS.format(notice=NOTICE),
         tools=[_make_tool(function) for function in TOOLS],
-        lifespan=lifespan,
+        lifespan=(lambda server: api) if api else None,
         # Nothing changes while the server runs, so nobody needs a response that does not end.
         subscriptions=False,
         log_level="WARNING",

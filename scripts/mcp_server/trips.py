@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from scripts.mcp_server.client import Api, Params
+from scripts.mcp_server.client import PAGE_SIZE, Api, Params
 from scripts.mcp_server.models import (
     Behaviour,
     Data,
@@ -21,14 +21,9 @@ from scripts.mcp_server.models import (
 from scripts.mcp_server.scores import get_driver_score, get_scores
 from scripts.mcp_server.windows import EndDate, StartDate, get_windows
 
-PAGE_SIZE = 100
 # As many of the longest rows as have room in a result.
 MAX_TRIPS = 20
 MAX_EVENTS = 50
-DETAIL_FIELDS = (
-    "trips{trip_id,driver_id,trip_start_time,trip_end_time,duration_seconds,distance_miles,night_driving_seconds,highway_miles,"
-    "start_latitude,start_longitude,end_latitude,end_longitude,event_summary,focus_area,events}"
-)
 
 
 class Trip(Data):
@@ -164,7 +159,9 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
 
     Events are phone use, overspeeding with speed and limit, hard brakes and rapid accelerations.
     """
-    content = await api.get(Trips, "trip", "trip_id", trip_id, fields=DETAIL_FIELDS)
+    # Not the trail, which is long.
+    fields = f"trips{{{','.join(TripOfDriver.model_fields)}}}"
+    content = await api.get(Trips, "trip", "trip_id", trip_id, fields=fields)
     if not content.trips:
         raise ToolError(
             "There is no visible trip with this trip_id. Copy it exactly from list_trips. A trip becomes visible four "

@@ -46,7 +46,7 @@ def send(url, service):
 
         async def talk():
             log = make_logger(logging.INFO)
-            app = http.create_app(at or url, ADDRESS, Config(**settings), log, Metrics())
+            app = http.create_router(at or url, ADDRESS, Config(**settings), log, Metrics())
             configure()
             transport = httpx2.ASGITransport(app, client=client or ("192.0.2.9", 1))
             async with (
