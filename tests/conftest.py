@@ -310,7 +310,7 @@ def short_batches(monkeypatch) -> None:
 
 
 # What makes the page of a report, and what takes its place: a page without charts, which take most of the time.
-PAGE, PLAIN_PAGE = "scripts.reports.page.make_page", lambda figures: b"<!doctype html>"
+PAGE, PLAIN_PAGE = "scripts.reports.page.make_page", lambda figures, units: b"<!doctype html>"
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Building a report: its CSV file, its page, and the document in `reports` that refers to both."""
 
 import codecs
-import dataclasses
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -29,7 +28,7 @@ from scripts.reports.files import (
     remove_unused_files,
     write_file,
 )
-from scripts.reports.units import MILES
+from scripts.reports.units import MILES, UNITS, Units
 
 # Where a spreadsheet would begin a formula. If it does not split at commas, it splits at semicolons, tabs or line
 # breaks whatever the quotes. It may drop quotes and characters that nobody sees, and take fullwidth signs, too.
@@ -59,10 +58,10 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
             erasures = _count_erasures(store, session, fleet)
             with make_bar(fleet, _count_drivers(store, session, fleet)) as bar:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
-        figures = dataclasses.replace(collector.figures, units=units)
-        files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [make_page(figures)])}
+        page = make_page(collector.figures, UNITS[units])
+        files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [page])}
         identity = {"fleet": fleet, "report_date": report_date}
-        report = {**identity, "built_at": now_ms(), "drivers": figures.drivers, **files, "units": units}
+        report = {**identity, "built_at": now_ms(), "drivers": collector.figures.drivers, **files, "units": units}
         if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
             return report
         discard_files(store, files.values())
@@ -75,11 +74,10 @@ def _find_units(store: Store, fleet: str, report_date: str) -> str:
     return report["units"] if report else MILES
 
 
-def get_page_maker() -> Callable[[Figures], bytes]:
+def get_page_maker() -> Callable[[Figures, Units], bytes]:
     """Return the function that makes the page. Raises MissingExtra."""
-    # Imported here, because other commands run without these libraries.
+    # Imported here, because other commands run without its libraries, and matplotlib takes a second.
     with importing_from_extra("reports", "A report"):
-        from scripts.reports import charts  # noqa: F401
         from scripts.reports.page import make_page
     return make_page
 

@@ -23,7 +23,6 @@ from schemas.periods import DAYS_A_WEEK
 from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
-from scripts.reports.units import MILES
 
 CHUNK_DRIVERS = 1_000
 BY_ID = [("driver_id", ASCENDING)]
@@ -53,8 +52,6 @@ class Figures:
     dates: list[str]
     # The name of the time zone of the dates.
     time_zone: str
-    # The name of the units of the page, one of `scripts.reports.units.UNITS`.
-    units: str = MILES
     # The number of drivers in the fleet, and of those who drove.
     drivers: int = 0
     drove: int = 0

@@ -6,7 +6,7 @@ import itertools
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
@@ -17,11 +17,9 @@ from schemas.report import rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.output import is_visible
+from scripts.reports.charts import Chart, bars, columns
 from scripts.reports.figures import Figures
-from scripts.reports.units import UNITS, Units
-
-if TYPE_CHECKING:
-    from scripts.reports.charts import Chart
+from scripts.reports.units import Units
 
 # The label of each behaviour.
 LABELS = {
@@ -40,7 +38,7 @@ NO_VALUE = "–"
 class Picture(NamedTuple):
     """A chart, and its content in words for screen readers."""
 
-    chart: "Chart"
+    chart: Chart
     description: str
 
 
@@ -65,9 +63,8 @@ def _load_template() -> Template:
     return environment.get_template("page.html")
 
 
-def make_page(figures: Figures) -> bytes:
+def make_page(figures: Figures, units: Units) -> bytes:
     """Return the page in UTF-8. The same figures always give the same bytes."""
-    units = UNITS[figures.units]
     page = _load_template().render(
         figures=figures,
         units=units,
@@ -183,12 +180,7 @@ def _draw_charts(figures: Figures, units: Units) -> dict[str, Picture]:
     }
 
 
-# The functions below import matplotlib, because it is an extra, and slow to import for commands that draw nothing.
-
-
 def _draw_scores(figures: Figures) -> Picture:
-    from scripts.reports.charts import columns
-
     edges = [str(edge) for edge in range(0, 101, 10)]
     bins = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
     counts = [format_number(count) for count in figures.scores]
@@ -196,8 +188,6 @@ def _draw_scores(figures: Figures) -> Picture:
 
 
 def _draw_days(figures: Figures) -> Picture:
-    from scripts.reports.charts import columns
-
     shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.days]
     texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.days]
     days = [format_day(date) for date in figures.dates]
@@ -205,8 +195,6 @@ def _draw_days(figures: Figures) -> Picture:
 
 
 def _draw_distances(figures: Figures, units: Units) -> Picture:
-    from scripts.reports.charts import columns
-
     distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.days]
     texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
     days = [format_day(date) for date in figures.dates]
@@ -215,8 +203,6 @@ def _draw_distances(figures: Figures, units: Units) -> Picture:
 
 
 def _draw_events(figures: Figures, units: Units) -> Picture:
-    from scripts.reports.charts import bars
-
     labels = list(EVENTS.values())
     weeks = [
         [units.rate(week["events_summary"][count], week["distance_miles"]) for count in EVENTS]

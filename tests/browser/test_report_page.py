@@ -5,6 +5,7 @@ import pytest
 from scripts.reports.charts import TEXT_SIZE, WIDTH
 from scripts.reports.figures import Row
 from scripts.reports.page import make_page
+from scripts.reports.units import MILES, UNITS
 from tests.browser.visit import RUN_AXE, SCREEN
 from tests.factories import make_driver, make_figures, make_summary
 
@@ -37,7 +38,7 @@ def visit(window, tmp_path):
 
     def visit(fleet="usual", width=SCREEN, **media):
         path = tmp_path / "report.html"
-        path.write_bytes(make_page(FLEETS[fleet]))
+        path.write_bytes(make_page(FLEETS[fleet], UNITS[MILES]))
         visit = window(path.as_uri(), width)
         visit.page.emulate_media(**media)
         visit.page.goto(visit.address)

@@ -162,7 +162,7 @@ def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, 
 def test_a_report_that_was_begun_before_is_built_again_without_the_driver(loaded, monkeypatch):
     store = Store.of(loaded)
 
-    def make_page(figures):
+    def make_page(figures, units):
         if figures.drivers == 2:
             list(erase_driver(store, "f1", SECRET))
         return b"page"

@@ -11,6 +11,7 @@ import pytest
 
 from scripts.reports.figures import Row
 from scripts.reports.page import compare_in_words, format_change, format_number, list_names, make_page
+from scripts.reports.units import MILES, UNITS
 from tests.factories import make_driver, make_figures, make_summary
 
 VOID = {"meta", "link"}
@@ -59,7 +60,7 @@ def drove(driver_id="d1", score=92.5, coach=(), **fields):
 STAYED = Row(make_driver("d9", first_name="Noor"), None)
 FLEETS = {
     "some drove": make_figures(drove("d1"), drove("d2", 31.0, ["is_phone_use"]), STAYED),
-    "kilometres": make_figures(drove("d1"), units="km"),
+    "kilometres": make_figures(drove("d1")),
     "no drivers": make_figures(),
     "nobody drove": make_figures(STAYED),
     "nobody drove in the week before": make_figures(drove(), before=None),
@@ -77,7 +78,7 @@ FLEETS = {
 @functools.cache
 def page_of(fleet):
     """Return the page of one of the fleets."""
-    return make_page(FLEETS[fleet])
+    return make_page(FLEETS[fleet], UNITS["km" if fleet == "kilometres" else MILES])
 
 
 @pytest.mark.parametrize("fleet", FLEETS)
@@ -104,7 +105,7 @@ def test_a_page_can_be_read_by_a_screen_reader(fleet):
 
 
 def test_the_same_figures_give_the_same_bytes():
-    assert page_of("some drove") == make_page(FLEETS["some drove"])
+    assert page_of("some drove") == make_page(FLEETS["some drove"], UNITS[MILES])
 
 
 @pytest.mark.parametrize(
@@ -149,7 +150,7 @@ def test_a_chart_has_its_text_as_text_and_no_colours_but_the_pages():
 
 def test_hostile_names_are_text_and_nothing_else():
     fleets = [make_figures(*[drove(alias=name) for name in names]) for names in (HOSTILE, ["Ada"] * len(HOSTILE))]
-    hostile, plain = (Reader(make_page(fleet)) for fleet in fleets)
+    hostile, plain = (Reader(make_page(fleet, UNITS[MILES])) for fleet in fleets)
     assert [tag for tag, _ in hostile.elements] == [tag for tag, _ in plain.elements]
     assert [text for text in HOSTILE if " ".join(text.split()) not in hostile.words] == []
 
@@ -183,11 +184,11 @@ def test_a_change_is_that_of_the_figures_shown(value, before, difference, words)
 
 
 def test_commands_that_draw_nothing_do_not_load_matplotlib():
-    code = "import sys, scripts.cli, scripts.reports.page; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, scripts.cli; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_the_page_names_the_time_zone_of_its_days():
-    text = Reader(make_page(make_figures(drove(), time_zone="America/Denver"))).text
+    text = Reader(make_page(make_figures(drove(), time_zone="America/Denver"), UNITS[MILES])).text
     assert text.count("America/Denver") == 2
     assert "UTC" not in text
