@@ -55,21 +55,10 @@ def driver_totals(
     """
     pushed = {name: {"$push": expression} for name, expression in arrays.items()}
     return [
-        *_match_days(fleet, driver_ids, dates),
+        {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
+        {"$sort": {"driver_id": 1, "start_date": 1}},
         {"$group": {"_id": "$driver_id", **sum_days(), **pushed}},
         {"$project": {"totals": saturate_totals(), **dict.fromkeys(arrays, 1)}},
-    ]
-
-
-def fleet_totals(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    """Over `driver_periods`: one document per date on which any of the drivers drove: `_id`, the date, and `totals`.
-
-    Index: (fleet, period, driver_id, start_date).
-    """
-    return [
-        *_match_days(fleet, driver_ids, dates),
-        {"$group": {"_id": "$start_date", **sum_days()}},
-        {"$project": {"totals": saturate_totals()}},
     ]
 
 
@@ -83,11 +72,4 @@ def travel_dates(fleet: str, driver_ids: list[str], direction: int) -> Pipeline:
         {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}}},
         {"$sort": dict.fromkeys(("fleet", "period", "driver_id", "start_date"), direction)},
         {"$group": {"_id": "$driver_id", "date": {"$first": "$start_date"}}},
-    ]
-
-
-def _match_days(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
-    return [
-        {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
-        {"$sort": {"driver_id": 1, "start_date": 1}},
     ]

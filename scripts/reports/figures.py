@@ -5,9 +5,8 @@ Drivers are read in chunks, so that the memory needed does not depend on the siz
 
 import dataclasses
 import datetime
-import functools
-import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
@@ -17,9 +16,9 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.fleets import get_time_zone
-from schemas.fields import MAX_INT
+from schemas.fleet import make_fleet_summary
 from schemas.introspection import fields_of
-from schemas.periods import DAYS_A_WEEK
+from schemas.periods import DAY, DAYS_A_WEEK
 from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize import pipelines
@@ -44,7 +43,7 @@ class Row(NamedTuple):
 class Figures:
     """The figures of a fleet in the seven days of the report and the seven days before.
 
-    Each summary is a DrivingSummary, or None if nobody drove.
+    Each summary has the fields of a DrivingSummary, or is None if nobody drove.
     """
 
     fleet: str
@@ -71,14 +70,13 @@ class Figures:
 
 
 class FigureCollector:
-    """Reads the rows of a report, and adds up its figures on the way."""
+    """Reads the rows of a report, and counts drivers on the way. What the fleet adds up to is in `fleet_periods`."""
 
     def __init__(self, store: Store, session: ClientSession, fleet: str, report_date: str) -> None:
         self._store, self._session, self._fleet = store, session, fleet
         last = datetime.date.fromisoformat(report_date)
         # The week before, and the week of the report.
         self._dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
-        self._totals_by_date: dict[str, Document] = {}
         # The best and worst drivers of the chunks read: the negative score, driver_id and row.
         self._candidates: list[tuple[float, str, Row]] = []
         self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:], get_time_zone(store, fleet, session).key)
@@ -88,12 +86,10 @@ class FigureCollector:
         last_id = ""
         while drivers := self._find_drivers(last_id):
             last_id = drivers[-1]["driver_id"]
-            ids = [driver["driver_id"] for driver in drivers]
-            summaries = self._find_summaries(ids)
+            summaries = self._find_summaries([driver["driver_id"] for driver in drivers])
             rows = [Row(driver, summaries.get(driver["driver_id"])) for driver in drivers]
             self._count(rows)
             self._rank(rows)
-            self._add_totals(ids)
             yield rows
         self._summarize_fleet()
 
@@ -131,32 +127,17 @@ class FigureCollector:
         self.figures.worst = [row for *_, row in ranking[half:][: -RANKED_DRIVERS - 1 : -1]]
         self._candidates = ranking[:RANKED_DRIVERS] + ranking[RANKED_DRIVERS:][-RANKED_DRIVERS:]
 
-    def _add_totals(self, driver_ids: Sequence[str]) -> None:
-        pipeline = pipelines.fleet_totals(self._fleet, list(driver_ids), self._dates)
-        for day in self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period"):
-            earlier = self._totals_by_date.get(day["_id"])
-            self._totals_by_date[day["_id"]] = _add(earlier, day["totals"]) if earlier else day["totals"]
-
     def _summarize_fleet(self) -> None:
+        match = {"fleet": self._fleet, "period": DAY, "start_date": {"$in": self._dates}}
+        fields = {"_id": 0, "start_date": 1, "sums": 1}
+        days = self._store.fleet_periods.find(match, fields, session=self._session)
+        sums: dict[str, Counter[str]] = {day["start_date"]: Counter(day["sums"]) for day in days}
         before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
-        self.figures.days = [self._summarize([date]) for date in week]
-        self.figures.total, self.figures.before = self._summarize(week), self._summarize(before)
-
-    def _summarize(self, dates: Sequence[str]) -> Document | None:
-        totals = [self._totals_by_date[date] for date in dates if date in self._totals_by_date]
-        if not totals:
-            return None
-        total: Document = functools.reduce(_add, totals)
-        return make_driving_summary(total)
+        self.figures.days = [_summarize(sums, [date]) for date in week]
+        self.figures.total, self.figures.before = _summarize(sums, week), _summarize(sums, before)
 
 
-def _add(one: Document, other: Document) -> Document:
-    """Return the sum of two totals, limited to what a document can hold (64 bits, the largest double)."""
-    return {
-        name: _add(value, other[name]) if isinstance(value, dict) else _add_numbers(value, other[name])
-        for name, value in one.items()
-    }
-
-
-def _add_numbers(one: float, other: float) -> float:
-    return min(one + other, MAX_INT if isinstance(one + other, int) else sys.float_info.max)
+def _summarize(sums: Mapping[str, Counter[str]], dates: Sequence[str]) -> Document | None:
+    """Return the summary of the fleet on dates, or None if nobody drove. `sums` are those of each date."""
+    found = [sums[date] for date in dates if date in sums]
+    return make_fleet_summary(sum(found, Counter())) if found else None
