@@ -21,6 +21,12 @@ def split_address(bind: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
+def get_local_url(bind: str) -> str:
+    """Return the URL of an address on this host: a wildcard address becomes the loopback address."""
+    host = bind.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")  # noqa: S104
+    return f"http://{host}"
+
+
 def describe_failure(setting: str, bind: str, error: OSError) -> str:
     """Return why an address cannot be served on, and which setting to change."""
     # Python appends the address to the reason of some errors.

@@ -17,6 +17,7 @@ from app.store.scope import Scope
 from app.store.trips import get_max_visible_end_ms
 from schemas.date_params import HISTORY
 from schemas.periods import get_today, monday_of
+from scripts.addresses import get_local_url
 from scripts.admin.keys import issue_key
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
@@ -98,9 +99,3 @@ def _report_links(store: Store, config: Config, key: str) -> list[str]:
     base = config.public_base_url or get_local_url(config.bind)
     urls = [links.build_url(base, FLEET, date, file, stored_key.key_id, links.get_expiry_ms()) for file in FILES]
     return [f"Last week's report as {name}: {url}" for name, url in zip(("CSV", "a page"), urls, strict=True)]
-
-
-def get_local_url(bind: str) -> str:
-    """Return the URL of the service on this host: a wildcard address becomes the loopback address."""
-    host = bind.replace("0.0.0.0", "127.0.0.1").replace("[::]", "[::1]")  # noqa: S104
-    return f"http://{host}"

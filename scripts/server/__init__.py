@@ -1,4 +1,4 @@
-"""Running the service: the command `serve`, gunicorn, and the metrics of all workers.
+"""Running the service: the command `serve`, and gunicorn with its settings and checks.
 
 The handling of requests is in `app`.
 """

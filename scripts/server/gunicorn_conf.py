@@ -11,7 +11,10 @@ from typing import Any
 
 from app import logs
 from app.config import Config, ConfigError
+from app.database import service_client
 from app.services import EXTENSION, get_services
+from app.store import Store
+from scripts.addresses import serve_metrics
 from scripts.server.checks import check_addresses, check_application, check_metrics_folder, open_connections
 
 try:
@@ -80,10 +83,23 @@ def when_ready(server: Any) -> None:
     # At SIGINT, gunicorn does not let the workers finish their requests.
     signal.signal(signal.SIGINT, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     if service.metrics_bind:
-        # Imported here, because prometheus_client reads a setting of its own when it is imported.
-        from scripts.server.metrics_server import serve_metrics
+        _serve_metrics()
 
-        serve_metrics(service)
+
+def _serve_metrics() -> None:
+    """Start a thread that serves the sums of the workers' metrics, and the metrics of a store that is not in memory."""
+    # Imported here, because prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported: the folder of the
+    # files to which each worker writes its values.
+    from prometheus_client import CollectorRegistry
+    from prometheus_client.multiprocess import MultiProcessCollector
+
+    from app.metrics import StoreCollector
+
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    if service.mongodb_uri:
+        registry.register(StoreCollector(Store.of(service_client(service)[service.mongodb_database])))
+    serve_metrics(service.metrics_bind, registry)
 
 
 def post_worker_init(worker: Any) -> None:

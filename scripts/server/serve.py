@@ -15,7 +15,8 @@ from pymongo import MongoClient
 from app.config import Config
 from app.report_links import generate_secret
 from app.store import Document, Store
-from scripts.demo.greeting import get_local_url, prepare_demo
+from scripts.addresses import get_local_url
+from scripts.demo.greeting import prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
 from scripts.output import echo
