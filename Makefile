@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One stamp for what running needs, and one for everything else.
 RUN_STAMP := $(VENV)/.installed-run
 STAMP := $(VENV)/.installed
-PEERS := bench/.venv-peers/.installed
+PEER := bench/.venv-peer/.installed
 NPM := tests/clients/node_modules/.installed
 
 # uv takes a third of the time that pip takes. Both check the hashes. pip is the fallback where there is no uv for the
@@ -84,7 +84,7 @@ resilience-tools:
 		command -v wrk >/dev/null || \
 		{ echo "These tests need programs: apt-get install redis-server haproxy nginx wrk"; exit 1; }
 
-bench: setup $(PEERS) ## compare the service with the same API in FastAPI and Flask, in 10 minutes; ARGS=--quick takes 3
+bench: setup $(PEER) ## compare the service with the same API in FastAPI, in 9 minutes; ARGS=--quick takes 3
 	@$(BIN)/python -m bench $(ARGS)
 
 bench-growth: setup ## measure how the cost of a request grows with the fleet, in 12 minutes; ARGS=--quick takes 3
@@ -97,7 +97,7 @@ bench-smoke: setup ## check that the benchmark works, in a minute
 	@$(BIN)/python -m bench --smoke
 	@$(BIN)/python -m bench.compare --rounds 1 --row drivers .
 
-bench/.venv-%/.installed: bench/requirements-%.txt
+$(PEER): bench/requirements-peer.txt
 	@echo "Setting up $(@D) ..."
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/pip install -qq --disable-pip-version-check --no-deps -r $<
@@ -123,4 +123,4 @@ lock: setup ## pin the newest dependencies, with hashes, in the three lock files
 		--extra mcp --extra mirror -o requirements-run.lock
 
 clean: ## remove .venv and the caches, but not the data in .data
-	@rm -rf $(VENV) .venv-newer $(dir $(PEERS)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info
+	@rm -rf $(VENV) .venv-newer $(dir $(PEER)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

@@ -1,4 +1,4 @@
-"""The benchmark: compares the service with the floor, and with its peers, the same API in other frameworks.
+"""The benchmark: compares the service with the floor, and with its peer, the same API in FastAPI.
 
-It needs wrk, redis-server and the peers' environments; `make bench` installs the latter.
+It needs wrk, redis-server and the peer's environment, which `make bench` installs.
 """

@@ -1,4 +1,4 @@
-"""`python -m bench`: compare the service with the floor and the peers, in one interleaved run."""
+"""`python -m bench`: compare the service with the floor and the peer, in one interleaved run."""
 
 import contextlib
 import hashlib
@@ -19,8 +19,7 @@ BIN = ROOT / ".venv" / "bin"
 # How to start each contestant besides the service. gunicorn reads the settings of the service, gunicorn.conf.py.
 CONTESTANTS: dict[str, list[str | Path]] = {
     "floor": [BIN / "gunicorn", "bench.floor:app"],
-    "fastapi": [ROOT / "bench" / ".venv-peers" / "bin" / "python", "bench/peers/fast.py"],
-    "naive": [BIN / "gunicorn", "--pythonpath", "bench/peers", "naive:app"],
+    "fastapi": [ROOT / "bench" / ".venv-peer" / "bin" / "python", "bench/peer.py"],
 }
 CONNECTIONS = (8, 64)
 # What a command has besides the query.
@@ -42,7 +41,7 @@ Prepared = dict[tuple[str, str | None, str | None], tuple[list[dict[str, Any]], 
     "--smoke", is_flag=True, help="Check that it works, with little data, and without FastAPI if that is not installed."
 )
 def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None:
-    """Compare the service with the floor and the peers. A whole run writes docs/benchmarks.md."""
+    """Compare the service with the floor and the peer. A whole run writes docs/benchmarks.md."""
     standard = fleet.SMOKE if smoke else fleet.standard_fleet("bench")
     measured = chosen or (SMOKE_ROWS if smoke else tuple(ROWS))
     connections = CONNECTIONS[:1] if quick or smoke else CONNECTIONS
@@ -54,7 +53,7 @@ def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None
         redis, store = stack.enter_context(redis_server()), stack.enter_context(mongod())
         checkout = Checkout(ROOT, store, redis)
         key, imported = checkout.load(standard)
-        _prepare_peers(store, key, standard.name)
+        _prepare_peer(store, key, standard.name)
         servers = {"service": stack.enter_context(checkout.serve())}
         requests = {name: row.requests(servers["service"], standard, key) for name, row in ROWS.items()}
         prepared = DATA / "prepared.pickle"
@@ -77,8 +76,8 @@ def main(rounds: int, chosen: tuple[str, ...], quick: bool, smoke: bool) -> None
     click.echo(f"\n{text}")
 
 
-def _prepare_peers(store: Server, key: str, fleet_name: str) -> None:
-    """Give the peers the indexes and the key that they need, because they share only the sources with the service."""
+def _prepare_peer(store: Server, key: str, fleet_name: str) -> None:
+    """Give the peer the indexes and the key that it needs, because it shares only the sources with the service."""
     with MongoClient[dict[str, str]](store.mongodb_uri) as client:
         db = client[DATABASE]
         db.drivers.create_index(["fleet", "driver_id", "_id"])
@@ -115,7 +114,8 @@ def _requests(
     Raises Failed if a contestant responds differently from the service.
     """
     by_name = {"service": requests, "floor": requests}
-    by_name |= {name: row.requests(servers[name], standard, key) for name in row.peers if name in servers}
+    if row.has_peer and "fastapi" in servers:
+        by_name["fastapi"] = row.requests(servers["fastapi"], standard, key)
     for name, sent in by_name.items():
         if difference := find_difference(servers["service"], requests, servers[name], sent):
             raise Failed(difference)
@@ -125,7 +125,7 @@ def _requests(
 def figures(samples: Mapping[tuple[str, int], Mapping[str, Sequence[Sample]]]) -> str:
     """Return the table of the samples of each row, number of connections and contestant."""
     header = ["row", "connections", "service, req/s", "CPU + mongod + Redis, ms", "floor, req/s", "CPU + mongod, ms"]
-    header += ["FastAPI, req/s", "CPU + mongod, ms", "naive, req/s", "CPU + mongod, ms"]
+    header += ["FastAPI, req/s", "CPU + mongod, ms"]
     header += [f"CPU ÷ floor, at most {MOST_CPU}", f"req/s ÷ FastAPI, at least {LEAST_REQUESTS}", ""]
     lines = []
     for (row, connections), by_name in samples.items():
