@@ -13,7 +13,7 @@ from scripts.admin.backup import backup, restore
 from scripts.admin.keys import keys
 from scripts.admin.print_openapi import openapi
 from scripts.admin.rollups import rollups
-from scripts.demo.commands import demo
+from scripts.demo.load import demo
 from scripts.ingest.erase import erase
 from scripts.ingest.export import export
 from scripts.ingest.fleets import fleets

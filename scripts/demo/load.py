@@ -1,7 +1,8 @@
-"""Loading the demonstration fleet into a store, through the same functions as an import."""
+"""`driver-analytics demo`: load a fleet to try the service with, through the same functions as an import."""
 
 import datetime
 
+import click
 from pymongo import DESCENDING
 
 from app.store import Store
@@ -13,6 +14,7 @@ from scripts.batches import batches
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.extras import MissingExtra
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.mongodb.connection import open_store
 from scripts.output import echo
 from scripts.progress import make_bar
 from scripts.reports.build import build_report, current_report_date
@@ -20,6 +22,18 @@ from scripts.reports.build import build_report, current_report_date
 BATCH_TRIPS = 300
 # An older fleet is loaded again as of today: the API serves only the trips of six months.
 MAX_AGE = datetime.timedelta(weeks=4)
+
+
+@click.command()
+def demo() -> None:
+    """Generate and load the demonstration fleet.
+
+    It has 20 drivers with about 1,200 trips in the 8 weeks up to today. If you load it again on another day, it moves
+    to the 8 weeks up to that day.
+    """
+    with open_store() as store:
+        load_demo(store)
+    echo(f"Loaded the fleet '{FLEET}'. Issue a key for it: driver-analytics keys issue --fleet {FLEET}")
 
 
 def load_demo(store: Store) -> None:

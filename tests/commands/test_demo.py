@@ -55,7 +55,7 @@ def test_a_store_with_another_fleet_does_not_get_the_demo_fleet(store, load):
 
 def test_the_command_says_what_to_do_next(command, monkeypatch):
     # The tests above load it.
-    monkeypatch.setattr("scripts.demo.commands.load_demo", lambda store: None)
+    monkeypatch.setattr("scripts.demo.load.load_demo", lambda store: None)
     assert "driver-analytics keys issue --fleet demo" in command("demo").stdout
 
 
