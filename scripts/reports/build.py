@@ -22,7 +22,6 @@ from scripts.progress import make_bar
 from scripts.reports.figures import FigureCollector, Figures
 from scripts.reports.files import (
     discard_files,
-    mark_replaced,
     read_rows,
     remove_files,
     remove_unused_files,
@@ -87,8 +86,6 @@ def _publish(store: Store, session: ClientSession, report: Document, erasures: i
     if _count_erasures(store, session, report["fleet"]) != erasures:
         return False
     identity = {name: report[name] for name in ("fleet", "report_date")}
-    if replaced := store.reports.find_one(identity, session=session):
-        mark_replaced(store, session, replaced)
     store.reports.replace_one(identity, report, upsert=True, session=session)
     return True
 
