@@ -30,10 +30,8 @@ RUN useradd --uid 10001 --no-create-home --shell /usr/sbin/nologin driver-analyt
         "$(python -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')"
 WORKDIR /opt/driver-analytics
 COPY --from=build /opt/driver-analytics ./
-# matplotlib, which `reports build` uses, needs a folder that it can write to.
 ENV PATH=/opt/driver-analytics/.venv/bin:$PATH \
-    BIND=0.0.0.0:8000 \
-    MPLCONFIGDIR=/tmp/matplotlib
+    BIND=0.0.0.0:8000
 # By number, so that Kubernetes can check that it is not root.
 USER 10001
 EXPOSE 8000

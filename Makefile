@@ -47,7 +47,7 @@ $(RUN_STAMP): requirements-run.lock setup.cfg pyproject.toml
 	@$(PYTHON) -m venv $(VENV)
 	@sed -n '/^uv==/,/[^\\]$$/p' $< >$(UV_LOCK)
 	@$(PIP_INSTALL) --require-hashes -r $(UV_LOCK) || echo "There is no uv for this platform. pip takes its place."
-	@echo "Installing the service and an embedded MongoDB, about 150 MB ..."
+	@echo "Installing the service and an embedded MongoDB, about 110 MB ..."
 	@$(INSTALL) --require-hashes -r $<
 	@$(INSTALL) --no-deps --no-build-isolation -e .
 	@touch $@
@@ -117,9 +117,9 @@ COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gene
 
 lock: setup ## pin the newest dependencies, with hashes, in the three lock files: production, make run, make setup
 	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
-	@$(COMPILE) -c requirements-dev.lock --extra reports --extra export --extra mirror --extra mcp \
+	@$(COMPILE) -c requirements-dev.lock --extra export --extra mirror --extra mcp \
 		--extra build -o requirements.lock
-	@$(COMPILE) -c requirements-dev.lock --extra reports --extra build --extra lock --extra embedded \
+	@$(COMPILE) -c requirements-dev.lock --extra build --extra lock --extra embedded \
 		--extra mcp --extra mirror -o requirements-run.lock
 
 clean: ## remove .venv and the caches, but not the data in .data

@@ -309,16 +309,6 @@ def short_batches(monkeypatch) -> None:
     monkeypatch.setattr("scripts.ingest.change_stream.BATCH_SECONDS", 0.03)
 
 
-# What makes the page of a report, and what takes its place: a page without charts, which take most of the time.
-PAGE, PLAIN_PAGE = "scripts.reports.page.make_page", lambda figures, units: b"<!doctype html>"
-
-
-@pytest.fixture
-def plain_page(monkeypatch) -> None:
-    """Build reports with a page without content."""
-    monkeypatch.setattr(PAGE, PLAIN_PAGE)
-
-
 @pytest.fixture
 def log(capfd) -> Callable[[], list[dict[str, Any]]]:
     """Return the lines that were logged since it was called last."""

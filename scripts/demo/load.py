@@ -12,7 +12,6 @@ from schemas.periods import UTC, get_today
 from schemas.trip import ImportedTrip
 from scripts.batches import batches
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
-from scripts.extras import MissingExtra
 from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import open_store
 from scripts.output import echo
@@ -49,7 +48,7 @@ def load_demo(store: Store) -> None:
         for batch in batches(trips, BATCH_TRIPS):
             write_trips(store, FLEET, batch)
             bar.update(len(batch))
-    _build_report(store)
+    build_report(store, FLEET, current_report_date(store, FLEET))
 
 
 def ensure_demo(store: Store) -> bool:
@@ -62,16 +61,8 @@ def ensure_demo(store: Store) -> bool:
     elif store.drivers.find_one({"fleet": FLEET}) is None:
         return False
     elif get_report(store, FLEET, current_report_date(store, FLEET)) is None:
-        _build_report(store)
-    return True
-
-
-def _build_report(store: Store) -> None:
-    """Build last week's report. Without the extra that it needs, only say so."""
-    try:
         build_report(store, FLEET, current_report_date(store, FLEET))
-    except MissingExtra as error:
-        echo(f"Warning: The demonstration fleet has no report. {error.format_message()}", err=True)
+    return True
 
 
 def needs_load(store: Store) -> bool:

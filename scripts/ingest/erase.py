@@ -23,7 +23,7 @@ from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, take_one
 from scripts.output import echo
 from scripts.progress import sum_with_progress
-from scripts.reports.build import build_report, find_reports_of, get_page_maker
+from scripts.reports.build import build_report, find_reports_of
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 
 # The entries of the change feed that are not tombstones. A tombstone keeps the identifier of the driver for 30 days, so
@@ -72,9 +72,6 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
             echo(f"{fleet}: nothing is stored of the driver {driver_id}")
             return
         confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)
-        if reports:
-            # Otherwise the command would fail when the trips are already gone.
-            get_page_maker()
         trips = sum_with_progress(fleet, counts.get("trips", 0), erase_driver(store, fleet, driver_id))
         for date in reports:
             build_report(store, fleet, date)

@@ -2,7 +2,7 @@
 
 import codecs
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,10 +16,9 @@ from app.store.fleets import get_time_zone
 from schemas.periods import get_today, monday_of, now_ms
 from schemas.report import HEADER, row
 from schemas.score import compute_points_lost
-from scripts.extras import importing_from_extra
 from scripts.mongodb.transactions import run_transaction
 from scripts.progress import make_bar
-from scripts.reports.figures import FigureCollector, Figures
+from scripts.reports.figures import FigureCollector
 from scripts.reports.files import (
     discard_files,
     read_rows,
@@ -27,7 +26,8 @@ from scripts.reports.files import (
     remove_unused_files,
     write_file,
 )
-from scripts.reports.units import MILES, UNITS, Units
+from scripts.reports.page import make_page
+from scripts.reports.units import MILES, UNITS
 
 # Where a spreadsheet would begin a formula. If it does not split at commas, it splits at semicolons, tabs or line
 # breaks whatever the quotes. It may drop quotes and characters that nobody sees, and take fullwidth signs, too.
@@ -46,9 +46,8 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
 
     Without `units`, the page has those of the report that it replaces, else of the fleet's report before it, else
     miles. The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built
-    again. Raises MissingExtra.
+    again.
     """
-    make_page = get_page_maker()
     units = units or _find_units(store, fleet, report_date)
     remove_unused_files(store, fleet)
     while True:
@@ -71,14 +70,6 @@ def _find_units(store: Store, fleet: str, report_date: str) -> str:
     match = {"fleet": fleet, "report_date": {"$lte": report_date}}
     report = store.reports.find_one(match, {"_id": 0, "units": 1}, sort=[("report_date", DESCENDING)])
     return report["units"] if report else MILES
-
-
-def get_page_maker() -> Callable[[Figures, Units], bytes]:
-    """Return the function that makes the page. Raises MissingExtra."""
-    # Imported here, because other commands run without its libraries, and matplotlib takes a second.
-    with importing_from_extra("reports", "A report"):
-        from scripts.reports.page import make_page
-    return make_page
 
 
 def _publish(store: Store, session: ClientSession, report: Document, erasures: int) -> bool:

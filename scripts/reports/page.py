@@ -17,7 +17,6 @@ from schemas.report import rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.output import is_visible
-from scripts.reports.charts import Chart, bars, columns
 from scripts.reports.figures import Figures
 from scripts.reports.units import Units
 
@@ -35,11 +34,15 @@ MIN_EXPONENT_VALUE = 1e9
 NO_VALUE = "–"
 
 
-class Picture(NamedTuple):
-    """A chart, and its content in words for screen readers."""
+class Chart(NamedTuple):
+    """Bars: for each series their lengths, 0 to 1, with the texts at their ends, and its content for screen readers.
 
-    chart: Chart
+    `names` are those of the bars or, with one more of them, of the edges between the bars.
+    """
+
     description: str
+    names: Sequence[str]
+    series: Sequence[Sequence[tuple[float, str]]]
 
 
 @functools.cache
@@ -73,7 +76,7 @@ def make_page(figures: Figures, units: Units) -> bytes:
             (FOCUS[flag], count, format_percent(count, figures.drove))
             for flag, count in sorted(figures.focus.items(), key=lambda item: -item[1])
         ],
-        pictures=_draw_charts(figures, units) if figures.total else {},
+        charts=_make_charts(figures, units) if figures.total else {},
         totals=_make_totals(units),
         events=EVENTS,
         grades=GRADES,
@@ -171,38 +174,39 @@ def _format_limit(behaviour: Behaviour, share: float, units: Units) -> str:
     return f"{round(limit / units.per_mile, 1):g} per 100 {units.name}"
 
 
-def _draw_charts(figures: Figures, units: Units) -> dict[str, Picture]:
+def _make_charts(figures: Figures, units: Units) -> dict[str, Chart]:
     return {
-        "scores": _draw_scores(figures),
-        "days": _draw_days(figures),
-        "distances": _draw_distances(figures, units),
-        "events": _draw_events(figures, units),
+        "scores": _chart_scores(figures),
+        "days": _chart_days(figures),
+        "distances": _chart_distances(figures, units),
+        "events": _chart_events(figures, units),
     }
 
 
-def _draw_scores(figures: Figures) -> Picture:
+def _chart_scores(figures: Figures) -> Chart:
     edges = [str(edge) for edge in range(0, 101, 10)]
     bins = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
     counts = [format_number(count) for count in figures.scores]
-    return Picture(columns(_to_shares(figures.scores), counts, edges), _describe("Drivers by score", bins, counts))
+    return Chart(_describe("Drivers by score", bins, counts), edges, [_pair(_to_shares(figures.scores), counts)])
 
 
-def _draw_days(figures: Figures) -> Picture:
+def _chart_days(figures: Figures) -> Chart:
     shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.days]
     texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.days]
     days = [format_day(date) for date in figures.dates]
-    return Picture(columns(shares, texts, _shorten_days(days)), _describe("Score of the fleet by day", days, texts))
+    return Chart(_describe("Score of the fleet by day", days, texts), _shorten_days(days), [_pair(shares, texts)])
 
 
-def _draw_distances(figures: Figures, units: Units) -> Picture:
+def _chart_distances(figures: Figures, units: Units) -> Chart:
     distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.days]
     texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
     days = [format_day(date) for date in figures.dates]
-    chart = columns(_to_shares([distance or 0 for distance in distances]), texts, _shorten_days(days))
-    return Picture(chart, _describe(f"Distance of the fleet in {units.name} by day", days, texts))
+    shares = _to_shares([distance or 0 for distance in distances])
+    description = _describe(f"Distance of the fleet in {units.name} by day", days, texts)
+    return Chart(description, _shorten_days(days), [_pair(shares, texts)])
 
 
-def _draw_events(figures: Figures, units: Units) -> Picture:
+def _chart_events(figures: Figures, units: Units) -> Chart:
     labels = list(EVENTS.values())
     weeks = [
         [units.rate(week["events_summary"][count], week["distance_miles"]) for count in EVENTS]
@@ -215,7 +219,11 @@ def _draw_events(figures: Figures, units: Units) -> Picture:
         for week_name, week_texts in zip(("this week", "the week before"), texts, strict=False)
     ]
     shares = [_to_shares(week, max(map(max, weeks))) for week in weeks]
-    return Picture(bars(shares, texts, labels), " ".join(descriptions))
+    return Chart(" ".join(descriptions), labels, [_pair(*week) for week in zip(shares, texts, strict=True)])
+
+
+def _pair(shares: Sequence[float], texts: Sequence[str]) -> list[tuple[float, str]]:
+    return list(zip(shares, texts, strict=True))
 
 
 def _shorten_days(days: Sequence[str]) -> list[str]:

@@ -9,7 +9,7 @@ from werkzeug.test import create_environ, run_wsgi_app
 from app.config import API
 from app.store import Store
 from scripts.reports.build import build_report
-from tests.conftest import NOW, PAGE, PLAIN_PAGE, Service
+from tests.conftest import NOW, Service
 from tests.factories import make_trip
 from tests.store_contents import load
 
@@ -85,8 +85,7 @@ def responses(shared_db):
     """A response of each kind, by kind and whether some origins are allowed."""
     limits = dict.fromkeys(("rate_limit", "auth_failure_limit"), parse("5 per minute"))
     result = {}
-    with time_machine.travel(NOW, tick=False), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PAGE, PLAIN_PAGE)
+    with time_machine.travel(NOW, tick=False):
         load(shared_db, make_trip(trip_id="t1"))
         build_report(Store.of(shared_db), "f1", DATE)
         for origins in ((), (ORIGIN,)):

@@ -17,7 +17,6 @@ from schemas.params import ReportParams
 from schemas.trip import EventData
 from scripts.ingest.writes import delete_trips
 from scripts.reports.build import build_report
-from tests.conftest import PAGE, PLAIN_PAGE
 from tests.factories import make_driver, make_event, make_trip
 from tests.operations import (
     CHANGES,
@@ -192,9 +191,7 @@ def example_fleet(shared_service):
     tracking_id = example(ChangePage())["changes"][0]["tracking_id"]
     trip = {**example(TripDetailPage())["trips"][0], "tracking_id": tracking_id}
     load_documents(shared_service.db, trip, drivers=[example(Driver())], fleet="demo")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PAGE, PLAIN_PAGE)
-        build_report(shared_service.store, "demo", example(ReportParams())["report_time"][:10])
+    build_report(shared_service.store, "demo", example(ReportParams())["report_time"][:10])
     return types.SimpleNamespace(get=functools.partial(shared_service.get, fleet="demo"))
 
 

@@ -15,9 +15,6 @@ from scripts.admin.keys import issue_key
 from scripts.reports.build import build_report
 from tests.factories import epoch_ms, make_driver, make_trip
 
-# tests/unit/test_report_page.py is about the page.
-pytestmark = pytest.mark.usefixtures("plain_page")
-
 DATE = "2026-03-16"
 SECRET = "a secret of the tests"
 PATH = f"/report?report_time={DATE}T00:00:00"

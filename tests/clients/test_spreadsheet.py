@@ -13,7 +13,7 @@ from scripts.reports.build import build_report
 from tests.clients.tools import require, run
 from tests.factories import make_driver, make_event_summary, make_trip
 
-pytestmark = [pytest.mark.clients, pytest.mark.usefixtures("plain_page")]
+pytestmark = pytest.mark.clients
 
 TABLE, OFFICE, TEXT = (f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("table", "office", "text"))
 FORMULAS = ("=1+1", "+A1", "-1+A1", "@SUM(A1)", "x;=1+2", "＝1+2", '";=1+2', '=HYPERLINK("http://127.0.0.1")')

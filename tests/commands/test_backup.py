@@ -60,8 +60,7 @@ def make_trips():
 def source(mongod_uri):
     """A store with two fleets in two time zones, a report, a revoked key and one of a driver. No test changes it."""
     drivers = [make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01")]
-    with MongoClient(mongod_uri) as client, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scripts.reports.page.make_page", lambda figures, units: b"<!doctype html>")
+    with MongoClient(mongod_uri) as client:
         store = Store.of(client["backed_up"])
         prepare_collections(store)
         set_time_zone(store, "f2", "Pacific/Niue")

@@ -116,7 +116,6 @@ def test_a_driver_of_a_fleet_without_read_models_is_erased(command, mongod):
     assert traces(mongod) == set()
 
 
-@pytest.mark.usefixtures("plain_page")
 def test_a_driver_whom_only_a_report_has_is_erased(command, loaded):
     command("reports", "build", *REPORT)
     for name in loaded.list_collection_names():
@@ -145,7 +144,6 @@ def test_on_a_terminal_it_asks(command, run_main, loaded, monkeypatch, response,
     assert loaded.trips.count_documents({"driver_id": SECRET}) == left
 
 
-@pytest.mark.usefixtures("plain_page")
 def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, mongod_uri, monkeypatch):
     command("reports", "build", *REPORT)
     ended, operations = None, 20
@@ -167,7 +165,7 @@ def test_a_report_that_was_begun_before_is_built_again_without_the_driver(loaded
             list(erase_driver(store, "f1", SECRET))
         return b"page"
 
-    monkeypatch.setattr("scripts.reports.page.make_page", make_page)
+    monkeypatch.setattr("scripts.reports.build.make_page", make_page)
     assert build_report(store, "f1", "2026-03-16")["drivers"] == 1
     assert traces(loaded) == set()
 

@@ -22,7 +22,7 @@ TRIPS = [make_trip(f"2026-03-{day:02}T08:00", trip_id=f"t{day}") for day in (10,
 
 
 @pytest.fixture
-def loaded(mongod, clock, plain_page):
+def loaded(mongod, clock):
     """The fleets acme and other, each with a report and a key."""
     for fleet in ("acme", "other"):
         load(mongod, *TRIPS, drivers=[make_driver("idle")], fleet=fleet)

@@ -81,7 +81,6 @@ def test_one_fleet_is_pruned_alone(command, loaded):
     assert loaded.trips.count_documents({"fleet": "f2"}) == 3
 
 
-@pytest.mark.usefixtures("plain_page")
 def test_reports_go_whose_seven_days_are_all_pruned(command, loaded):
     for date in (DATE, "2026-03-12"):
         assert command("reports", "build", "--fleet", "f1", "--report-date", date).exit_code == 0

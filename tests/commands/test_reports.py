@@ -26,9 +26,6 @@ from tests.factories import make_driver, make_event_summary, make_trip
 from tests.score_reference import add_up, between, make_trips
 from tests.stop_before_command import Stop, open_store_until
 
-# tests/unit/test_report_page.py is about the page.
-pytestmark = pytest.mark.usefixtures("plain_page")
-
 DATE = "2026-03-16"
 WEEK = {"period": "week", "start_date": "2026-03-09"}
 WORDS = ("--fleet", "f1", "--report-date", DATE)

@@ -35,7 +35,7 @@ def service(programs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("empty")
     words = (programs / "driver-analytics", "serve", "--demo")
     with ServiceProcess(folder / "data", words=words, folder=folder) as service:
-        service.read(11)
+        service.read(13)
         yield service
 
 
@@ -54,6 +54,7 @@ def run(programs, service, tmp_path):
 def test_the_demonstration_fleet_is_served(service):
     key = service.output[1].split()[-1]
     assert service.get("/drivers", key)[1]["count"] == 20
+    assert service.output[-1].startswith("Last week's report as a page: ")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,6 @@ def test_gunicorn_serves_with_the_settings_of_the_package(programs, mongod_uri, 
 @pytest.mark.parametrize(
     ("extra", "words"),
     [
-        ("reports", "reports build --due"),
         ("export", "export --fleet demo --out out --format parquet"),
         ("mirror", "mirror --from http://127.0.0.1 --fleet f1"),
         ("mcp", "mcp"),
@@ -96,9 +96,3 @@ def test_a_missing_extra_is_named_in_one_line(run, extra, words):
     ended = run(*words.split())
     assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (1, "", 1)
     assert ended.stderr.startswith(f"Error: The extra {extra} is not installed.")
-
-
-def test_the_demonstration_fleet_without_a_report_says_why(service):
-    assert service.stop().startswith(
-        "Warning: The demonstration fleet has no report. The extra reports is not installed."
-    )

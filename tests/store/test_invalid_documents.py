@@ -147,7 +147,7 @@ def test_an_invalid_key_document_is_refused_and_logged(service, log, change):
 
 
 @pytest.mark.parametrize("change", [{"$unset": {"page": 1}}, {"$set": {"csv.bytes": "x"}}], ids=str)
-def test_an_invalid_report_is_a_defect_and_the_log_names_it(service, load, log, plain_page, change):
+def test_an_invalid_report_is_a_defect_and_the_log_names_it(service, load, log, change):
     load(make_trip("2026-03-10T08:00"))
     build_report(Store.of(service.db), "f1", DATE)
     service.db.reports.update_one({}, change, **BYPASS)

@@ -23,7 +23,7 @@ def setup():
 
 def test_the_lock_file_of_production_pins_all_that_setup_cfg_names(setup):
     extras = setup["options.extras_require"]
-    needed = setup["options"]["install_requires"] + extras["reports"] + extras["mirror"] + extras["mcp"]
+    needed = setup["options"]["install_requires"] + extras["mirror"] + extras["mcp"]
     names = {name.lower() for name in re.findall(r"^([\w.-]+)", needed, re.MULTILINE)}
     pinned = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
     assert {name.replace(".", "-") for name in names} <= {*pinned}
@@ -38,7 +38,7 @@ def test_the_image_has_each_file_that_the_service_and_its_installation_read():
 def test_the_image_serves_on_the_port_that_it_exposes_and_checks():
     dockerfile = (ROOT / "Dockerfile").read_text()
     (port,) = re.findall(r"^EXPOSE (\d+)", dockerfile, re.MULTILINE)
-    assert f"BIND=0.0.0.0:{port} " in dockerfile
+    assert f"BIND=0.0.0.0:{port}\n" in dockerfile
     assert f"HTTPConnection('127.0.0.1', {port}, timeout=2)" in dockerfile
 
 
