@@ -9,7 +9,7 @@ from http import HTTPStatus
 from importlib.metadata import version
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 import anyio
 import httpx2
@@ -72,15 +72,7 @@ class KeyInfo(BaseModel):
     fleet: str
     driver_id: str | None
     today: datetime.date
-    time_zone: str
-
-    @property
-    def zone(self) -> datetime.tzinfo:
-        """The time zone, or UTC if this host does not know it."""
-        try:
-            return ZoneInfo(self.time_zone)
-        except (ZoneInfoNotFoundError, ValueError):
-            return datetime.UTC
+    time_zone: ZoneInfo
 
 
 class ServiceError(ToolError):

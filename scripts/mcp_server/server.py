@@ -115,7 +115,7 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
         try:
             with anyio.fail_after(TOOL_SECONDS):
                 result, info = await function(**arguments), await arguments["api"].get_info()
-                data = result.model_dump(mode="json", context={"zone": info.zone})
+                data = result.model_dump(mode="json", context={"zone": info.time_zone})
                 data["today"] = f"{info.today:%A %Y-%m-%d} ({info.time_zone})"
         except InvalidInput as error:
             raise ToolError(str(error)) from None
