@@ -1,7 +1,7 @@
 """The read models of a fleet's days, weeks and months, in `fleet_periods`: what the drivers' documents add up to."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from pymongo.client_session import ClientSession
 
@@ -18,68 +18,30 @@ FleetPeriodIdentity = tuple[str, str]
 NOTHING: Mapping[str, int] = {}
 
 
-class FleetChanges:
-    """How the documents of drivers that are about to be written change the sums of their fleet."""
+def change_sums(
+    store: Store, session: ClientSession, fleet: str, period: str, documents: Mapping[PeriodIdentity, Document | None]
+) -> dict[FleetPeriodIdentity, Document | None]:
+    """Return the documents of the fleet that change with documents of its drivers, or None for one without drivers.
 
-    def __init__(self, store: Store, session: ClientSession, fleet: str) -> None:
-        self._store, self._session, self._fleet = store, session, fleet
-        self._changes: defaultdict[FleetPeriodIdentity, Counter[str]] = defaultdict(Counter)
-
-    def add(self, documents: Mapping[PeriodIdentity, Document | None]) -> None:
-        """Add the contributions of days, weeks or months, and subtract those of the stored ones, which they replace."""
-        stored = self._find_stored(documents)
-        for identity, document in documents.items():
-            before, after = stored.get(identity, NOTHING), document["contribution"] if document else NOTHING
-            if before != after:
-                _, period, start_date = identity
-                self._changes[period, start_date].update(after)
-                self._changes[period, start_date].subtract(before)
-
-    def make_documents(self) -> dict[FleetPeriodIdentity, Document | None]:
-        """Return the documents of the fleet that change, or None for one without drivers."""
-        sums = self._find_sums()
-        return {
-            identity: make_fleet_period(self._fleet, identity, Counter(sums.get(identity)) + change)
-            for identity, change in self._changes.items()
-            if any(change.values())
-        }
-
-    def _find_stored(self, identities: Iterable[PeriodIdentity]) -> dict[PeriodIdentity, dict[str, int]]:
-        days_by_period: defaultdict[str, list[Day]] = defaultdict(list)
-        for driver_id, period, start_date in identities:
-            days_by_period[period].append(Day(driver_id, start_date))
-        fields = {"_id": 0, "driver_id": 1, "start_date": 1, "contribution": 1}
-        return {
-            (document["driver_id"], period, document["start_date"]): document["contribution"]
-            for period, days in days_by_period.items()
-            for driver_ids, dates in group_by_dates(days)
-            for document in self._store.driver_periods.find(
-                {
-                    "fleet": self._fleet,
-                    "period": period,
-                    "driver_id": {"$in": driver_ids},
-                    "start_date": {"$in": dates},
-                    # A damaged document contributes nothing.
-                    "contribution": {"$exists": True},
-                },
-                fields,
-                session=self._session,
-            )
-        }
-
-    def _find_sums(self) -> dict[FleetPeriodIdentity, dict[str, int]]:
-        dates_by_period: defaultdict[str, list[str]] = defaultdict(list)
-        for period, start_date in self._changes:
-            dates_by_period[period].append(start_date)
-        return {
-            (period, document["start_date"]): document.get("sums", NOTHING)
-            for period, dates in dates_by_period.items()
-            for document in self._store.fleet_periods.find(
-                {"fleet": self._fleet, "period": period, "start_date": {"$in": dates}},
-                {"_id": 0, "start_date": 1, "sums": 1},
-                session=self._session,
-            )
-        }
+    The documents of the drivers are days, or weeks, or months, as `period` says. They are about to be written: the sums
+    get their contributions, and lose those of the stored documents that they replace.
+    """
+    changes = defaultdict[str, Counter[str]](Counter)
+    for (_, _, start_date), document in documents.items():
+        changes[start_date].update(document["contribution"] if document else NOTHING)
+    match = {"fleet": fleet, "period": period}
+    for driver_ids, dates in group_by_dates(Day(driver_id, start_date) for driver_id, _, start_date in documents):
+        replaced = {**match, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}
+        for document in store.driver_periods.find(replaced, {"start_date": 1, "contribution": 1}, session=session):
+            # A damaged document contributes nothing.
+            changes[document["start_date"]].subtract(document.get("contribution", NOTHING))
+    found = store.fleet_periods.find({**match, "start_date": {"$in": list(changes)}}, session=session)
+    sums = {document["start_date"]: document.get("sums", NOTHING) for document in found}
+    return {
+        (period, date): make_fleet_period(fleet, (period, date), Counter(sums.get(date)) + change)
+        for date, change in changes.items()
+        if any(change.values())
+    }
 
 
 def make_fleet_period(fleet: str, identity: FleetPeriodIdentity, found: Mapping[str, int]) -> Document | None:

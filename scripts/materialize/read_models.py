@@ -1,7 +1,7 @@
 """The one way from sources to read models: `build` has the order of the steps, and `materialize` writes them."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pymongo import DeleteOne, ReplaceOne
@@ -10,13 +10,13 @@ from pymongo.client_session import ClientSession
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
 from schemas.fields import Date
-from schemas.periods import now_ms
+from schemas.periods import DAY, now_ms
 from schemas.stored import make_id
 from scripts.materialize.days import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.feed import make_entries
-from scripts.materialize.fleet_periods import FleetChanges
-from scripts.materialize.periods import PERIOD_TYPES, PeriodIdentity, make_days, make_periods
+from scripts.materialize.fleet_periods import change_sums
+from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
 
 # The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone.
@@ -84,11 +84,14 @@ def build(
     yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in built.items()}
     entries = make_entries(store, session, fleet, built, tombstones=tombstones)
     yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
-    changes = FleetChanges(store, session, fleet)
-    for documents in _make_driver_periods(store, session, fleet, days):
-        changes.add(documents)
+    documents = make_days(store, session, fleet, days)
+    sums = change_sums(store, session, fleet, DAY, documents)
+    yield store.driver_periods, documents
+    for period_type in PERIOD_TYPES:
+        documents = make_periods(store, session, fleet, period_type, days)
+        sums |= change_sums(store, session, fleet, period_type.name, documents)
         yield store.driver_periods, documents
-    yield store.fleet_periods, changes.make_documents()
+    yield store.fleet_periods, sums
     profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
     if everything:
         yield store.driver_periods, profiles
@@ -97,15 +100,6 @@ def build(
     yield store.driver_periods, differing
     if differing:
         yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
-
-
-def _make_driver_periods(
-    store: Store, session: ClientSession, fleet: str, days: Collection[Day]
-) -> Iterator[Mapping[PeriodIdentity, Document | None]]:
-    """Yield the documents of days, then those of their weeks and months, which are built from the stored days."""
-    yield make_days(store, session, fleet, days)
-    for period_type in PERIOD_TYPES:
-        yield make_periods(store, session, fleet, period_type, days)
 
 
 def _find_changed(
