@@ -1,8 +1,8 @@
 """What the options of several commands share: types, the fleet, and the check of options that are given twice."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from marshmallow import ValidationError
@@ -11,6 +11,8 @@ from schemas.fields import Date, FleetName, Identifier, Text
 from schemas.time_zones import TimeZone
 
 T = TypeVar("T")
+# The function of a command.
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _SchemaField(click.ParamType[str]):
@@ -43,11 +45,13 @@ REJECTS = click.option(
 )
 
 
-def take_one(ctx: click.Context, param: click.Parameter, values: Sequence[T]) -> T | None:
-    """Return the one value of an option with `multiple=True`, or None. Raises click.UsageError for a second one.
+def option_once(*names: str, **options: Any) -> Callable[[F], F]:
+    """Return an option of click that may be given once. With a plain one, the last value would replace the others."""
+    return click.option(*names, multiple=True, callback=_take_one, **options)
 
-    This is a callback of click. Without it, the last value would silently replace the others.
-    """
+
+def _take_one(ctx: click.Context, param: click.Parameter, values: Sequence[T]) -> T | None:
+    """Return the one value, or None without any. Raises click.UsageError for a second one."""
     if len(values) > 1:
         raise click.UsageError(f"Give {param.opts[0]} once. For several values, run the command several times.", ctx)
     return values[0] if values else None

@@ -20,7 +20,7 @@ from schemas.periods import MS_PER_DAY, now_ms
 from scripts.batches import batches
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET, ID, LABEL, take_one
+from scripts.options import FLEET, ID, LABEL, option_once
 from scripts.output import echo, echo_table
 
 KEY_ID_LENGTH = 12
@@ -42,12 +42,10 @@ def keys() -> None:
 
 @keys.command()
 @FLEET
-@click.option(
+@option_once(
     "--driver",
     "driver_id",
     type=ID,
-    multiple=True,
-    callback=take_one,
     help="The driver_id of the only driver that the key opens. By default it opens the fleet. '-' reads many from "
     "standard input.",
 )

@@ -20,7 +20,7 @@ from scripts.materialize.read_models import build, write
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.mongodb.identities import BATCH_SIZE
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET, ID, take_one
+from scripts.options import FLEET, ID, option_once
 from scripts.output import echo
 from scripts.progress import sum_with_progress
 from scripts.reports.build import build_report, find_reports_of
@@ -43,15 +43,7 @@ DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 
 @click.command()
 @FLEET
-@click.option(
-    "--driver",
-    "driver_id",
-    type=ID,
-    required=True,
-    multiple=True,
-    callback=take_one,
-    help="The driver_id of the driver.",
-)
+@option_once("--driver", "driver_id", type=ID, required=True, help="The driver_id of the driver.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 def erase(fleet: str, driver_id: str, yes: bool) -> None:
     """Remove a driver and everything derived from the driver's data.

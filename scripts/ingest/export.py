@@ -19,7 +19,7 @@ from scripts.ingest.writes import OLDEST_FIRST
 from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
 from scripts.materialize.trip_details import make_trip_detail
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
-from scripts.options import DATE, FLEET, ID, take_one
+from scripts.options import DATE, FLEET, ID, option_once
 from scripts.output import echo
 from scripts.private_files import OWNER_ONLY, open_private
 
@@ -32,14 +32,7 @@ LONG_TRIP_ROWS = 20_000
 
 @click.command()
 @FLEET
-@click.option(
-    "--driver",
-    "driver_id",
-    type=ID,
-    multiple=True,
-    callback=take_one,
-    help="Only this driver. By default all of the fleet.",
-)
+@option_once("--driver", "driver_id", type=ID, help="Only this driver. By default all of the fleet.")
 @click.option("--since", type=DATE, help="Only trips and days from this date on. By default all.")
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder of the files, created."

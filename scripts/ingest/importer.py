@@ -11,7 +11,7 @@ from scripts.ingest.lines import STDIN, Input
 from scripts.ingest.loader import DRIVERS, TRIPS, RecordType
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejects
-from scripts.options import FLEET, REJECTS, take_one
+from scripts.options import FLEET, REJECTS, option_once
 from scripts.output import echo
 from scripts.progress import make_bar
 
@@ -20,20 +20,8 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 @click.command("import")
 @FLEET
-@click.option(
-    "--drivers",
-    type=FILE,
-    multiple=True,
-    callback=take_one,
-    help="NDJSON file, plain or gzip, with one driver per line; - is standard input.",
-)
-@click.option(
-    "--trips",
-    type=FILE,
-    multiple=True,
-    callback=take_one,
-    help="NDJSON file, plain or gzip, with one trip per line; - is standard input.",
-)
+@option_once("--drivers", type=FILE, help="NDJSON file, plain or gzip, with one driver per line; - is standard input.")
+@option_once("--trips", type=FILE, help="NDJSON file, plain or gzip, with one trip per line; - is standard input.")
 @REJECTS
 def import_(fleet: str, drivers: Path | None, trips: Path | None, rejects: Path | None) -> None:
     """Load drivers and trips into a fleet.
