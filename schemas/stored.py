@@ -1,5 +1,6 @@
 """The stored documents: sources, read models, and the documents that commands write for the service."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from marshmallow import Schema, fields
@@ -338,3 +339,19 @@ class StoredResumeToken(Schema):
 
     token = Bytes(required=True)
     applied_until = Int64(required=True)
+
+
+# The schema of each collection.
+STORED: Mapping[str, type[Schema]] = {
+    "drivers": StoredDriver,
+    "trips": StoredTrip,
+    "fleets": StoredFleet,
+    "fleet_drivers": FleetDrivers,
+    "driver_periods": DriverPeriod,
+    "fleet_periods": FleetPeriod,
+    "trip_details": StoredTripDetail,
+    "trip_changes": StoredTripChange,
+    "reports": StoredReport,
+    "keys": StoredKey,
+    "resume_tokens": StoredResumeToken,
+}

@@ -26,9 +26,8 @@ from pymongo.errors import BulkWriteError
 
 from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
 from app.store.reports import BUCKET
-from schemas.stored import StoredDriver, StoredTrip
 from scripts.admin.rollups import rebuild_with_progress
-from scripts.materialize.sources import InvalidSource, parse_sources
+from scripts.materialize.sources import SCHEMAS, InvalidSource, parse_sources
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
@@ -39,8 +38,6 @@ from scripts.progress import make_bar
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
 COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
-# A backup of an earlier version lacks the fields that these got since.
-SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 # MongoDB validates these.
 VALIDATED = ("reports", "keys")
 MAX_NAMED_SOURCES = 5
@@ -211,6 +208,7 @@ def _dump(store: Store, name: str, path: Path) -> Document:
 def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     documents: Any = store.db.get_collection(name, RAW)
     with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
+        # A backup of an earlier version lacks the fields that a source got since.
         schema = SCHEMAS.get(name)
         try:
             for batch in _batches(decode_file_iter(cast(BinaryIO, _DocumentFile(file)), RAW)):

@@ -11,19 +11,7 @@ from app.store import COLLECTIONS, IDENTIFYING_FIELDS, Store
 from app.store.rankings import INDEXES as RANKING_INDEXES
 from schemas.introspection import make_json_schema
 from schemas.ranking_params import ORDERS
-from schemas.stored import (
-    DriverPeriod,
-    FleetDrivers,
-    FleetPeriod,
-    StoredDriver,
-    StoredFleet,
-    StoredKey,
-    StoredReport,
-    StoredResumeToken,
-    StoredTrip,
-    StoredTripChange,
-    StoredTripDetail,
-)
+from schemas.stored import STORED
 
 # The change feed reports a deletion for 30 days.
 TOMBSTONE_SECONDS = 30 * 86_400
@@ -44,14 +32,12 @@ def _ranking_index(order: str) -> IndexModel:
     return IndexModel([*fields, *ORDERS[order]], name=RANKING_INDEXES[order], partialFilterExpression=ranked)
 
 
+# The other collections have the index of `_id` alone.
 INDEXES = {
-    # A source is found by its _id.
-    "drivers": [],
     "trips": [
         # What finds trips by driver or by start reads this index alone: the documents have the trails.
         _index("driver_trips", "fleet", "driver_id", "trip_start_time", "trip_id"),
     ],
-    "fleets": [],
     "fleet_drivers": [
         _index("offset", "fleet", "offset", unique=True),
     ],
@@ -89,8 +75,6 @@ INDEXES = {
         _index("key_id", "key_id", unique=True),
         _index("fleet", "fleet", "created_at", "key_id"),
     ],
-    # It has one document, which is found by its _id.
-    "resume_tokens": [],
 }
 
 
@@ -103,19 +87,7 @@ def make_validator(schema: Schema) -> dict[str, Any]:
     return {"$jsonSchema": rules, **({"$expr": {"$and": expressions}} if expressions else {})}
 
 
-VALIDATORS = {
-    "drivers": make_validator(StoredDriver()),
-    "trips": make_validator(StoredTrip()),
-    "fleets": make_validator(StoredFleet()),
-    "fleet_drivers": make_validator(FleetDrivers()),
-    "driver_periods": make_validator(DriverPeriod()),
-    "fleet_periods": make_validator(FleetPeriod()),
-    "trip_details": make_validator(StoredTripDetail()),
-    "trip_changes": make_validator(StoredTripChange()),
-    "reports": make_validator(StoredReport()),
-    "keys": make_validator(StoredKey()),
-    "resume_tokens": make_validator(StoredResumeToken()),
-}
+VALIDATORS = {name: make_validator(schema()) for name, schema in STORED.items()}
 
 
 def prepare_collections(store: Store) -> None:
@@ -127,7 +99,7 @@ def prepare_collections(store: Store) -> None:
         # A change of the validator locks the collection, so skip it if there is no difference.
         elif validators[name] != VALIDATORS[name]:
             store.db.command("collMod", name, validator=VALIDATORS[name])
-        if INDEXES[name]:
+        if name in INDEXES:
             store.db[name].create_indexes(INDEXES[name])
 
 
