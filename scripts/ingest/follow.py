@@ -5,8 +5,8 @@ import signal
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 from pymongo.client_session import ClientSession
@@ -82,14 +82,6 @@ def end_on_signals() -> None:
         signal.signal(number, lambda number, frame: sys.exit(0))
 
 
-class Changed(NamedTuple):
-    """The drivers and trips of a fleet whose sources changed, for one transaction."""
-
-    fleet: str
-    drivers: list[str]
-    trips: list[str]
-
-
 class Follower:
     """Follows the change stream, and applies the changes."""
 
@@ -155,8 +147,8 @@ class Follower:
 
     def _apply(self, batch: Batch) -> None:
         self._log_left_out(InvalidSource.unidentified(name, _id) for name, _id in batch.documents if not split_id(_id))
-        for changed in divide(self._store, batch.documents):
-            self._log_left_out(apply_changed(self._store, changed))
+        for fleet, driver_ids, trip_ids in divide(self._store, batch.documents):
+            self._log_left_out(apply_changes(self._store, fleet, driver_ids, trip_ids))
         # After a kill before this, the changes of the batch are applied again, which changes nothing.
         if batch.documents or time.monotonic() - self._saved > SAVE_SECONDS:
             save_resume_token(self._store, batch.resume_token)
@@ -171,10 +163,12 @@ class Follower:
             self._log.error("document left out", **names)
 
 
-def divide(store: Store, documents: Iterable[tuple[str, Any]]) -> Iterator[Changed]:
-    """Yield the changed documents, each a collection and an `_id`, by fleet and within the limits of a transaction.
+def divide(
+    store: Store, documents: Iterable[tuple[str, Any]]
+) -> Iterator[tuple[str, Collection[str], Collection[str]]]:
+    """Divide changed documents, each a collection and an `_id`, by fleet and within the limits of a transaction.
 
-    Those whose `_id` belongs to no fleet are left out.
+    Yields a fleet, drivers and trips for each transaction. Documents whose `_id` belongs to no fleet are left out.
     """
     fleets: defaultdict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
     for collection, _id in documents:
@@ -183,9 +177,9 @@ def divide(store: Store, documents: Iterable[tuple[str, Any]]) -> Iterator[Chang
             (drivers if collection == "drivers" else trips)[identity[1]] = None
     for fleet, (drivers, trips) in fleets.items():
         first, *others = _divide_trips(store, fleet, list(trips))
-        yield Changed(fleet, list(drivers), first)
+        yield fleet, drivers, first
         for part in others:
-            yield Changed(fleet, [], part)
+            yield fleet, (), part
 
 
 def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[str]]:
@@ -204,16 +198,18 @@ def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[st
     return parts
 
 
-def apply_changed(store: Store, changed: Changed) -> list[InvalidSource]:
+def apply_changes(
+    store: Store, fleet: str, driver_ids: Collection[str], trip_ids: Collection[str]
+) -> list[InvalidSource]:
     """Materialize what changed, and return the invalid sources. If nothing differs, the transaction leaves no trace."""
 
     def apply(session: ClientSession) -> list[InvalidSource]:
-        invalid, fleet = list[InvalidSource](), changed.fleet
-        details = read_trips(store, session, fleet, changed.trips, invalid)
+        invalid = list[InvalidSource]()
+        details = read_trips(store, session, fleet, trip_ids, invalid)
         # Only to name those that are invalid.
-        list(read_sources(store.drivers, session, [make_id(fleet, driver) for driver in changed.drivers], invalid))
-        if not materialize(store, session, fleet, changed.drivers, details):
+        list(read_sources(store.drivers, session, [make_id(fleet, driver_id) for driver_id in driver_ids], invalid))
+        if not materialize(store, session, fleet, driver_ids, details):
             session.abort_transaction()
         return invalid
 
-    return run_transaction(store, changed.fleet, apply)
+    return run_transaction(store, fleet, apply)

@@ -29,10 +29,18 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
     again; so it must have no effects other than writes in its session. Raises click.ClickException if MongoDB has
     aborted the transaction for two minutes, which is how long PyMongo repeats one.
     """
-    lock = _Lock(store, fleet)
+    started, has_printed = time.monotonic(), False
 
     def run(session: ClientSession) -> T:
-        lock.take(session)
+        nonlocal has_printed
+        try:
+            lock_fleet(store, session, fleet)
+        except OperationFailure as error:
+            is_late = time.monotonic() - started > MESSAGE_AFTER_SECONDS
+            if error.code == WRITE_CONFLICT and is_late and not has_printed:
+                has_printed = True
+                echo(f"Waiting for another command that writes to the fleet {fleet} ...", err=True)
+            raise
         return change(session)
 
     try:
@@ -49,25 +57,6 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
             f"MongoDB aborted a transaction of the fleet {fleet} again and again: {reason}. Nothing of the transaction "
             "is stored. Run the command again; if it fails again, see 'A command waits' in docs/operations.md."
         ) from error
-
-
-class _Lock:
-    """The lock of a fleet, and the message that another transaction holds it."""
-
-    def __init__(self, store: Store, fleet: str) -> None:
-        self._store, self._fleet = store, fleet
-        self._started, self._has_printed = time.monotonic(), False
-
-    def take(self, session: ClientSession) -> None:
-        """Lock the fleet until the transaction ends. Raises OperationFailure if another transaction has locked it."""
-        try:
-            lock_fleet(self._store, session, self._fleet)
-        except OperationFailure as error:
-            waited = time.monotonic() - self._started
-            if error.code == WRITE_CONFLICT and not self._has_printed and waited > MESSAGE_AFTER_SECONDS:
-                self._has_printed = True
-                echo(f"Waiting for another command that writes to the fleet {self._fleet} ...", err=True)
-            raise
 
 
 def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
