@@ -17,15 +17,15 @@ CHUNK = 1_000
 class Rows(fields.List[Any]):
     """A long list of objects of one schema, whose fields are values, or raw objects that are empty or complete.
 
-    Validates all values of a field at once and dumps objects unchanged, which takes a tenth of the time that a schema
-    takes for each object. Only if an object is invalid, or a value absent or null, do it and the others of its chunk go
-    through the schema, which then names the errors. Stops when there are more invalid objects than a reason names.
+    Validates all values of a field at once and dumps loaded objects unchanged, which takes a tenth of the time that a
+    schema takes for each object. Only if an object is invalid, or a value absent or null, do it and the others of its
+    chunk go through the schema, which then names the errors. Stops when there are more invalid objects than a reason
+    names.
     """
 
     def __init__(self, schema: type[SourceSchema], **kwargs: Any) -> None:
         super().__init__(fields.Nested(schema), **kwargs)
         self._schema = schema()
-        self._nulls = {name: None for name, field in self._schema.fields.items() if field.dump_default is None}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
         if type(value) is not list:
@@ -50,17 +50,9 @@ class Rows(fields.List[Any]):
             if len(errors) > MAX_NAMED_ERRORS:
                 return
 
-    def _serialize(self, value: Any, attr: Any, obj: Any, **kwargs: Any) -> list[dict[str, Any]]:
-        # Another program may have written the fields in another order, or left out those that are null when absent.
-        names, rows = tuple(self._schema.fields), list(value)
-        if not all(map(names.__eq__, map(tuple, rows))):
-            rows = [{name: row[name] if name in row else self._nulls[name] for name in names} for row in rows]
-        for name, field in self._schema.fields.items():
-            if isinstance(field, RawObject):
-                order = tuple(field.schema.fields)
-                if not all(tuple(row[name]) in ((), order) for row in rows):
-                    rows = [{**row, name: {key: row[name][key] for key in order if key in row[name]}} for row in rows]
-        return rows
+    def _serialize(self, value: Any, attr: Any, obj: Any, **kwargs: Any) -> Any:
+        # It was loaded: the fields of each object are in order, and none is absent that is null by default.
+        return value
 
 
 def _load(schema: Any, rows: list[Any]) -> list[dict[str, Any]] | None:

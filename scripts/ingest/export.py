@@ -17,7 +17,7 @@ from schemas.stored import make_id
 from scripts.extras import importing_from_extra
 from scripts.ingest.writes import OLDEST_FIRST
 from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
-from scripts.materialize.trip_details import make_trip_detail
+from scripts.materialize.trip_details import add_focus_area, make_trip_detail
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import DATE, FLEET, ID, option_once
 from scripts.output import echo
@@ -90,7 +90,7 @@ def _export(
         return counts
     # Imported here, because other commands run without this library.
     with importing_from_extra("export", "Parquet"):
-        from scripts.ingest.parquet import TABLES, add_focus_area, write_tables
+        from scripts.ingest.parquet import TABLES, write_tables
     with _create_files(out, TABLES, NDJSON_FILES) as paths:
         counts, max_line_bytes = _write_lines(paths, drivers, map(add_focus_area, trips), days)
         write_tables(paths, max_line_bytes)

@@ -12,10 +12,8 @@ from typing import Any
 import duckdb
 from marshmallow import fields
 
-from app.store import Document
 from schemas.driver import Driver
 from schemas.fields import Date, Flag, Int64, Number, Text
-from schemas.score import compute_focus_area
 from schemas.summary import DailySummary
 from schemas.trip import ImportedTrip
 
@@ -36,11 +34,6 @@ TABLES: Mapping[str, tuple[str, Fields]] = {
         {**Driver(only=["driver_id"]).fields, **DailySummary().fields},
     ),
 }
-
-
-def add_focus_area(trip: Document) -> Document:
-    """Return a trip with its focus area, as in a response."""
-    return trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)}
 
 
 def write_tables(paths: Mapping[str, Path], max_line_bytes: int) -> None:

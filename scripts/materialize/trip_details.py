@@ -1,8 +1,7 @@
 """The read model `trip_details`: a trip in fragments of its detail form, and what finds, orders and adds it up."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import orjson
 from marshmallow import ValidationError
@@ -27,13 +26,12 @@ TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
 MAX_TRIPS_A_DAY = 5_000
 
 
-def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
+def make_trip_detail(fleet: str, trip: Document) -> Document:
     """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds.
 
-    If the trip has no focus area, its event summary gives it.
     Raises ValidationError if they are too large for MongoDB.
     """
-    detail = TRIP_DETAIL.dump(trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)})
+    detail = TRIP_DETAIL.dump(add_focus_area(trip))
     summary = {name: detail[name] for name in TRIP_SUMMARY}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
@@ -54,6 +52,11 @@ def make_trip_detail(fleet: str, trip: Mapping[str, Any]) -> Document:
     }
     check_size(document, sum(map(len, fragments.values())))
     return document
+
+
+def add_focus_area(trip: Document) -> Document:
+    """Return a trip with its focus area, as in a response: if it has none, its event summary gives it."""
+    return trip if "focus_area" in trip else {**trip, "focus_area": compute_focus_area(trip)}
 
 
 def read_trips(

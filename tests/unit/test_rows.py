@@ -73,13 +73,12 @@ def test_the_fast_validation_of_events_agrees_with_the_plain_one(events):
 
 
 @given(st.lists(good_events, max_size=4), st.permutations(event_names), st.permutations(data_names))
-def test_good_events_are_loaded_and_dumped_in_the_order_of_the_contract(events, names, keys):
+def test_good_events_are_loaded_in_the_order_of_the_contract(events, names, keys):
     data = [{key: event["event_data"][key] for key in keys if key in event["event_data"]} for event in events]
     mixed = [
         {name: {**event, "event_data": new}[name] for name in names} for event, new in zip(events, data, strict=True)
     ]
-    loaded, dumped = FAST_EVENTS.deserialize(mixed), FAST_EVENTS.serialize("events", {"events": mixed})
-    assert json.dumps(loaded) == json.dumps(dumped) == json.dumps(events)
+    assert json.dumps(FAST_EVENTS.deserialize(mixed)) == json.dumps(events)
 
 
 @pytest.mark.parametrize("length", [999, 1000, 1001, 2500])
