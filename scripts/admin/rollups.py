@@ -26,7 +26,7 @@ def rollups() -> None:
 
 @rollups.command()
 @ONE_OR_ALL_FLEETS
-@click.option("--since", type=DATE, help="Only days since this date (UTC).")
+@click.option("--since", type=DATE, help="Only days since this date, in the time zone of the fleet.")
 def rebuild(fleet: str | None, since: str | None) -> None:
     """Build the read models again.
 

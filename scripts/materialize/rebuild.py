@@ -97,14 +97,16 @@ def _build_part(
     store: Store, session: ClientSession, fleet: str, part: Part, invalid: list[InvalidSource], *, tombstones: bool
 ) -> Iterator[Step]:
     """Yield the read models of a part, as `build` does. Adds the invalid sources to `invalid`."""
+    if part.month:
+        yield store.fleet_periods, add_up_month(store, session, fleet, part.month)
+        return
+    if part.has_list:
+        yield store.fleet_drivers, make_list(store, session, fleet)
+        return
     trips = read_trips(store, session, fleet, part.trip_ids, invalid)
     # Only to name those that are invalid.
     list(read_sources(store.drivers, session, [make_id(fleet, one) for one in part.driver_ids], invalid))
     yield from build(store, session, fleet, trips, part.days, part.driver_ids, tombstones=tombstones, everything=True)
-    if part.month:
-        yield store.fleet_periods, add_up_month(store, session, fleet, part.month)
-    if part.has_list:
-        yield store.fleet_drivers, make_list(store, session, fleet)
 
 
 def _count_days(part: Part, documents: Documents) -> int:
