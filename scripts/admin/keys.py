@@ -5,7 +5,6 @@ import secrets
 import string
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 import click
 from marshmallow import ValidationError
@@ -151,26 +150,25 @@ def issue_driver_keys(
         _make_document(key, Scope(fleet, driver_id), expires_in_days, label)
         for key, driver_id in zip(issued, driver_ids, strict=True)
     ]
-    run_transaction(store, fleet, partial(_insert_driver_keys, store, fleet, documents))
+
+    def insert(session: ClientSession) -> None:
+        # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
+        known = {
+            driver_id
+            for batch in batches(driver_ids, BATCH_SIZE)
+            for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
+        }
+        if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
+            # Quoted, because spaces count, and so that what cannot be seen is escaped.
+            named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
+            more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
+            raise click.ClickException(
+                f"The fleet {fleet} has no driver {named}{more}: no key was issued.{name_other_fleets(store, fleet)}"
+            )
+        store.keys.insert_many(documents, session=session)
+
+    run_transaction(store, fleet, insert)
     return issued
-
-
-def _insert_driver_keys(store: Store, fleet: str, documents: list[Document], session: ClientSession) -> None:
-    # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
-    driver_ids = [document["driver_id"] for document in documents]
-    known = {
-        driver_id
-        for batch in batches(driver_ids, BATCH_SIZE)
-        for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
-    }
-    if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
-        # Quoted, because spaces count, and so that what cannot be seen is escaped.
-        named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
-        more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
-        raise click.ClickException(
-            f"The fleet {fleet} has no driver {named}{more}: no key was issued.{name_other_fleets(store, fleet)}"
-        )
-    store.keys.insert_many(documents, session=session)
 
 
 def _make_document(key: str, scope: Scope, expires_in_days: int | None, label: str | None) -> Document:

@@ -18,6 +18,7 @@ from schemas.fields import Identifier
 from schemas.periods import UTC, get_today, midnight, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripSummary
+from scripts.batches import batches
 from scripts.ingest import loader, upstream
 from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_resume_token
 from scripts.ingest.follow import end_on_signals
@@ -154,8 +155,8 @@ class Mirror:
         self._listed.clear()
         self._load(DRIVERS, self._read_drivers())
         gone = sorted(driver for driver in self._touched - self._listed.keys() if not self._has_trips(driver))
-        for start in range(0, len(gone), DELETIONS_PER_TRANSACTION):
-            delete_drivers(self._store, self._fleet, gone[start : start + DELETIONS_PER_TRANSACTION])
+        for driver_ids in batches(gone, DELETIONS_PER_TRANSACTION):
+            delete_drivers(self._store, self._fleet, driver_ids)
         self._touched.difference_update(gone)
         self._lists_due = monotonic() + LISTS_SECONDS
 
