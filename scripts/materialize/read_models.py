@@ -77,12 +77,13 @@ def build(
     profiles that have their version already, because their content may be damaged; it leaves out the list of drivers,
     which the caller builds at the end.
     """
-    changed = _find_changed(store, session, fleet, trips)
-    stored_or_new = (detail for before_and_after in changed.values() for detail in before_and_after if detail)
-    days = {*days, *days_of(filter(_has_date, stored_or_new))}
-    built = trips if everything else {trip_id: trips[trip_id] for trip_id in changed}
-    yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in built.items()}
-    entries = make_entries(store, session, fleet, built, tombstones=tombstones)
+    stored = _find_stored_trips(store, session, fleet, trips)
+    changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
+    left = [stored[trip_id] for trip_id in changed if trip_id in stored]
+    days = {*days, *days_of(filter(_has_date, left)), *days_of(filter(None, changed.values()))}
+    details = trips if everything else changed
+    yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in details.items()}
+    entries = make_entries(store, session, fleet, details, tombstones=tombstones)
     yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
     documents = make_days(store, session, fleet, days)
     sums = change_sums(store, session, fleet, DAY, documents)
@@ -102,24 +103,21 @@ def build(
         yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
 
 
-def _find_changed(
-    store: Store, session: ClientSession, fleet: str, trips: Mapping[str, Document | None]
-) -> dict[str, tuple[Document | None, Document | None]]:
-    """Return the trips whose details differ: by trip_id the stored ones, with day and version, and the new ones.
+def _find_stored_trips(
+    store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str]
+) -> dict[str, Document]:
+    """Return the day and the version of the stored details of trips, by trip_id."""
+    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}}
+    return {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
 
-    The date follows from the time zone of the fleet, too, so it is no part of the version.
-    """
-    match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trips]}}
-    stored = {detail["trip_id"]: detail for detail in store.trip_details.find(match, DAY_AND_VERSION, session=session)}
-    return {
-        trip_id: (stored.get(trip_id), detail)
-        for trip_id, detail in trips.items()
-        if _differs(detail, stored.get(trip_id)) or (detail and detail["date"] != stored[trip_id].get("date"))
-    }
+
+def _has_changed(detail: Document | None, stored: Document | None) -> bool:
+    """Return whether the details of a trip differ. A date is no part of the version: the time zone gives it, too."""
+    return _differs(detail, stored) or bool(detail and stored and detail["date"] != stored.get("date"))
 
 
 def _has_date(detail: Document) -> bool:
-    """Return whether the details of a trip have a date. If they were damaged, the trip leaves no day."""
+    """Return whether the stored details of a trip have a date. If they were damaged, the trip leaves no day."""
     return Date.pattern.fullmatch(detail.get("date", "")) is not None
 
 

@@ -108,7 +108,7 @@ def _find_excess(store: Store, session: ClientSession, fleet: str, details: Sequ
         return []
     match = {"_id": {"$in": [detail["_id"] for detail in details]}}
     stored = store.trip_details.find(match, {"driver_id": 1, "date": 1}, session=session)
-    places: dict[str, Day] = {detail.pop("_id"): Day(**detail) for detail in stored}
+    places = {detail["_id"]: Day(detail["driver_id"], detail["date"]) for detail in stored}
     excess = list[int]()
     for index, detail in enumerate(details):
         day, before = Day(detail["driver_id"], detail["date"]), places.get(detail["_id"])
