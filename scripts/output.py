@@ -1,11 +1,14 @@
-"""What commands print: lines and tables, in which nothing is hidden from a reader."""
+"""What commands print: lines and tables, in which nothing is hidden from a reader, questions, and progress bars."""
 
 import json
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import click
+
+T = TypeVar("T")
 
 # Unicode's Default_Ignorable_Code_Point that str.isprintable accepts, such as fillers and variation selectors, and the
 # Braille pattern without dots.
@@ -38,3 +41,42 @@ def echo_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """
     for row in [columns, *rows] if sys.stdout.isatty() else rows:
         click.echo("\t".join(map(escape, row)))  # noqa: TID251
+
+
+def confirm(description: str, yes: bool) -> None:
+    """Print what is to be removed, and ask on a terminal unless `yes` is given.
+
+    Raises click.ClickException if there is none, and click.Abort for no.
+    """
+    echo(description)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.ClickException("Nothing was removed: there is no terminal to ask on. Confirm with --yes.")
+    click.confirm("Remove all of it? This cannot be undone.", abort=True)
+
+
+def make_bar(label: str, length: int | None = None, *, hidden: bool = False, **options: Any) -> Any:
+    """Return a progress bar, a context manager, which appears on a terminal only.
+
+    `options` are further arguments of `click.progressbar`.
+    """
+    return click.progressbar(
+        length=length, label=escape(label), file=sys.stderr, hidden=hidden or not sys.stderr.isatty(), **options
+    )
+
+
+def with_progress(label: str, steps: Iterable[T]) -> Iterator[T]:
+    """Yield the results of the steps, and show how many are finished. Their total is unknown."""
+    with make_bar(label, iterable=steps, show_pos=True, show_percent=False) as bar:
+        yield from bar
+
+
+def sum_with_progress(label: str, length: int, counts: Iterable[int]) -> int:
+    """Return the sum of the counts, and show how much of `length` it has reached."""
+    total = 0
+    with make_bar(label, length) as bar:
+        for count in counts:
+            total += count
+            bar.update(count)
+    return total

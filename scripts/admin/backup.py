@@ -31,9 +31,8 @@ from scripts.materialize.sources import SCHEMAS, InvalidSource, parse_sources
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
-from scripts.output import echo
+from scripts.output import echo, make_bar
 from scripts.private_files import OWNER_ONLY, open_private
-from scripts.progress import make_bar
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.

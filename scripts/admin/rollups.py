@@ -9,8 +9,7 @@ from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
-from scripts.output import echo
-from scripts.progress import with_progress
+from scripts.output import echo, with_progress
 
 MAX_PRINTED_DIFFERENCES = 20
 

@@ -12,7 +12,6 @@ from app.store import Document, Store
 from schemas.periods import PERIODS
 from schemas.stored import make_id
 from scripts.batches import batches
-from scripts.confirm import confirm
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
@@ -21,8 +20,7 @@ from scripts.mongodb.connection import find_fleets, naming_invalid_documents, op
 from scripts.mongodb.identities import BATCH_SIZE
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, option_once
-from scripts.output import echo
-from scripts.progress import sum_with_progress
+from scripts.output import confirm, echo, sum_with_progress
 from scripts.reports.build import build_report, find_reports_of
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 

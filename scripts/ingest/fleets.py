@@ -10,7 +10,6 @@ from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
 from app.store.fleets import get_time_zone
 from scripts.batches import batches
-from scripts.confirm import confirm
 from scripts.ingest.loader import naming_new_fleet
 from scripts.ingest.mirror import ids_of_cursors
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
@@ -26,8 +25,7 @@ from scripts.mongodb.connection import (
 from scripts.mongodb.identities import BATCH_SIZE, ids_of_fleet
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, TIME_ZONE
-from scripts.output import echo, echo_table
-from scripts.progress import sum_with_progress
+from scripts.output import confirm, echo, echo_table, sum_with_progress
 from scripts.reports.files import remove_all_unused_files
 
 COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE", "TIME ZONE")

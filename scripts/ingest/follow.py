@@ -35,8 +35,7 @@ from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store
 from scripts.mongodb.identities import split_id
 from scripts.mongodb.transactions import run_transaction
-from scripts.output import echo
-from scripts.progress import with_progress
+from scripts.output import echo, with_progress
 
 if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics

@@ -12,8 +12,7 @@ from scripts.ingest.loader import DRIVERS, TRIPS, RecordType
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejects
 from scripts.options import FLEET, REJECTS, option_once
-from scripts.output import echo
-from scripts.progress import make_bar
+from scripts.output import echo, make_bar
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 

@@ -31,8 +31,7 @@ from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
 from scripts.mongodb.identities import ids_of_fleet
 from scripts.options import DATE, FLEET, REJECTS
-from scripts.output import echo
-from scripts.progress import make_bar
+from scripts.output import echo, make_bar
 
 # How often the change feed is read, and how often lists are.
 FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0

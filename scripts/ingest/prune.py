@@ -12,8 +12,7 @@ from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.mongodb.identities import BATCH_SIZE
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
-from scripts.output import echo
-from scripts.progress import sum_with_progress
+from scripts.output import echo, sum_with_progress
 from scripts.reports.build import delete_report
 
 

@@ -17,7 +17,7 @@ from schemas.periods import get_today, monday_of, now_ms
 from schemas.report import HEADER, row
 from schemas.score import compute_points_lost
 from scripts.mongodb.transactions import run_transaction
-from scripts.progress import make_bar
+from scripts.output import make_bar
 from scripts.reports.figures import FigureCollector
 from scripts.reports.files import (
     discard_files,
