@@ -9,6 +9,7 @@ from marshmallow.validate import OneOf
 from schemas.driver import Driver
 from schemas.fields import (
     MAX_IDENTIFIER_BYTES,
+    SURROGATE,
     Bytes,
     Count,
     Date,
@@ -32,6 +33,19 @@ Expression = dict[str, Any]
 def make_id(fleet: str, identifier: str) -> str:
     """Return the `_id` of a driver's or trip's source: it is the identity of the document."""
     return f"{fleet}/{identifier}"
+
+
+def split_id(_id: Any) -> tuple[str, str] | None:
+    """Return the fleet and the identifier of an `_id`, or None if it belongs to no fleet or is not UTF-8."""
+    # What is not UTF-8 was read with surrogates, which MongoDB does not take back.
+    fleet, slash, identifier = _id.partition("/") if isinstance(_id, str) else ("", "", "")
+    return None if not fleet or not slash or SURROGATE.search(_id) else (fleet, identifier)
+
+
+def ids_of_fleet(fleet: str) -> dict[str, str]:
+    """Return the condition on the `_id` of a fleet's documents."""
+    # In the order of MongoDB, 0 is the character after the slash.
+    return {"$gte": f"{fleet}/", "$lt": f"{fleet}0"}
 
 
 def _text(name: str) -> Expression:

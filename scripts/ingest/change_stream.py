@@ -15,6 +15,7 @@ from pymongo.errors import OperationFailure
 
 from app.store import SOURCES, Document, Store
 from schemas.periods import now_ms
+from scripts.ingest.resume_tokens import ResumeToken
 
 # A batch ends at whichever limit comes first.
 BATCH_CHANGES = 2_000
@@ -28,7 +29,6 @@ PIPELINE: list[Document] = [
     {"$match": {"ns.coll": {"$in": [*SOURCES, "fleets"]}}},
     {"$project": dict.fromkeys(("operationType", "ns", "documentKey._id", "lsid", "txnNumber", "wallTime"), 1)},
 ]
-FOLLOW = "follow"
 # MongoDB's label of errors after which a stream cannot go on from its resume token, its codes for a token that is no
 # longer in the oplog, and those for a value that is no resume token.
 LOST_LABEL = "NonResumableChangeStreamError"
@@ -37,13 +37,6 @@ LOST_CODES = (280, 286, 9, 15, 260, 40647, 40649, 50795, 50811)
 
 class ResumeTokenLost(Exception):
     """The stream cannot go on from its resume token. The message is the reason."""
-
-
-class ResumeToken(NamedTuple):
-    """How far the stream was read: the resume token in BSON, and the time (epoch ms) until which it has all changes."""
-
-    token: bytes
-    until_ms: int
 
 
 class Batch(NamedTuple):
@@ -57,21 +50,9 @@ class Batch(NamedTuple):
     resume_token: ResumeToken
 
 
-def get_resume_token(store: Store, name: str = FOLLOW) -> ResumeToken | None:
-    """Return the resume token that is stored under a name."""
-    stored = store.resume_tokens.find_one({"_id": name})
-    return ResumeToken(stored["token"], stored["applied_until"]) if stored else None
-
-
-def save_resume_token(store: Store, resume_token: ResumeToken, name: str = FOLLOW) -> None:
-    """Store the token under a name, after everything up to it was applied."""
-    content = {"token": resume_token.token, "applied_until": resume_token.until_ms}
-    store.resume_tokens.replace_one({"_id": name}, content, upsert=True)
-
-
 @contextlib.contextmanager
 def _naming_lost_tokens() -> Iterator[None]:
-    """Replace MongoDB's errors on a token that it cannot find by ResumeTokenLost."""
+    """Replace MongoDB's errors of the block on a token that it cannot find by ResumeTokenLost."""
     try:
         yield
     except OperationFailure as error:

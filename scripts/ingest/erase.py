@@ -16,8 +16,7 @@ from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
 from scripts.materialize.read_models import build, write
-from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
-from scripts.mongodb.identities import BATCH_SIZE
+from scripts.mongodb.connection import BATCH_SIZE, find_fleets, naming_invalid_documents, open_store
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, option_once
 from scripts.output import confirm, echo, sum_with_progress

@@ -9,20 +9,21 @@ from pymongo.client_session import ClientSession
 from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
 from app.store.fleets import get_time_zone
+from schemas.stored import ids_of_fleet
 from scripts.batches import batches
 from scripts.ingest.loader import naming_new_fleet
-from scripts.ingest.mirror import ids_of_cursors
+from scripts.ingest.resume_tokens import delete_cursors
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.time_zones import find_trips_to_move, move_trips, set_time_zone
 from scripts.mongodb.connection import (
+    BATCH_SIZE,
     find_fleets,
     name_other_fleets,
     naming_invalid_documents,
     open_store,
     say_empty,
 )
-from scripts.mongodb.identities import BATCH_SIZE, ids_of_fleet
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, TIME_ZONE
 from scripts.output import confirm, echo, echo_table, sum_with_progress
@@ -92,7 +93,7 @@ def erase(fleet: str, yes: bool) -> None:
         store.reports.delete_many({"fleet": fleet})
         remove_all_unused_files(store, fleet)
         sum_with_progress(fleet, sum(counts[name] for name in data), _delete_data(store, fleet))
-        store.resume_tokens.delete_many({"_id": ids_of_cursors(fleet)})
+        delete_cursors(store, fleet)
         store.fleets.delete_one({"_id": fleet})
         echo(f"{fleet}: erased")
 

@@ -1,8 +1,6 @@
 """`driver-analytics follow`: applies what other programs write to `drivers` and `trips`, as they write it."""
 
 import logging
-import signal
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -17,25 +15,19 @@ from app.database import get_refusal
 from app.logs import make_logger
 from app.store import Document, Store
 from schemas.periods import now_ms
-from schemas.stored import make_id
+from schemas.stored import make_id, split_id
 from scripts.addresses import serve_metrics
-from scripts.ingest.change_stream import (
-    Batch,
-    ChangeStream,
-    ResumeToken,
-    ResumeTokenLost,
-    get_resume_token,
-    save_resume_token,
-)
+from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
+from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild import repair_fleet
 from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources
 from scripts.materialize.trip_details import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store
-from scripts.mongodb.identities import split_id
 from scripts.mongodb.transactions import run_transaction
 from scripts.output import echo, with_progress
+from scripts.signals import end_on_signals
 
 if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics
@@ -72,15 +64,6 @@ def follow() -> None:
             pass
 
 
-def end_on_signals() -> None:
-    """Let Ctrl-C and SIGTERM end the process with exit status 0.
-
-    Whatever is in progress is a transaction, which MongoDB aborts, or can be repeated.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: sys.exit(0))
-
-
 class Follower:
     """Follows the change stream, and applies the changes."""
 
@@ -106,7 +89,7 @@ class Follower:
                 time.sleep(RETRY_SECONDS)
 
     def _follow(self) -> Iterator[Batch]:
-        resume_token = (None if self._is_lost else get_resume_token(self._store)) or self._compare()
+        resume_token = (None if self._is_lost else get_resume_token(self._store, FOLLOW)) or self._compare()
         self._metrics.until_ms = resume_token.until_ms
         with ChangeStream(self._store, resume_token) as stream:
             self._log.info("following the change stream")
@@ -132,7 +115,7 @@ class Follower:
         self._log.warning(
             "all documents are compared", repaired=repaired, seconds=(now_ms() - resume_token.until_ms) // 1000
         )
-        save_resume_token(self._store, resume_token)
+        save_resume_token(self._store, FOLLOW, resume_token)
         self._is_lost = False
         return resume_token
 
@@ -150,7 +133,7 @@ class Follower:
             self._log_left_out(apply_changes(self._store, fleet, driver_ids, trip_ids))
         # After a kill before this, the changes of the batch are applied again, which changes nothing.
         if batch.documents or time.monotonic() - self._saved > SAVE_SECONDS:
-            save_resume_token(self._store, batch.resume_token)
+            save_resume_token(self._store, FOLLOW, batch.resume_token)
             self._saved = time.monotonic()
         self._metrics.changes.inc(batch.change_count)
         self._metrics.until_ms = batch.resume_token.until_ms

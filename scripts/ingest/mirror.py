@@ -20,18 +20,17 @@ from schemas.stored import make_id
 from schemas.trip import TripSummary
 from scripts.batches import batches
 from scripts.ingest import loader, upstream
-from scripts.ingest.change_stream import ResumeToken, get_resume_token, save_resume_token
-from scripts.ingest.follow import end_on_signals
 from scripts.ingest.http_client import HttpClient, Request, Response, UnexpectedResponse, connect
 from scripts.ingest.known_fields import KnownFields
 from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
+from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
 from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
-from scripts.mongodb.identities import ids_of_fleet
 from scripts.options import DATE, FLEET, REJECTS
 from scripts.output import echo, make_bar
+from scripts.signals import end_on_signals
 
 # How often the change feed is read, and how often lists are.
 FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0
@@ -90,11 +89,6 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
         raise SystemExit(1)
 
 
-def ids_of_cursors(fleet: str) -> dict[str, str]:
-    """Return the condition on the `_id` of the cursors of a fleet in `resume_tokens`."""
-    return ids_of_fleet(f"mirror/{fleet}")
-
-
 class _RejectedRecords(Rejects):
     """The rejected records. One that is read again and again is listed once."""
 
@@ -122,7 +116,7 @@ class Mirror:
         # The drivers that the other service listed last, and those whose trips were deleted or changed.
         self._listed, self._touched = dict[str, None](), set[str]()
         self._lists_due, self._needs_copy = 0.0, True
-        self._cursor_name = f"{ids_of_cursors(fleet)['$gte']}{client.url}"
+        self._cursor_name = name_cursor(fleet, client.url)
 
     def run(self) -> float:
         """Copy what is new or was changed. Returns after how many seconds to do it again if the service is followed.
@@ -225,7 +219,7 @@ class Mirror:
             self._apply(page["changes"], begins=begins)
             if page["cursor"] != cursor:
                 token = ResumeToken(page["cursor"].encode(), now_ms())
-                save_resume_token(self._store, token, self._cursor_name)
+                save_resume_token(self._store, self._cursor_name, token)
             if not page["has_more"]:
                 return True
             known.add(hash(cursor))

@@ -9,8 +9,7 @@ from app.store.fleets import get_time_zone
 from schemas.periods import midnight
 from scripts.batches import batches
 from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
-from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
-from scripts.mongodb.identities import BATCH_SIZE
+from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.output import echo, sum_with_progress
 from scripts.reports.build import delete_report

@@ -20,7 +20,7 @@ from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
 from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.materialize.trip_details import read_trips
-from scripts.mongodb.identities import BATCH_SIZE, find_identifiers
+from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.

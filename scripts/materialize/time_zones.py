@@ -18,7 +18,7 @@ from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild import TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.trip_details import read_trips
-from scripts.mongodb.identities import BATCH_SIZE, find_identifiers
+from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
 
 # The fields of the index day_trips, in its order. So the trips of a driver and date follow one another.

@@ -1,8 +1,10 @@
-"""Opening the store for a command, and the fleets in it."""
+"""Opening the store for a command, and which fleets and identifiers are in it."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 import click
 from bson.codec_options import CodecOptions
@@ -12,9 +14,9 @@ from pymongo.errors import BulkWriteError, WriteError
 from app.config import Config
 from app.database import check_transactions, connect
 from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, Store
+from schemas.stored import ids_of_fleet, split_id
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
 from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
-from scripts.mongodb.identities import ids_of_fleet
 from scripts.output import echo
 
 SELECTION_TIMEOUT_MS = 5000
@@ -22,6 +24,8 @@ SELECTION_TIMEOUT_MS = 5000
 LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="surrogateescape")
 # Fleets that a message names.
 MAX_NAMED_FLEETS = 10
+# Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
+BATCH_SIZE = 1_000
 # The errors that an invalid document can cause.
 INVALID_DOCUMENT_ERRORS = (KeyError, IndexError, TypeError, ValueError, AttributeError, WriteError, BulkWriteError)
 
@@ -98,6 +102,19 @@ def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:
         fleet, _, _ = source["_id"].partition("/")
         yield fleet
         first = ids_of_fleet(fleet)["$lt"]
+
+
+def find_identifiers(
+    collection: DocumentCollection, fleet: str, match: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[str]:
+    """Yield the identifiers in the `_id` of matching documents of a fleet, in code point order. Index: (_id).
+
+    One that is not UTF-8 is left out: `find_unidentified` yields its document.
+    """
+    ids = {"_id": ids_of_fleet(fleet), **match}
+    for document in collection.find(ids, {"_id": 1}, sort=[("_id", ASCENDING)], batch_size=BATCH_SIZE):
+        if identity := split_id(document["_id"]):
+            yield identity[1]
 
 
 def select_fleets(store: Store, fleet: str | None) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from app.store import Store
 from scripts.ingest import fleets
-from scripts.ingest.change_stream import ResumeToken, save_resume_token
+from scripts.ingest.resume_tokens import ResumeToken, name_cursor, save_resume_token
 from scripts.reports.build import build_report
 from tests.commands.test_erase import REPORT
 from tests.factories import make_driver, make_trip
@@ -28,8 +28,8 @@ def loaded(mongod, clock):
         load(mongod, *TRIPS, drivers=[make_driver("idle")], fleet=fleet)
         build_report(Store.of(mongod), fleet, REPORT[-1])
         issue_key(mongod, fleet)
-        cursor = ResumeToken(b"cursor", 1)
-        save_resume_token(Store.of(mongod), cursor, name=f"mirror/{fleet}/https://api.example.com")
+        cursor = name_cursor(fleet, "https://api.example.com")
+        save_resume_token(Store.of(mongod), cursor, ResumeToken(b"cursor", 1))
     return mongod
 
 

@@ -4,7 +4,7 @@ import bson
 import pytest
 
 from app.store import Store
-from scripts.ingest.change_stream import ResumeToken, save_resume_token
+from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
 from scripts.materialize import trip_details
 from scripts.mongodb.collections import VALIDATORS
 from tests.factories import make_driver, make_trip
@@ -146,7 +146,7 @@ def test_a_dropped_collection_is_created_again_with_its_validator(mongod, follow
 @pytest.mark.parametrize("token", [{"_data": "82"}, {"_data": "no token"}, {}, {"x": 1}], ids=str)
 def test_where_a_resume_token_cannot_be_used_everything_is_compared_and_repaired(mongod, token):
     load(mongod, make_trip())
-    save_resume_token(Store.of(mongod), ResumeToken(bson.encode(token), 0))
+    save_resume_token(Store.of(mongod), FOLLOW, ResumeToken(bson.encode(token), 0))
     mongod.trips.insert_one(make_source(make_trip()))
     mongod.driver_periods.delete_one({"period": "week"})
     following = Following(mongod)
