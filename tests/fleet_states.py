@@ -12,8 +12,8 @@ from pymongo.database import Database
 
 from app.store import COLLECTIONS, READ_MODELS, SOURCES, Store
 from app.store.drivers import BY_OFFSET, HEAD_OFFSET
-from scripts.ingest.writes import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
-from scripts.materialize.rebuild import verify_fleet
+from scripts.materialize.rebuild_and_verify import verify_fleet
+from scripts.materialize.write_sources import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.transactions import lock_fleet
 from tests.store_contents import DRIVER, HISTORY, PRESENT, TRIP
 

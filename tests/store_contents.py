@@ -9,7 +9,7 @@ from app.store import READ_MODELS, SOURCES, Store
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.admin import keys
-from scripts.ingest.writes import prepare_driver, prepare_trip, write_drivers, write_trips
+from scripts.materialize.write_sources import prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.memory_store import memory_client
 
 # The fields that depend on the way to a state, and what matches all documents but the tombstones of the feed.

@@ -5,7 +5,7 @@ import itertools
 import click
 
 from app.store import Store
-from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
+from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS

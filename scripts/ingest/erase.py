@@ -8,14 +8,13 @@ from typing import Any
 import click
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store
+from app.store import Store
 from schemas.periods import PERIODS
 from schemas.stored import make_id
-from scripts.batches import batches
-from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
 from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
 from scripts.materialize.read_models import build, write
+from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, find_fleets, naming_invalid_documents, open_store
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, option_once
@@ -87,20 +86,11 @@ def erase_driver(store: Store, fleet: str, driver_id: str) -> Iterator[int]:
     step the number of trips that it deleted.
     """
     of_driver = {"fleet": fleet, "driver_id": driver_id}
-    for trip_ids in batches(_find_trip_ids(store, of_driver), DELETIONS_PER_TRANSACTION):
-        # Another program may have given a trip to another driver, with the read models not updated yet.
-        yield delete_trips(store, fleet, trip_ids, of_driver)
+    trips = store.trips.find(of_driver, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE)
+    details = store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE)
+    # Another program may have given a trip to another driver, with the read models not updated yet.
+    yield from delete_trips_of(store, fleet, itertools.chain(trips, details), of_driver)
     yield run_transaction(store, fleet, partial(_erase_rest, store, fleet, driver_id))
-
-
-def _find_trip_ids(store: Store, of_driver: Document) -> Iterator[str]:
-    """Yield the trip_id of each trip of a driver, and of each read model of one."""
-    return find_trip_ids(
-        itertools.chain(
-            store.trips.find(of_driver, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE),
-            store.trip_details.find(of_driver, TRIP_ID, batch_size=BATCH_SIZE),
-        )
-    )
 
 
 def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession) -> int:

@@ -13,9 +13,9 @@ from schemas.stored import ids_of_fleet
 from scripts.batches import batches
 from scripts.ingest.loader import naming_new_fleet
 from scripts.ingest.resume_tokens import delete_cursors
-from scripts.ingest.writes import DELETIONS_PER_TRANSACTION
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.time_zones import find_trips_to_move, move_trips, set_time_zone
+from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
 from scripts.mongodb.connection import (
     BATCH_SIZE,
     find_fleets,

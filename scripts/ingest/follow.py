@@ -20,7 +20,7 @@ from scripts.addresses import serve_metrics
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.read_models import materialize
-from scripts.materialize.rebuild import repair_fleet
+from scripts.materialize.rebuild_and_verify import repair_fleet
 from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources
 from scripts.materialize.trip_details import read_trips
 from scripts.mongodb.collections import prepare_collections

@@ -15,8 +15,8 @@ from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejected, Rejects
-from scripts.ingest.writes import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.materialize.sources import check_size, describe_errors
+from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.output import echo
 

@@ -27,7 +27,7 @@ from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
 from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
 from scripts.ingest.upstream import DetailsRequest, ListRequest
-from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
+from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
 from scripts.options import DATE, FLEET, REJECTS
 from scripts.output import echo, make_bar
 from scripts.signals import end_on_signals

@@ -7,8 +7,7 @@ import click
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import midnight
-from scripts.batches import batches
-from scripts.ingest.writes import DELETIONS_PER_TRANSACTION, OLDEST_FIRST, TRIP_ID, delete_trips, find_trip_ids
+from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, select_fleets
 from scripts.options import DATE, ONE_OR_ALL_FLEETS
 from scripts.output import echo, sum_with_progress
@@ -50,8 +49,7 @@ def prune_trips(store: Store, fleet: str, date: str) -> Iterator[int]:
     """
     match = _match_before(store, fleet, date)
     trips = store.trips.find(match, TRIP_ID, sort=OLDEST_FIRST, batch_size=BATCH_SIZE).hint("driver_trips")
-    for trip_ids in batches(find_trip_ids(trips), DELETIONS_PER_TRANSACTION):
-        yield delete_trips(store, fleet, trip_ids, match, tombstones=False)
+    yield from delete_trips_of(store, fleet, trips, match, tombstones=False)
     # Invalid trips whose _id is not their identity. They have no read models.
     yield store.trips.delete_many(match).deleted_count
 

@@ -15,7 +15,7 @@ from app.store.fleets import get_time_zone
 from schemas.periods import date_of
 from scripts.batches import batches
 from scripts.materialize.read_models import materialize
-from scripts.materialize.rebuild import TRIPS_PER_PART
+from scripts.materialize.rebuild_and_verify import TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.trip_details import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers

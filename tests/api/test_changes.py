@@ -7,7 +7,7 @@ import json
 import pytest
 
 from app.store import Store
-from scripts.ingest.writes import delete_trips
+from scripts.materialize.write_sources import delete_trips
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.feed_client import Client
 from tests.store_contents import load as load_into

@@ -13,7 +13,7 @@ from limits import parse
 from app import openapi_document
 from app.errors import FLEET_KEY_REQUIRED
 from app.services import get_services
-from scripts.ingest.writes import delete_trips
+from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip

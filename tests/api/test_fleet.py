@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from schemas.fleet import MAX_CONTRIBUTION
-from scripts.ingest.writes import delete_trips
+from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.api.test_aggregates import SUMMARY_FIELDS
 from tests.factories import make_driver, make_event_summary, make_trip

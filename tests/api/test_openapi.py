@@ -15,7 +15,7 @@ from schemas.introspection import example
 from schemas.page import ChangePage, TripDetailPage
 from schemas.params import ReportParams
 from schemas.trip import EventData
-from scripts.ingest.writes import delete_trips
+from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
 from tests.operations import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from app.store import Store
-from scripts.ingest.writes import delete_trips
+from scripts.materialize.write_sources import delete_trips
 from tests.store_contents import issue_key
 
 pytestmark = pytest.mark.clients

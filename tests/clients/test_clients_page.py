@@ -17,7 +17,7 @@ from app import create_app, openapi_document
 from app.config import API, Config
 from app.store import Store
 from schemas.trip import TripSummary
-from scripts.ingest.writes import delete_trips
+from scripts.materialize.write_sources import delete_trips
 from tests.clients.tools import generate, require_npm, run
 from tests.factories import days_ago, make_trip
 from tests.store_contents import issue_key, load

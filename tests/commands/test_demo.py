@@ -9,7 +9,7 @@ from scripts.admin.keys import issue_key
 from scripts.demo import greeting
 from scripts.demo import load as demo
 from scripts.demo.fleet import FLEET
-from scripts.materialize.rebuild import verify_fleet
+from scripts.materialize.rebuild_and_verify import verify_fleet
 from tests.factories import epoch_ms, make_driver, make_trip
 
 

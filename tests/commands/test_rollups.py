@@ -5,7 +5,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
-from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.collections import prepare_collections
 from tests import store_contents
 from tests.factories import epoch_ms, make_driver, make_trip
@@ -68,7 +68,7 @@ def verify(command):
 def small_steps(monkeypatch):
     """Read and write a few trips and days at a time."""
     for name in ("TRIPS_PER_PART", "DAYS_PER_PART"):
-        monkeypatch.setattr(f"scripts.materialize.rebuild.{name}", 2)
+        monkeypatch.setattr(f"scripts.materialize.rebuild_and_verify.{name}", 2)
 
 
 def dates(db, fleet):

@@ -11,8 +11,8 @@ import pytest
 
 from app.store import Store
 from scripts.ingest import fleets
-from scripts.ingest.writes import prepare_trip, write_trips
 from scripts.materialize import time_zones, trip_details
+from scripts.materialize.write_sources import prepare_trip, write_trips
 from tests.commands.test_import import dates_driven, profiles
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import differences, empty

@@ -8,7 +8,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
 
-from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.memory_store import memory_client
 from tests.conftest import NO_LIMITS, NOW, Service
 from tests.factories import make_trip

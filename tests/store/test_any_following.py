@@ -7,7 +7,7 @@ import pytest
 from pymongo.errors import DuplicateKeyError
 
 from app.store import READ_MODELS, SOURCES, Store
-from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import FLEET, Batch, differences, state_of, write_batches
 from tests.following import Following, make_source

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store
 from scripts.materialize.read_models import IDENTITY_FIELDS
-from scripts.materialize.rebuild import rebuild_fleet
+from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.collections import VALIDATORS
 from scripts.mongodb.memory_store import memory_client
 from tests.factories import make_driver, make_event_summary, make_trip

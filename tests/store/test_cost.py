@@ -10,8 +10,8 @@ from pymongo import MongoClient
 from app.store import Store
 from app.store.api_keys import make_key
 from scripts.admin.backup import FILE_INDEXES
-from scripts.ingest.writes import delete_trips
-from scripts.materialize.rebuild import rebuild_fleet, verify_fleet
+from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
+from scripts.materialize.write_sources import delete_trips
 from scripts.mongodb.collections import INDEXES, prepare_collections
 from tests.conftest import NO_LIMITS, NOW, Service
 from tests.factories import make_driver, make_point, make_trip

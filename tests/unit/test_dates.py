@@ -22,8 +22,8 @@ from schemas.periods import (
     months_of,
     sunday_of,
 )
-from schemas.time_zones import TimeZone
 from scripts.materialize.days import Day, group_by_dates
+from scripts.options import TimeZone
 from tests.factories import epoch_ms
 
 DATES = dates_from("2026-03-01", 6)

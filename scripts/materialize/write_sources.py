@@ -1,4 +1,4 @@
-"""Writing and deleting sources, each call in one transaction with the read models that follow from them."""
+"""Writing and deleting sources, each batch in one transaction with the read models that follow from them."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -10,6 +10,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
+from scripts.batches import batches
 from scripts.materialize.read_models import materialize
 from scripts.materialize.trip_details import make_trip_detail, read_trips, set_dates
 from scripts.mongodb.transactions import run_transaction, write_by_id
@@ -79,14 +80,6 @@ def _write_drivers(store: Store, fleet: str, sources: Mapping[str, Document | No
     run_transaction(store, fleet, write)
 
 
-def find_trip_ids(documents: Iterable[Document]) -> Iterator[str]:
-    """Yield the trip_id of each document, but for those that no valid document can have."""
-    for document in documents:
-        trip_id = document.get("trip_id")
-        if isinstance(trip_id, str) and not SURROGATE.search(trip_id):
-            yield trip_id
-
-
 def delete_trips(
     store: Store,
     fleet: str,
@@ -108,3 +101,22 @@ def delete_trips(
         return count
 
     return run_transaction(store, fleet, delete)
+
+
+def delete_trips_of(
+    store: Store,
+    fleet: str,
+    documents: Iterable[Document],
+    condition: Mapping[str, Any],
+    *,
+    tombstones: bool = True,
+) -> Iterator[int]:
+    """Delete the trips of documents with a `trip_id`, as `delete_trips` does, some in each transaction.
+
+    Yields after each transaction how many sources it deleted.
+    """
+    found = (document.get("trip_id") for document in documents)
+    # No valid document can have another one.
+    trip_ids = (trip_id for trip_id in found if isinstance(trip_id, str) and not SURROGATE.search(trip_id))
+    for batch in batches(trip_ids, DELETIONS_PER_TRANSACTION):
+        yield delete_trips(store, fleet, batch, condition, tombstones=tombstones)
