@@ -16,7 +16,7 @@ from schemas.periods import DAY, midnight
 from schemas.stored import make_id
 from scripts.extras import importing_from_extra
 from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
-from scripts.materialize.trip_details import add_focus_area, make_trip_detail
+from scripts.materialize.trips import add_focus_area, make_trip_detail
 from scripts.materialize.write_sources import OLDEST_FIRST
 from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
 from scripts.options import DATE, FLEET, ID, option_once

@@ -22,7 +22,7 @@ from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, 
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
 from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources
-from scripts.materialize.trip_details import read_trips
+from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store
 from scripts.mongodb.transactions import run_transaction

@@ -19,7 +19,7 @@ from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
 from scripts.materialize.sources import InvalidSource, read_sources
-from scripts.materialize.trip_details import read_trips
+from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
 

@@ -1,7 +1,7 @@
 """The sources: writing them, and reading those that are valid.
 
 A source is invalid if it violates its schema, if its `_id` is not its identity, or if its read model would be too large
-for MongoDB (`trip_details.read_trips`). It counts as absent.
+for MongoDB (`trips.read_trips`). It counts as absent.
 """
 
 import re

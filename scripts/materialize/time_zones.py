@@ -17,7 +17,7 @@ from scripts.batches import batches
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
-from scripts.materialize.trip_details import read_trips
+from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
 

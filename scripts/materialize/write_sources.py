@@ -12,7 +12,7 @@ from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.materialize.read_models import materialize
-from scripts.materialize.trip_details import make_trip_detail, read_trips, set_dates
+from scripts.materialize.trips import make_trip_detail, read_trips, set_dates
 from scripts.mongodb.transactions import run_transaction, write_by_id
 
 # Many, because a deletion reads no trails.

@@ -11,7 +11,6 @@ import pytest
 from schemas.trip import TripDetail
 from scripts.ingest import loader
 from scripts.ingest.rejects import Rejected, Rejects
-from scripts.materialize import trip_details
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.fleet_states import differences
 from tests.store_contents import contents, everything
@@ -126,7 +125,7 @@ FULL_DAY = [
 def test_the_trips_beyond_the_maximum_of_a_day_are_rejected_by_line_and_all_others_loaded(
     load_file, write_lines, mongod, monkeypatch, batch_records
 ):
-    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 2)
+    monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 2)
     monkeypatch.setattr(loader, "BATCH_RECORDS", batch_records)
     path = write_lines("trips.ndjson", *FULL_DAY, "no JSON")
     assert "trips.ndjson: 6 loaded, 3 rejected, listed in" in load_file(path, status=1).stdout
@@ -140,7 +139,7 @@ def test_the_trips_beyond_the_maximum_of_a_day_are_rejected_by_line_and_all_othe
 
 
 def test_a_trip_beyond_the_maximum_of_a_day_leaves_the_stored_one_as_it_is(load_file, write_lines, mongod, monkeypatch):
-    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 1)
+    monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 1)
     load_file(write_lines("trips.ndjson", make_trip(trip_id="t1"), make_trip(trip_id="t2", driver_id="d2")))
     before = everything(mongod)
     load_file(write_lines("trips.ndjson", make_trip(trip_id="t2"), make_trip(trip_id="t1")), status=1)

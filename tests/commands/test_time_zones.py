@@ -11,7 +11,7 @@ import pytest
 
 from app.store import Store
 from scripts.ingest import fleets
-from scripts.materialize import time_zones, trip_details
+from scripts.materialize import time_zones
 from scripts.materialize.write_sources import prepare_trip, write_trips
 from tests.commands.test_import import dates_driven, profiles
 from tests.factories import make_driver, make_trip
@@ -163,7 +163,7 @@ def test_a_trip_without_a_date_in_the_years_1_to_9999_is_invalid(command, mongod
 
 
 def test_a_date_has_room_for_its_trips_while_others_leave_it(mongod, set_zone, small_steps, monkeypatch):
-    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 24)
+    monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 24)
     moments = [f"2026-07-{day}T{hour:02}:30" for day in (10, 11, 12) for hour in range(24)]
     load(mongod, *(make_trip(moment, trip_id=moment) for moment in moments))
     for zone in ("America/Denver", "Asia/Kolkata", "UTC"):

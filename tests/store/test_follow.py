@@ -5,7 +5,6 @@ import pytest
 
 from app.store import Store
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
-from scripts.materialize import trip_details
 from scripts.mongodb.collections import VALIDATORS
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
@@ -99,7 +98,7 @@ def test_a_trip_is_found_by_another_tracking_id(mongod, following):
 
 
 def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeypatch):
-    monkeypatch.setattr(trip_details, "MAX_TRIPS_A_DAY", 3)
+    monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 3)
     mongod.trips.insert_many([make_source(make_trip(driver_id=driver)) for driver in ["d1"] * 5 + ["d2"] * 3])
     following.catch_up()
     assert [sum(row[2] == driver for row in details(mongod, "driver_id")) for driver in ("d1", "d2")] == [3, 3]
