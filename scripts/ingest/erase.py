@@ -11,8 +11,8 @@ from pymongo.client_session import ClientSession
 from app.store import Store
 from schemas.periods import PERIODS
 from schemas.stored import make_id
-from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
+from scripts.materialize.periods import Day
 from scripts.materialize.read_models import build, write
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, find_fleets, naming_invalid_documents, open_store

@@ -10,12 +10,10 @@ from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
-from schemas.periods import NO_DATE, PROFILE
+from schemas.periods import DAY, NO_DATE, PROFILE
 from schemas.search import make_search_text
 from schemas.stored import make_id
-from scripts.materialize import pipelines
-from scripts.materialize.periods import PeriodIdentity
-from scripts.materialize.render import to_json, version_of
+from scripts.materialize.periods import PeriodIdentity, to_json, version_of
 from scripts.materialize.sources import read_sources
 
 DRIVER = Driver()
@@ -31,13 +29,7 @@ def make_profiles(
     ids = list(driver_ids)
     found = read_sources(store.drivers, session, [make_id(fleet, driver_id) for driver_id in ids], [])
     sources = {source["driver_id"]: source for source in found}
-    first, last = (
-        {
-            day["_id"]: day["date"]
-            for day in store.driver_periods.aggregate(pipelines.travel_dates(fleet, ids, direction), session=session)
-        }
-        for direction in (ASCENDING, DESCENDING)
-    )
+    first, last = (_find_travel_dates(store, session, fleet, ids, order) for order in (ASCENDING, DESCENDING))
     return {
         (driver_id, PROFILE, NO_DATE): _make_profile(
             fleet, driver_id, sources.get(driver_id, {}), first.get(driver_id), last.get(driver_id)
@@ -46,6 +38,22 @@ def make_profiles(
         else None
         for driver_id in ids
     }
+
+
+def _find_travel_dates(
+    store: Store, session: ClientSession, fleet: str, driver_ids: list[str], order: int
+) -> dict[str, str]:
+    """Return the first date of each driver who drove, or the last date in descending order.
+
+    MongoDB reads one entry per driver of the index (fleet, period, driver_id, start_date), however many days the driver
+    drove.
+    """
+    pipeline: list[Document] = [
+        {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}}},
+        {"$sort": dict.fromkeys(("fleet", "period", "driver_id", "start_date"), order)},
+        {"$group": {"_id": "$driver_id", "date": {"$first": "$start_date"}}},
+    ]
+    return {day["_id"]: day["date"] for day in store.driver_periods.aggregate(pipeline, session=session)}
 
 
 def _make_profile(fleet: str, driver_id: str, source: Document, first: str | None, last: str | None) -> Document:

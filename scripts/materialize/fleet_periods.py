@@ -8,9 +8,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from schemas.fleet import CONTRIBUTION, FleetSummary, make_fleet_summary
 from schemas.periods import LONG_PERIODS, PERIODS, first_of_month, last_of_month
-from scripts.materialize.days import Day, group_by_dates
-from scripts.materialize.periods import PeriodIdentity
-from scripts.materialize.render import to_json, version_of
+from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates, to_json, version_of
 
 FLEET_SUMMARY = FleetSummary()
 # What identifies a document of `fleet_periods` in its fleet: period and start_date.

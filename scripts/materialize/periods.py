@@ -1,29 +1,92 @@
-"""The read models of a driver's days, weeks and months, in `driver_periods`."""
+"""The read models of a driver's days, weeks and months, in `driver_periods`.
 
-from collections.abc import Iterable, Mapping
+Aggregation pipelines add up trips and days, and Python computes the score from the totals. What other read models need,
+too, is here: the days of drivers, rendered JSON and versions.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import orjson
 from marshmallow import Schema
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
-from app.store.totals import NAMES
+from app.store.totals import NAMES, saturate_totals, sum_days, sum_totals
 from schemas.fleet import make_contribution
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.score import compute_points_lost, make_driving_summary
 from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
-from scripts.materialize import pipelines
-from scripts.materialize.days import Day, group_by_dates
-from scripts.materialize.pipelines import CALENDAR, DAY_PREFIX, DAY_TOTALS, OF_DAYS
-from scripts.materialize.render import to_json, version_of
 
 DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
 BREAKDOWN = "daily_summary_breakdown"
 # The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
 DATE_FIELDS = ("start_date", "end_date")
+VERSION_BYTES = 8
+Pipeline = list[dict[str, Any]]
+
+# What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
+OF_DAYS = {"days": "$json"}
+# What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
+# the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
+CALENDAR = dict(zip(CALENDAR_ARRAYS, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
+DAY_PREFIX = "day_"
+DAY_TOTALS = {
+    f"{DAY_PREFIX}{name}": {"$ifNull": [path, None]}
+    for name, path in {"versions": "$version", **{name: total["$sum"] for name, total in sum_days().items()}}.items()
+}
 # What identifies a document of `driver_periods` in its fleet: driver_id, period and start_date.
 PeriodIdentity = tuple[str, str, str]
+
+
+class Day(NamedTuple):
+    """A driver and a date."""
+
+    driver_id: str
+    date: str
+
+
+def days_of(details: Iterable[Document]) -> set[Day]:
+    """Return the days of trips. `details` are StoredTripDetails with at least `driver_id` and `date`."""
+    return {Day(detail["driver_id"], detail["date"]) for detail in details}
+
+
+def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield groups of drivers and dates that together cover the days: each driver of a group has all of its dates.
+
+    Successive lines of a file usually have few drivers or few dates, so there are few groups. Example: the days
+    (d1, Monday), (d2, Monday), (d1, Tuesday) give the groups (d1; Monday, Tuesday) and (d2; Monday).
+    """
+    dates_by_driver: defaultdict[str, set[str]] = defaultdict(set)
+    for driver_id, date in days:
+        dates_by_driver[driver_id].add(date)
+    drivers_by_dates: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+    for driver_id, dates in dates_by_driver.items():
+        drivers_by_dates[tuple(sorted(dates))].append(driver_id)
+    for group, drivers in drivers_by_dates.items():
+        yield drivers, list(group)
+
+
+def to_json(schema: Schema, document: Any) -> str:
+    """Return a document as JSON, with the fields of the schema in its order."""
+    return orjson.dumps(schema.dump(document)).decode()
+
+
+def version_of(*content: Any) -> str:
+    """Return the version of JSON values: 16 hexadecimal digits, a hash of the values."""
+    return version_of_texts([orjson.dumps(content)])
+
+
+def version_of_texts(texts: Iterable[bytes]) -> str:
+    """Return the version of texts: 16 hexadecimal digits, a hash of them."""
+    digest = hashlib.blake2b(digest_size=VERSION_BYTES)
+    for text in texts:
+        digest.update(text)
+    return digest.hexdigest()
 
 
 class PeriodType(NamedTuple):
@@ -49,11 +112,34 @@ def make_days(
     """Return the documents of days, built from `trip_details`, or None for a day without trips."""
     documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
-        pipeline = pipelines.driver_days(fleet, driver_ids, dates)
+        pipeline = _sum_trips(fleet, driver_ids, dates)
         for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
             day = Day(**found.pop("_id"))
             documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **found)
     return documents
+
+
+def _sum_trips(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+    """Return the pipeline over `trip_details` for one document per driver and date with trips.
+
+    Its fields: `_id` with `driver_id` and `date`; `totals`; and `trips`, `trip_ends` and `last_trip_end` as
+    `driver_periods` has them. Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date,
+    trip_start_time, trip_id).
+    """
+    arrays = {"trips": {"$push": "$summary"}, "trip_ends": {"$push": "$trip_end_time"}}
+    others = {**arrays, "last_trip_end": {"$max": "$trip_end_time"}}
+    return [
+        {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
+        {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
+        {
+            "$group": {
+                "_id": {"driver_id": "$driver_id", "date": "$date"},
+                **sum_totals(trip_count=1, amounts="$totals.", events="$totals.event_summary."),
+                **others,
+            }
+        },
+        {"$project": {"totals": saturate_totals(), **dict.fromkeys(others, 1)}},
+    ]
 
 
 def _make_day(
@@ -95,11 +181,28 @@ def make_periods(
                 dates = dates_of_period(period_type.name, first)
             except OverflowError:
                 continue
-            pipeline = pipelines.driver_totals(fleet, driver_ids, dates, period_type.arrays)
+            pipeline = driver_totals(fleet, driver_ids, dates, period_type.arrays)
             for found in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
                 identity = (found.pop("_id"), period_type.name, first)
                 documents[identity] = _make_period(fleet, period_type, identity, dates, **found)
     return documents
+
+
+def driver_totals(
+    fleet: str, driver_ids: list[str], dates: list[str], arrays: Mapping[str, Any] = MappingProxyType({})
+) -> Pipeline:
+    """Return the pipeline over `driver_periods` for one document per driver who drove on the dates.
+
+    Its fields: `_id`, the driver_id; `totals`; and `arrays` with the values of their expressions for each day, by date.
+    Index: (fleet, period, driver_id, start_date).
+    """
+    pushed = {name: {"$push": expression} for name, expression in arrays.items()}
+    return [
+        {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
+        {"$sort": {"driver_id": 1, "start_date": 1}},
+        {"$group": {"_id": "$driver_id", **sum_days(), **pushed}},
+        {"$project": {"totals": saturate_totals(), **dict.fromkeys(arrays, 1)}},
+    ]
 
 
 def _make_period(
@@ -135,7 +238,7 @@ def _make_period(
 def _make_calendar(all_dates: list[str], of_days: Mapping[str, list[Any]]) -> Document:
     """Return what only a month has: the calendar of its days, and their totals for each of its dates.
 
-    `of_days` has what `pipelines.CALENDAR` and `pipelines.DAY_TOTALS` name.
+    `of_days` has what CALENDAR and DAY_TOTALS name.
     """
     day_totals = {}
     for name in ("versions", *NAMES):

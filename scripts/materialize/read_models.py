@@ -12,10 +12,9 @@ from app.store.driver_periods import find_profiles
 from schemas.fields import Date
 from schemas.periods import DAY, now_ms
 from schemas.stored import make_id
-from scripts.materialize.days import Day, days_of
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import change_sums
-from scripts.materialize.periods import PERIOD_TYPES, make_days, make_periods
+from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, make_periods
 from scripts.materialize.trips import make_entries
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
 
@@ -71,8 +70,8 @@ def build(
     The caller writes the documents of a step, or compares them with the stored ones, and then takes the next step,
     which may be built from them.
 
-    `trips` are details by trip_id, or None for a trip without a valid source (`trips.read_trips`). The days that
-    they leave or reach are built, too, and so are the drivers of all days. The sources of the drivers are read here.
+    `trips` are details by trip_id, or None for a trip without a valid source (`trips.read_trips`). The days that they
+    leave or reach are built, too, and so are the drivers of all days. The sources of the drivers are read here.
     `tombstones` says whether the change feed reports deletions. `everything` includes the details of trips and the
     profiles that have their version already, because their content may be damaged; it leaves out the list of drivers,
     which the caller builds at the end.

@@ -14,9 +14,9 @@ from app.store.fleets import get_time_zone
 from schemas.periods import DAY, NO_DATE, PERIODS, PROFILE, midnight
 from schemas.stored import make_id
 from scripts.batches import batches
-from scripts.materialize.days import Day
 from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
+from scripts.materialize.periods import Day
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
 from scripts.materialize.sources import InvalidSource, read_sources
 from scripts.materialize.trips import read_trips

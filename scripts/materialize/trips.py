@@ -18,8 +18,7 @@ from schemas.periods import date_of, now_ms
 from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.materialize.days import Day, days_of, group_by_dates
-from scripts.materialize.render import version_of_texts
+from scripts.materialize.periods import Day, days_of, group_by_dates, version_of_texts
 from scripts.materialize.sources import InvalidSource, check_size, describe_errors, read_sources
 
 TRIP_DETAIL = TripDetail()

@@ -21,7 +21,7 @@ from schemas.introspection import fields_of
 from schemas.periods import DAY, DAYS_A_WEEK
 from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
-from scripts.materialize import pipelines
+from scripts.materialize.periods import driver_totals
 
 CHUNK_DRIVERS = 1_000
 BY_ID = [("driver_id", ASCENDING)]
@@ -99,7 +99,7 @@ class FigureCollector:
         return [orjson.loads(profile["json"]) for profile in profiles.values()]
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
-        pipeline = pipelines.driver_totals(self._fleet, driver_ids, self.figures.dates)
+        pipeline = driver_totals(self._fleet, driver_ids, self.figures.dates)
         weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
         return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks}
 

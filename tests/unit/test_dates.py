@@ -22,7 +22,7 @@ from schemas.periods import (
     months_of,
     sunday_of,
 )
-from scripts.materialize.days import Day, group_by_dates
+from scripts.materialize.periods import Day, group_by_dates
 from scripts.options import TimeZone
 from tests.factories import epoch_ms
 
