@@ -1,18 +1,46 @@
-"""`driver-analytics import`: drivers and trips from NDJSON files."""
+"""`driver-analytics import`: drivers and trips from NDJSON files, plain or gzip.
 
+Each line is parsed here to a record, or rejected with a reason. `loader` checks the records against their schema.
+"""
+
+import codecs
+import contextlib
+import gzip
 import itertools
+import json
+import os
+import re
+import sys
+import zlib
+from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import IO, Any, BinaryIO, NoReturn, cast
 
 import click
+import orjson
+from marshmallow import ValidationError
 
 from app.store import Store
 from scripts.ingest import loader
-from scripts.ingest.lines import STDIN, Input
-from scripts.ingest.loader import DRIVERS, TRIPS, RecordType
+from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.rejects import Rejects
+from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
+from scripts.materialize.sources import describe_errors
 from scripts.options import FLEET, REJECTS, option_once
 from scripts.output import echo, make_bar
+
+STDIN = Path("-")
+GZIP_MAGIC = b"\x1f\x8b"
+# Up to this size of a line, an error names its duplicate field. It takes a second parser.
+MAX_NAMED_BYTES = 1_000_000
+# A valid line has fewer, because the shortest point of a trail takes 54 bytes. The 5 million that a line of 15 MB may
+# have would take up to 700 MB of memory.
+MAX_CONTAINERS = 300_000
+# All that comes before the next object or list, strings included, and its bracket. A string may end with the line.
+NEXT_CONTAINER = re.compile(rb'[^"\[{]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"?[^"\[{]*+)*+([\[{])?', re.DOTALL)
+# Integers with fewer digits fit in 64 bits.
+LONG_NUMBER = b"0" * 19
+DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"0" * 9)
 
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
@@ -83,3 +111,122 @@ def _import_file(store: Store, fleet: str, path: Path, record_type: RecordType, 
     for sentence in itertools.chain(filter(None, [rejects.hint]), doubts.describe("line {number}")):
         echo(f"{source.name}: {sentence}", err=True)
     return rejects.count
+
+
+class Input:
+    """A file, which is read once. `consumed` is the number of bytes read so far; for a gzip file, compressed bytes.
+
+    The path `-` is standard input. `is_pipe` is true for whatever cannot seek and may pause between lines.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # A file object of its own: Python fails at its end if a thread still reads from sys.stdin.
+        self._file = open(sys.stdin.fileno(), "rb", closefd=False) if path == STDIN else path.open("rb")  # noqa: SIM115
+        self.name = "stdin" if path == STDIN else path.name
+        self._place = self.name if path == STDIN else path
+        self.size, self.consumed = os.fstat(self._file.fileno()).st_size, 0
+        self.is_pipe = not self._file.seekable()
+
+    def records(self) -> Generator[Record | Rejected]:
+        """Parse the lines that are not empty. Raises click.ClickException if the file cannot be read to its end."""
+        number = 0
+        try:
+            with self._file:
+                for number, content in enumerate(self._lines(), 1):
+                    if content:
+                        yield parse(number, content)
+        except (OSError, EOFError, zlib.error) as error:
+            place, loaded = (f" past line {number}", "The lines before may be") if number else ("", "Nothing of it was")
+            raise click.ClickException(
+                f"{self._place} cannot be read{place}: {error}. {loaded} loaded. Import the complete file again."
+            ) from None
+
+    def _lines(self) -> Iterator[bytes]:
+        """Yield the lines without white space around them; of a line that is too long only the beginning."""
+        is_gzip = self._file.peek(2).startswith(GZIP_MAGIC)
+        stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if is_gzip else self._file
+        # Two bytes more for the line's end, \r\n.
+        while content := stream.readline(MAX_RECORD_BYTES + 2):
+            if not content.endswith(b"\n"):
+                _skip_line(stream)
+            self.consumed = 0 if self.is_pipe else self._file.tell()
+            content = content.rstrip(b"\r\n")
+            yield content.strip(b" \t") if len(content) <= MAX_RECORD_BYTES else content
+
+
+def _skip_line(stream: IO[bytes]) -> None:
+    while (rest := stream.readline(1 << 20)) and not rest.endswith(b"\n"):
+        pass
+
+
+def parse(number: int, content: bytes) -> Record | Rejected:
+    """Return the record of a line, or why it is none. Of a line that is too long, `content` is only the beginning."""
+    try:
+        return Record(number, content, _parse(content))
+    except ValidationError as error:
+        return Rejected(number, content, describe_errors(error))
+
+
+def _parse(content: bytes) -> Any:
+    """Return the value of a JSON text. Raises ValidationError."""
+    if len(content) > MAX_RECORD_BYTES:
+        raise ValidationError(TOO_LONG)
+    if content.startswith(codecs.BOM_UTF8):
+        raise ValidationError("Not JSON: starts with a byte order mark. Save the file as UTF-8 without it.")
+    if _has_too_many_containers(content):
+        raise ValidationError(f"Has more than {MAX_CONTAINERS} objects and lists.")
+    try:
+        return _decode(content)
+    except UnicodeDecodeError:
+        raise ValidationError("Not UTF-8.") from None
+    except RecursionError:
+        raise ValidationError("Not JSON: nested too deeply.") from None
+    except ValueError as error:
+        raise ValidationError(f"Not JSON: {error}") from None
+
+
+def _has_too_many_containers(content: bytes) -> bool:
+    """Return whether a JSON text has more than MAX_CONTAINERS objects and lists."""
+    if len(content) <= MAX_CONTAINERS or content.count(b"{") + content.count(b"[") <= MAX_CONTAINERS:
+        return False
+    # Some of the brackets may be in strings.
+    steps = itertools.islice(NEXT_CONTAINER.finditer(content), MAX_CONTAINERS + 1)
+    return sum(1 for step in steps if step[1]) > MAX_CONTAINERS
+
+
+def _decode(content: bytes) -> Any:
+    """Return the value of a JSON text. Raises ValidationError, ValueError or RecursionError.
+
+    orjson is ten times as fast as json, but accepts duplicate fields and converts integers beyond 64 bits to floats. A
+    text without backslashes has a duplicate field if its value is written with fewer quotation marks; a text without 19
+    digits in a row has no integer beyond 64 bits. All other texts are parsed by json.
+    """
+    if b"\\" not in content and LONG_NUMBER not in content.translate(DIGITS_TO_ZERO):
+        with contextlib.suppress(orjson.JSONDecodeError, orjson.JSONEncodeError):
+            value = orjson.loads(content)
+            if orjson.dumps(value).count(b'"') == content.count(b'"'):
+                return value
+            if len(content) > MAX_NAMED_BYTES:
+                raise ValidationError("Contains a field more than once.")
+            # The same value again would take as much memory again.
+            del value
+    return _DECODER.decode(content.decode())
+
+
+def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object. Raises ValidationError for a duplicate field."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        known = set[str]()
+        for name, _ in pairs:
+            if name in known:
+                raise ValidationError(f"Contains the field {json.dumps(name)} more than once.")
+            known.add(name)
+    return value
+
+
+def _reject_constant(constant: str) -> NoReturn:
+    raise ValidationError(f"Not JSON: {constant} is not a finite number.")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_make_object, parse_constant=_reject_constant)

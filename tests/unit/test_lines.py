@@ -1,4 +1,4 @@
-"""scripts/ingest/lines.py: the lines of a file, and the documents in them."""
+"""scripts/ingest/importer.py: the lines of a file, and the documents in them."""
 
 import gzip
 import json
@@ -12,8 +12,8 @@ from marshmallow import ValidationError
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
-from scripts.ingest import lines
-from scripts.ingest.lines import Input, parse
+from scripts.ingest import importer
+from scripts.ingest.importer import Input, parse
 from scripts.ingest.rejects import TOO_LONG, Rejected, Rejects
 from scripts.materialize.sources import describe_errors
 from tests.factories import make_driver, make_event, make_point, make_trip
@@ -115,14 +115,14 @@ def test_lines_are_numbered_and_empty_ones_skipped(path, content, expected, pack
 
 
 def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
-    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
+    monkeypatch.setattr(importer, "MAX_RECORD_BYTES", 10)
     assert read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n") == [(1, b"a"), (2, b"x" * 12), (3, b"y")]
 
 
 @pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
 @pytest.mark.parametrize(("content", "oversized"), [(b"y" * 10, False), (b"y" * 11, True), (b" " * 11 + b"y", True)])
 def test_the_end_of_a_line_does_not_count_to_its_length(path, monkeypatch, content, oversized, end):
-    monkeypatch.setattr(lines, "MAX_RECORD_BYTES", 10)
+    monkeypatch.setattr(importer, "MAX_RECORD_BYTES", 10)
     path.write_bytes(content + end)
     assert [record.reason == TOO_LONG for record in Input(path).records()] == [oversized]
 

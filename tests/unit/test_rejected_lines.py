@@ -1,4 +1,4 @@
-"""scripts/ingest/lines.py and loader.py: which lines are rejected, and the reasons."""
+"""scripts/ingest/importer.py and loader.py: which lines are rejected, and the reasons."""
 
 import itertools
 import json
@@ -6,7 +6,7 @@ import json
 import pytest
 from marshmallow import ValidationError
 
-from scripts.ingest.lines import parse
+from scripts.ingest.importer import parse
 from scripts.ingest.loader import DRIVERS, TRIPS, Record, check
 from scripts.materialize.sources import describe_errors
 from tests.factories import NULL_BY_DEFAULT, epoch_ms, make_driver, make_trip
