@@ -27,7 +27,7 @@ from pymongo.errors import BulkWriteError
 from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
 from app.store.reports import BUCKET
 from scripts.admin.rollups import rebuild_with_progress
-from scripts.materialize.sources import SCHEMAS, InvalidSource, parse_sources
+from scripts.materialize.sources import SCHEMAS, find_invalid
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
@@ -91,9 +91,7 @@ def _find_invalid_sources(store: Store) -> list[str]:
     lines = list[str]()
     for name in SOURCES:
         # MongoDB's validator is the faster check, but it refuses what an earlier version wrote without a new field.
-        invalid = list[InvalidSource]()
-        for _ in parse_sources(name, store.db[name].find({"$nor": [VALIDATORS[name]]}), invalid):
-            pass
+        invalid = find_invalid(name, store.db[name].find({"$nor": [VALIDATORS[name]]}))
         lines += map(str, invalid[:MAX_NAMED_SOURCES])
     return lines
 

@@ -72,7 +72,7 @@ def export(fleet: str, driver_id: str | None, since: str | None, out: Path, file
 
 def _export(
     store: Store, match: Document, since: str, out: Path, file_format: str, invalid: list[InvalidSource]
-) -> tuple[int, int, int]:
+) -> list[int]:
     """Write the files, and return the numbers of drivers, trips and days. Adds what is left out to `invalid`.
 
     `since` is the first date of the trips and days, or empty.
@@ -99,7 +99,7 @@ def _export(
 
 def _write_lines(
     paths: Mapping[str, Path], drivers: Iterable[Document], trips: Iterable[Document], days: Iterable[Document]
-) -> tuple[tuple[int, int, int], int]:
+) -> tuple[list[int], int]:
     """Write the NDJSON files. Returns the numbers of drivers, trips and days, and the bytes of the longest line."""
     counts, max_line_bytes = [0, 0, 0], 0
     for index, (name, documents) in enumerate(zip(NDJSON_FILES, (drivers, trips, days), strict=True)):
@@ -109,7 +109,7 @@ def _write_lines(
                 line = orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE)
                 max_line_bytes = max(max_line_bytes, file.write(line))
                 counts[index] += 1
-    return (counts[0], counts[1], counts[2]), max_line_bytes
+    return counts, max_line_bytes
 
 
 def _find_lines(

@@ -21,7 +21,7 @@ from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
-from scripts.materialize.sources import InvalidSource, find_unidentified, read_sources
+from scripts.materialize.sources import InvalidSource, find_invalid, find_unidentified
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store
@@ -188,8 +188,8 @@ def apply_changes(
     def apply(session: ClientSession) -> list[InvalidSource]:
         invalid = list[InvalidSource]()
         details = read_trips(store, session, fleet, trip_ids, invalid)
-        # Only to name those that are invalid.
-        list(read_sources(store.drivers, session, [make_id(fleet, driver_id) for driver_id in driver_ids], invalid))
+        match = {"_id": {"$in": [make_id(fleet, driver_id) for driver_id in driver_ids]}}
+        invalid += find_invalid("drivers", store.drivers.find(match, session=session))
         if not materialize(store, session, fleet, driver_ids, details):
             session.abort_transaction()
         return invalid

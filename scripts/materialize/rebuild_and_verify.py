@@ -18,7 +18,7 @@ from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
-from scripts.materialize.sources import InvalidSource, read_sources
+from scripts.materialize.sources import InvalidSource, find_invalid
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
@@ -104,8 +104,8 @@ def _build_part(
         yield store.fleet_drivers, make_list(store, session, fleet)
         return
     trips = read_trips(store, session, fleet, part.trip_ids, invalid)
-    # Only to name those that are invalid.
-    list(read_sources(store.drivers, session, [make_id(fleet, one) for one in part.driver_ids], invalid))
+    match = {"_id": {"$in": [make_id(fleet, driver_id) for driver_id in part.driver_ids]}}
+    invalid += find_invalid("drivers", store.drivers.find(match, session=session))
     yield from build(store, session, fleet, trips, part.days, part.driver_ids, tombstones=tombstones, everything=True)
 
 

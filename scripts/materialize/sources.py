@@ -68,6 +68,14 @@ def parse_sources(
             invalid.append(InvalidSource(collection, document["_id"], describe_errors(error)))
 
 
+def find_invalid(collection: str, documents: Iterable[Mapping[str, Any]]) -> list[InvalidSource]:
+    """Return the invalid ones of the documents of a collection."""
+    invalid = list[InvalidSource]()
+    for _ in parse_sources(collection, documents, invalid):
+        pass
+    return invalid
+
+
 def parse_source(collection: str, source: Mapping[str, Any]) -> Document:
     """Return a source of `drivers` or `trips` without its `_id`, its fields in the order of the schema.
 

@@ -101,6 +101,7 @@ def _find_fleets_of(sources: DocumentCollection) -> Iterator[str]:
     while source := sources.find_one({"_id": {"$gte": first, "$regex": "^[^/]+/"}}, {"_id": 1}, sort=by_id):
         fleet, _, _ = source["_id"].partition("/")
         yield fleet
+        # The first `_id` after those of the fleet.
         first = ids_of_fleet(fleet)["$lt"]
 
 
