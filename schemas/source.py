@@ -1,13 +1,19 @@
-"""The base of the schemas of source documents."""
+"""The base of the schemas of source documents, and the field for long lists of objects in them, such as a trail."""
 
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, ClassVar
 
-from marshmallow import Schema, fields
+from marshmallow import Schema, ValidationError, fields
+from marshmallow.validate import Range
+
+from schemas.fields import RawObject
 
 # The errors of a document that its reason names.
 MAX_NAMED_ERRORS = 5
+# The objects that are validated at once.
+CHUNK = 1_000
 
 
 class SourceSchema(Schema):
@@ -18,10 +24,10 @@ class SourceSchema(Schema):
     with `required=True` is never absent.
 
     What it costs to find the errors of a document does not grow with their number: of many unknown fields, a few are
-    errors, and so it is with the objects in `schemas.rows.Rows`.
+    errors, and so it is with the objects in `Rows`.
     """
 
-    # The methods with `validates_schema`, for `schemas.rows.Rows`.
+    # The methods with `validates_schema`, for `Rows`.
     rules: ClassVar[tuple[Callable[..., None], ...]] = ()
 
     def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
@@ -43,3 +49,94 @@ class SourceSchema(Schema):
         """Return the document with null for each absent field of its top level that is null by default."""
         absent = [name for name, field in self.fields.items() if field.load_default is None and name not in document]
         return {**document, **dict.fromkeys(absent)} if absent else document
+
+
+class Rows(fields.List[Any]):
+    """A long list of objects of one schema, whose fields are values, or raw objects that are empty or complete.
+
+    Validates all values of a field at once and dumps loaded objects unchanged, which takes a tenth of the time that a
+    schema takes for each object. Only if an object is invalid, or a value absent or null, do it and the others of its
+    chunk go through the schema, which then names the errors. Stops when there are more invalid objects than a reason
+    names.
+    """
+
+    def __init__(self, schema: type[SourceSchema], **kwargs: Any) -> None:
+        super().__init__(fields.Nested(schema), **kwargs)
+        self._schema = schema()
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
+        if type(value) is not list:
+            raise self.make_error("invalid")
+        rows, errors = list[Any](), dict[int, Any]()
+        for first in range(0, len(value), CHUNK):
+            chunk = value[first : first + CHUNK]
+            rows += _load(self._schema, chunk) or self._load_each(chunk, first, errors)
+            if len(errors) > MAX_NAMED_ERRORS:
+                break
+        if errors:
+            raise ValidationError(errors)
+        return rows
+
+    def _load_each(self, rows: Iterable[Any], first: int, errors: dict[int, Any]) -> Iterator[Any]:
+        """Yield the valid objects, and add the errors of others by index. `first` is the index of the first object."""
+        for index, row in enumerate(rows, first):
+            try:
+                yield self.inner.deserialize(row)
+            except ValidationError as error:
+                errors[index] = error.messages
+            if len(errors) > MAX_NAMED_ERRORS:
+                return
+
+    def _serialize(self, value: Any, attr: Any, obj: Any, **kwargs: Any) -> Any:
+        # It was loaded: the fields of each object are in order, and none is absent that is null by default.
+        return value
+
+
+def _load(schema: Any, rows: list[Any]) -> list[dict[str, Any]] | None:
+    """Return valid objects with their fields in order, or None if one is invalid, or has a value absent or null."""
+    if not set(map(type, rows)) <= {dict}:
+        return None
+    names, orders = tuple(schema.fields), set(map(tuple, rows))
+    if not orders <= {names}:
+        if any(set(order) != set(names) for order in orders):
+            return None
+        rows = [{name: row[name] for name in names} for row in rows]
+    for name, field in schema.fields.items() if rows else ():
+        column = list(map(itemgetter(name), rows))
+        if not isinstance(field, RawObject):
+            if not _is_valid_column(field, column):
+                return None
+            continue
+        if not set(map(type, column)) <= {dict}:
+            return None
+        given = list(filter(None, column))
+        loaded = _load(field.schema, given)
+        if loaded is None:
+            return None
+        if loaded is not given:
+            ordered = iter(loaded)
+            rows = [{**row, name: next(ordered) if row[name] else {}} for row in rows]
+    try:
+        for rule in schema.rules:
+            for row in rows:
+                rule(schema, row)
+    except ValidationError:
+        return None
+    return rows
+
+
+def _is_valid_column(field: Any, column: list[Any]) -> bool:
+    """Return whether every value of the column is valid for the field."""
+    types = set(map(type, column))
+    if not all(map(field.accepts, types)):
+        return False
+    # If the only other rules are ranges, and 64 bits for integers, and the extremes of a type are valid, so are all.
+    has_range = bool(field.validators) and all(isinstance(rule, Range) for rule in field.validators)
+    try:
+        for value_type in types:
+            values = column if len(types) == 1 else [value for value in column if type(value) is value_type]
+            for value in {min(values), max(values)} if has_range else set(values):
+                field.deserialize(value)
+    except ValidationError:
+        return False
+    return True

@@ -20,8 +20,7 @@ from schemas.fields import (
     RawObject,
     field_metadata,
 )
-from schemas.rows import Rows
-from schemas.source import SourceSchema
+from schemas.source import Rows, SourceSchema
 
 # For each event_type its event_name, and the fields of its event_data.
 OVERSPEEDING_DATA = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")

@@ -1,4 +1,4 @@
-"""schemas.rows.Rows: the fast way through a trail and events finds what the plain one finds."""
+"""schemas.source.Rows: the fast way through a trail and events finds what the plain one finds."""
 
 import json
 
@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from marshmallow import ValidationError, fields, pre_load
 
-from schemas.rows import Rows
+from schemas.source import Rows
 from schemas.trip import Event, TrailPoint
 from tests.factories import make_point
 from tests.whole_trip import WHOLE

@@ -6,8 +6,7 @@ from marshmallow import fields
 
 from schemas.fields import Number, Text
 from schemas.introspection import make_json_schema
-from schemas.rows import Rows
-from schemas.source import SourceSchema
+from schemas.source import Rows, SourceSchema
 
 
 class Point(SourceSchema):
