@@ -98,26 +98,25 @@ def set_dates(store: Store, session: ClientSession, fleet: str, details: Sequenc
             detail["date"] = date_of(detail["trip_start_time"], zone)
         except ValueError:
             reasons[index] = f"trip_start_time: Its date in {zone.key} is not in the years 1 to 9999."
-    dated = [index for index in range(len(details)) if index not in reasons]
-    excess = _find_excess(store, session, fleet, [details[index] for index in dated])
+    dated = {index: detail for index, detail in enumerate(details) if index not in reasons}
     reason = f"driver_id: Has {MAX_TRIPS_A_DAY} other trips on this date, which is the maximum."
-    return reasons | {dated[index]: reason for index in excess}
+    return reasons | dict.fromkeys(_find_excess(store, session, fleet, dated), reason)
 
 
-def _find_excess(store: Store, session: ClientSession, fleet: str, details: Sequence[Document]) -> list[int]:
+def _find_excess(store: Store, session: ClientSession, fleet: str, details: Mapping[int, Document]) -> list[int]:
     """Return the indices of the trips for which their day has no room: it has MAX_TRIPS_A_DAY other trips.
 
-    The details take their places one after the other. Of several with the same trip_id, a later one takes the place of
-    the earlier one, as it does of the stored one. Index: trip_details (fleet, driver_id, date, ...).
+    The details, by index, take their places one after the other. Of several with the same trip_id, a later one takes
+    the place of the earlier one, as it does of the stored one. Index: trip_details (fleet, driver_id, date, ...).
     """
-    counts = _count_trips(store, session, fleet, days_of(details))
+    counts = _count_trips(store, session, fleet, days_of(details.values()))
     if max(counts.values(), default=0) + len(details) <= MAX_TRIPS_A_DAY:
         return []
-    match = {"_id": {"$in": [detail["_id"] for detail in details]}}
+    match = {"_id": {"$in": [detail["_id"] for detail in details.values()]}}
     stored = store.trip_details.find(match, {"driver_id": 1, "date": 1}, session=session)
     places = {detail["_id"]: Day(detail["driver_id"], detail["date"]) for detail in stored}
     excess = list[int]()
-    for index, detail in enumerate(details):
+    for index, detail in details.items():
         day, before = Day(detail["driver_id"], detail["date"]), places.get(detail["_id"])
         if day == before:
             continue
