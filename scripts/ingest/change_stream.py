@@ -78,7 +78,6 @@ class ChangeStream:
     def __exit__(self, *error: object) -> None:
         self._stream.close()
 
-    @_naming_lost_tokens()
     def read(self) -> Batch:
         """Return the next changes, or none after AWAIT_MS without any. Raises ResumeTokenLost and PyMongoError."""
         documents, count, until_ms = list[tuple[str, Any]](), 0, now_ms()
@@ -104,7 +103,8 @@ class ChangeStream:
         return ResumeToken(bson.encode(self._stream.resume_token or {}), until_ms or self._opened_ms)
 
     def _next(self) -> Document | None:
-        change: Document | None = self._stream.try_next()
+        with _naming_lost_tokens():
+            change: Document | None = self._stream.try_next()
         if not self._stream.alive:
             raise ResumeTokenLost("the database was dropped")
         if change and change["operationType"] not in OPERATION_TYPES:

@@ -14,7 +14,7 @@ from schemas.driver import Driver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.rejects import Rejected, Rejects
+from scripts.ingest.rejects import Rejects
 from scripts.materialize.sources import check_size, describe_errors
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
@@ -53,6 +53,18 @@ class Accepted(NamedTuple):
     content: bytes
     document: Any
     day: DriverDay | None
+
+
+class Rejected(NamedTuple):
+    """A record that is not loaded: its number and JSON text, and the reason.
+
+    `hint` is a sentence on what may be wrong with the whole input, or empty.
+    """
+
+    number: int
+    content: bytes
+    reason: str
+    hint: str = ""
 
 
 class RecordType(NamedTuple):
@@ -124,9 +136,9 @@ def load(
         reasons = {accepted[index].number: reason for index, reason in left_out.items()}
         for item in batch:
             if isinstance(item, Rejected):
-                rejects.add(item)
+                rejects.add(*item)
             elif item.number in reasons:
-                rejects.add(Rejected(item.number, item.content, reasons[item.number]))
+                rejects.add(item.number, item.content, reasons[item.number])
             elif record_type is TRIPS:
                 doubts.check(item.number, item.document.source)
         yield len(accepted) - len(reasons)

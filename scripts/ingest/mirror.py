@@ -22,9 +22,9 @@ from scripts.batches import batches
 from scripts.ingest import loader, upstream
 from scripts.ingest.http_client import HttpClient, Request, Response, UnexpectedResponse, connect
 from scripts.ingest.known_fields import KnownFields
-from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType
+from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType, Rejected
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejected, Rejects
+from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejects
 from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
 from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
@@ -96,11 +96,11 @@ class _RejectedRecords(Rejects):
         super().__init__(path, is_pipe=is_pipe)
         self._known = set[int]()
 
-    def add(self, rejected: Rejected) -> None:
+    def add(self, number: int, content: bytes, reason: str, hint: str = "") -> None:
         """Write a rejected record. Raises click.ClickException if there are too many."""
-        if (known := hash(rejected.content)) not in self._known:
+        if (known := hash(content)) not in self._known:
             self._known.add(known)
-            super().add(rejected)
+            super().add(number, content, reason, hint)
         if len(self._known) > MAX_REJECTS:
             raise click.ClickException(f"More than {MAX_REJECTS:,} records are invalid. The first: {self.first}")
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import secrets
 from pathlib import Path
-from typing import IO, NamedTuple, Self
+from typing import IO, Self
 
 import click
 
@@ -15,18 +15,6 @@ from scripts.private_files import open_private
 MAX_RECORD_BYTES = 15_000_000
 TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
 OVERSIZED_CHARS = 1_000
-
-
-class Rejected(NamedTuple):
-    """A line or another record that is not loaded, its number from 1, and the reason.
-
-    `hint` is a sentence on what may be wrong with the whole input, or empty.
-    """
-
-    number: int
-    content: bytes
-    reason: str
-    hint: str = ""
 
 
 class Rejects:
@@ -54,9 +42,8 @@ class Rejects:
         else:
             self.abandon()
 
-    def add(self, rejected: Rejected) -> None:
+    def add(self, number: int, content: bytes, reason: str, hint: str = "") -> None:
         """Write a rejected record. Raises click.ClickException if the file cannot be written."""
-        number, content, reason, hint = rejected
         text = content.decode(errors="replace")
         shown = text[:OVERSIZED_CHARS] if len(content) > MAX_RECORD_BYTES else text
         row = {"line": number, "reason": reason, "input": shown}

@@ -10,7 +10,7 @@ import pytest
 
 from schemas.trip import TripDetail
 from scripts.ingest import loader
-from scripts.ingest.rejects import Rejected, Rejects
+from scripts.ingest.rejects import Rejects
 from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.fleet_states import differences
 from tests.store_contents import contents, everything
@@ -258,7 +258,7 @@ def test_of_two_imports_of_a_file_at_the_same_time_the_last_one_keeps_its_reject
     path = tmp_path / "a.rejected.ndjson"
     first, last = Rejects(path), Rejects(path)
     for rejects, text in ((first, b"1"), (last, b"2")):
-        rejects.add(Rejected(1, text, "bad"))
+        rejects.add(1, text, "bad")
     first.finish()
     last.finish()
     assert json.loads(path.read_text())["input"] == "2"

@@ -14,7 +14,8 @@ from schemas.driver import Driver
 from schemas.trip import ImportedTrip
 from scripts.ingest import importer
 from scripts.ingest.importer import Input, parse
-from scripts.ingest.rejects import TOO_LONG, Rejected, Rejects
+from scripts.ingest.loader import Rejected
+from scripts.ingest.rejects import TOO_LONG, Rejects
 from scripts.materialize.sources import describe_errors
 from tests.factories import make_driver, make_event, make_point, make_trip
 
@@ -155,7 +156,7 @@ def rejects(tmp_path):
 
 
 def test_rejected_lines_take_the_place_of_earlier_ones_at_the_end(rejects, tmp_path):
-    rejects.add(Rejected(3, "é".encode() + b"\xff", "a reason"))
+    rejects.add(3, "é".encode() + b"\xff", "a reason")
     assert rejects.path.read_text() == "earlier"
     rejects.finish()
     assert json.loads(rejects.path.read_text()) == {"line": 3, "reason": "a reason", "input": "é\ufffd"}
@@ -163,7 +164,7 @@ def test_rejected_lines_take_the_place_of_earlier_ones_at_the_end(rejects, tmp_p
 
 
 def test_only_their_owner_reads_rejected_lines(rejects, tmp_path):
-    rejects.add(Rejected(1, b"x", "reason"))
+    rejects.add(1, b"x", "reason")
     (partial,) = tmp_path.glob("*.partial")
     assert partial.stat().st_mode & 0o777 == 0o600
     rejects.finish()
@@ -171,15 +172,15 @@ def test_only_their_owner_reads_rejected_lines(rejects, tmp_path):
 
 
 def test_the_rejects_file_has_the_first_thousand_characters_of_an_oversized_line(rejects):
-    rejects.add(Rejected(1, "é".encode() * 8_000_000, "long"))
-    rejects.add(Rejected(2, b"x" * 5000, "whole"))
+    rejects.add(1, "é".encode() * 8_000_000, "long")
+    rejects.add(2, b"x" * 5000, "whole")
     rejects.finish()
     inputs = [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()]
     assert inputs == ["é" * 1000, "x" * 5000]
 
 
 def test_an_import_that_was_abandoned_leaves_the_earlier_file(rejects, tmp_path):
-    rejects.add(Rejected(1, b"x", "reason"))
+    rejects.add(1, b"x", "reason")
     rejects.abandon()
     assert rejects.path.read_text() == "earlier"
     assert list(tmp_path.iterdir()) == [rejects.path]
