@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import sys
 
 import click
 
@@ -11,6 +10,7 @@ from app.config import Config, is_address
 from scripts.addresses import listen, serve_metrics
 from scripts.extras import importing_from_extra
 from scripts.output import echo
+from scripts.signals import end_on_signals
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # As for the service: longer than the idle timeout of the proxies, and the time for open requests at the end.
@@ -99,8 +99,7 @@ def _serve_http(url: str, address: str) -> None:
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
     )
     # uvicorn sends itself the signal again at the end.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, frame: sys.exit(0))
+    end_on_signals()
     with listen("--http", address) as listener:
         if config.metrics_bind:
             serve_metrics(config.metrics_bind, metrics.registry)
