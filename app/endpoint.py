@@ -12,24 +12,16 @@ import orjson
 from flask import Response, current_app, request
 from marshmallow import Schema
 
-from app.responses import (
-    JSON,
-    MASK_HEADER,
-    format_page_links,
-    get_matching_etag,
-    json_response,
-    make_etag,
-    not_modified,
-    prefers,
-)
+from app.responses import JSON, format_page_links, get_matching_etag, json_response, make_etag, not_modified, prefers
 from app.services import get_fleet, get_services, get_today
 from schemas.error import ErrorBody
+from schemas.header import MASK
 from schemas.introspection import Fields, fields_of
 from schemas.mask import select_fields
 from schemas.query import Params, UnknownParameters
 
-# The name of the header in the WSGI environment.
-MASK_ENVIRON_KEY = f"HTTP_{MASK_HEADER.upper().replace('-', '_')}"
+# The name of the header X-Fields in the WSGI environment.
+MASK_ENVIRON_KEY = "HTTP_X_FIELDS"
 # The cache size of each endpoint. A query string has at most 8 kB.
 MAX_CACHED_QUERIES = 500
 
@@ -179,7 +171,7 @@ class ResultEndpoint(Endpoint):
 
     def _make_headers(self, etag: str, params: dict[str, Any], page_count: int) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
-        vary = f"Accept, {MASK_HEADER}" if self.representations else MASK_HEADER
+        vary = f"Accept, {MASK}" if self.representations else MASK
         headers = {"ETag": f'"{etag}"', "Cache-Control": self.caching, "Vary": vary}
         if "page" in params:
             headers["Link"] = format_page_links(params["page"], page_count)

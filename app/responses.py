@@ -13,9 +13,7 @@ from werkzeug.sansio.utils import get_host
 
 from app.content_encoding import ENCODINGS, choose_encoding, get_encoded_etag
 from app.services import get_scope, get_services
-from schemas.header import MaskHeaders, header_names
 
-(MASK_HEADER,) = header_names(MaskHeaders())
 JSON = "application/json"
 ETAG_BYTES = 12
 MAX_CACHED_HOSTS = 100

@@ -6,32 +6,17 @@ from app.config import API, Config
 from app.endpoint import Caching
 from app.responses import format_link
 from app.services import get_services
-from schemas.header import (
-    ConditionalRequestHeaders,
-    ETagHeaders,
-    FileHeaders,
-    MaskHeaders,
-    RateLimitHeaders,
-    ResponseHeaders,
-    RetryAfterHeaders,
-    header_names,
-)
+from schemas.header import CONDITION, EVERY_RESPONSE, MASK, RATE_LIMIT
 
 DOCUMENT_PATH = f"{API}/openapi.json"
 # The headers that a script in a browser may send, and those that it may read. No response has those of a deprecation
 # now, but docs/clients.md asks clients to look for them.
-CORS_REQUEST_HEADERS = ", ".join(
-    ("Authorization", "Content-Type", *header_names(MaskHeaders(), ConditionalRequestHeaders()), "X-Request-ID")
+CORS_REQUEST_HEADERS = ", ".join(("Authorization", "Content-Type", MASK, CONDITION, "X-Request-ID"))
+CORS_RESPONSE_HEADERS = ", ".join(
+    (*EVERY_RESPONSE, "ETag", "Content-Disposition", *RATE_LIMIT, "Retry-After", "Deprecation", "Sunset")
 )
 # How long a browser may keep the response to a preflight request. Chromium keeps none for longer.
 PREFLIGHT_SECONDS = 7_200
-DEPRECATION_HEADERS = ("Deprecation", "Sunset")
-CORS_RESPONSE_HEADERS = ", ".join(
-    (
-        *header_names(ResponseHeaders(), ETagHeaders(), FileHeaders(), RateLimitHeaders(), RetryAfterHeaders()),
-        *DEPRECATION_HEADERS,
-    )
-)
 
 
 def add_headers(response: Response) -> None:

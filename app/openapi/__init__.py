@@ -26,17 +26,7 @@ from app.openapi.responses import (
     find_error_types_by_status,
     get_response_name,
 )
-from schemas.header import (
-    AllowHeaders,
-    ChallengeHeaders,
-    ConditionalRequestHeaders,
-    ETagHeaders,
-    FileHeaders,
-    MaskHeaders,
-    RateLimitHeaders,
-    ResponseHeaders,
-    RetryAfterHeaders,
-)
+from schemas.header import EVERY_RESPONSE, RATE_LIMIT, RequestHeaders, ResponseHeaders
 from schemas.score import BEHAVIOURS, Behaviour
 
 # The version of the interface, not of the service.
@@ -76,16 +66,6 @@ KEY_DESCRIPTION = (
     "`APIKEY <key>`, with an API key of the fleet, or of one driver of it. A key of one driver opens the data of this "
     "driver alone, and gets 403 Forbidden from endpoints about the whole fleet: reports, rankings and changes."
 )
-RESPONSE_HEADERS = (
-    ResponseHeaders,
-    ETagHeaders,
-    FileHeaders,
-    RateLimitHeaders,
-    ChallengeHeaders,
-    AllowHeaders,
-    RetryAfterHeaders,
-)
-REQUEST_HEADERS = (MaskHeaders, ConditionalRequestHeaders)
 
 
 def build_document(app: Flask, base_url: str) -> bytes:
@@ -130,19 +110,17 @@ def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -
     """Add the components that operations share: the authentication, headers and error responses."""
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": KEY_DESCRIPTION}
     spec.components.security_scheme(KEY_SCHEME, scheme)
-    for schema in RESPONSE_HEADERS:
-        for header in converter.schema2parameters(schema(), location="header"):
-            spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
-    for request_schema in REQUEST_HEADERS:
-        for header in converter.schema2parameters(request_schema(), location="header"):
-            spec.components.parameter(header["name"], "header", header)
+    for header in converter.schema2parameters(ResponseHeaders(), location="header"):
+        spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
+    for header in converter.schema2parameters(RequestHeaders(), location="header"):
+        spec.components.parameter(header["name"], "header", header)
     error_types = find_error_types_by_status()
     for status in (*KEY_ENDPOINT_ERRORS, *FLEET_ENDPOINT_ERRORS):
         response = describe_error_response(status, error_types[status], base_url)
         spec.components.response(get_response_name(status), response)
     spec.components.response(
         get_response_name(HTTPStatus.NOT_MODIFIED),
-        describe_not_modified(ResponseHeaders(), ETagHeaders(), RateLimitHeaders()),
+        describe_not_modified(*EVERY_RESPONSE, "ETag", *RATE_LIMIT),
     )
 
 

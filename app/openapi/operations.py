@@ -7,7 +7,6 @@ from typing import Any
 
 import orjson
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
-from marshmallow import Schema
 from werkzeug.routing import Rule
 
 from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
@@ -24,16 +23,7 @@ from app.openapi.responses import (
     reference_headers,
 )
 from app.responses import JSON
-from schemas.header import (
-    ConditionalRequestHeaders,
-    ETagHeaders,
-    FileHeaders,
-    MaskHeaders,
-    RateLimitHeaders,
-    ResponseHeaders,
-    RetryAfterHeaders,
-    header_names,
-)
+from schemas.header import CONDITION, EVERY_RESPONSE, MASK, RATE_LIMIT
 from schemas.introspection import example
 
 WITHOUT_KEY = {Credential.NONE, Credential.REPORT_LINK}
@@ -91,17 +81,17 @@ def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: OpenAPIConve
     in_path = [{**parameter, "in": "path"} for parameter in parameters if parameter["name"] in rule.arguments]
     in_query = [parameter for parameter in parameters if parameter["name"] not in rule.arguments]
     in_query.sort(key=lambda parameter: not parameter["required"])
-    headers: list[Schema] = [MaskHeaders()] if isinstance(endpoint, ResultEndpoint) else []
-    headers += [ConditionalRequestHeaders()] if endpoint.caching is Caching.REVALIDATE else []
-    return [*in_path, *in_query, *header_names(*headers)]
+    headers = [MASK] if isinstance(endpoint, ResultEndpoint) else []
+    headers += [CONDITION] if endpoint.caching is Caching.REVALIDATE else []
+    return [*in_path, *in_query, *headers]
 
 
 def _describe_responses(endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
     """Return the responses of a route by status."""
     is_public, has_etag = endpoint.credential in WITHOUT_KEY, endpoint.caching is Caching.REVALIDATE
-    headers: list[Schema] = [ResponseHeaders(), *([ETagHeaders()] if has_etag else [])]
-    headers += [] if is_public else [RateLimitHeaders()]
-    headers += [FileHeaders()] if endpoint.files else []
+    headers = [*EVERY_RESPONSE, *(["ETag"] if has_etag else [])]
+    headers += [] if is_public else RATE_LIMIT
+    headers += ["Content-Disposition"] if endpoint.files else []
     ok = {
         "description": inspect.getdoc(type(endpoint.response)) if endpoint.response else "The file.",
         "headers": reference_headers(*headers),
@@ -120,7 +110,7 @@ def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatu
     responses: dict[HTTPStatus, Any] = {}
     statuses = {*PUBLIC_ENDPOINT_ERRORS}
     if endpoint.credential is Credential.REPORT_LINK:
-        responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(ResponseHeaders(), ETagHeaders())
+        responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(*EVERY_RESPONSE, "ETag")
         statuses |= {*REPORT_FILE_ERRORS}
     unavailable = endpoint.unavailable_response
     if unavailable is not UNAVAILABLE:
@@ -138,7 +128,7 @@ def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatu
     if unavailable is not None and unavailable is not UNAVAILABLE:
         responses[HTTPStatus.SERVICE_UNAVAILABLE] = {
             "description": inspect.getdoc(type(unavailable)),
-            "headers": reference_headers(ResponseHeaders(), RetryAfterHeaders()),
+            "headers": reference_headers(*EVERY_RESPONSE, "Retry-After"),
             "content": {JSON: {"schema": unavailable, "example": example(unavailable)}},
         }
     return responses

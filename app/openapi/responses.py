@@ -5,32 +5,23 @@ from http import HTTPStatus
 from itertools import groupby
 from typing import Any
 
-from marshmallow import Schema
-
 from app import errors
 from app.responses import JSON
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 from schemas.fields import EXAMPLE_REQUEST_ID
-from schemas.header import (
-    AllowHeaders,
-    ChallengeHeaders,
-    RateLimitHeaders,
-    ResponseHeaders,
-    RetryAfterHeaders,
-    header_names,
-)
+from schemas.header import EVERY_RESPONSE, RATE_LIMIT
 
 # The headers of an error response beside those of every response.
-ERROR_HEADERS: dict[HTTPStatus, tuple[Schema, ...]] = {
-    HTTPStatus.BAD_REQUEST: (RateLimitHeaders(),),
-    HTTPStatus.UNAUTHORIZED: (ChallengeHeaders(),),
-    HTTPStatus.FORBIDDEN: (RateLimitHeaders(),),
-    HTTPStatus.NOT_FOUND: (RateLimitHeaders(),),
-    HTTPStatus.METHOD_NOT_ALLOWED: (AllowHeaders(),),
-    HTTPStatus.TOO_MANY_REQUESTS: (RateLimitHeaders(), RetryAfterHeaders()),
-    HTTPStatus.INTERNAL_SERVER_ERROR: (RateLimitHeaders(),),
-    HTTPStatus.SERVICE_UNAVAILABLE: (RateLimitHeaders(), RetryAfterHeaders()),
+ERROR_HEADERS: dict[HTTPStatus, tuple[str, ...]] = {
+    HTTPStatus.BAD_REQUEST: RATE_LIMIT,
+    HTTPStatus.UNAUTHORIZED: ("WWW-Authenticate",),
+    HTTPStatus.FORBIDDEN: RATE_LIMIT,
+    HTTPStatus.NOT_FOUND: RATE_LIMIT,
+    HTTPStatus.METHOD_NOT_ALLOWED: ("Allow",),
+    HTTPStatus.TOO_MANY_REQUESTS: (*RATE_LIMIT, "Retry-After"),
+    HTTPStatus.INTERNAL_SERVER_ERROR: RATE_LIMIT,
+    HTTPStatus.SERVICE_UNAVAILABLE: (*RATE_LIMIT, "Retry-After"),
 }
 KEY_ENDPOINT_ERRORS = (
     HTTPStatus.BAD_REQUEST,
@@ -86,10 +77,10 @@ def describe_error_response(
     problems = {
         type(error).__name__: {"value": errors.build_problem(error, EXAMPLE_REQUEST_ID, base_url)} for error in examples
     }
-    headers = [schema for schema in ERROR_HEADERS[status] if is_counted or not isinstance(schema, RateLimitHeaders)]
+    headers = [name for name in ERROR_HEADERS[status] if is_counted or name not in RATE_LIMIT]
     return {
         "description": "\n\n".join(map(_describe_error, error_types)),
-        "headers": reference_headers(ResponseHeaders(), *headers),
+        "headers": reference_headers(*EVERY_RESPONSE, *headers),
         "content": {
             JSON: {"schema": ErrorBody, "examples": bodies},
             errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},
@@ -101,14 +92,14 @@ def _describe_error(error_type: type[errors.BaseExtApiException]) -> str:
     return f"{error_type.__name__}: {inspect.getdoc(error_type)} {error_type.remedy}"
 
 
-def describe_not_modified(*headers: Schema) -> dict[str, Any]:
+def describe_not_modified(*headers: str) -> dict[str, Any]:
     """Return the Response Object of a 304 with these headers."""
     return {"description": "The stored response of the client is current.", "headers": reference_headers(*headers)}
 
 
-def reference_headers(*schemas: Schema) -> dict[str, Any]:
-    """Return references to the headers of schemas in the components of the document."""
-    return {name: {"$ref": f"#/components/headers/{name}"} for name in header_names(*schemas)}
+def reference_headers(*names: str) -> dict[str, Any]:
+    """Return references to headers in the components of the document."""
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
 def get_response_name(status: HTTPStatus) -> str:
