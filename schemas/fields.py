@@ -272,7 +272,21 @@ class Flag(_StrictField, fields.Boolean):
     default_error_messages: Messages = {"invalid": "Must be true or false."}
 
 
-class RawObject(fields.Nested):
+class Object(fields.Nested):
+    """An object of a schema."""
+
+    def __init__(self, schema: type[Schema], description: str = "", **kwargs: Any) -> None:
+        super().__init__(schema, metadata=field_metadata(description), **kwargs)
+
+
+class Objects(fields.List[Any]):
+    """A list of objects of a schema. `example` is an example of the list."""
+
+    def __init__(self, schema: type[Schema], description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
+        super().__init__(fields.Nested(schema), metadata=field_metadata(description, example), **kwargs)
+
+
+class RawObject(Object):
     """An object in which any field may be absent. A field mask selects among the fields, but not below them."""
 
 

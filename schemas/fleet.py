@@ -7,9 +7,9 @@ in milliseconds.
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
-from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Identifier, Number, Text, field_metadata
+from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Identifier, Number, Object, Objects, Text
 from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.score import make_driving_summary
@@ -80,12 +80,8 @@ class FleetSummary(DrivingSummary):
     """
 
     driver_count = Count("Number of drivers who drove.", high=MAX_SAFE_INT, example=1, required=True)
-    drivers_by_grade = fields.Nested(
-        DriversByGrade, metadata=field_metadata("Number of drivers with each grade."), required=True
-    )
-    drivers_by_focus_area = fields.Nested(
-        DriversByFocusArea, metadata=field_metadata("Number of drivers to coach, by behaviour."), required=True
-    )
+    drivers_by_grade = Object(DriversByGrade, "Number of drivers with each grade.", required=True)
+    drivers_by_focus_area = Object(DriversByFocusArea, "Number of drivers to coach, by behaviour.", required=True)
 
     class Meta:
         """The order of the fields."""
@@ -98,7 +94,7 @@ class FleetInterval(Schema):
 
     start_date = Date("The first date of the interval.", example="2026-03-09", required=True)
     end_date = Date("The last date of the interval.", example="2026-03-15", required=True)
-    fleet_summary = fields.Nested(FleetSummary, metadata=field_metadata("The driving of the fleet."), required=True)
+    fleet_summary = Object(FleetSummary, "The driving of the fleet.", required=True)
 
 
 class FleetAggregate(Schema):
@@ -109,11 +105,7 @@ class FleetAggregate(Schema):
     interval = Choice(
         "The `interval` of the request.", component="Interval", choices=PERIODS, example=WEEK, required=True
     )
-    series = fields.List(
-        fields.Nested(FleetInterval),
-        metadata=field_metadata("The intervals in which somebody drove, oldest first."),
-        required=True,
-    )
+    series = Objects(FleetInterval, "The intervals in which somebody drove, oldest first.", required=True)
 
 
 def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:

@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf
 
-from schemas.fields import Identifier, Number, OneOfNested, Text, field_metadata
+from schemas.fields import Identifier, Number, Object, OneOfNested, Text, field_metadata
 from schemas.page import TripDetailPage
 from schemas.trip import Event, TripSummary
 
@@ -87,7 +87,7 @@ class TripFeature(Schema):
         required=True,
         allow_none=True,
     )
-    properties = fields.Nested(TripProperties, metadata=field_metadata("The trip."), required=True)
+    properties = Object(TripProperties, "The trip.", required=True)
 
 
 class TripEvent(Event):
@@ -101,8 +101,8 @@ class EventFeature(Schema):
 
     type = _always("Feature")
     kind = _always("event")
-    geometry = fields.Nested(Point, metadata=field_metadata("Position of the start."), required=True)
-    properties = fields.Nested(TripEvent, metadata=field_metadata("The event."), required=True)
+    geometry = Object(Point, "Position of the start.", required=True)
+    properties = Object(TripEvent, "The event.", required=True)
 
 
 class TripMap(TripDetailPage):

@@ -1,53 +1,56 @@
-"""The bodies of the responses: pages of records, aggregates, health."""
+"""The bodies of the responses: pages of records, and aggregates."""
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from schemas.driver import Driver
-from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Text, field_metadata
+from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
 from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
 from schemas.trip import TripDetail, TripSummary
 
-COUNT = "Number of matching records, on all pages together."
 LIMIT = "Maximum number of records on a page."
-CURRENT_PAGE = "Number of this page, from 1."
-NEXT_PAGE = "Number of the next page. Null on the last page."
+OF_EACH_DRIVER = "One element for each driver, in the order of the request."
 
 
 class _Page(Schema):
-    count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
+    count = Count("Number of matching records, on all pages together.", high=MAX_SAFE_INT, example=1, required=True)
     limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
+    current_page = Int64("Number of this page, from 1.", low=1, high=MAX_PAGE, example=1, required=True)
+    next_page = Int64(
+        "Number of the next page. Null on the last page.",
+        low=2,
+        high=MAX_PAGE,
+        example=None,
+        required=True,
+        allow_none=True,
+    )
 
 
 class DriverPage(_Page):
     """A page of drivers."""
 
-    drivers = fields.List(
-        fields.Nested(Driver), metadata=field_metadata("The drivers, in order of `driver_id`."), required=True
-    )
+    drivers = Objects(Driver, "The drivers, in order of `driver_id`.", required=True)
 
 
-class _TripPage(Schema):
-    count = Count(COUNT, high=MAX_SAFE_INT, example=1, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
-    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
+class _TripPage(_Page):
+    class Meta:
+        """The order of the fields."""
+
+        fields = ("count", "current_page", "next_page", "limit", "trips")
 
 
 class TripSummaryPage(_TripPage):
     """A page of trips in summary form."""
 
-    trips = fields.List(fields.Nested(TripSummary), metadata=field_metadata("The trips, oldest first."), required=True)
+    trips = Objects(TripSummary, "The trips, oldest first.", required=True)
 
 
 class TripDetailPage(_TripPage):
     """A page of trips in detail form."""
 
     limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=5, required=True)
-    trips = fields.List(fields.Nested(TripDetail), metadata=field_metadata("The trips, oldest first."), required=True)
+    trips = Objects(TripDetail, "The trips, oldest first.", required=True)
 
 
 class BuiltReport(Schema):
@@ -72,75 +75,51 @@ class BuiltReport(Schema):
 class ReportPage(_Page):
     """A page of the reports that are built."""
 
-    reports = fields.List(
-        fields.Nested(BuiltReport), metadata=field_metadata("The reports, newest first."), required=True
-    )
+    reports = Objects(BuiltReport, "The reports, newest first.", required=True)
 
 
-class RankingPage(Schema):
+class RankingPage(_Page):
     """A page of a ranking."""
 
     count = Count(
         "Number of drivers in the ranking, on all pages together.", high=MAX_SAFE_INT, example=1, required=True
     )
-    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
     period = Choice(
         "The `period` of the request.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK, required=True
     )
     start_date = Date("First date of the week or month.", example="2026-03-09", required=True)
     end_date = Date("Last date of the week or month.", example="2026-03-15", required=True)
-    drivers = fields.List(
-        fields.Nested(RankedDriver), metadata=field_metadata("The drivers, in order of `rank`."), required=True
-    )
+    drivers = Objects(RankedDriver, "The drivers, in order of `rank`.", required=True)
 
 
 class DailyAggregates(Schema):
     """The daily summaries of drivers."""
 
-    data = fields.List(
-        fields.Nested(DailyAggregate),
-        metadata=field_metadata("One element for each driver, in the order of the request."),
-        required=True,
-    )
+    data = Objects(DailyAggregate, OF_EACH_DRIVER, required=True)
 
 
 class WeeklyAggregates(Schema):
     """The weekly summaries of drivers."""
 
-    data = fields.List(
-        fields.Nested(WeeklyAggregate),
-        metadata=field_metadata("One element for each driver, in the order of the request."),
-        required=True,
-    )
+    data = Objects(WeeklyAggregate, OF_EACH_DRIVER, required=True)
 
 
 class MonthlyAggregates(Schema):
     """The monthly summaries of drivers."""
 
-    data = fields.List(
-        fields.Nested(MonthlyAggregate),
-        metadata=field_metadata("One element for each driver, in the order of the request."),
-        required=True,
-    )
+    data = Objects(MonthlyAggregate, OF_EACH_DRIVER, required=True)
 
 
-class WindowPage(Schema):
+class WindowPage(_Page):
     """A page of the summaries of drivers in a window of days."""
 
     count = Count("Number of drivers, on all pages together.", high=MAX_SAFE_INT, example=1, required=True)
-    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
-    current_page = Int64(CURRENT_PAGE, low=1, high=MAX_PAGE, example=1, required=True)
-    next_page = Int64(NEXT_PAGE, low=2, high=MAX_PAGE, example=None, required=True, allow_none=True)
     start_date = Date("First date of the window.", example="2026-03-09", required=True)
     end_date = Date("Last date of the window.", example="2026-03-15", required=True)
-    data = fields.List(
-        fields.Nested(WindowAggregate),
-        metadata=field_metadata(
-            "One element for each driver: in the order of the request if it names drivers, otherwise in order of "
-            "`driver_id`."
-        ),
+    data = Objects(
+        WindowAggregate,
+        "One element for each driver: in the order of the request if it names drivers, otherwise in order of "
+        "`driver_id`.",
         required=True,
     )
 
@@ -157,20 +136,13 @@ class TripChange(Schema):
         allow_none=True,
     )
     deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False, required=True)
-    trip = fields.Nested(
-        TripSummary,
-        metadata=field_metadata("The trip as it is now. Null if `deleted` is true."),
-        required=True,
-        allow_none=True,
-    )
+    trip = Object(TripSummary, "The trip as it is now. Null if `deleted` is true.", required=True, allow_none=True)
 
 
 class ChangePage(Schema):
     """A page of the change feed."""
 
-    changes = fields.List(
-        fields.Nested(TripChange), metadata=field_metadata("The changes, in the order to apply them."), required=True
-    )
+    changes = Objects(TripChange, "The changes, in the order to apply them.", required=True)
     cursor = Text(
         "Where the next page begins. Send it with the next request.",
         example="5h7An1B2E05bIlprM3ZUcTl4IiwxLDE3NzM4MzUyMDAwMDAsMiwiIiwxNzczODIwODAwMDAxLCIiLDI1MzQwMjMwMDc5OTk5OV0",

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from schemas.driver import Driver
-from schemas.fields import Amount, Choice, Count, Date, Flag, field_metadata
+from schemas.fields import Amount, Choice, Count, Date, Flag, Object, Objects
 from schemas.introspection import fields_of
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import EventSummary, TripFocusArea
@@ -113,12 +113,10 @@ EXAMPLE = (
 class ScoreExplanation(DrivingSummary):
     """How a score is made up: it is 100 minus the points that the behaviours cost, rounded half up to one decimal."""
 
-    behaviours = fields.List(
-        fields.Nested(BehaviourExplanation),
-        metadata=field_metadata(
-            "What each behaviour costs: always the same behaviours in the same order.",
-            [dict(zip(fields_of(BehaviourExplanation), values, strict=True)) for values in EXAMPLE],
-        ),
+    behaviours = Objects(
+        BehaviourExplanation,
+        "What each behaviour costs: always the same behaviours in the same order.",
+        example=[dict(zip(fields_of(BehaviourExplanation), values, strict=True)) for values in EXAMPLE],
         required=True,
     )
 
@@ -133,26 +131,22 @@ class ScoreInterval(Schema):
 
     start_date = Date("The first date of the interval in the window.", example="2026-03-09", required=True)
     end_date = Date("The last date of the interval in the window.", example="2026-03-15", required=True)
-    explanation = fields.Nested(ScoreExplanation, metadata=field_metadata("The score of the interval."), required=True)
+    explanation = Object(ScoreExplanation, "The score of the interval.", required=True)
 
 
 class DriverScore(Schema):
     """The score of a driver in a window, and in the intervals of the window."""
 
-    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
+    driver_info = Object(Driver, "The driver.", required=True)
     start_date = Date("The first date of the window.", example="2026-03-09", required=True)
     end_date = Date("The last date of the window.", example="2026-03-15", required=True)
-    total = fields.Nested(
+    total = Object(
         ScoreExplanation,
-        metadata=field_metadata("The score of the window. Null if the driver did not drive in it."),
+        "The score of the window. Null if the driver did not drive in it.",
         required=True,
         allow_none=True,
     )
-    series = fields.List(
-        fields.Nested(ScoreInterval),
-        metadata=field_metadata("The intervals in which the driver drove, oldest first."),
-        required=True,
-    )
+    series = Objects(ScoreInterval, "The intervals in which the driver drove, oldest first.", required=True)
 
 
 DRIVING_SUMMARY, SCORE_EXPLANATION = fields_of(DrivingSummary), fields_of(ScoreExplanation)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from marshmallow import Schema, ValidationError, fields
 from marshmallow.validate import Range
 
-from schemas.fields import RawObject
+from schemas.fields import Objects, RawObject
 
 # The errors of a document that its reason names.
 MAX_NAMED_ERRORS = 5
@@ -51,7 +51,7 @@ class SourceSchema(Schema):
         return {**document, **dict.fromkeys(absent)} if absent else document
 
 
-class Rows(fields.List[Any]):
+class Rows(Objects):
     """A long list of objects of one schema, whose fields are values, or raw objects that are empty or complete.
 
     Validates all values of a field at once and dumps loaded objects unchanged, which takes a tenth of the time that a
@@ -60,8 +60,8 @@ class Rows(fields.List[Any]):
     names.
     """
 
-    def __init__(self, schema: type[SourceSchema], **kwargs: Any) -> None:
-        super().__init__(fields.Nested(schema), **kwargs)
+    def __init__(self, schema: type[SourceSchema], description: str = "", **kwargs: Any) -> None:
+        super().__init__(schema, description, **kwargs)
         self._schema = schema()
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:

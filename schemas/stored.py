@@ -18,6 +18,8 @@ from schemas.fields import (
     Identifier,
     Int64,
     Number,
+    Object,
+    Objects,
     Text,
     Time,
 )
@@ -216,19 +218,19 @@ class DriverPeriod(_ReadModel):
     start_date = Text(required=True)
     json = Text()
     search_text = Text()
-    summary = fields.Nested(DailySummary)
+    summary = Object(DailySummary)
     driving_summary = Text()
     breakdown = Text()
     fm_score = Number()
     distance_miles = Number()
-    points_lost = fields.Nested(PointsLost)
+    points_lost = Object(PointsLost)
     trip_count = Count()
     last_trip_end = EpochMs()
     trips = fields.List(Text())
     trip_ends = fields.List(EpochMs())
-    calendar = fields.Nested(Calendar)
-    day_totals = fields.Nested(DayTotals)
-    contribution = fields.Nested(Contribution)
+    calendar = Object(Calendar)
+    day_totals = Object(DayTotals)
+    contribution = Object(Contribution)
 
 
 class FleetPeriod(_ReadModel):
@@ -239,7 +241,7 @@ class FleetPeriod(_ReadModel):
 
     period = Text(required=True, validate=OneOf(PERIODS))
     start_date = Date(required=True)
-    sums = fields.Nested(Contribution, required=True)
+    sums = Object(Contribution, required=True)
     json = Text(required=True)
 
 
@@ -250,7 +252,7 @@ class TripTotals(Schema):
     duration_seconds = Number(required=True)
     night_driving_seconds = Number(required=True)
     highway_miles = Number(required=True)
-    event_summary = fields.Nested(EventSummary, required=True)
+    event_summary = Object(EventSummary, required=True)
 
 
 class StoredTripDetail(_ReadModel):
@@ -268,7 +270,7 @@ class StoredTripDetail(_ReadModel):
     date = Date(required=True)
     trip_start_time = EpochMs(required=True)
     trip_end_time = EpochMs(required=True)
-    totals = fields.Nested(TripTotals, required=True)
+    totals = Object(TripTotals, required=True)
     summary = Text(required=True)
     focus_area = Text(required=True)
     trail_path = Text(required=True)
@@ -297,7 +299,7 @@ class StoredTripChange(Schema):
     trip_id = Identifier(required=True)
     driver_id = Identifier(required=True)
     change = Count(required=True)
-    replaced = fields.List(fields.Nested(ReplacedTrip), required=True)
+    replaced = Objects(ReplacedTrip, required=True)
     tracking_id = Identifier(allow_none=True)
     trip_end_time = EpochMs()
     version = Text()
@@ -323,8 +325,8 @@ class StoredReport(Schema):
     report_date = Date(required=True)
     built_at = Int64(required=True)
     drivers = Count(required=True)
-    csv = fields.Nested(StoredFile, required=True)
-    page = fields.Nested(StoredFile, required=True)
+    csv = Object(StoredFile, required=True)
+    page = Object(StoredFile, required=True)
     units = Text(required=True)
 
 

@@ -1,9 +1,9 @@
 """Daily, weekly and monthly driving summaries."""
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 
 from schemas.driver import Driver
-from schemas.fields import MAX_SAFE_INT, Amount, Choice, Count, Date, Flag, Int64, Number, field_metadata
+from schemas.fields import MAX_SAFE_INT, Amount, Choice, Count, Date, Flag, Int64, Number, Object, Objects
 from schemas.trip import EventSummary
 
 # The lowest rounded score of each grade, best first.
@@ -45,10 +45,8 @@ class DrivingSummary(Schema):
     duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
-    events_summary = fields.Nested(
-        EventSummary, metadata=field_metadata("Counts and durations of each behaviour."), required=True
-    )
-    focus_area = fields.Nested(SummaryFocusArea, metadata=field_metadata("The behaviours to coach."), required=True)
+    events_summary = Object(EventSummary, "Counts and durations of each behaviour.", required=True)
+    focus_area = Object(SummaryFocusArea, "The behaviours to coach.", required=True)
 
 
 class DailySummary(DrivingSummary):
@@ -62,11 +60,7 @@ class WeeklySummary(DrivingSummary):
 
     start_date = Date("The first date, a Monday.", example="2026-03-09", required=True)
     end_date = Date("The last date, six days later.", example="2026-03-15", required=True)
-    daily_summary_breakdown = fields.List(
-        fields.Nested(DailySummary),
-        metadata=field_metadata("The days on which the driver drove, oldest first."),
-        required=True,
-    )
+    daily_summary_breakdown = Objects(DailySummary, "The days on which the driver drove, oldest first.", required=True)
 
 
 class MonthlySummary(WeeklySummary):
@@ -80,43 +74,33 @@ class RankedDriver(Schema):
     """A driver's place in a ranking."""
 
     rank = Int64("Place in the ranking, from 1.", low=1, high=MAX_SAFE_INT, example=1, required=True)
-    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
-    driving_summary = fields.Nested(
-        DrivingSummary, metadata=field_metadata("The summary of the week or month."), required=True
-    )
+    driver_info = Object(Driver, "The driver.", required=True)
+    driving_summary = Object(DrivingSummary, "The summary of the week or month.", required=True)
 
 
 class DailyAggregate(Schema):
     """A driver and the driver's Daily summary."""
 
-    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
-    driving_summary = fields.Nested(
-        DailySummary, metadata=field_metadata("The summary. Absent if the driver did not drive on that date.")
-    )
+    driver_info = Object(Driver, "The driver.", required=True)
+    driving_summary = Object(DailySummary, "The summary. Absent if the driver did not drive on that date.")
 
 
 class WeeklyAggregate(Schema):
     """A driver and the driver's Weekly summary."""
 
-    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
-    driving_summary = fields.Nested(
-        WeeklySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that week.")
-    )
+    driver_info = Object(Driver, "The driver.", required=True)
+    driving_summary = Object(WeeklySummary, "The summary. Absent if the driver did not drive in that week.")
 
 
 class MonthlyAggregate(Schema):
     """A driver and the driver's Monthly summary."""
 
-    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
-    driving_summary = fields.Nested(
-        MonthlySummary, metadata=field_metadata("The summary. Absent if the driver did not drive in that month.")
-    )
+    driver_info = Object(Driver, "The driver.", required=True)
+    driving_summary = Object(MonthlySummary, "The summary. Absent if the driver did not drive in that month.")
 
 
 class WindowAggregate(Schema):
     """A driver and the driver's summary in a window of days."""
 
-    driver_info = fields.Nested(Driver, metadata=field_metadata("The driver."), required=True)
-    driving_summary = fields.Nested(
-        DrivingSummary, metadata=field_metadata("The summary. Absent if the driver did not drive in the window.")
-    )
+    driver_info = Object(Driver, "The driver.", required=True)
+    driving_summary = Object(DrivingSummary, "The summary. Absent if the driver did not drive in the window.")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, validates_schema
+from marshmallow import ValidationError, validates_schema
 
 from schemas.fields import (
     Amount,
@@ -17,8 +17,8 @@ from schemas.fields import (
     Latitude,
     Longitude,
     Number,
+    Object,
     RawObject,
-    field_metadata,
 )
 from schemas.source import Rows, SourceSchema
 
@@ -112,9 +112,7 @@ class Event(SourceSchema):
     event_start_longitude = Longitude("Longitude of the start, in degrees.", example=-95.9412, required=True)
     event_end_latitude = Latitude("Latitude of the end, in degrees.", example=41.1956, required=True)
     event_end_longitude = Longitude("Longitude of the end, in degrees.", example=-95.9468, required=True)
-    event_data = RawObject(
-        EventData, metadata=field_metadata("The speeds of an OVERSPEEDING event; otherwise empty."), required=True
-    )
+    event_data = RawObject(EventData, "The speeds of an OVERSPEEDING event; otherwise empty.", required=True)
 
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -159,27 +157,23 @@ class TripSummary(SourceSchema):
     night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
     highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
     night_driving_miles = Amount("Distance driven at night, in miles.", example=0, required=True)
-    event_summary = fields.Nested(
-        EventSummary, metadata=field_metadata("Counts and durations of each behaviour."), required=True
-    )
+    event_summary = Object(EventSummary, "Counts and durations of each behaviour.", required=True)
 
 
 class TripDetail(TripSummary):
     """A trip in detail form: the summary form, the focus area, the trail and the events."""
 
-    focus_area = fields.Nested(TripFocusArea, metadata=field_metadata("The behaviours to coach."), required=True)
+    focus_area = Object(TripFocusArea, "The behaviours to coach.", required=True)
     trail_path = Rows(
         TrailPoint,
-        metadata=field_metadata(
-            "Positions of the vehicle as they were recorded, in order of time unless a device sent some late.",
-            [
-                {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
-                {"timestamp": 1_773_045_000_000, "latitude": 41.1403, "longitude": -95.966, "course": 190.5},
-            ],
-        ),
+        "Positions of the vehicle as they were recorded, in order of time unless a device sent some late.",
+        example=[
+            {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
+            {"timestamp": 1_773_045_000_000, "latitude": 41.1403, "longitude": -95.966, "course": 190.5},
+        ],
         required=True,
     )
-    events = Rows(Event, metadata=field_metadata("The events, in order of time."), required=True)
+    events = Rows(Event, "The events, in order of time.", required=True)
 
 
 class ImportedTrip(TripDetail):
@@ -188,7 +182,7 @@ class ImportedTrip(TripDetail):
     `focus_area` may be absent: the focus area is then computed from `event_summary`.
     """
 
-    focus_area = fields.Nested(TripFocusArea)
+    focus_area = Object(TripFocusArea)
     tracking_id = Identifier(required=True, allow_none=True)
 
     @validates_schema
