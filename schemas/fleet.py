@@ -13,26 +13,18 @@ from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Identifier, Number
 from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.score import make_driving_summary
-from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary, SummaryFocusArea
-from schemas.trip import EventSummary
+from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary, SummaryFocusArea
 
-# The decimals to which a value of a summary is rounded, half to even, before it is an integer.
-MILLIONTHS, THOUSANDTHS = 6, 3
-DECIMALS = {
-    "trip_count": 0,
-    "distance_miles": MILLIONTHS,
-    "duration_seconds": THOUSANDTHS,
-    "night_driving_seconds": THOUSANDTHS,
-    "highway_miles": MILLIONTHS,
-}
-EVENT_DECIMALS = {name: THOUSANDTHS if name.endswith("_seconds") else 0 for name in EventSummary().fields}
+# The decimals to which a value is rounded, half to even, before it is an integer, by its unit; and for each total.
+UNIT_DECIMALS = {"count": 0, "miles": 6, "seconds": 3}
+DECIMALS = {name: UNIT_DECIMALS[name.rpartition("_")[2]] for name in TOTALS}
 # The largest amount that a driver contributes: a million miles, 32 years or 10^12 events. The sums of nine million
 # drivers fit 64 bits.
 MAX_CONTRIBUTION = 10**12
 # What is counted in drivers.
 DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
 # A contribution, and a sum of contributions: these integers, by name.
-CONTRIBUTION = (*DRIVER_COUNTS, *DECIMALS, *EVENT_DECIMALS)
+CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS)
 
 
 class FleetInfo(Schema):
@@ -110,11 +102,10 @@ class FleetAggregate(Schema):
 
 def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:
     """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION."""
-    amounts = {name: _to_integer(summary[name], decimals) for name, decimals in DECIMALS.items()}
-    of_events = summary["events_summary"]
-    events = {name: _to_integer(of_events[name], decimals) for name, decimals in EVENT_DECIMALS.items()}
+    values = {**summary, **summary["events_summary"]}
+    totals = {name: _to_integer(values[name], decimals) for name, decimals in DECIMALS.items()}
     drivers = {"driver_count": 1, **{name: int(summary["fm_grade"] == name) for name in GRADES}}
-    return {**drivers, **{name: int(flag) for name, flag in summary["focus_area"].items()}, **amounts, **events}
+    return {**drivers, **{name: int(flag) for name, flag in summary["focus_area"].items()}, **totals}
 
 
 def _to_integer(value: float, decimals: int) -> int:
@@ -126,10 +117,9 @@ def _to_integer(value: float, decimals: int) -> int:
 
 def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
     """Return the FleetSummary of a sum of contributions."""
-    totals: dict[str, Any] = {name: _to_amount(sums[name], decimals) for name, decimals in DECIMALS.items()}
-    totals["events_summary"] = {name: _to_amount(sums[name], decimals) for name, decimals in EVENT_DECIMALS.items()}
+    totals = {name: _to_amount(sums[name], decimals) for name, decimals in DECIMALS.items()}
     return {
-        **make_driving_summary(totals),
+        **make_driving_summary({**totals, "events_summary": {name: totals[name] for name in EVENT_TOTALS}}),
         "driver_count": sums["driver_count"],
         "drivers_by_grade": {name: sums[name] for name in GRADES},
         "drivers_by_focus_area": {name: sums[name] for name in SummaryFocusArea().fields},

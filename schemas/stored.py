@@ -26,7 +26,7 @@ from schemas.fields import (
 from schemas.fleet import CONTRIBUTION
 from schemas.periods import PERIODS, PROFILE
 from schemas.score import BEHAVIOURS
-from schemas.summary import DailySummary
+from schemas.summary import AMOUNTS, TOTALS, DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
 Expression = dict[str, Any]
@@ -175,26 +175,18 @@ class Calendar(Schema):
     versions = fields.List(Text(), required=True)
 
 
-class DayTotals(Schema):
-    """What a window adds up: parallel arrays with an element for each date of a month, null for one without trips.
-
-    Beside the version of the day's document, these are the totals in its summary.
-    """
-
-    versions = fields.List(Text(allow_none=True), required=True)
-    trip_count = fields.List(Count(allow_none=True), required=True)
-    distance_miles = fields.List(Number(allow_none=True), required=True)
-    duration_seconds = fields.List(Number(allow_none=True), required=True)
-    night_driving_seconds = fields.List(Number(allow_none=True), required=True)
-    highway_miles = fields.List(Number(allow_none=True), required=True)
-    phone_use_count = fields.List(Count(allow_none=True), required=True)
-    rapid_acceleration_count = fields.List(Count(allow_none=True), required=True)
-    hard_brake_count = fields.List(Count(allow_none=True), required=True)
-    overspeeding_count = fields.List(Count(allow_none=True), required=True)
-    phone_use_time_seconds = fields.List(Number(allow_none=True), required=True)
-    overspeeding_time_seconds = fields.List(Number(allow_none=True), required=True)
-
-
+# What a window adds up: parallel arrays with an element for each date of a month, null for one without trips. These are
+# the version of the day's document, and the totals in its summary.
+DayTotals = Schema.from_dict(
+    {
+        "versions": fields.List(Text(allow_none=True), required=True),
+        **{
+            name: fields.List((Count if name.endswith("_count") else Number)(allow_none=True), required=True)
+            for name in TOTALS
+        },
+    },
+    name="DayTotals",
+)
 # See `schemas.fleet`.
 PointsLost = Schema.from_dict({behaviour.name: Number(required=True) for behaviour in BEHAVIOURS}, name="PointsLost")
 Contribution = Schema.from_dict({name: Int64(required=True) for name in CONTRIBUTION}, name="Contribution")
@@ -245,14 +237,11 @@ class FleetPeriod(_ReadModel):
     json = Text(required=True)
 
 
-class TripTotals(Schema):
-    """The values of a trip that are added up in its Daily summary."""
-
-    distance_miles = Number(required=True)
-    duration_seconds = Number(required=True)
-    night_driving_seconds = Number(required=True)
-    highway_miles = Number(required=True)
-    event_summary = Object(EventSummary, required=True)
+# The values of a trip that are added up in its Daily summary.
+TripTotals = Schema.from_dict(
+    {**{name: Number(required=True) for name in AMOUNTS}, "event_summary": Object(EventSummary, required=True)},
+    name="TripTotals",
+)
 
 
 class StoredTripDetail(_ReadModel):

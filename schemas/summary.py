@@ -49,6 +49,13 @@ class DrivingSummary(Schema):
     focus_area = Object(SummaryFocusArea, "The behaviours to coach.", required=True)
 
 
+# The totals that are added up: the distances and times of a summary, and the counts and times of its events. The last
+# word of a name is its unit.
+AMOUNTS = tuple(name for name, field in DrivingSummary().fields.items() if isinstance(field, Amount))
+EVENT_TOTALS = tuple(EventSummary().fields)
+TOTALS = ("trip_count", *AMOUNTS, *EVENT_TOTALS)
+
+
 class DailySummary(DrivingSummary):
     """The driving of one driver on one date."""
 

@@ -6,15 +6,10 @@ MongoDB's $sum compensates rounding, so sums of the same values in the same orde
 import sys
 from typing import Any
 
-from schemas.fields import MAX_INT, Int64
-from schemas.trip import EventSummary
+from schemas.fields import MAX_INT
+from schemas.summary import AMOUNTS, EVENT_TOTALS
 
 Expression = dict[str, Any]
-
-EVENTS = EventSummary().fields
-AMOUNTS = ("distance_miles", "duration_seconds", "night_driving_seconds", "highway_miles")
-# The names of all sums.
-NAMES = ("trip_count", *AMOUNTS, *EVENTS)
 
 
 def sum_totals(*, trip_count: int | str, amounts: str, events: str) -> Expression:
@@ -25,7 +20,7 @@ def sum_totals(*, trip_count: int | str, amounts: str, events: str) -> Expressio
     return {
         "trip_count": {"$sum": trip_count},
         **{name: {"$sum": amounts + name} for name in AMOUNTS},
-        **{name: {"$sum": events + name} for name in EVENTS},
+        **{name: {"$sum": events + name} for name in EVENT_TOTALS},
     }
 
 
@@ -39,9 +34,7 @@ def saturate_totals() -> Expression:
     return {
         "trip_count": "$trip_count",
         **{name: _saturate(f"${name}", whole=False) for name in AMOUNTS},
-        "events_summary": {
-            name: _saturate(f"${name}", whole=isinstance(field, Int64)) for name, field in EVENTS.items()
-        },
+        "events_summary": {name: _saturate(f"${name}", whole=name.endswith("_count")) for name in EVENT_TOTALS},
     }
 
 

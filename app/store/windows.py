@@ -11,12 +11,13 @@ from app.store.drivers import read_list
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
-from app.store.totals import NAMES, saturate_totals
+from app.store.totals import saturate_totals
 from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner
 from schemas.page import WindowPage
 from schemas.periods import MONTH, months_of
 from schemas.score import make_driving_summary
+from schemas.summary import TOTALS
 
 ELEMENT: Fields = fields_of(WindowPage)["data"] or {}
 # A page has at most 100 drivers, so one batch is enough.
@@ -132,13 +133,13 @@ def _make_pipeline(drivers: Document, start_date: str, end_date: str) -> list[Do
             ]
         }
 
-    names = ["versions", *NAMES]
+    names = ["versions", *TOTALS]
     return [
         {"$match": match},
         {"$sort": {"driver_id": 1, "start_date": 1}},
         {"$group": {"_id": "$driver_id", **{name: {"$push": cut(name)} for name in names}}},
         {"$project": {name: join(name) for name in names}},
         # As in a $group, $sum ignores null, and compensates rounding in the order of the days.
-        {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in NAMES}}},
+        {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in TOTALS}}},
         {"$project": {"versions": 1, **saturate_totals()}},
     ]

@@ -16,11 +16,11 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
-from app.store.totals import NAMES, saturate_totals, sum_days, sum_totals
+from app.store.totals import saturate_totals, sum_days, sum_totals
 from schemas.fleet import make_contribution
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.score import compute_points_lost, make_driving_summary
-from schemas.summary import DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
+from schemas.summary import TOTALS, DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 
 DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
 BREAKDOWN = "daily_summary_breakdown"
@@ -241,7 +241,7 @@ def _make_calendar(all_dates: list[str], of_days: Mapping[str, list[Any]]) -> Do
     `of_days` has what CALENDAR and DAY_TOTALS name.
     """
     day_totals = {}
-    for name in ("versions", *NAMES):
+    for name in ("versions", *TOTALS):
         by_date = dict(zip(of_days["dates"], of_days[f"{DAY_PREFIX}{name}"], strict=True))
         day_totals[name] = [by_date.get(date) for date in all_dates]
     return {"calendar": {name: of_days[name] for name in CALENDAR_ARRAYS}, "day_totals": day_totals}
