@@ -1,7 +1,6 @@
-"""Derivations from a schema: its fields, an example, MongoDB's validator, and a check of stored documents."""
+"""Derivations from a schema: its fields, an example, and MongoDB's validator."""
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from marshmallow import Schema, fields
@@ -26,40 +25,6 @@ def fields_of(schema: type[Schema]) -> Fields:
         below = None if nested is None else fields_of(type(nested))
         result[name] = RawFields(below) if below and isinstance(field, RawObject) else below
     return result
-
-
-def make_document_check(schema: type[Schema], fields: Fields) -> Callable[[Any], bool]:
-    """Return a function that checks whether a stored document has all these fields of a schema, with their types.
-
-    It checks neither ranges nor patterns.
-    """
-    checks = [(name, _make_field_check(_declared(schema)[name], below)) for name, below in fields.items()]
-    return lambda document: (
-        isinstance(document, dict) and all(name in document and check(document[name]) for name, check in checks)
-    )
-
-
-@functools.cache
-def _declared(schema: type[Schema]) -> dict[str, fields.Field[Any]]:
-    return schema().fields
-
-
-def _make_field_check(field: fields.Field[Any], below: Fields | None) -> Callable[[Any], bool]:
-    if isinstance(field, fields.List):
-        check_element = _make_field_check(field.inner, below)
-        return lambda value: isinstance(value, list) and all(map(check_element, value))
-    nested, nullable = _nested(field), field.allow_none
-    if nested is None:
-        types = tuple(field.types)  # type: ignore[attr-defined]
-        # isinstance(True, int) is true in Python.
-        accepts_bool = bool in types
-        return lambda value: (
-            nullable if value is None else isinstance(value, types) and isinstance(value, bool) == accepts_bool
-        )
-    if isinstance(field, RawObject):
-        return lambda value: isinstance(value, dict)
-    check_nested = make_document_check(type(nested), below or {})
-    return lambda value: (nullable and value is None) or check_nested(value)
 
 
 def always_present(field: fields.Field[Any]) -> bool:

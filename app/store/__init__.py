@@ -5,9 +5,8 @@ Nothing here handles HTTP, and nothing here writes: `scripts.materialize` writes
 """
 
 import dataclasses
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple, Self
 
 from pymongo.client_session import ClientSession
 from pymongo.collection import Collection
@@ -15,7 +14,6 @@ from pymongo.database import Database
 
 Document = dict[str, Any]
 DocumentCollection = Collection[Document]
-T = TypeVar("T")
 
 # MongoDB's limit on a document.
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
@@ -34,9 +32,9 @@ class UnknownDrivers(LookupError):
 class InvalidDocument(Exception):
     """A stored document violates its schema. The message has the document's identifiers and the reason, if given."""
 
-    def __init__(self, collection: DocumentCollection, match: Document, reason: str = "") -> None:
-        document = collection.find_one(match, IDENTIFYING_FIELDS)
-        super().__init__(f"{collection.name} {document}{reason and f': {reason}'}")
+    def __init__(self, collection: DocumentCollection, document: Document, reason: str = "") -> None:
+        identifiers = {name: value for name, value in document.items() if name in ("_id", *IDENTIFYING_FIELDS)}
+        super().__init__(f"{collection.name} {identifiers}{reason and f': {reason}'}")
 
 
 class StoreLags(Exception):
@@ -84,11 +82,6 @@ class Store:
     def snapshot(self) -> AbstractContextManager[ClientSession]:
         """Return a session in which all reads see the same committed state."""
         return self.db.client.start_session(snapshot=True)
-
-    def transaction(self, write: Callable[[ClientSession], T]) -> T:
-        """Run `write` in a transaction and return its result. Repeats it after a conflict with another transaction."""
-        with self.db.client.start_session() as session:
-            return session.with_transaction(write)
 
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")

@@ -9,10 +9,11 @@ import zlib
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
+from marshmallow import EXCLUDE
+
 from app.store import Document, InvalidDocument, Store
 from app.store.fleets import get_time_zone
 from app.store.scope import Scope
-from schemas.introspection import fields_of, make_document_check
 from schemas.periods import UTC
 from schemas.stored import StoredKey
 
@@ -20,7 +21,7 @@ PREFIX = "da_"
 ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
 RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
-is_valid_document = make_document_check(StoredKey, fields_of(StoredKey))
+SCHEMA = StoredKey(unknown=EXCLUDE)
 KEY_PATTERN = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
 
 
@@ -108,8 +109,8 @@ def _get_live_key(store: Store, match: Document) -> ApiKey | None:
     stored = store.keys.find_one(match)
     if stored is None:
         return None
-    if not is_valid_document(stored):
-        raise InvalidDocument(store.keys, match)
+    if SCHEMA.validate(stored):
+        raise InvalidDocument(store.keys, stored)
     if get_state(stored) != LIVE:
         return None
     fleet = stored["fleet"]

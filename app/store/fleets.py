@@ -14,10 +14,10 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
     Whoever writes dates reads it in the transaction that writes them, which the setting of a time zone conflicts with.
     Raises InvalidDocument if this host does not know the time zone.
     """
-    match = {"_id": fleet}
-    name = (store.fleets.find_one(match, {"_id": 0, "time_zone": 1}, session=session) or {}).get("time_zone")
+    state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1}, session=session) or {}
+    name = state.get("time_zone")
     try:
         return ZoneInfo(name) if name else UTC
     except (ZoneInfoNotFoundError, ValueError):
         reason = f"this host does not know the time zone {name}. Update its time zone database, or the package tzdata"
-        raise InvalidDocument(store.fleets, match, reason) from None
+        raise InvalidDocument(store.fleets, state, reason) from None

@@ -5,12 +5,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from gridfs import GridFSBucket
+from marshmallow import EXCLUDE
 from pymongo import ASCENDING, DESCENDING
 
 from app.store import Document, InvalidDocument, Result, Store
 from app.store.pagination import PageRequest
 from schemas.fields import MIN_EPOCH_MS
-from schemas.introspection import Fields, fields_of, make_document_check
+from schemas.introspection import Fields, fields_of
 from schemas.mask import make_pruner
 from schemas.page import ReportPage
 from schemas.periods import dates_of_report, midnight
@@ -22,7 +23,7 @@ BUCKET = "report_files"
 FILES = ("csv", "page")
 NEWEST_FIRST = [("report_date", DESCENDING)]
 REPORT = fields_of(ReportPage)["reports"] or {}
-is_valid_document = make_document_check(StoredReport, fields_of(StoredReport))
+SCHEMA = StoredReport(unknown=EXCLUDE)
 
 
 def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
@@ -30,10 +31,9 @@ def get_report(store: Store, fleet: str, report_date: str) -> Document | None:
 
     Raises InvalidDocument.
     """
-    match = {"fleet": fleet, "report_date": report_date}
-    report = store.reports.find_one(match, {"_id": 0})
-    if report is not None and not is_valid_document(report):
-        raise InvalidDocument(store.reports, match)
+    report = store.reports.find_one({"fleet": fleet, "report_date": report_date})
+    if report is not None and SCHEMA.validate(report):
+        raise InvalidDocument(store.reports, report)
     return report
 
 

@@ -44,7 +44,8 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
         return change(session)
 
     try:
-        return store.transaction(run)
+        with store.db.client.start_session() as session:
+            return session.with_transaction(run)
     except OperationFailure as error:
         if not error.has_error_label(TRANSIENT):
             raise

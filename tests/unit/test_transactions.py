@@ -1,5 +1,8 @@
 """scripts/mongodb/transactions.py: what a command prints when MongoDB aborts its transactions."""
 
+import contextlib
+from types import SimpleNamespace
+
 import click
 import pytest
 from pymongo.errors import OperationFailure
@@ -10,14 +13,20 @@ LIFETIME_EXCEEDED = 290
 WAITING = "Waiting for another command that writes to the fleet f1 ...\n"
 
 
-class Repeating:
-    """A store that runs a transaction four times, as PyMongo does for two minutes."""
+def run_four_times(run):
+    """Run a transaction as PyMongo does for two minutes."""
+    for _ in range(3):
+        with pytest.raises(OperationFailure):
+            run(None)
+    return run(None)
 
-    def transaction(self, run):
-        for _ in range(3):
-            with pytest.raises(OperationFailure):
-                run(None)
-        return run(None)
+
+@pytest.fixture
+def repeating_store():
+    """A store whose sessions run a transaction four times."""
+    session = SimpleNamespace(with_transaction=run_four_times)
+    client = SimpleNamespace(start_session=lambda: contextlib.nullcontext(session))
+    return SimpleNamespace(db=SimpleNamespace(client=client))
 
 
 @pytest.mark.parametrize(
@@ -27,7 +36,7 @@ class Repeating:
         (LIFETIME_EXCEEDED, "", "each try took longer than transactionLifetimeLimitSeconds"),
     ],
 )
-def test_a_transaction_that_never_succeeds_ends_in_a_line(monkeypatch, capsys, code, printed, reason):
+def test_a_transaction_that_never_succeeds_ends_in_a_line(repeating_store, monkeypatch, capsys, code, printed, reason):
     def fail(*_):
         raise OperationFailure("PlanExecutor error during aggregation", code, {"errorLabels": [TRANSIENT]})
 
@@ -35,7 +44,7 @@ def test_a_transaction_that_never_succeeds_ends_in_a_line(monkeypatch, capsys, c
     monkeypatch.setattr("scripts.mongodb.transactions.MESSAGE_AFTER_SECONDS", -1)
     message = f"^MongoDB aborted a transaction of the fleet f1 again and again: {reason}"
     with pytest.raises(click.ClickException, match=message):
-        run_transaction(Repeating(), "f1", fail)
+        run_transaction(repeating_store, "f1", fail)
     assert capsys.readouterr().err == printed
 
 
