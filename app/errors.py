@@ -4,6 +4,7 @@ import html
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
+from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
@@ -17,8 +18,7 @@ from werkzeug.exceptions import NotFound as WerkzeugNotFound
 from app.circuit_breaker import CircuitOpen
 from app.config import API
 from app.database import get_refusal
-from app.report_links import PAGE_POLICY
-from app.responses import JSON, empty_response, get_base_url, json_response, prefers
+from app.responses import HTML, JSON, LINKED_PAGE_POLICY, empty_response, get_base_url, json_response, prefers
 from app.services import FleetKeyRequired, get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
@@ -26,9 +26,11 @@ from schemas.error import ErrorBody, Problem
 from schemas.params import FILTER_PARAMS
 from schemas.query import repeat_hint
 
-PROBLEM_JSON, HTML = "application/problem+json", "text/html"
+PROBLEM_JSON = "application/problem+json"
 # The page with one section for each error, whose anchor is the name of the error.
 ERRORS_PATH = f"{API}/docs/errors"
+# For a browser whose report link is not valid. The address of the service takes the place of `{service}`.
+REFUSED_LINK_PAGE = (files("app") / "docs" / "refused_link.html").read_text("utf-8")
 PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # The Retry-After of a StoreUnavailable. A failover takes a few seconds.
 STORE_RETRY_AFTER_SECONDS = 2
@@ -221,7 +223,7 @@ def make_response(error: BaseExtApiException) -> Response:
     # Accept has to name the media type of problems or pages. Most clients send `*/*`, for which they expect plain JSON.
     if isinstance(error, Forbidden) and error.page and prefers(HTML, PROBLEM_JSON, JSON):
         page = error.page.replace("{service}", html.escape(get_base_url()))
-        response = Response(page, error.status, {"Content-Security-Policy": PAGE_POLICY}, mimetype=HTML)
+        response = Response(page, error.status, {"Content-Security-Policy": LINKED_PAGE_POLICY}, mimetype=HTML)
     elif prefers(PROBLEM_JSON, JSON):
         problem = build_problem(error, g.request_id, get_base_url())
         response = json_response(problem, error.status, PROBLEM_JSON)

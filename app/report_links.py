@@ -13,36 +13,6 @@ from schemas.periods import now_ms
 MS_PER_MINUTE = 60_000
 # itsdangerous derives a separate signing key for each salt.
 SALT = "report"
-# What a page of a link may load and do: it has no scripts and loads nothing.
-PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-# For a browser whose link is not valid. The address of the service takes the place of `{service}`.
-REFUSAL_PAGE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>This link is not valid any more</title>
-<link rel="icon" href="data:,">
-<meta name="color-scheme" content="light dark">
-<style>
-a { color: inherit; }
-body { max-width: 36rem; margin: 3rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; }
-</style>
-</head>
-<body>
-<main>
-<h1>This link is not valid any more</h1>
-<p>A link to a report works for minutes, and only as long as the key that it was made with.</p>
-<p><a href="{service}/#/reports">Open the list of reports</a> and choose the report again: that makes a new link. It
-takes a key of the fleet. If you have none, ask whoever sent you the link to print the report or save it as PDF.</p>
-</main>
-</body>
-</html>
-"""
 # The length of a generated secret: 256 bits.
 SECRET_BYTES = 32
 

@@ -14,7 +14,12 @@ from werkzeug.sansio.utils import get_host
 from app.content_encoding import ENCODINGS, choose_encoding, get_encoded_etag
 from app.services import get_scope, get_services
 
-JSON = "application/json"
+JSON, HTML = "application/json", "text/html"
+# The Content-Security-Policy of a page that a report link leads to: it has no scripts and loads nothing.
+LINKED_PAGE_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 ETAG_BYTES = 12
 MAX_CACHED_HOSTS = 100
 # Characters of a query that stay unencoded in a link. Commas and semicolons separate links and their parameters.

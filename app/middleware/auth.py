@@ -6,8 +6,8 @@ from werkzeug.exceptions import MethodNotAllowed
 from app.client_ip import get_client_ip
 from app.config import API
 from app.endpoint import Credential, get_credential
-from app.errors import Forbidden, Unauthorized
-from app.report_links import REFUSAL_PAGE, ReportLink
+from app.errors import REFUSED_LINK_PAGE, Forbidden, Unauthorized
+from app.report_links import ReportLink
 from app.services import get_services
 from app.store.api_keys import ApiKey, get_key_by_id, is_well_formed
 from app.store.scope import Scope
@@ -58,13 +58,12 @@ def _verify_report_link() -> ReportLink:
     """Return the report link of the request. Raises Forbidden if it or the API key that requested it is not valid."""
     services = get_services()
     link = services.report_link_signer.verify((request.view_args or {}).get("link", ""))
-    if link is None:
-        raise Forbidden(page=REFUSAL_PAGE)
-    with services.store_breaker.guard():
-        key = get_key_by_id(services.store, link.key_id)
-    if key is None or key.scope != Scope(link.fleet):
-        raise Forbidden(page=REFUSAL_PAGE)
-    return link
+    if link is not None:
+        with services.store_breaker.guard():
+            key = get_key_by_id(services.store, link.key_id)
+        if key is not None and key.scope == Scope(link.fleet):
+            return link
+    raise Forbidden(page=REFUSED_LINK_PAGE)
 
 
 def is_under_api(path: str) -> bool:

@@ -6,6 +6,7 @@ This package generates the document once, when the application starts. The view 
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from importlib.resources import files
 from typing import cast
 
 import orjson
@@ -36,32 +37,7 @@ TAGS = {
     "external": "The data of a fleet, or of one driver of it. These endpoints need an API key.",
     "health": "Health checks for load balancers. They need no key.",
 }
-DESCRIPTION = """\
-Driving data of a fleet: who drove, where, how far and how safely. The API is read-only.
-
-Dates are `YYYY-MM-DD`, in the time zone of the fleet, which `/fleet` names: UTC unless the operator set another one.
-Times are epoch milliseconds. Distances are in miles, speeds in miles per hour, durations in seconds, and headings in
-degrees from North. Percent-encode identifiers in a path, slashes included.
-
-An API key opens one fleet, or one driver of it. Send it as `Authorization: APIKEY <key>`. With a key of one driver,
-responses are those of a fleet that has this driver alone, and endpoints about the whole fleet are Forbidden. Every GET
-with a key counts against the rate limit of the fleet, or with a key of one driver against that of the driver; the
-`RateLimit` headers show how many requests remain. To read all pages of a list, repeat the request with `page` until
-`next_page` is null. The header `X-Fields` selects fields of a response. Responses with data, except changes and the
-links to a report, have an `ETag`: send it as `If-None-Match`, and you get an empty 304 if the response has not changed.
-
-Input is strict: an unknown parameter, a parameter given twice, or a number or date in another format is a
-ValidationError. The operator can set the service to ignore unknown parameters. An identifier has 1 to 128 bytes of
-UTF-8 without control characters, and is not `.` or `..`. Errors are `application/json`, or `application/problem+json`
-(RFC 9457) if `Accept` names that.
-
-A score (`fm_score`) is 100 minus the points that each behaviour costs: its weight × its rate ÷ its cap, and at most its
-weight. It is rounded half up to one decimal. A rate with the denominator 0 is 0. A behaviour
-whose rate is at least half of its cap is in the focus area.
-
-| behaviour | rate | cap | weight |
-|---|---|---|---|
-"""
+DESCRIPTION = (files("app") / "docs" / "description.md").read_text("utf-8")
 KEY_DESCRIPTION = (
     "`APIKEY <key>`, with an API key of the fleet, or of one driver of it. A key of one driver opens the data of this "
     "driver alone, and gets 403 Forbidden from endpoints about the whole fleet: reports, rankings and changes."

@@ -10,7 +10,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from werkzeug.routing import Rule
 
 from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
-from app.errors import HTML, MaskError
+from app.errors import MaskError
 from app.openapi.responses import (
     FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
@@ -22,7 +22,7 @@ from app.openapi.responses import (
     get_response_name,
     reference_headers,
 )
-from app.responses import JSON
+from app.responses import HTML, JSON
 from schemas.header import CONDITION, EVERY_RESPONSE, MASK, RATE_LIMIT
 from schemas.introspection import example
 

@@ -25,36 +25,13 @@ PAGE_POLICY = build_policy(
 )
 OWN_FILES = files("app") / "docs"
 PAGE = (OWN_FILES / "index.html").read_bytes()
+ERRORS_TEMPLATE = (OWN_FILES / "errors.html").read_text("utf-8")
 FILES = {
     **read_files(OWN_FILES, "docs.js", "docs.css"),
     **read_files(files("flask_swagger_ui") / "dist", "swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"),
 }
-
-
 # The page has no scripts and loads nothing.
 ERRORS_PAGE_POLICY = build_policy({"style-src": "'unsafe-inline'"})
-ERRORS_PAGE_TEMPLATE = """\
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Errors of the Driver Analytics API</title>
-<style>
-body {{ max-width: 44rem; margin: 2rem auto; padding: 0 1rem; font: 1rem/1.5 sans-serif; color-scheme: light dark; }}
-section {{ margin-top: 2rem; }}
-section:target {{ outline: 2px solid; outline-offset: 0.75rem; }}
-code {{ overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-<h1>Errors of the Driver Analytics API</h1>
-<p>The body of every error has the name of the error as <code>error</code>. This page describes the cause of each error
-and what you can do about it.</p>
-{sections}
-</body>
-</html>
-"""
 
 
 def _render_error(error_type: type[BaseExtApiException]) -> str:
@@ -71,7 +48,7 @@ def _render_text(text: str) -> str:
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text))
 
 
-ERRORS_PAGE = ERRORS_PAGE_TEMPLATE.format(sections="\n".join(map(_render_error, find_error_types()))).encode()
+ERRORS_PAGE = ERRORS_TEMPLATE.replace("{sections}", "\n".join(map(_render_error, find_error_types()))).encode()
 
 
 @bp.get("/openapi.json")

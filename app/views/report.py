@@ -10,8 +10,8 @@ from werkzeug.http import dump_options_header
 
 from app.endpoint import Caching, Credential, ResponseEndpoint, ResultEndpoint
 from app.errors import NotFound
-from app.report_links import PAGE_POLICY, ReportLink
-from app.responses import get_base_url, get_matching_etag, not_modified
+from app.report_links import ReportLink
+from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url, get_matching_etag, not_modified
 from app.services import get_fleet, get_services, get_time_zone, get_today
 from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
@@ -23,7 +23,7 @@ from schemas.report import HEADER, ReportLinks
 bp = Blueprint("report", __name__)
 
 # For each file its media type, its Content-Disposition, and the extension of its name.
-MEDIA = {"csv": ("text/csv", "attachment", "csv"), "page": ("text/html", "inline", "html")}
+MEDIA = {"csv": ("text/csv", "attachment", "csv"), "page": (HTML, "inline", "html")}
 COLUMNS = f"The columns of the CSV are {', '.join(f'`{name}`' for name in HEADER)}."
 INVALID_HOST = (
     "Must be a host name of letters, digits, hyphens and dots, or an IP address, with a port if there is one. The "
@@ -122,7 +122,7 @@ def get_report_file(params: dict[str, Any]) -> Response:
     headers |= {
         "Content-Length": str(file["bytes"]),
         "Content-Disposition": dump_options_header(disposition, {"filename": f"{name}.{extension}"}),
-        "Content-Security-Policy": PAGE_POLICY,
+        "Content-Security-Policy": LINKED_PAGE_POLICY,
         "Referrer-Policy": "no-referrer",
     }
     return Response(itertools.chain([first_part], parts), headers=headers, mimetype=media_type)
