@@ -84,9 +84,10 @@ class MaskError(BaseExtApiException):
     )
 
 
-class ParseError(MaskError):
+class ParseError(BaseExtApiException):
     """The field mask in `X-Fields` has a bracket or a comma in the wrong place."""
 
+    status = HTTPStatus.BAD_REQUEST
     remedy = "Correct the mask. An example of a valid mask is `count,trips{trip_id,event_summary{hard_brake_count}}`."
 
 
@@ -188,13 +189,7 @@ def make_validation_error(errors: Mapping[str, list[str]]) -> ValidationError:
 
 def find_error_types() -> list[type[BaseExtApiException]]:
     """Return the class of every error, in order of status."""
-    error_types: list[type[BaseExtApiException]] = []
-    pending = [BaseExtApiException]
-    while pending:
-        subclasses = pending.pop(0).__subclasses__()
-        pending = subclasses + pending
-        error_types += subclasses
-    return sorted(error_types, key=lambda error_type: error_type.status)
+    return sorted(BaseExtApiException.__subclasses__(), key=lambda error_type: error_type.status)
 
 
 def build_body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
@@ -236,45 +231,8 @@ def make_response(error: BaseExtApiException) -> Response:
 
 def register(app: Flask) -> None:
     """Register the error handlers of `app`, so that every error has the same body."""
-    app.register_error_handler(BaseExtApiException, make_response)
-    app.register_error_handler(marshmallow.ValidationError, _handle_validation_error)
-    app.register_error_handler(mask.MaskError, _handle_mask_error)
-    app.register_error_handler(FleetKeyRequired, _handle_fleet_key_required)
-    app.register_error_handler(UnknownDrivers, _handle_unknown_drivers)
-    app.register_error_handler(InvalidDocument, _handle_invalid_document)
     app.register_error_handler(WerkzeugMethodNotAllowed, _handle_method_not_allowed)
-    app.register_error_handler(WerkzeugNotFound, _handle_unknown_path)
-    app.register_error_handler(HTTPException, _handle_http_exception)
-    app.register_error_handler(CircuitOpen, _handle_unavailable_store)
-    app.register_error_handler(StoreLags, _handle_unavailable_store)
-    app.register_error_handler(PyMongoError, _handle_mongodb_error)
-    app.register_error_handler(Exception, _handle_unexpected_error)
-
-
-def _handle_validation_error(error: marshmallow.ValidationError) -> Response:
-    return make_response(make_validation_error(error.messages_dict))
-
-
-def _handle_mask_error(error: mask.MaskError) -> Response:
-    error_type = ParseError if isinstance(error, mask.ParseError) else MaskError
-    return make_response(error_type(str(error)))
-
-
-def _handle_fleet_key_required(_error: FleetKeyRequired) -> Response:
-    return make_response(Forbidden(FLEET_KEY_REQUIRED))
-
-
-def _handle_unknown_drivers(error: UnknownDrivers) -> Response:
-    message = f"Not in this fleet: {', '.join(error.driver_ids)}"
-    # Only a query parameter can be repeated; the identifier in a path cannot.
-    if not request.view_args and any("," in driver_id for driver_id in error.driver_ids):
-        message = f"{message}. {REPEAT_HINT}"
-    return make_response(NotFound(message))
-
-
-def _handle_invalid_document(error: InvalidDocument) -> Response:
-    get_services().log.error("invalid document", document=str(error))
-    return make_response(InternalError())
+    app.register_error_handler(Exception, lambda error: make_response(_make_error(error)))
 
 
 def _handle_method_not_allowed(error: WerkzeugMethodNotAllowed) -> Response:
@@ -284,17 +242,57 @@ def _handle_method_not_allowed(error: WerkzeugMethodNotAllowed) -> Response:
     return make_response(MethodNotAllowed(f"Use one of {allow}: this API is read-only.", headers={"Allow": allow}))
 
 
-def _handle_unknown_path(_error: WerkzeugNotFound) -> Response:
+def _make_error(exception: Exception) -> BaseExtApiException:
+    """Return the error for an exception, and log what the operator has to know."""
+    match exception:
+        case BaseExtApiException():
+            return exception
+        case marshmallow.ValidationError():
+            return make_validation_error(exception.messages_dict)
+        case mask.ParseError():
+            return ParseError(str(exception))
+        case mask.MaskError():
+            return MaskError(str(exception))
+        case FleetKeyRequired():
+            return Forbidden(FLEET_KEY_REQUIRED)
+        case UnknownDrivers():
+            return _make_unknown_drivers(exception.driver_ids)
+        case WerkzeugNotFound():
+            return _make_unknown_path(request.path)
+        case HTTPException(code=int(code)) if code < HTTPStatus.INTERNAL_SERVER_ERROR:
+            return ValidationError(f"The service cannot process the request: {exception.name}.", errors={})
+        case HTTPException():
+            return InternalError()
+        case CircuitOpen() | StoreLags():
+            return StoreUnavailable()
+        case PyMongoError() if _is_unavailable(exception):
+            return StoreUnavailable()
+        case InvalidDocument():
+            get_services().log.error("invalid document", document=str(exception))
+        case _:
+            get_services().log.error("unhandled exception", exc_info=exception)
+    return InternalError()
+
+
+def _make_unknown_drivers(driver_ids: list[str]) -> NotFound:
+    message = f"Not in this fleet: {', '.join(driver_ids)}"
+    # Only a query parameter can be repeated; the identifier in a path cannot.
+    if not request.view_args and any("," in driver_id for driver_id in driver_ids):
+        message = f"{message}. {REPEAT_HINT}"
+    return NotFound(message)
+
+
+def _make_unknown_path(path: str) -> NotFound:
     message = "There is no such path. Check for doubled or trailing slashes and for upper case."
-    if _has_unencoded_slash(request.path):
+    if _has_unencoded_slash(path):
         message = f"{message} {SLASH_HINT}"
-    elif request.path.startswith(f"{DRIVER_PATH}/"):
+    elif path.startswith(f"{DRIVER_PATH}/"):
         paths = [re.sub("<.*?>", "{driver_id}", rule.rule) for rule in current_app.url_map.iter_rules()]
         found = " and ".join(path for path in sorted(paths) if path.startswith(f"{DRIVER_PATH}/"))
         message = f"{message} Of a driver there are {found}."
-    elif request.path.startswith(f"{API}/trip/"):
+    elif path.startswith(f"{API}/trip/"):
         message = f"{message} {TRIP_HINT}"
-    return make_response(NotFound(message))
+    return NotFound(message)
 
 
 def _has_unencoded_slash(path: str) -> bool:
@@ -304,30 +302,16 @@ def _has_unencoded_slash(path: str) -> bool:
     return any(re.fullmatch(IDENTIFIER.sub(".+", pattern), path) for pattern in patterns)
 
 
-def _handle_http_exception(error: HTTPException) -> Response:
-    if error.code is None or error.code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return make_response(InternalError())
-    return make_response(ValidationError(f"The service cannot process the request: {error.name}.", errors={}))
-
-
-def _handle_unavailable_store(_error: CircuitOpen | StoreLags) -> Response:
-    return make_response(StoreUnavailable())
-
-
-def _handle_mongodb_error(error: PyMongoError) -> Response:
+def _is_unavailable(error: PyMongoError) -> bool:
+    """Return whether an error means that the database cannot serve requests now, and log it if so."""
     if refusal := get_refusal(error):
         # Without MongoDB's message, which has the command, with identifiers in it.
         get_services().log.error(refusal)
-        return make_response(StoreUnavailable())
+        return True
     is_failover = isinstance(error, OperationFailure) and error.code in FAILOVER_CODES
     # A member that has just started has no sessions yet, which PyMongo takes for a ConfigurationError.
     is_failover |= isinstance(error, ConfigurationError)
     if is_failover or error.timeout or isinstance(error, ConnectionFailure | ExecutionTimeout):
         get_services().log.warning("the database does not respond", error=f"{type(error).__name__}: {error}")
-        return make_response(StoreUnavailable())
-    return _handle_unexpected_error(error)
-
-
-def _handle_unexpected_error(error: Exception) -> Response:
-    get_services().log.error("unhandled exception", exc_info=error)
-    return make_response(InternalError())
+        return True
+    return False

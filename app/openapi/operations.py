@@ -10,7 +10,7 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from werkzeug.routing import Rule
 
 from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
-from app.errors import MaskError
+from app.errors import MaskError, ParseError
 from app.openapi.responses import (
     FLEET_ENDPOINT_ERRORS,
     KEY_ENDPOINT_ERRORS,
@@ -119,7 +119,7 @@ def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatu
         error_types = [
             error_type
             for error_type in find_error_types_by_status()[status]
-            if isinstance(endpoint, ResultEndpoint) or not issubclass(error_type, MaskError)
+            if isinstance(endpoint, ResultEndpoint) or error_type not in (MaskError, ParseError)
         ]
         responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
     if endpoint.credential is Credential.REPORT_LINK:
