@@ -16,15 +16,14 @@ from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from flask import Flask
 from werkzeug.routing import Rule
 
-from app.endpoint import Endpoint
+from app.endpoint import Credential, Endpoint
 from app.openapi.converter import SchemaConverter
 from app.openapi.operations import describe_operation, get_operation_id
 from app.openapi.responses import (
-    FLEET_ENDPOINT_ERRORS,
-    KEY_ENDPOINT_ERRORS,
+    ERROR_STATUSES,
+    ERROR_TYPES,
     describe_error_response,
     describe_not_modified,
-    find_error_types_by_status,
     get_response_name,
 )
 from schemas.header import EVERY_RESPONSE, RATE_LIMIT, RequestHeaders, ResponseHeaders
@@ -90,9 +89,8 @@ def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -
         spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
     for header in converter.schema2parameters(RequestHeaders(), location="header"):
         spec.components.parameter(header["name"], "header", header)
-    error_types = find_error_types_by_status()
-    for status in (*KEY_ENDPOINT_ERRORS, *FLEET_ENDPOINT_ERRORS):
-        response = describe_error_response(status, error_types[status], base_url)
+    for status in (*ERROR_STATUSES[Credential.KEY], HTTPStatus.FORBIDDEN):
+        response = describe_error_response(status, ERROR_TYPES[status], base_url)
         spec.components.response(get_response_name(status), response)
     spec.components.response(
         get_response_name(HTTPStatus.NOT_MODIFIED),

@@ -12,13 +12,10 @@ from werkzeug.routing import Rule
 from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import MaskError, ParseError
 from app.openapi.responses import (
-    FLEET_ENDPOINT_ERRORS,
-    KEY_ENDPOINT_ERRORS,
-    PUBLIC_ENDPOINT_ERRORS,
-    REPORT_FILE_ERRORS,
+    ERROR_STATUSES,
+    ERROR_TYPES,
     describe_error_response,
     describe_not_modified,
-    find_error_types_by_status,
     get_response_name,
     reference_headers,
 )
@@ -99,33 +96,26 @@ def _describe_responses(endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, A
     }
     if is_public:
         return {HTTPStatus.OK: ok, **_describe_public_errors(endpoint, base_url)}
-    not_modified = [HTTPStatus.NOT_MODIFIED] if has_etag else []
-    fleet_errors = FLEET_ENDPOINT_ERRORS if endpoint.credential is Credential.FLEET_KEY else ()
-    errors = sorted([*KEY_ENDPOINT_ERRORS, *fleet_errors])
-    return {HTTPStatus.OK: ok, **{status: get_response_name(status) for status in (*not_modified, *errors)}}
+    others = [*([HTTPStatus.NOT_MODIFIED] if has_etag else []), *ERROR_STATUSES[endpoint.credential]]
+    return {HTTPStatus.OK: ok, **{status: get_response_name(status) for status in others}}
 
 
 def _describe_public_errors(endpoint: Endpoint, base_url: str) -> dict[HTTPStatus, Any]:
     """Return the responses other than 200 of a route that needs no key, by status."""
     responses: dict[HTTPStatus, Any] = {}
-    statuses = {*PUBLIC_ENDPOINT_ERRORS}
-    if endpoint.credential is Credential.REPORT_LINK:
+    if endpoint.caching is Caching.REVALIDATE:
         responses[HTTPStatus.NOT_MODIFIED] = describe_not_modified(*EVERY_RESPONSE, "ETag")
-        statuses |= {*REPORT_FILE_ERRORS}
-    unavailable = endpoint.unavailable_response
-    if unavailable is not UNAVAILABLE:
-        statuses.remove(HTTPStatus.SERVICE_UNAVAILABLE)
-    for status in sorted(statuses):
-        error_types = [
-            error_type
-            for error_type in find_error_types_by_status()[status]
-            if isinstance(endpoint, ResultEndpoint) or error_type not in (MaskError, ParseError)
-        ]
+    for status in ERROR_STATUSES[endpoint.credential]:
+        # No public endpoint takes a field mask.
+        error_types = [error for error in ERROR_TYPES[status] if error not in (MaskError, ParseError)]
         responses[status] = describe_error_response(status, error_types, base_url, is_counted=False)
     if endpoint.credential is Credential.REPORT_LINK:
         # To a browser, a page that says how to get a new link.
         responses[HTTPStatus.FORBIDDEN]["content"][HTML] = {"schema": {"type": "string"}}
-    if unavailable is not None and unavailable is not UNAVAILABLE:
+    unavailable = endpoint.unavailable_response
+    if unavailable is None:
+        del responses[HTTPStatus.SERVICE_UNAVAILABLE]
+    elif unavailable is not UNAVAILABLE:
         responses[HTTPStatus.SERVICE_UNAVAILABLE] = {
             "description": inspect.getdoc(type(unavailable)),
             "headers": reference_headers(*EVERY_RESPONSE, "Retry-After"),

@@ -6,42 +6,39 @@ from itertools import groupby
 from typing import Any
 
 from app import errors
+from app.endpoint import Credential
 from app.responses import JSON
 from schemas import mask
 from schemas.error import ErrorBody, Problem
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.header import EVERY_RESPONSE, RATE_LIMIT
 
-# The headers of an error response beside those of every response.
-ERROR_HEADERS: dict[HTTPStatus, tuple[str, ...]] = {
-    HTTPStatus.BAD_REQUEST: RATE_LIMIT,
-    HTTPStatus.UNAUTHORIZED: ("WWW-Authenticate",),
-    HTTPStatus.FORBIDDEN: RATE_LIMIT,
-    HTTPStatus.NOT_FOUND: RATE_LIMIT,
-    HTTPStatus.METHOD_NOT_ALLOWED: ("Allow",),
-    HTTPStatus.TOO_MANY_REQUESTS: (*RATE_LIMIT, "Retry-After"),
-    HTTPStatus.INTERNAL_SERVER_ERROR: RATE_LIMIT,
-    HTTPStatus.SERVICE_UNAVAILABLE: (*RATE_LIMIT, "Retry-After"),
+# The classes of the errors by status.
+ERROR_TYPES = {
+    status: list(error_types)
+    for status, error_types in groupby(errors.find_error_types(), lambda error_type: error_type.status)
 }
-KEY_ENDPOINT_ERRORS = (
-    HTTPStatus.BAD_REQUEST,
-    HTTPStatus.UNAUTHORIZED,
-    HTTPStatus.NOT_FOUND,
-    HTTPStatus.METHOD_NOT_ALLOWED,
-    HTTPStatus.TOO_MANY_REQUESTS,
-    HTTPStatus.INTERNAL_SERVER_ERROR,
-    HTTPStatus.SERVICE_UNAVAILABLE,
-)
-# Errors of endpoints about the whole fleet, beside those of every endpoint that takes a key.
-FLEET_ENDPOINT_ERRORS = (HTTPStatus.FORBIDDEN,)
-PUBLIC_ENDPOINT_ERRORS = (
+PUBLIC_ENDPOINT_ERRORS = [
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.METHOD_NOT_ALLOWED,
     HTTPStatus.INTERNAL_SERVER_ERROR,
     HTTPStatus.SERVICE_UNAVAILABLE,
-)
-# Errors of report files, beside those of every public endpoint.
-REPORT_FILE_ERRORS = (HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+]
+# The statuses of the errors of an endpoint.
+ERROR_STATUSES = {
+    Credential.KEY: [status for status in ERROR_TYPES if status is not HTTPStatus.FORBIDDEN],
+    Credential.FLEET_KEY: list(ERROR_TYPES),
+    Credential.REPORT_LINK: sorted([*PUBLIC_ENDPOINT_ERRORS, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND]),
+    Credential.NONE: PUBLIC_ENDPOINT_ERRORS,
+}
+# The headers of an error beside those of other responses to requests that are counted, and of all responses.
+ERROR_HEADERS = {
+    HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
+    HTTPStatus.METHOD_NOT_ALLOWED: "Allow",
+    HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
+}
+NOT_COUNTED = (HTTPStatus.UNAUTHORIZED, HTTPStatus.METHOD_NOT_ALLOWED)
 # One example of each error of a request with a key.
 EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
     errors.make_validation_error({"page": ["Must be from 1 to 1000000000."]}),
@@ -59,12 +56,6 @@ EXAMPLES: tuple[errors.BaseExtApiException, ...] = (
 PUBLIC_EXAMPLES = (errors.Forbidden(),)
 
 
-def find_error_types_by_status() -> dict[HTTPStatus, list[type[errors.BaseExtApiException]]]:
-    """Return the classes of the errors by status."""
-    by_status = groupby(errors.find_error_types(), lambda error_type: error_type.status)
-    return {status: list(error_types) for status, error_types in by_status}
-
-
 def describe_error_response(
     status: HTTPStatus, error_types: list[type[errors.BaseExtApiException]], base_url: str, *, is_counted: bool = True
 ) -> dict[str, Any]:
@@ -77,10 +68,11 @@ def describe_error_response(
     problems = {
         type(error).__name__: {"value": errors.build_problem(error, EXAMPLE_REQUEST_ID, base_url)} for error in examples
     }
-    headers = [name for name in ERROR_HEADERS[status] if is_counted or name not in RATE_LIMIT]
+    headers = [*EVERY_RESPONSE, *(RATE_LIMIT if is_counted and status not in NOT_COUNTED else ())]
+    headers += [ERROR_HEADERS[status]] if status in ERROR_HEADERS else []
     return {
         "description": "\n\n".join(map(_describe_error, error_types)),
-        "headers": reference_headers(*EVERY_RESPONSE, *headers),
+        "headers": reference_headers(*headers),
         "content": {
             JSON: {"schema": ErrorBody, "examples": bodies},
             errors.PROBLEM_JSON: {"schema": Problem, "examples": problems},
