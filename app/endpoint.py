@@ -1,8 +1,6 @@
 """The declaration of an endpoint, which is the decorator of its view: parse the parameters, read, respond."""
 
-import abc
 import dataclasses
-import datetime
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
@@ -18,7 +16,7 @@ from schemas.error import ErrorBody
 from schemas.header import MASK
 from schemas.introspection import Fields, fields_of
 from schemas.mask import select_fields
-from schemas.query import Params, UnknownParameters
+from schemas.query import Params
 
 # The name of the header X-Fields in the WSGI environment.
 MASK_ENVIRON_KEY = "HTTP_X_FIELDS"
@@ -64,8 +62,11 @@ class Representation(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class Endpoint(abc.ABC):
+class Endpoint:
     """All that is special about an endpoint, and the decorator of its view. The OpenAPI document is made from it.
+
+    The view gets the parameters and returns the Response, or for a ResultEndpoint a Result. The view of an Endpoint
+    enters the circuit breaker of the store itself.
 
     - `params`: the schema of the parameters in path and query.
     - `response`: the schema of the JSON response. None if the endpoint serves only files.
@@ -74,8 +75,6 @@ class Endpoint(abc.ABC):
     - `links`: the identifiers in a response. Each gives values, as OpenAPI writes them, to parameters; the document
       links to every operation that has these parameters.
     - `description`: text that the OpenAPI document appends to the docstring of the view.
-
-    Its subclasses are the two kinds of view.
     """
 
     params: Params
@@ -90,40 +89,18 @@ class Endpoint(abc.ABC):
 
     def __call__(self, view: View) -> Callable[..., Response]:
         """Return a Flask view that validates the parameters and responds with what `view` returns."""
-        parse = functools.lru_cache(MAX_CACHED_QUERIES)(self._parse)
+        # Clients repeat requests.
+        parse = functools.lru_cache(MAX_CACHED_QUERIES)(self.params.parse)
 
         @functools.wraps(view)
         def respond(**path: str) -> Response:
             # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
             fleet = get_fleet() if self.credential is Credential.FLEET_KEY else ""
             unknown_parameters = get_services().config.unknown_parameters
-            params = parse(request.query_string, get_today(), unknown_parameters, fleet, *path.items())
-            return self._respond(view, params)
+            return self._respond(view, parse(request.query_string, get_today(), unknown_parameters, fleet, **path))
 
         respond.endpoint, respond.credential = self, self.credential  # type: ignore[attr-defined]
         return respond
-
-    @abc.abstractmethod
-    def _respond(self, view: View, params: dict[str, Any]) -> Response:
-        """Call the view with the validated parameters, and respond."""
-
-    def _parse(
-        self,
-        query_string: bytes,
-        today: datetime.date,
-        unknown_parameters: UnknownParameters,
-        fleet: str,
-        *path: tuple[str, str],
-    ) -> dict[str, Any]:
-        """Return the validated parameters. They are cached, because clients repeat requests."""
-        return self.params.parse(query_string, today, unknown_parameters, fleet, **dict(path))
-
-
-class ResponseEndpoint(Endpoint):
-    """An endpoint whose view gets the parameters and returns the Response.
-
-    The view enters the circuit breaker of the store itself.
-    """
 
     def _respond(self, view: View, params: dict[str, Any]) -> Response:
         response: Response = view(params)

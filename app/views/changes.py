@@ -4,7 +4,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-from app.endpoint import Caching, Credential, ResponseEndpoint
+from app.endpoint import Caching, Credential, Endpoint
 from app.responses import json_response
 from app.services import get_fleet, get_services
 from app.store.changes import find_changes
@@ -18,7 +18,7 @@ FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/change
 
 
 @bp.get("/changes")
-@ResponseEndpoint(
+@Endpoint(
     params=ChangesParams(),
     response=ChangePage(),
     credential=Credential.FLEET_KEY,

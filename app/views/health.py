@@ -9,7 +9,7 @@ from pymongo.errors import PyMongoError
 from app import errors
 from app.circuit_breaker import CircuitOpen
 from app.database import ping
-from app.endpoint import Caching, Credential, ResponseEndpoint
+from app.endpoint import Caching, Credential, Endpoint
 from app.responses import json_response
 from app.services import get_services
 from schemas.health import Health, Unhealthy
@@ -19,7 +19,7 @@ bp = Blueprint("health", __name__)
 
 
 @bp.get("/healthz")
-@ResponseEndpoint(
+@Endpoint(
     params=NoParams(),
     response=Health(),
     credential=Credential.NONE,
@@ -47,7 +47,7 @@ def get_health(params: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@ResponseEndpoint(
+@Endpoint(
     params=NoParams(),
     response=Health(),
     credential=Credential.NONE,

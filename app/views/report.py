@@ -8,7 +8,7 @@ from flask import Blueprint, Response, g
 from marshmallow import ValidationError
 from werkzeug.http import dump_options_header
 
-from app.endpoint import Caching, Credential, ResponseEndpoint, ResultEndpoint
+from app.endpoint import Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import NotFound
 from app.report_links import ReportLink
 from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url, get_matching_etag, not_modified
@@ -86,7 +86,7 @@ def list_reports(params: dict[str, Any], fields: Fields) -> Result:
 
 
 @bp.get("/report/<rest:link>")
-@ResponseEndpoint(
+@Endpoint(
     params=LinkParams(),
     files=[media_type for media_type, _, _ in MEDIA.values()],
     credential=Credential.REPORT_LINK,
