@@ -1,4 +1,4 @@
-"""Responses: JSON and other media types, the choice between them, and conditional requests."""
+"""Responses: JSON and other media types, the choice between them and between encodings, and conditional requests."""
 
 import functools
 import hashlib
@@ -9,9 +9,10 @@ from urllib.parse import quote_from_bytes, unquote_plus
 
 import orjson
 from flask import Response, request
+from werkzeug.datastructures import Accept
+from werkzeug.http import parse_accept_header
 from werkzeug.sansio.utils import get_host
 
-from app.content_encoding import ENCODINGS, choose_encoding, get_encoded_etag
 from app.services import get_scope, get_services
 
 JSON, HTML = "application/json", "text/html"
@@ -20,6 +21,10 @@ LINKED_PAGE_POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
+# The content encodings in order of preference.
+ENCODINGS = ("zstd", "gzip")
+# A smaller response fits into one packet with its headers, so compressing it gains nothing.
+MIN_ENCODED_BYTES = 1_000
 ETAG_BYTES = 12
 MAX_CACHED_HOSTS = 100
 # Characters of a query that stay unencoded in a link. Commas and semicolons separate links and their parameters.
@@ -102,6 +107,20 @@ def get_matching_etag(etag: str) -> str | None:
     # A cache may have stored several encodings, and needs the one that its client accepts.
     etags = (get_encoded_etag(etag, encoding) for encoding in (preferred, None, *ENCODINGS))
     return next(filter(request.if_none_match.contains_weak, etags), None)
+
+
+def get_encoded_etag(etag: str, encoding: str | None) -> str:
+    """Return the ETag of a response in an encoding; `etag` is that without an encoding."""
+    return f"{etag}-{encoding}" if encoding else etag
+
+
+@functools.lru_cache
+def choose_encoding(accept_encoding: str) -> tuple[str | None, int]:
+    """Return the encoding for an Accept-Encoding header, or None, and the minimum bytes of a response to encode."""
+    accepted = parse_accept_header(accept_encoding, Accept)
+    refuses_identity = accepted.find("identity") >= 0 and not accepted.quality("identity")
+    encoding = accepted.best_match((*ENCODINGS, "identity"))
+    return encoding if encoding in ENCODINGS else None, 0 if refuses_identity else MIN_ENCODED_BYTES
 
 
 def prefers(media_type: str, *alternatives: str) -> bool:

@@ -4,11 +4,12 @@
 link takes the place of a key. Views do not import from here.
 """
 
-from flask import Flask, Response, request
+from flask import Flask, Response, g, request
 from flask_limiter import Limiter
 from marshmallow import ValidationError
 
-from app.middleware import access_log, auth, compression, headers, rate_limit, request_id
+from app.logs import choose_request_id
+from app.middleware import access_log, auth, compression, headers, rate_limit
 from app.middleware.deadline import Deadline
 from app.middleware.raw_path import RawPath
 from app.services import get_services
@@ -25,7 +26,7 @@ def register(app: Flask, limiter: Limiter) -> None:
 
 def _before_request() -> None:
     access_log.start()
-    request_id.set_request_id()
+    g.request_id = choose_request_id(request.environ.get("HTTP_X_REQUEST_ID", ""))
     _require_host()
     auth.authenticate()
 

@@ -9,7 +9,7 @@ from typing import Any
 from flask import Response, request
 from isal import isal_zlib
 
-from app.content_encoding import choose_encoding, get_encoded_etag
+from app.responses import choose_encoding, get_encoded_etag
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -26,7 +26,7 @@ COMPRESSIBLE = (
 )
 # zlib's `wbits` for the gzip format.
 GZIP_WBITS = 31
-# By the names in `content_encoding.ENCODINGS`. Higher levels take several times as long and save at most a tenth of
+# By the names in `responses.ENCODINGS`. Higher levels take several times as long and save at most a tenth of
 # the bytes.
 COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "zstd": functools.partial(zstd.compress, level=1),

@@ -5,8 +5,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from app.content_encoding import ENCODINGS
 from app.middleware.compression import compress_static, zstd
+from app.responses import ENCODINGS
 from tests.factories import make_driver
 from tests.store_contents import load
 
