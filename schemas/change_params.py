@@ -23,6 +23,7 @@ class ChangesParams(Params):
 
     cursor = CursorParam(
         "The `cursor` of the last page. Without it, the feed starts with all trips that are visible now; start with an "
-        "empty copy then."
+        "empty copy then.",
+        required=False,
     )
     limit = IntegerParam("Maximum number of changes on a page.", high=MAX_CHANGES, default=DEFAULT_CHANGES)

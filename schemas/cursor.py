@@ -43,14 +43,14 @@ class FeedCursor(NamedTuple):
 class CursorContent(Schema):
     """The fields of a FeedCursor."""
 
-    feed_id = Text(required=True)
-    caught_up_change = Count(required=True)
-    caught_up_at = EpochMs(required=True)
-    change = Count(required=True)
-    trip_id = Text(required=True)
-    trip_end_time = Int64(required=True)
-    end_trip_id = Text(required=True)
-    next_end_time = EpochMs(required=True)
+    feed_id = Text()
+    caught_up_change = Count()
+    caught_up_at = EpochMs()
+    change = Count()
+    trip_id = Text()
+    trip_end_time = Int64()
+    end_trip_id = Text()
+    next_end_time = EpochMs()
 
 
 CONTENT = CursorContent()

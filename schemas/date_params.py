@@ -118,7 +118,8 @@ class WindowParams(DateRangeParams):
     )
     end_date = EndDate(
         "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
-        "`start_date` if that is today."
+        "`start_date` if that is today.",
+        required=False,
     )
 
     @post_load(pass_original=True)

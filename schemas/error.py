@@ -14,13 +14,9 @@ class ErrorName(Text):
 class ErrorBody(Schema):
     """An error. Read `error` to tell errors apart, and `message` to learn what to change."""
 
-    message = Text("What is wrong, and how to fix it.", required=True)
-    error = ErrorName("Name of the error.", required=True)
-    request_id = Text(
-        "Identifier of the request. Quote it when you report a problem.",
-        example=EXAMPLE_REQUEST_ID,
-        required=True,
-    )
+    message = Text("What is wrong, and how to fix it.")
+    error = ErrorName("Name of the error.")
+    request_id = Text("Identifier of the request. Quote it when you report a problem.", example=EXAMPLE_REQUEST_ID)
     errors = fields.Dict(
         keys=fields.String(),
         values=fields.List(fields.String()),
@@ -31,10 +27,10 @@ class ErrorBody(Schema):
 class Problem(ErrorBody):
     """An error as RFC 9457 defines it, followed by the fields of the plain body."""
 
-    type = Text("URL of a page that describes the cause and the remedy of the error.", required=True)
-    title = Text("Reason phrase of the status.", required=True)
-    status = Int64("Status code.", low=400, high=599, required=True)
-    detail = Text("What is wrong, and how to fix it: the same text as `message`.", required=True)
+    type = Text("URL of a page that describes the cause and the remedy of the error.")
+    title = Text("Reason phrase of the status.")
+    status = Int64("Status code.", low=400, high=599)
+    detail = Text("What is wrong, and how to fix it: the same text as `message`.")
 
     class Meta:
         """The fields of the RFC in its order, then those of the plain body."""

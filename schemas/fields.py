@@ -1,7 +1,8 @@
 """The field types of the schemas.
 
 A field of a document accepts a JSON value of exactly its own type and returns it unchanged, so a document has the same
-values in an import file, in MongoDB and in a response. Each field type names the BSON types that MongoDB may store.
+values in an import file, in MongoDB and in a response. Each field type names the BSON types that MongoDB may store. A
+field of these types is required, unless it has a default or `required=False`.
 """
 
 import datetime
@@ -39,6 +40,11 @@ def field_metadata(description: str = "", example: Any = missing) -> dict[str, A
     return metadata if example is missing else {**metadata, "examples": [example]}
 
 
+def _declare(description: str, example: Any, **kwargs: Any) -> dict[str, Any]:
+    """Return the arguments of a field, which is required unless it has a default or says otherwise."""
+    return {"metadata": field_metadata(description, example), "required": "load_default" not in kwargs, **kwargs}
+
+
 class _StrictField(fields.Field[Any]):
     types: ClassVar[frozenset[type]]
     bson_types: ClassVar[tuple[str, ...]]
@@ -49,7 +55,7 @@ class _StrictField(fields.Field[Any]):
     validator_keywords: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(metadata=field_metadata(description, example), **kwargs)
+        super().__init__(**_declare(description, example, **kwargs))
 
     @classmethod
     def accepts(cls, value_type: type) -> bool:
@@ -276,14 +282,23 @@ class Object(fields.Nested):
     """An object of a schema."""
 
     def __init__(self, schema: type[Schema], description: str = "", **kwargs: Any) -> None:
-        super().__init__(schema, metadata=field_metadata(description), **kwargs)
+        super().__init__(schema, **_declare(description, missing, **kwargs))
 
 
-class Objects(fields.List[Any]):
-    """A list of objects of a schema. `example` is an example of the list."""
+class List(fields.List[Any]):
+    """A list of values. `example` is an example of the list."""
 
-    def __init__(self, schema: type[Schema], description: str = "", *, example: Any = missing, **kwargs: Any) -> None:
-        super().__init__(fields.Nested(schema), metadata=field_metadata(description, example), **kwargs)
+    def __init__(
+        self, inner: fields.Field[Any], description: str = "", *, example: Any = missing, **kwargs: Any
+    ) -> None:
+        super().__init__(inner, **_declare(description, example, **kwargs))
+
+
+class Objects(List):
+    """A list of objects of a schema."""
+
+    def __init__(self, schema: type[Schema], description: str = "", **kwargs: Any) -> None:
+        super().__init__(fields.Nested(schema), description, **kwargs)
 
 
 class RawObject(Object):
@@ -293,6 +308,6 @@ class RawObject(Object):
 class OneOfNested(fields.Field[Any]):
     """An object that matches exactly one of several schemas: the value of its field `tag` says which."""
 
-    def __init__(self, *, tag: str, schemas: Mapping[str, type[Schema]], **kwargs: Any) -> None:
+    def __init__(self, description: str = "", *, tag: str, schemas: Mapping[str, type[Schema]], **kwargs: Any) -> None:
         self.tag, self.schemas = tag, schemas
-        super().__init__(**kwargs)
+        super().__init__(**_declare(description, missing, **kwargs))

@@ -30,39 +30,33 @@ CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS)
 class FleetInfo(Schema):
     """What a key opens, and which day it is there."""
 
-    fleet = Text("Name of the fleet.", example="demo", required=True)
+    fleet = Text("Name of the fleet.", example="demo")
     driver_id = Identifier(
-        "The only driver whom the key opens. Null for a key of the fleet.",
-        example=None,
-        required=True,
-        allow_none=True,
+        "The only driver whom the key opens. Null for a key of the fleet.", example=None, allow_none=True
     )
-    time_zone = Text("Time zone of all dates, by its name in the IANA database.", example="UTC", required=True)
-    today = Date("The date of today in this time zone.", example="2026-03-18", required=True)
+    time_zone = Text("Time zone of all dates, by its name in the IANA database.", example="UTC")
+    today = Date("The date of today in this time zone.", example="2026-03-18")
     processing_delay_hours = Number(
-        "Hours after its end at which a trip becomes visible in lists of trips and in changes.",
-        low=0,
-        example=4.0,
-        required=True,
+        "Hours after its end at which a trip becomes visible in lists of trips and in changes.", low=0, example=4.0
     )
 
 
 class DriversByGrade(Schema):
     """The number of drivers with each grade."""
 
-    excellent = Count("Drivers with the grade excellent.", high=MAX_SAFE_INT, example=1, required=True)
-    good = Count("Drivers with the grade good.", high=MAX_SAFE_INT, example=0, required=True)
-    fair = Count("Drivers with the grade fair.", high=MAX_SAFE_INT, example=0, required=True)
-    poor = Count("Drivers with the grade poor.", high=MAX_SAFE_INT, example=0, required=True)
+    excellent = Count("Drivers with the grade excellent.", high=MAX_SAFE_INT, example=1)
+    good = Count("Drivers with the grade good.", high=MAX_SAFE_INT, example=0)
+    fair = Count("Drivers with the grade fair.", high=MAX_SAFE_INT, example=0)
+    poor = Count("Drivers with the grade poor.", high=MAX_SAFE_INT, example=0)
 
 
 class DriversByFocusArea(Schema):
     """The number of drivers whom to coach, by behaviour. A driver may count several times."""
 
-    is_phone_use = Count("Drivers whose phone use to coach.", high=MAX_SAFE_INT, example=0, required=True)
-    is_overspeeding = Count("Drivers whose overspeeding to coach.", high=MAX_SAFE_INT, example=0, required=True)
-    is_hard_brake = Count("Drivers whose hard braking to coach.", high=MAX_SAFE_INT, example=0, required=True)
-    is_acceleration = Count("Drivers whose rapid acceleration to coach.", high=MAX_SAFE_INT, example=0, required=True)
+    is_phone_use = Count("Drivers whose phone use to coach.", high=MAX_SAFE_INT, example=0)
+    is_overspeeding = Count("Drivers whose overspeeding to coach.", high=MAX_SAFE_INT, example=0)
+    is_hard_brake = Count("Drivers whose hard braking to coach.", high=MAX_SAFE_INT, example=0)
+    is_acceleration = Count("Drivers whose rapid acceleration to coach.", high=MAX_SAFE_INT, example=0)
 
 
 class FleetSummary(DrivingSummary):
@@ -71,9 +65,9 @@ class FleetSummary(DrivingSummary):
     Each distance is rounded to a millionth of a mile, and each time to a millisecond, before it is added.
     """
 
-    driver_count = Count("Number of drivers who drove.", high=MAX_SAFE_INT, example=1, required=True)
-    drivers_by_grade = Object(DriversByGrade, "Number of drivers with each grade.", required=True)
-    drivers_by_focus_area = Object(DriversByFocusArea, "Number of drivers to coach, by behaviour.", required=True)
+    driver_count = Count("Number of drivers who drove.", high=MAX_SAFE_INT, example=1)
+    drivers_by_grade = Object(DriversByGrade, "Number of drivers with each grade.")
+    drivers_by_focus_area = Object(DriversByFocusArea, "Number of drivers to coach, by behaviour.")
 
     class Meta:
         """The order of the fields."""
@@ -84,20 +78,18 @@ class FleetSummary(DrivingSummary):
 class FleetInterval(Schema):
     """A day, week or month in which somebody drove."""
 
-    start_date = Date("The first date of the interval.", example="2026-03-09", required=True)
-    end_date = Date("The last date of the interval.", example="2026-03-15", required=True)
-    fleet_summary = Object(FleetSummary, "The driving of the fleet.", required=True)
+    start_date = Date("The first date of the interval.", example="2026-03-09")
+    end_date = Date("The last date of the interval.", example="2026-03-15")
+    fleet_summary = Object(FleetSummary, "The driving of the fleet.")
 
 
 class FleetAggregate(Schema):
     """The fleet as a whole over time."""
 
-    start_date = Date("The `start_date` of the request.", example="2026-03-09", required=True)
-    end_date = Date("The `end_date` of the request, or its default.", example="2026-03-15", required=True)
-    interval = Choice(
-        "The `interval` of the request.", component="Interval", choices=PERIODS, example=WEEK, required=True
-    )
-    series = Objects(FleetInterval, "The intervals in which somebody drove, oldest first.", required=True)
+    start_date = Date("The `start_date` of the request.", example="2026-03-09")
+    end_date = Date("The `end_date` of the request, or its default.", example="2026-03-15")
+    interval = Choice("The `interval` of the request.", component="Interval", choices=PERIODS, example=WEEK)
+    series = Objects(FleetInterval, "The intervals in which somebody drove, oldest first.")
 
 
 def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:

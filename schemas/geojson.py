@@ -8,7 +8,7 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf
 
-from schemas.fields import Identifier, Number, Object, OneOfNested, Text, field_metadata
+from schemas.fields import Identifier, List, Number, Object, OneOfNested, Text
 from schemas.page import TripDetailPage
 from schemas.trip import Event, TripSummary
 
@@ -22,16 +22,15 @@ PointInTime = tuple[Position, int]
 
 
 def _always(name: str) -> Text:
-    return Text(f"Always `{name}`.", required=True, validate=OneOf([name]))
+    return Text(f"Always `{name}`.", validate=OneOf([name]))
 
 
-def _position(description: str = "") -> fields.List[Any]:
-    number = Number(low=-HALF_TURN, high=HALF_TURN)
-    return fields.List(number, metadata=field_metadata(description), required=True, validate=Length(equal=2))
+def _position(description: str = "") -> List:
+    return List(Number(low=-HALF_TURN, high=HALF_TURN), description, validate=Length(equal=2))
 
 
-def _positions(description: str = "") -> fields.List[Any]:
-    return fields.List(_position(), metadata=field_metadata(description), required=True, validate=Length(min=2))
+def _positions(description: str = "") -> List:
+    return List(_position(), description, validate=Length(min=2))
 
 
 class Point(Schema):
@@ -52,24 +51,18 @@ class MultiLineString(Schema):
     """A line that crosses the antimeridian, divided there into parts."""
 
     type = _always("MultiLineString")
-    coordinates = fields.List(
-        _positions(),
-        metadata=field_metadata("Longitude and latitude of each point of each part, in degrees."),
-        required=True,
-        validate=Length(min=2),
+    coordinates = List(
+        _positions(), "Longitude and latitude of each point of each part, in degrees.", validate=Length(min=2)
     )
 
 
 class TripProperties(TripSummary):
     """A trip in summary form, with the time of each point of its trail."""
 
-    coordinate_times = fields.List(
+    coordinate_times = List(
         fields.Raw(),
-        metadata=field_metadata(
-            "When the trip was at each position of the geometry, in epoch milliseconds. For a MultiLineString, it is a "
-            "list for each part."
-        ),
-        required=True,
+        "When the trip was at each position of the geometry, in epoch milliseconds. For a MultiLineString, it is a "
+        "list for each part.",
         data_key="coordTimes",
     )
 
@@ -79,21 +72,20 @@ class TripFeature(Schema):
 
     type = _always("Feature")
     kind = _always("trip")
-    id = Identifier("The `trip_id`.", required=True)
+    id = Identifier("The `trip_id`.")
     geometry = OneOfNested(
+        "The trail. Null if it has fewer than two points.",
         tag="type",
         schemas={"LineString": LineString, "MultiLineString": MultiLineString},
-        metadata=field_metadata("The trail. Null if it has fewer than two points."),
-        required=True,
         allow_none=True,
     )
-    properties = Object(TripProperties, "The trip.", required=True)
+    properties = Object(TripProperties, "The trip.")
 
 
 class TripEvent(Event):
     """An event, with the identifier of its trip."""
 
-    trip_id = Identifier("Identifier of the trip.", required=True)
+    trip_id = Identifier("Identifier of the trip.")
 
 
 class EventFeature(Schema):
@@ -101,18 +93,17 @@ class EventFeature(Schema):
 
     type = _always("Feature")
     kind = _always("event")
-    geometry = Object(Point, "Position of the start.", required=True)
-    properties = Object(TripEvent, "The event.", required=True)
+    geometry = Object(Point, "Position of the start.")
+    properties = Object(TripEvent, "The event.")
 
 
 class TripMap(TripDetailPage):
     """A page of trips in detail form, as GeoJSON (RFC 7946)."""
 
     type = _always("FeatureCollection")
-    features = fields.List(
+    features = List(
         OneOfNested(tag="kind", schemas={"trip": TripFeature, "event": EventFeature}),
-        metadata=field_metadata("The trips, oldest first, each followed by its events in order of time."),
-        required=True,
+        "The trips, oldest first, each followed by its events in order of time.",
     )
 
     class Meta:

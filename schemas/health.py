@@ -10,19 +10,15 @@ from schemas.fields import Text
 class Health(Schema):
     """The service is up."""
 
-    status = Text("Always `ok`.", example="ok", required=True, validate=OneOf(["ok"]))
+    status = Text("Always `ok`.", example="ok", validate=OneOf(["ok"]))
 
 
 class Unhealthy(ErrorBody):
     """The database does not respond."""
 
-    status = Text("Always `unavailable`.", example="unavailable", required=True, validate=OneOf(["unavailable"]))
-    message = Text(
-        "What is wrong.", example="The database does not respond. Try again in a few seconds.", required=True
-    )
-    error = ErrorName(
-        "Always `StoreUnavailable`.", example="StoreUnavailable", required=True, validate=OneOf(["StoreUnavailable"])
-    )
+    status = Text("Always `unavailable`.", example="unavailable", validate=OneOf(["unavailable"]))
+    message = Text("What is wrong.", example="The database does not respond. Try again in a few seconds.")
+    error = ErrorName("Always `StoreUnavailable`.", example="StoreUnavailable", validate=OneOf(["StoreUnavailable"]))
 
     class Meta:
         """The status, then the fields of every error."""

@@ -14,23 +14,18 @@ OF_EACH_DRIVER = "One element for each driver, in the order of the request."
 
 
 class _Page(Schema):
-    count = Count("Number of matching records, on all pages together.", high=MAX_SAFE_INT, example=1, required=True)
-    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50, required=True)
-    current_page = Int64("Number of this page, from 1.", low=1, high=MAX_PAGE, example=1, required=True)
+    count = Count("Number of matching records, on all pages together.", high=MAX_SAFE_INT, example=1)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=50)
+    current_page = Int64("Number of this page, from 1.", low=1, high=MAX_PAGE, example=1)
     next_page = Int64(
-        "Number of the next page. Null on the last page.",
-        low=2,
-        high=MAX_PAGE,
-        example=None,
-        required=True,
-        allow_none=True,
+        "Number of the next page. Null on the last page.", low=2, high=MAX_PAGE, example=None, allow_none=True
     )
 
 
 class DriverPage(_Page):
     """A page of drivers."""
 
-    drivers = Objects(Driver, "The drivers, in order of `driver_id`.", required=True)
+    drivers = Objects(Driver, "The drivers, in order of `driver_id`.")
 
 
 class _TripPage(_Page):
@@ -43,109 +38,96 @@ class _TripPage(_Page):
 class TripSummaryPage(_TripPage):
     """A page of trips in summary form."""
 
-    trips = Objects(TripSummary, "The trips, oldest first.", required=True)
+    trips = Objects(TripSummary, "The trips, oldest first.")
 
 
 class TripDetailPage(_TripPage):
     """A page of trips in detail form."""
 
-    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=5, required=True)
-    trips = Objects(TripDetail, "The trips, oldest first.", required=True)
+    limit = Int64(LIMIT, low=1, high=MAX_LIMIT, example=5)
+    trips = Objects(TripDetail, "The trips, oldest first.")
 
 
 class BuiltReport(Schema):
     """A report that is built, on the seven days before its date."""
 
-    report_date = Date("Date of the report. Its links: `/report`.", example="2026-03-16", required=True)
-    start_date = Date("First date that the report covers.", example="2026-03-09", required=True)
-    end_date = Date("Last date that the report covers.", example="2026-03-15", required=True)
-    built_at = EpochMs(
-        "Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000, required=True
-    )
-    driver_count = Count("Number of drivers in the report.", high=MAX_SAFE_INT, example=1, required=True)
+    report_date = Date("Date of the report. Its links: `/report`.", example="2026-03-16")
+    start_date = Date("First date that the report covers.", example="2026-03-09")
+    end_date = Date("Last date that the report covers.", example="2026-03-15")
+    built_at = EpochMs("Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000)
+    driver_count = Count("Number of drivers in the report.", high=MAX_SAFE_INT, example=1)
     units = Choice(
-        "Units of distances on the page of the report.",
-        component="Units",
-        choices=("miles", "km"),
-        example="miles",
-        required=True,
+        "Units of distances on the page of the report.", component="Units", choices=("miles", "km"), example="miles"
     )
 
 
 class ReportPage(_Page):
     """A page of the reports that are built."""
 
-    reports = Objects(BuiltReport, "The reports, newest first.", required=True)
+    reports = Objects(BuiltReport, "The reports, newest first.")
 
 
 class RankingPage(_Page):
     """A page of a ranking."""
 
-    count = Count(
-        "Number of drivers in the ranking, on all pages together.", high=MAX_SAFE_INT, example=1, required=True
-    )
-    period = Choice(
-        "The `period` of the request.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK, required=True
-    )
-    start_date = Date("First date of the week or month.", example="2026-03-09", required=True)
-    end_date = Date("Last date of the week or month.", example="2026-03-15", required=True)
-    drivers = Objects(RankedDriver, "The drivers, in order of `rank`.", required=True)
+    count = Count("Number of drivers in the ranking, on all pages together.", high=MAX_SAFE_INT, example=1)
+    period = Choice("The `period` of the request.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK)
+    start_date = Date("First date of the week or month.", example="2026-03-09")
+    end_date = Date("Last date of the week or month.", example="2026-03-15")
+    drivers = Objects(RankedDriver, "The drivers, in order of `rank`.")
 
 
 class DailyAggregates(Schema):
     """The daily summaries of drivers."""
 
-    data = Objects(DailyAggregate, OF_EACH_DRIVER, required=True)
+    data = Objects(DailyAggregate, OF_EACH_DRIVER)
 
 
 class WeeklyAggregates(Schema):
     """The weekly summaries of drivers."""
 
-    data = Objects(WeeklyAggregate, OF_EACH_DRIVER, required=True)
+    data = Objects(WeeklyAggregate, OF_EACH_DRIVER)
 
 
 class MonthlyAggregates(Schema):
     """The monthly summaries of drivers."""
 
-    data = Objects(MonthlyAggregate, OF_EACH_DRIVER, required=True)
+    data = Objects(MonthlyAggregate, OF_EACH_DRIVER)
 
 
 class WindowPage(_Page):
     """A page of the summaries of drivers in a window of days."""
 
-    count = Count("Number of drivers, on all pages together.", high=MAX_SAFE_INT, example=1, required=True)
-    start_date = Date("First date of the window.", example="2026-03-09", required=True)
-    end_date = Date("Last date of the window.", example="2026-03-15", required=True)
+    count = Count("Number of drivers, on all pages together.", high=MAX_SAFE_INT, example=1)
+    start_date = Date("First date of the window.", example="2026-03-09")
+    end_date = Date("Last date of the window.", example="2026-03-15")
     data = Objects(
         WindowAggregate,
         "One element for each driver: in the order of the request if it names drivers, otherwise in order of "
         "`driver_id`.",
-        required=True,
     )
 
 
 class TripChange(Schema):
     """A trip that became visible or was changed, or that is no longer there."""
 
-    trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1", required=True)
-    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1")
+    driver_id = Identifier("Identifier of the driver.", example="demo-01")
     tracking_id = Identifier(
         "What the trips of one job share, such as a ride. Null for a trip without one, and if `deleted` is true.",
         example="ride-17",
-        required=True,
         allow_none=True,
     )
-    deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False, required=True)
-    trip = Object(TripSummary, "The trip as it is now. Null if `deleted` is true.", required=True, allow_none=True)
+    deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False)
+    trip = Object(TripSummary, "The trip as it is now. Null if `deleted` is true.", allow_none=True)
 
 
 class ChangePage(Schema):
     """A page of the change feed."""
 
-    changes = Objects(TripChange, "The changes, in the order to apply them.", required=True)
+    changes = Objects(TripChange, "The changes, in the order to apply them.")
     cursor = Text(
         "Where the next page begins. Send it with the next request.",
         example="5h7An1B2E05bIlprM3ZUcTl4IiwxLDE3NzM4MzUyMDAwMDAsMiwiIiwxNzczODIwODAwMDAxLCIiLDI1MzQwMjMwMDc5OTk5OV0",
-        required=True,
     )
-    has_more = Flag("Whether there are more changes now.", example=False, required=True)
+    has_more = Flag("Whether there are more changes now.", example=False)

@@ -111,20 +111,22 @@ class DriversParams(PageParams):
         "name, alias, e-mail address or `driver_id` contains it. Case, accents, strokes and the kind of apostrophe or "
         "hyphen do not matter: `lukasz` finds `Łukasz`.",
         example="amina yusuf",
+        required=False,
     )
 
 
 class DriverTripsParams(PageParams, DateRangeParams):
     """The parameters of the list of a driver's trips."""
 
-    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    driver_id = Identifier("Identifier of the driver.", example="demo-01")
     start_date = StartDate(
         "List trips that started on or after this date, `YYYY-MM-DD`: from six months ago to today.",
         today_allowed=True,
     )
     end_date = EndDate(
         "List trips that started on or before this date, `YYYY-MM-DD`: from `start_date` to today. Without it, the "
-        "list has all trips from `start_date` on."
+        "list has all trips from `start_date` on.",
+        required=False,
     )
 
 
@@ -138,7 +140,7 @@ class TripParams(Params):
             "Name of the identifier. The trips of one job, such as a ride, may share a `tracking_id`.", "trip_id"
         ),
     )
-    filter_value = Identifier("The identifier.", example="demo-01-54-1", required=True)
+    filter_value = Identifier("The identifier.", example="demo-01-54-1")
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
 
 
@@ -184,7 +186,7 @@ class MonthlyParams(_AggregateParams):
 class ScoreParams(WindowParams):
     """The parameters of the explanation of a driver's score."""
 
-    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
+    driver_id = Identifier("Identifier of the driver.", example="demo-01")
     interval = IntervalParam()
 
 
@@ -202,7 +204,8 @@ class FleetAggregateParams(DateRangeParams):
     )
     end_date = EndDate(
         "A date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
-        "By default today."
+        "By default today.",
+        required=False,
     )
 
     @post_load(pass_original=True)
@@ -256,7 +259,6 @@ class ReportParams(Params):
         "A time, `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that date; the "
         "time of day has no effect.",
         example="2026-03-16T00:00:00",
-        required=True,
         error_messages=REQUIRED,
     )
 
@@ -269,7 +271,7 @@ class ReportParams(Params):
 class LinkParams(Params):
     """The parameter of a file of a report."""
 
-    link = Text("Last part of the link.", example="WyJhY21lIl0.c2lnbmVk", required=True)
+    link = Text("Last part of the link.", example="WyJhY21lIl0.c2lnbmVk")
 
 
 class NoParams(Params):

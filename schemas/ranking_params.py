@@ -51,7 +51,6 @@ class RankingParams(PageParams):
         component="RankingPeriod",
         choices=LONG_PERIODS,
         example=WEEK,
-        required=True,
         error_messages=REQUIRED,
     )
     start_date = PeriodStartDate(

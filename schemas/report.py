@@ -21,16 +21,11 @@ class ReportLinks(Schema):
     report_link = Text(
         "URL of the report as a CSV file with one row for each driver.",
         example="https://api.example.com/api/v1/report/WyJhY21lIl0.c2lnbmVk",
-        required=True,
     )
     report_page = Text(
-        "URL of the report as a web page.",
-        example="https://api.example.com/api/v1/report/WyJwYWdlIl0.c2lnbmVk",
-        required=True,
+        "URL of the report as a web page.", example="https://api.example.com/api/v1/report/WyJwYWdlIl0.c2lnbmVk"
     )
-    expires_at = EpochMs(
-        "Time at which both links expire, in epoch milliseconds.", example=1_773_044_100_000, required=True
-    )
+    expires_at = EpochMs("Time at which both links expire, in epoch milliseconds.", example=1_773_044_100_000)
 
 
 SECONDS, HOURS = "_seconds", "_hours"

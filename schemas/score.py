@@ -79,26 +79,19 @@ class BehaviourExplanation(Schema):
     """What a behaviour costs."""
 
     behaviour = Choice(
-        "Name of the behaviour.",
-        component="BehaviourName",
-        choices=COUNTED_BEHAVIOURS,
-        example="overspeeding",
-        required=True,
+        "Name of the behaviour.", component="BehaviourName", choices=COUNTED_BEHAVIOURS, example="overspeeding"
     )
-    count = Count("Number of times that the behaviour occurred.", example=1, required=True)
+    count = Count("Number of times that the behaviour occurred.", example=1)
     seconds = Amount(
         "Time of the behaviour, in seconds. Null for a behaviour whose rate is per 100 miles.",
         example=90,
-        required=True,
         allow_none=True,
     )
-    rate = Amount("Share of the driving time, or number per 100 miles.", example=0.05, required=True)
-    cap = Amount("The rate from which the behaviour costs all of its weight.", example=0.2, required=True)
-    weight = Amount("Maximum of points that the behaviour costs.", example=30, required=True)
-    points_lost = Amount("Points that the behaviour costs: weight × min(1, rate ÷ cap).", example=7.5, required=True)
-    is_focus_area = Flag(
-        "Whether to coach the behaviour: whether rate ÷ cap is 0.5 or more.", example=False, required=True
-    )
+    rate = Amount("Share of the driving time, or number per 100 miles.", example=0.05)
+    cap = Amount("The rate from which the behaviour costs all of its weight.", example=0.2)
+    weight = Amount("Maximum of points that the behaviour costs.", example=30)
+    points_lost = Amount("Points that the behaviour costs: weight × min(1, rate ÷ cap).", example=7.5)
+    is_focus_area = Flag("Whether to coach the behaviour: whether rate ÷ cap is 0.5 or more.", example=False)
 
 
 # The values of each behaviour that explain the example of a DrivingSummary.
@@ -117,7 +110,6 @@ class ScoreExplanation(DrivingSummary):
         BehaviourExplanation,
         "What each behaviour costs: always the same behaviours in the same order.",
         example=[dict(zip(fields_of(BehaviourExplanation), values, strict=True)) for values in EXAMPLE],
-        required=True,
     )
 
     class Meta:
@@ -129,24 +121,21 @@ class ScoreExplanation(DrivingSummary):
 class ScoreInterval(Schema):
     """The score of an interval in which the driver drove."""
 
-    start_date = Date("The first date of the interval in the window.", example="2026-03-09", required=True)
-    end_date = Date("The last date of the interval in the window.", example="2026-03-15", required=True)
-    explanation = Object(ScoreExplanation, "The score of the interval.", required=True)
+    start_date = Date("The first date of the interval in the window.", example="2026-03-09")
+    end_date = Date("The last date of the interval in the window.", example="2026-03-15")
+    explanation = Object(ScoreExplanation, "The score of the interval.")
 
 
 class DriverScore(Schema):
     """The score of a driver in a window, and in the intervals of the window."""
 
-    driver_info = Object(Driver, "The driver.", required=True)
-    start_date = Date("The first date of the window.", example="2026-03-09", required=True)
-    end_date = Date("The last date of the window.", example="2026-03-15", required=True)
+    driver_info = Object(Driver, "The driver.")
+    start_date = Date("The first date of the window.", example="2026-03-09")
+    end_date = Date("The last date of the window.", example="2026-03-15")
     total = Object(
-        ScoreExplanation,
-        "The score of the window. Null if the driver did not drive in it.",
-        required=True,
-        allow_none=True,
+        ScoreExplanation, "The score of the window. Null if the driver did not drive in it.", allow_none=True
     )
-    series = Objects(ScoreInterval, "The intervals in which the driver drove, oldest first.", required=True)
+    series = Objects(ScoreInterval, "The intervals in which the driver drove, oldest first.")
 
 
 DRIVING_SUMMARY, SCORE_EXPLANATION = fields_of(DrivingSummary), fields_of(ScoreExplanation)

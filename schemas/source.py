@@ -20,8 +20,8 @@ class SourceSchema(Schema):
     """The schema of a source document, or of an object in one.
 
     A field with `load_default=None` may be absent from a line of an import file, and from a document that was stored
-    before the schema got the field: it is then loaded as null. MongoDB refuses to write a document without it. A field
-    with `required=True` is never absent.
+    before the schema got the field: it is then loaded as null. MongoDB refuses to write a document without it. A
+    required field is never absent.
 
     What it costs to find the errors of a document does not grow with their number: of many unknown fields, a few are
     errors, and so it is with the objects in `Rows`.

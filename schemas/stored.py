@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from marshmallow import Schema, fields
+from marshmallow import Schema
 from marshmallow.validate import OneOf
 
 from schemas.driver import Driver
@@ -17,6 +17,7 @@ from schemas.fields import (
     FleetName,
     Identifier,
     Int64,
+    List,
     Number,
     Object,
     Objects,
@@ -95,7 +96,7 @@ class StoredDriver(Driver):
         *_text_rules(Driver),
     ]
 
-    fleet = FleetName(required=True)
+    fleet = FleetName()
 
 
 class StoredTrip(ImportedTrip):
@@ -117,7 +118,7 @@ class StoredTrip(ImportedTrip):
         },
     ]
 
-    fleet = FleetName(required=True)
+    fleet = FleetName()
 
 
 class StoredFleet(Schema):
@@ -129,19 +130,19 @@ class StoredFleet(Schema):
     time zone of its dates, UTC if it is absent.
     """
 
-    writes = Count(required=True)
-    written_at = Time(required=True)
-    feed_id = Text(required=True)
-    trips_written_at = Int64()
-    erasures = Count()
-    time_zone = Text()
+    writes = Count()
+    written_at = Time()
+    feed_id = Text()
+    trips_written_at = Int64(required=False)
+    erasures = Count(required=False)
+    time_zone = Text(required=False)
 
 
 class _ReadModel(Schema):
     """A document derived from the sources. `version` changes whenever another field changes."""
 
-    fleet = FleetName(required=True)
-    version = Text(required=True)
+    fleet = FleetName()
+    version = Text()
 
 
 class FleetDrivers(Schema):
@@ -153,14 +154,14 @@ class FleetDrivers(Schema):
     fields.
     """
 
-    fleet = FleetName(required=True)
-    offset = Int64(required=True)
-    driver_count = Count(required=True)
-    first_driver_id = Identifier()
-    driver_ids = fields.List(Identifier())
-    drivers = fields.List(Text())
-    search_texts = fields.List(Text())
-    version = Text()
+    fleet = FleetName()
+    offset = Int64()
+    driver_count = Count()
+    first_driver_id = Identifier(required=False)
+    driver_ids = List(Identifier(), required=False)
+    drivers = List(Text(), required=False)
+    search_texts = List(Text(), required=False)
+    version = Text(required=False)
 
 
 class Calendar(Schema):
@@ -169,27 +170,24 @@ class Calendar(Schema):
     `versions` has the version of the day's document, `last_trip_ends` the latest end (epoch ms) of its trips.
     """
 
-    dates = fields.List(Date(), required=True)
-    trip_counts = fields.List(Count(), required=True)
-    last_trip_ends = fields.List(EpochMs(), required=True)
-    versions = fields.List(Text(), required=True)
+    dates = List(Date())
+    trip_counts = List(Count())
+    last_trip_ends = List(EpochMs())
+    versions = List(Text())
 
 
 # What a window adds up: parallel arrays with an element for each date of a month, null for one without trips. These are
 # the version of the day's document, and the totals in its summary.
 DayTotals = Schema.from_dict(
     {
-        "versions": fields.List(Text(allow_none=True), required=True),
-        **{
-            name: fields.List((Count if name.endswith("_count") else Number)(allow_none=True), required=True)
-            for name in TOTALS
-        },
+        "versions": List(Text(allow_none=True)),
+        **{name: List((Count if name.endswith("_count") else Number)(allow_none=True)) for name in TOTALS},
     },
     name="DayTotals",
 )
 # See `schemas.fleet`.
-PointsLost = Schema.from_dict({behaviour.name: Number(required=True) for behaviour in BEHAVIOURS}, name="PointsLost")
-Contribution = Schema.from_dict({name: Int64(required=True) for name in CONTRIBUTION}, name="Contribution")
+PointsLost = Schema.from_dict({behaviour.name: Number() for behaviour in BEHAVIOURS}, name="PointsLost")
+Contribution = Schema.from_dict({name: Int64() for name in CONTRIBUTION}, name="Contribution")
 
 
 class DriverPeriod(_ReadModel):
@@ -205,24 +203,24 @@ class DriverPeriod(_ReadModel):
     `distance_miles` and `points_lost`. A month has the calendar of its days, and their totals.
     """
 
-    driver_id = Identifier(required=True)
-    period = Text(required=True, validate=OneOf((PROFILE, *PERIODS)))
-    start_date = Text(required=True)
-    json = Text()
-    search_text = Text()
-    summary = Object(DailySummary)
-    driving_summary = Text()
-    breakdown = Text()
-    fm_score = Number()
-    distance_miles = Number()
-    points_lost = Object(PointsLost)
-    trip_count = Count()
-    last_trip_end = EpochMs()
-    trips = fields.List(Text())
-    trip_ends = fields.List(EpochMs())
-    calendar = Object(Calendar)
-    day_totals = Object(DayTotals)
-    contribution = Object(Contribution)
+    driver_id = Identifier()
+    period = Text(validate=OneOf((PROFILE, *PERIODS)))
+    start_date = Text()
+    json = Text(required=False)
+    search_text = Text(required=False)
+    summary = Object(DailySummary, required=False)
+    driving_summary = Text(required=False)
+    breakdown = Text(required=False)
+    fm_score = Number(required=False)
+    distance_miles = Number(required=False)
+    points_lost = Object(PointsLost, required=False)
+    trip_count = Count(required=False)
+    last_trip_end = EpochMs(required=False)
+    trips = List(Text(), required=False)
+    trip_ends = List(EpochMs(), required=False)
+    calendar = Object(Calendar, required=False)
+    day_totals = Object(DayTotals, required=False)
+    contribution = Object(Contribution, required=False)
 
 
 class FleetPeriod(_ReadModel):
@@ -231,16 +229,15 @@ class FleetPeriod(_ReadModel):
     `sums` is what the contributions of its drivers add up to, and `json` the FleetSummary that follows from them.
     """
 
-    period = Text(required=True, validate=OneOf(PERIODS))
-    start_date = Date(required=True)
-    sums = Object(Contribution, required=True)
-    json = Text(required=True)
+    period = Text(validate=OneOf(PERIODS))
+    start_date = Date()
+    sums = Object(Contribution)
+    json = Text()
 
 
 # The values of a trip that are added up in its Daily summary.
 TripTotals = Schema.from_dict(
-    {**{name: Number(required=True) for name in AMOUNTS}, "event_summary": Object(EventSummary, required=True)},
-    name="TripTotals",
+    {**{name: Number() for name in AMOUNTS}, "event_summary": Object(EventSummary)}, name="TripTotals"
 )
 
 
@@ -253,25 +250,25 @@ class StoredTripDetail(_ReadModel):
 
     validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
 
-    trip_id = Identifier(required=True)
-    tracking_id = Identifier(required=True, allow_none=True)
-    driver_id = Identifier(required=True)
-    date = Date(required=True)
-    trip_start_time = EpochMs(required=True)
-    trip_end_time = EpochMs(required=True)
-    totals = Object(TripTotals, required=True)
-    summary = Text(required=True)
-    focus_area = Text(required=True)
-    trail_path = Text(required=True)
-    events = Text(required=True)
+    trip_id = Identifier()
+    tracking_id = Identifier(allow_none=True)
+    driver_id = Identifier()
+    date = Date()
+    trip_start_time = EpochMs()
+    trip_end_time = EpochMs()
+    totals = Object(TripTotals)
+    summary = Text()
+    focus_area = Text()
+    trail_path = Text()
+    events = Text()
 
 
 class ReplacedTrip(Schema):
     """An earlier version of a trip: its end, the number of the change that replaced it, and when (epoch ms)."""
 
-    trip_end_time = EpochMs(required=True)
-    change = Count(required=True)
-    replaced_at = Int64(required=True)
+    trip_end_time = EpochMs()
+    change = Count()
+    replaced_at = Int64()
 
 
 class StoredTripChange(Schema):
@@ -284,24 +281,24 @@ class StoredTripChange(Schema):
 
     validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
 
-    fleet = FleetName(required=True)
-    trip_id = Identifier(required=True)
-    driver_id = Identifier(required=True)
-    change = Count(required=True)
-    replaced = Objects(ReplacedTrip, required=True)
-    tracking_id = Identifier(allow_none=True)
-    trip_end_time = EpochMs()
-    version = Text()
-    json = Text()
-    deleted_at = Time()
+    fleet = FleetName()
+    trip_id = Identifier()
+    driver_id = Identifier()
+    change = Count()
+    replaced = Objects(ReplacedTrip)
+    tracking_id = Identifier(allow_none=True, required=False)
+    trip_end_time = EpochMs(required=False)
+    version = Text(required=False)
+    json = Text(required=False)
+    deleted_at = Time(required=False)
 
 
 class StoredFile(Schema):
     """A file of a report: its identifier in GridFS, its length in bytes, and a digest of its content."""
 
-    file_id = Text(required=True)
-    bytes = Count(required=True)
-    digest = Text(required=True)
+    file_id = Text()
+    bytes = Count()
+    digest = Text()
 
 
 class StoredReport(Schema):
@@ -310,13 +307,13 @@ class StoredReport(Schema):
     `units` are those of the page: miles or km.
     """
 
-    fleet = FleetName(required=True)
-    report_date = Date(required=True)
-    built_at = Int64(required=True)
-    drivers = Count(required=True)
-    csv = Object(StoredFile, required=True)
-    page = Object(StoredFile, required=True)
-    units = Text(required=True)
+    fleet = FleetName()
+    report_date = Date()
+    built_at = Int64()
+    drivers = Count()
+    csv = Object(StoredFile)
+    page = Object(StoredFile)
+    units = Text()
 
 
 class StoredKey(Schema):
@@ -325,14 +322,14 @@ class StoredKey(Schema):
     `driver_id` is that of the only driver that the key opens, or null for a key of the fleet.
     """
 
-    key_id = Text(required=True)
-    digest = Text(required=True)
-    fleet = FleetName(required=True)
-    driver_id = Identifier(required=True, allow_none=True)
-    label = Identifier(required=True, allow_none=True)
-    created_at = Int64(required=True)
-    expires_at = Int64(required=True, allow_none=True)
-    revoked_at = Int64(required=True, allow_none=True)
+    key_id = Text()
+    digest = Text()
+    fleet = FleetName()
+    driver_id = Identifier(allow_none=True)
+    label = Identifier(allow_none=True)
+    created_at = Int64()
+    expires_at = Int64(allow_none=True)
+    revoked_at = Int64(allow_none=True)
 
 
 class StoredResumeToken(Schema):
@@ -342,8 +339,8 @@ class StoredResumeToken(Schema):
     were committed until then are applied. For `mirror`, `token` is its cursor in the change feed of another service.
     """
 
-    token = Bytes(required=True)
-    applied_until = Int64(required=True)
+    token = Bytes()
+    applied_until = Int64()
 
 
 # The schema of each collection.

@@ -21,32 +21,26 @@ FOCUS_FLAGS = {
 class SummaryFocusArea(Schema):
     """The behaviours to coach. Note the name `is_acceleration`: trips have `is_rapid_acceleration`."""
 
-    is_phone_use = Flag("Whether to coach phone use.", example=False, required=True)
-    is_overspeeding = Flag("Whether to coach overspeeding.", example=False, required=True)
-    is_hard_brake = Flag("Whether to coach hard braking.", example=False, required=True)
-    is_acceleration = Flag("Whether to coach rapid acceleration.", example=False, required=True)
+    is_phone_use = Flag("Whether to coach phone use.", example=False)
+    is_overspeeding = Flag("Whether to coach overspeeding.", example=False)
+    is_hard_brake = Flag("Whether to coach hard braking.", example=False)
+    is_acceleration = Flag("Whether to coach rapid acceleration.", example=False)
 
 
 class DrivingSummary(Schema):
     """Totals of trips, and the score computed from them."""
 
-    fm_score = Number(
-        "Safety score from 0 (worst) to 100 (best), with one decimal.", low=0, high=100, example=92.5, required=True
-    )
+    fm_score = Number("Safety score from 0 (worst) to 100 (best), with one decimal.", low=0, high=100, example=92.5)
     fm_grade = Choice(
-        f"Grade of the score: {GRADE_LIMITS}.",
-        example="excellent",
-        required=True,
-        component="Grade",
-        choices=list(GRADES),
+        f"Grade of the score: {GRADE_LIMITS}.", example="excellent", component="Grade", choices=list(GRADES)
     )
-    trip_count = Count("Number of trips.", high=MAX_SAFE_INT, example=1, required=True)
-    distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
-    duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
-    night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
-    highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
-    events_summary = Object(EventSummary, "Counts and durations of each behaviour.", required=True)
-    focus_area = Object(SummaryFocusArea, "The behaviours to coach.", required=True)
+    trip_count = Count("Number of trips.", high=MAX_SAFE_INT, example=1)
+    distance_miles = Amount("Distance, in miles.", example=12.5)
+    duration_seconds = Amount("Duration, in seconds.", example=1800)
+    night_driving_seconds = Amount("Time driven at night, in seconds.", example=0)
+    highway_miles = Amount("Distance on highways, in miles.", example=4.2)
+    events_summary = Object(EventSummary, "Counts and durations of each behaviour.")
+    focus_area = Object(SummaryFocusArea, "The behaviours to coach.")
 
 
 # The totals that are added up: the distances and times of a summary, and the counts and times of its events. The last
@@ -59,55 +53,63 @@ TOTALS = ("trip_count", *AMOUNTS, *EVENT_TOTALS)
 class DailySummary(DrivingSummary):
     """The driving of one driver on one date."""
 
-    date = Date("The date.", example="2026-03-09", required=True)
+    date = Date("The date.", example="2026-03-09")
 
 
 class WeeklySummary(DrivingSummary):
     """The driving of one driver in one week. The score is computed from the totals, not an average of days."""
 
-    start_date = Date("The first date, a Monday.", example="2026-03-09", required=True)
-    end_date = Date("The last date, six days later.", example="2026-03-15", required=True)
-    daily_summary_breakdown = Objects(DailySummary, "The days on which the driver drove, oldest first.", required=True)
+    start_date = Date("The first date, a Monday.", example="2026-03-09")
+    end_date = Date("The last date, six days later.", example="2026-03-15")
+    daily_summary_breakdown = Objects(DailySummary, "The days on which the driver drove, oldest first.")
 
 
 class MonthlySummary(WeeklySummary):
     """The driving of one driver in a calendar month. The score is computed from the totals, not an average of days."""
 
-    start_date = Date("The first date of the month.", example="2026-03-01", required=True)
-    end_date = Date("The last date of the month.", example="2026-03-31", required=True)
+    start_date = Date("The first date of the month.", example="2026-03-01")
+    end_date = Date("The last date of the month.", example="2026-03-31")
 
 
 class RankedDriver(Schema):
     """A driver's place in a ranking."""
 
-    rank = Int64("Place in the ranking, from 1.", low=1, high=MAX_SAFE_INT, example=1, required=True)
-    driver_info = Object(Driver, "The driver.", required=True)
-    driving_summary = Object(DrivingSummary, "The summary of the week or month.", required=True)
+    rank = Int64("Place in the ranking, from 1.", low=1, high=MAX_SAFE_INT, example=1)
+    driver_info = Object(Driver, "The driver.")
+    driving_summary = Object(DrivingSummary, "The summary of the week or month.")
 
 
 class DailyAggregate(Schema):
     """A driver and the driver's Daily summary."""
 
-    driver_info = Object(Driver, "The driver.", required=True)
-    driving_summary = Object(DailySummary, "The summary. Absent if the driver did not drive on that date.")
+    driver_info = Object(Driver, "The driver.")
+    driving_summary = Object(
+        DailySummary, "The summary. Absent if the driver did not drive on that date.", required=False
+    )
 
 
 class WeeklyAggregate(Schema):
     """A driver and the driver's Weekly summary."""
 
-    driver_info = Object(Driver, "The driver.", required=True)
-    driving_summary = Object(WeeklySummary, "The summary. Absent if the driver did not drive in that week.")
+    driver_info = Object(Driver, "The driver.")
+    driving_summary = Object(
+        WeeklySummary, "The summary. Absent if the driver did not drive in that week.", required=False
+    )
 
 
 class MonthlyAggregate(Schema):
     """A driver and the driver's Monthly summary."""
 
-    driver_info = Object(Driver, "The driver.", required=True)
-    driving_summary = Object(MonthlySummary, "The summary. Absent if the driver did not drive in that month.")
+    driver_info = Object(Driver, "The driver.")
+    driving_summary = Object(
+        MonthlySummary, "The summary. Absent if the driver did not drive in that month.", required=False
+    )
 
 
 class WindowAggregate(Schema):
     """A driver and the driver's summary in a window of days."""
 
-    driver_info = Object(Driver, "The driver.", required=True)
-    driving_summary = Object(DrivingSummary, "The summary. Absent if the driver did not drive in the window.")
+    driver_info = Object(Driver, "The driver.")
+    driving_summary = Object(
+        DrivingSummary, "The summary. Absent if the driver did not drive in the window.", required=False
+    )

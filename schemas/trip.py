@@ -35,38 +35,38 @@ EVENT_TYPES: Mapping[int, tuple[str, tuple[str, ...]]] = {
 class EventSummary(SourceSchema):
     """The counts and durations of each behaviour."""
 
-    phone_use_count = Count("Number of times that the driver used the phone.", example=0, required=True)
-    rapid_acceleration_count = Count("Number of rapid accelerations.", example=0, required=True)
-    hard_brake_count = Count("Number of hard brakes.", example=0, required=True)
-    overspeeding_count = Count("Number of times that the driver exceeded the speed limit.", example=1, required=True)
-    phone_use_time_seconds = Amount("Time of phone use, in seconds.", example=0, required=True)
-    overspeeding_time_seconds = Amount("Time above the speed limit, in seconds.", example=90, required=True)
+    phone_use_count = Count("Number of times that the driver used the phone.", example=0)
+    rapid_acceleration_count = Count("Number of rapid accelerations.", example=0)
+    hard_brake_count = Count("Number of hard brakes.", example=0)
+    overspeeding_count = Count("Number of times that the driver exceeded the speed limit.", example=1)
+    phone_use_time_seconds = Amount("Time of phone use, in seconds.", example=0)
+    overspeeding_time_seconds = Amount("Time above the speed limit, in seconds.", example=90)
 
 
 class TripFocusArea(SourceSchema):
     """The behaviours to coach. Note the name `is_rapid_acceleration`: summaries have `is_acceleration`."""
 
-    is_phone_use = Flag("Whether to coach phone use.", example=False, required=True)
-    is_rapid_acceleration = Flag("Whether to coach rapid acceleration.", example=False, required=True)
-    is_hard_brake = Flag("Whether to coach hard braking.", example=False, required=True)
-    is_overspeeding = Flag("Whether to coach overspeeding.", example=False, required=True)
+    is_phone_use = Flag("Whether to coach phone use.", example=False)
+    is_rapid_acceleration = Flag("Whether to coach rapid acceleration.", example=False)
+    is_hard_brake = Flag("Whether to coach hard braking.", example=False)
+    is_overspeeding = Flag("Whether to coach overspeeding.", example=False)
 
 
 class TrailPoint(SourceSchema):
     """A position of the vehicle, with its time."""
 
-    timestamp = EpochMs("Time, in epoch milliseconds UTC.", required=True)
-    latitude = Latitude("Latitude, in degrees.", required=True)
-    longitude = Longitude("Longitude, in degrees.", required=True)
-    course = Number("Heading, in degrees from North.", required=True)
+    timestamp = EpochMs("Time, in epoch milliseconds UTC.")
+    latitude = Latitude("Latitude, in degrees.")
+    longitude = Longitude("Longitude, in degrees.")
+    course = Number("Heading, in degrees from North.")
 
 
 class EventData(SourceSchema):
     """The speeds of an OVERSPEEDING event. Empty for other types."""
 
-    user_speed_mph = Number("Speed at the start of the event, in miles per hour.", example=61.2)
-    speed_limit_mph = Number("Speed limit at that position, in miles per hour.", example=55)
-    max_user_speed_mph = Number("Highest speed during the event, in miles per hour.", example=68.4)
+    user_speed_mph = Number("Speed at the start of the event, in miles per hour.", example=61.2, required=False)
+    speed_limit_mph = Number("Speed limit at that position, in miles per hour.", example=55, required=False)
+    max_user_speed_mph = Number("Highest speed during the event, in miles per hour.", example=68.4, required=False)
 
 
 class Event(SourceSchema):
@@ -91,28 +91,22 @@ class Event(SourceSchema):
         component="EventType",
         choices={number: name for number, (name, _) in EVENT_TYPES.items()},
         example=9,
-        required=True,
     )
     event_name = Choice(
         "Name of the event type: "
         + ", ".join(f"{number} is {name}" for number, (name, _) in EVENT_TYPES.items())
         + ".",
         example="OVERSPEEDING",
-        required=True,
         component="EventName",
         choices=[name for name, _ in EVENT_TYPES.values()],
     )
-    event_start_timestamp = EpochMs(
-        "Time of the start, in epoch milliseconds UTC.", example=1_773_043_800_000, required=True
-    )
-    event_end_timestamp = EpochMs(
-        "Time of the end, in epoch milliseconds UTC.", example=1_773_043_890_000, required=True
-    )
-    event_start_latitude = Latitude("Latitude of the start, in degrees.", example=41.2189, required=True)
-    event_start_longitude = Longitude("Longitude of the start, in degrees.", example=-95.9412, required=True)
-    event_end_latitude = Latitude("Latitude of the end, in degrees.", example=41.1956, required=True)
-    event_end_longitude = Longitude("Longitude of the end, in degrees.", example=-95.9468, required=True)
-    event_data = RawObject(EventData, "The speeds of an OVERSPEEDING event; otherwise empty.", required=True)
+    event_start_timestamp = EpochMs("Time of the start, in epoch milliseconds UTC.", example=1_773_043_800_000)
+    event_end_timestamp = EpochMs("Time of the end, in epoch milliseconds UTC.", example=1_773_043_890_000)
+    event_start_latitude = Latitude("Latitude of the start, in degrees.", example=41.2189)
+    event_start_longitude = Longitude("Longitude of the start, in degrees.", example=-95.9412)
+    event_end_latitude = Latitude("Latitude of the end, in degrees.", example=41.1956)
+    event_end_longitude = Longitude("Longitude of the end, in degrees.", example=-95.9468)
+    event_data = RawObject(EventData, "The speeds of an OVERSPEEDING event; otherwise empty.")
 
     @validates_schema
     def check_type(self, data: dict[str, Any], **kwargs: Any) -> None:
@@ -136,34 +130,33 @@ class Event(SourceSchema):
 class TripSummary(SourceSchema):
     """A trip in summary form: without its trail and events."""
 
-    trip_id = Identifier("Identifier of the trip, unique within the fleet.", example="demo-01-54-1", required=True)
-    driver_id = Identifier("Identifier of the driver.", example="demo-01", required=True)
-    trip_start_time = EpochMs("Time of the start, in epoch milliseconds UTC.", example=1_773_043_200_000, required=True)
-    trip_end_time = EpochMs("Time of the end, in epoch milliseconds UTC.", example=1_773_045_000_000, required=True)
-    duration_seconds = Amount("Duration, in seconds.", example=1800, required=True)
-    distance_miles = Amount("Distance, in miles.", example=12.5, required=True)
+    trip_id = Identifier("Identifier of the trip, unique within the fleet.", example="demo-01-54-1")
+    driver_id = Identifier("Identifier of the driver.", example="demo-01")
+    trip_start_time = EpochMs("Time of the start, in epoch milliseconds UTC.", example=1_773_043_200_000)
+    trip_end_time = EpochMs("Time of the end, in epoch milliseconds UTC.", example=1_773_045_000_000)
+    duration_seconds = Amount("Duration, in seconds.", example=1800)
+    distance_miles = Amount("Distance, in miles.", example=12.5)
     insurance_period = Int64(
         "Insurance period of a ride-hailing trip: 1, 2 or 3. Null for fleets without insurance periods.",
         low=1,
         high=3,
         example=None,
-        required=True,
         allow_none=True,
     )
-    start_latitude = Latitude("Latitude of the start, in degrees.", example=41.2565, required=True)
-    start_longitude = Longitude("Longitude of the start, in degrees.", example=-95.9345, required=True)
-    end_latitude = Latitude("Latitude of the end, in degrees.", example=41.1403, required=True)
-    end_longitude = Longitude("Longitude of the end, in degrees.", example=-95.966, required=True)
-    night_driving_seconds = Amount("Time driven at night, in seconds.", example=0, required=True)
-    highway_miles = Amount("Distance on highways, in miles.", example=4.2, required=True)
-    night_driving_miles = Amount("Distance driven at night, in miles.", example=0, required=True)
-    event_summary = Object(EventSummary, "Counts and durations of each behaviour.", required=True)
+    start_latitude = Latitude("Latitude of the start, in degrees.", example=41.2565)
+    start_longitude = Longitude("Longitude of the start, in degrees.", example=-95.9345)
+    end_latitude = Latitude("Latitude of the end, in degrees.", example=41.1403)
+    end_longitude = Longitude("Longitude of the end, in degrees.", example=-95.966)
+    night_driving_seconds = Amount("Time driven at night, in seconds.", example=0)
+    highway_miles = Amount("Distance on highways, in miles.", example=4.2)
+    night_driving_miles = Amount("Distance driven at night, in miles.", example=0)
+    event_summary = Object(EventSummary, "Counts and durations of each behaviour.")
 
 
 class TripDetail(TripSummary):
     """A trip in detail form: the summary form, the focus area, the trail and the events."""
 
-    focus_area = Object(TripFocusArea, "The behaviours to coach.", required=True)
+    focus_area = Object(TripFocusArea, "The behaviours to coach.")
     trail_path = Rows(
         TrailPoint,
         "Positions of the vehicle as they were recorded, in order of time unless a device sent some late.",
@@ -171,9 +164,8 @@ class TripDetail(TripSummary):
             {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
             {"timestamp": 1_773_045_000_000, "latitude": 41.1403, "longitude": -95.966, "course": 190.5},
         ],
-        required=True,
     )
-    events = Rows(Event, "The events, in order of time.", required=True)
+    events = Rows(Event, "The events, in order of time.")
 
 
 class ImportedTrip(TripDetail):
@@ -182,8 +174,8 @@ class ImportedTrip(TripDetail):
     `focus_area` may be absent: the focus area is then computed from `event_summary`.
     """
 
-    focus_area = Object(TripFocusArea)
-    tracking_id = Identifier(required=True, allow_none=True)
+    focus_area = Object(TripFocusArea, required=False)
+    tracking_id = Identifier(allow_none=True)
 
     @validates_schema
     def check_times(self, data: dict[str, Any], **kwargs: Any) -> None:
