@@ -8,11 +8,10 @@ from typing import Any
 from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, post_load, validates_schema
 
-from schemas.fields import Date, Messages
+from schemas.fields import Date
 from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, monday_of
 from schemas.query import TODAY, Params
 
-REQUIRED: Messages = {"required": "Must be given."}
 # How far back from today a start_date may be.
 HISTORY = relativedelta(months=6)
 
@@ -33,7 +32,7 @@ class StartDate(Date):
 
     def __init__(self, description: str, *, today_allowed: bool, period: PeriodName = DAY) -> None:
         self.today_allowed, self.period = today_allowed, period
-        super().__init__(description, required=True, error_messages=REQUIRED)
+        super().__init__(description)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -54,7 +53,7 @@ class PeriodStartDate(Date):
         today_allowed: bool = False,
     ) -> None:
         self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
-        super().__init__(description, required=True, error_messages=REQUIRED)
+        super().__init__(description)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)

@@ -4,11 +4,11 @@ import datetime
 import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, missing, post_load
+from marshmallow import ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, DateRangeParams, EndDate, PeriodStartDate, StartDate, WindowParams
-from schemas.fields import NO_CONTROL, Choice, Identifier, ShortText, Text, field_metadata
+from schemas.date_params import DateRangeParams, EndDate, PeriodStartDate, StartDate, WindowParams
+from schemas.fields import NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
 from schemas.periods import MONTH, PERIODS, WEEK
 from schemas.query import TODAY, Params, repeat_hint
 from schemas.search import split_words
@@ -45,24 +45,21 @@ class IntegerParam(fields.Integer):
         return int(value)
 
 
-class RepeatedParam(fields.List[Any]):
-    """A parameter that a request has 1 to `high` times. Repeated values count."""
+class DriverIds(List):
+    """The parameter `driver_id`, which a request has 1 to MAX_DRIVERS times. The view gets `driver_ids`, each once."""
 
-    def __init__(self, inner: fields.Field[Any], description: str, *, high: int, required: bool = True) -> None:
-        self.high = high
-        self.json_schema_keywords = {"minItems": 1, "maxItems": high}
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"minItems": 1, "maxItems": MAX_DRIVERS}
+
+    def __init__(self, description: str, **kwargs: Any) -> None:
         super().__init__(
-            inner,
-            required=required,
-            error_messages=REQUIRED,
-            metadata=field_metadata(description, inner.metadata.get("examples", missing)),
+            Identifier(example="demo-01"), description, example=["demo-01"], attribute="driver_ids", **kwargs
         )
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
-        if len(value) > self.high:
-            raise ValidationError(f"Must be given 1 to {self.high} times; it is given {len(value)} times.")
+        if len(value) > MAX_DRIVERS:
+            raise ValidationError(f"Must be given 1 to {MAX_DRIVERS} times; it is given {len(value)} times.")
         try:
-            return super()._deserialize(value, attr, data, **kwargs)
+            return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
         except ValidationError as error:
             # A client that joins identifiers with commas soon exceeds the length of one identifier.
             for index, reasons in error.messages_dict.items():
@@ -145,16 +142,7 @@ class TripParams(Params):
 
 
 class _AggregateParams(Params):
-    driver_id = RepeatedParam(
-        Identifier(example="demo-01"),
-        f"Identifier of a driver. Give 1 to {MAX_DRIVERS}; the response has a repeated driver once.",
-        high=MAX_DRIVERS,
-    )
-
-    @post_load
-    def drop_repetitions(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Remove repeated drivers and keep the order of the others."""
-        return {**data, "driver_id": list(dict.fromkeys(data["driver_id"]))}
+    driver_id = DriverIds(f"Identifier of a driver. Give 1 to {MAX_DRIVERS}; the response has a repeated driver once.")
 
 
 class DailyParams(_AggregateParams):
@@ -215,28 +203,17 @@ class FleetAggregateParams(DateRangeParams):
 
 
 class WindowAggregateParams(WindowParams, PageParams):
-    """The parameters of the summaries of a window: of some drivers, or of all.
+    """The parameters of the summaries of a window: of some drivers, or of all."""
 
-    The view gets `driver_ids`, each once, which is empty for all drivers.
-    """
-
-    driver_id = RepeatedParam(
-        Identifier(example="demo-01"),
+    driver_id = DriverIds(
         f"Identifier of a driver. Give up to {MAX_DRIVERS}; the response has a repeated driver once. Without it, the "
         "response has all drivers of the fleet.",
-        high=MAX_DRIVERS,
         required=False,
     )
 
-    @post_load
-    def choose_drivers(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Replace `driver_id` with `driver_ids`."""
-        driver_ids = list(dict.fromkeys(data.pop("driver_id", ())))
-        return {**data, "driver_ids": driver_ids}
-
 
 class ReportTime(Text):
-    """A time in the form `YYYY-MM-DDTHH:MM:SS`."""
+    """A time in the form `YYYY-MM-DDTHH:MM:SS`, which loads as its date."""
 
     pattern = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}")
     openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
@@ -246,26 +223,21 @@ class ReportTime(Text):
         try:
             if self.pattern.fullmatch(text):
                 datetime.datetime.strptime(text, REPORT_TIME_FORMAT)  # noqa: DTZ007
-                return text
+                return text.partition("T")[0]
         except ValueError:
             pass
         raise ValidationError("Must be a time such as 2026-03-16T00:00:00.")
 
 
 class ReportParams(Params):
-    """The parameters of a report. The view gets `report_date`, the date of `report_time`."""
+    """The parameter of a report. The view gets `report_date`, the date of `report_time`."""
 
     report_time = ReportTime(
         "A time, `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that date; the "
         "time of day has no effect.",
         example="2026-03-16T00:00:00",
-        error_messages=REQUIRED,
+        attribute="report_date",
     )
-
-    @post_load
-    def replace_time_by_date(self, data: dict[str, Any], **kwargs: Any) -> dict[str, Any]:
-        """Replace `report_time` with `report_date`."""
-        return {"report_date": data["report_time"].partition("T")[0]}
 
 
 class LinkParams(Params):

@@ -17,7 +17,11 @@ UnknownParameters = Literal["reject", "ignore"]
 
 
 class Params(Schema):
-    """The parameters of an endpoint. Only a RepeatedParam may be given more than once."""
+    """The parameters of an endpoint. Only a list may be given more than once."""
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        """Say in terms of a request that a required parameter is missing."""
+        field_obj.error_messages["required"] = "Must be given."
 
     def parse(
         self,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields
 from marshmallow.validate import OneOf
 
-from schemas.date_params import REQUIRED, PeriodStartDate
+from schemas.date_params import PeriodStartDate
 from schemas.fields import MAX_INT, Choice, field_metadata
 from schemas.params import PageParams
 from schemas.periods import LONG_PERIODS, WEEK
@@ -51,7 +51,6 @@ class RankingParams(PageParams):
         component="RankingPeriod",
         choices=LONG_PERIODS,
         example=WEEK,
-        error_messages=REQUIRED,
     )
     start_date = PeriodStartDate(
         "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "

@@ -1,6 +1,6 @@
 """The summaries of drivers in any window of days."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pymongo.client_session import ClientSession
@@ -29,7 +29,7 @@ def find_window(
     store: Store,
     scope: Scope,
     *,
-    driver_ids: list[str],
+    driver_ids: Sequence[str] = (),
     start_date: str,
     end_date: str,
     limit: int,

@@ -70,11 +70,4 @@ def get_window_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resul
 
 
 def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], fields: Fields) -> Result:
-    return find_aggregates(
-        get_services().store,
-        get_scope(),
-        summary_type,
-        driver_ids=params["driver_id"],
-        start_date=params["start_date"],
-        fields=fields,
-    )
+    return find_aggregates(get_services().store, get_scope(), summary_type, **params, fields=fields)

@@ -286,7 +286,7 @@ def test_what_is_required_must_be_given(schema):
 
 def test_one_to_twenty_drivers_count_as_sent_and_are_returned_once_in_their_order(wednesday):
     query = f"{DAY}&driver_id=b" + "&driver_id=a" * 19
-    assert parse(DailyParams, query.encode())["driver_id"] == ["b", "a"]
+    assert parse(DailyParams, query.encode())["driver_ids"] == ["b", "a"]
     expected = {"driver_id": ["Must be given 1 to 20 times; it is given 21 times."]}
     assert reasons(DailyParams, f"{query}&driver_id=") == expected
 
@@ -305,7 +305,7 @@ NO_TEXTS = [b"\xff", b"d\xed\xa0\x80", b"%ff", b"a%80b", b"%c0%af"]
 @pytest.mark.parametrize("value", IDS)
 def test_an_identifier_is_any_text_within_its_bounds(wednesday, value):
     assert parse(TripParams, b"", filter_param="trip_id", filter_value=value)["filter_value"] == value
-    assert parse(DailyParams, f"{DAY}&driver_id={quote(value)}".encode())["driver_id"] == [value]
+    assert parse(DailyParams, f"{DAY}&driver_id={quote(value)}".encode())["driver_ids"] == [value]
 
 
 @pytest.mark.parametrize("value", [*NO_IDS, "\udcff", "a\udc80"])
@@ -324,7 +324,7 @@ def test_text_that_is_not_utf_8_may_be_in_another_encoding():
 
 
 def test_raw_utf_8_is_read_like_its_percent_encoding(wednesday):
-    assert parse(DailyParams, f"{DAY}&driver_id=é".encode())["driver_id"] == ["é"]
+    assert parse(DailyParams, f"{DAY}&driver_id=é".encode())["driver_ids"] == ["é"]
 
 
 def test_a_name_that_is_no_utf_8_is_refused_with_a_name_valid_in_json():
