@@ -1,7 +1,6 @@
 """The Daily, Weekly and Monthly summaries of drivers."""
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
@@ -17,26 +16,16 @@ DRIVING_SUMMARY = fields_of(DrivingSummary)
 MAX_DOCUMENTS = 100
 
 
-class SummaryType(NamedTuple):
-    """A type of summary: its period, and the fields of an element of the response."""
-
-    period: PeriodName
-    element: Fields
-
-
-DAILY = SummaryType(DAY, fields_of(DailyAggregates)["data"] or {})
-WEEKLY = SummaryType(WEEK, fields_of(WeeklyAggregates)["data"] or {})
-MONTHLY = SummaryType(MONTH, fields_of(MonthlyAggregates)["data"] or {})
+# The fields of an element of the response, by period.
+ELEMENTS: dict[PeriodName, Fields] = {
+    DAY: fields_of(DailyAggregates)["data"] or {},
+    WEEK: fields_of(WeeklyAggregates)["data"] or {},
+    MONTH: fields_of(MonthlyAggregates)["data"] or {},
+}
 
 
 def find_aggregates(
-    store: Store,
-    scope: Scope,
-    summary_type: SummaryType,
-    *,
-    driver_ids: list[str],
-    start_date: str,
-    fields: Fields,
+    store: Store, scope: Scope, period: PeriodName, *, driver_ids: list[str], start_date: str, fields: Fields
 ) -> Result:
     """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
@@ -47,18 +36,15 @@ def find_aggregates(
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.
     start_dates = {PROFILE: NO_DATE}
     if "driving_summary" in element:
-        start_dates[summary_type.period] = start_date
-    fragments = {fragment: 1 for name in element for fragment in _get_fragments(summary_type, name, element)}
+        start_dates[period] = start_date
+    fragments = {fragment: 1 for name in element for fragment in _get_fragments(period, name, element)}
     documents = _find_documents(store, scope, driver_ids, start_dates, fragments)
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
     identities = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
     version = "".join(documents[one]["version"] if one in documents else "-" for one in identities)
-    render = _make_element_renderer(summary_type, element)
-    data = [
-        render(documents[PROFILE, driver_id], documents.get((summary_type.period, driver_id)))
-        for driver_id in driver_ids
-    ]
+    render = _make_element_renderer(period, element)
+    data = [render(documents[PROFILE, driver_id], documents.get((period, driver_id))) for driver_id in driver_ids]
     return Result(version, dict.fromkeys(fields, data))
 
 
@@ -77,21 +63,19 @@ def _find_documents(
     return {(document["period"], document["driver_id"]): document for document in documents}
 
 
-def _get_fragments(summary_type: SummaryType, name: str, element: Fields) -> list[str]:
+def _get_fragments(period: PeriodName, name: str, element: Fields) -> list[str]:
     """Return the names of the fragments that contain the fields of a part of an element, the profile or the summary."""
-    if name == "driver_info" or summary_type is DAILY:
+    if name == "driver_info" or period == DAY:
         return ["json"]
     fields = element[name] or {}
     needed = {BREAKDOWN_FRAGMENT if field not in DRIVING_SUMMARY else SUMMARY_FRAGMENT for field in fields}
     return [fragment for fragment in (SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT) if fragment in needed]
 
 
-def _make_element_renderer(
-    summary_type: SummaryType, element: Fields
-) -> Callable[[Document, Document | None], Document]:
+def _make_element_renderer(period: PeriodName, element: Fields) -> Callable[[Document, Document | None], Document]:
     """Return a function that makes an element for orjson from a driver's profile and summary, which may be None."""
-    renderers = {name: make_renderer(below, summary_type.element[name]) for name, below in element.items()}
-    fragments = {name: _get_fragments(summary_type, name, element) for name in element}
+    renderers = {name: make_renderer(below, ELEMENTS[period][name]) for name, below in element.items()}
+    fragments = {name: _get_fragments(period, name, element) for name in element}
 
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}

@@ -7,11 +7,12 @@ from flask import Blueprint
 from app.endpoint import ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result
-from app.store.summaries import DAILY, MONTHLY, WEEKLY, SummaryType, find_aggregates
+from app.store.summaries import find_aggregates
 from app.store.windows import find_window
 from schemas.introspection import Fields
 from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates, WindowPage
 from schemas.params import DailyParams, MonthlyParams, WeeklyParams, WindowAggregateParams
+from schemas.periods import DAY, MONTH, WEEK
 
 bp = Blueprint("aggregates", __name__)
 
@@ -27,7 +28,7 @@ def get_daily_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result
     it started. It counts as soon as it is stored, before it becomes visible in lists of trips. If the fleet does not
     have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(DAILY, params, fields)
+    return find_aggregates(get_services().store, get_scope(), DAY, **params, fields=fields)
 
 
 @bp.get("/driver-aggregate/weekly")
@@ -39,7 +40,7 @@ def get_weekly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resul
     A week in progress includes all trips stored so far, even those that are not visible in lists of trips yet. If the
     fleet does not have one of the drivers, the response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(WEEKLY, params, fields)
+    return find_aggregates(get_services().store, get_scope(), WEEK, **params, fields=fields)
 
 
 @bp.get("/driver-aggregate/monthly")
@@ -52,7 +53,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resu
     so far, even those that are not visible in lists of trips yet. If the fleet does not have one of the drivers, the
     response is a NotFound whose message names all unknown drivers.
     """
-    return _find_aggregates(MONTHLY, params, fields)
+    return find_aggregates(get_services().store, get_scope(), MONTH, **params, fields=fields)
 
 
 @bp.get("/driver-aggregate/window")
@@ -67,7 +68,3 @@ def get_window_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resul
     visible in lists of trips.
     """
     return find_window(get_services().store, get_scope(), **params, fields=fields)
-
-
-def _find_aggregates(summary_type: SummaryType, params: dict[str, Any], fields: Fields) -> Result:
-    return find_aggregates(get_services().store, get_scope(), summary_type, **params, fields=fields)
