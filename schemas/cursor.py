@@ -3,11 +3,12 @@
 import base64
 import hashlib
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from marshmallow import Schema, ValidationError
 
 from schemas.fields import Count, EpochMs, Int64, Text
+from schemas.query import FLEET
 
 CHECKSUM_BYTES = 8
 # How long after the client was last caught up a cursor is valid: a day less than the feed keeps the deletions.
@@ -78,6 +79,13 @@ def decode_cursor(fleet: str, text: str) -> FeedCursor:
     if not is_own:
         raise ValidationError(INVALID)
     return cursor
+
+
+class CursorParam(Text):
+    """A cursor of the feed of the fleet, as a FeedCursor."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        return decode_cursor(data[FLEET], super()._deserialize(value, attr, data, **kwargs))
 
 
 def _checksum(fleet: str, content: bytes) -> bytes:

@@ -25,32 +25,20 @@ def get_first_date(today: datetime.date, period: PeriodName) -> datetime.date:
 
 
 class StartDate(Date):
-    """A date in the last six months, up to today or, unless `today_allowed`, up to yesterday.
+    """The first date of a period, from six months ago to yesterday or, if `today_allowed`, to today.
 
-    It is the first day of a `period`. The month that contains the first of these dates counts as within them, whole.
+    The period has one of the types `periods`; of several, another parameter, `param`, says which, or else `default`.
+    The month that contains the first of these dates counts as within them, whole.
     """
-
-    def __init__(self, description: str, *, today_allowed: bool, period: PeriodName = DAY) -> None:
-        self.today_allowed, self.period = today_allowed, period
-        super().__init__(description)
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
-        text = super()._deserialize(value, attr, data, **kwargs)
-        check_start_date(text, self.period, data[TODAY], today_allowed=self.today_allowed)
-        return text
-
-
-class PeriodStartDate(Date):
-    """The first date of a period, whose type another parameter, `param`, says: one of `periods`."""
 
     def __init__(
         self,
         description: str,
         *,
-        param: str,
-        periods: Sequence[PeriodName],
-        default: str | None = None,
         today_allowed: bool = False,
+        periods: Sequence[PeriodName] = (DAY,),
+        param: str = "",
+        default: str | None = None,
     ) -> None:
         self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
         super().__init__(description)
@@ -62,7 +50,7 @@ class PeriodStartDate(Date):
         # If the period is invalid, the date is wrong only if it is wrong for every period.
         for name in [period] if period in self.periods else self.periods:
             try:
-                check_start_date(text, name, data[TODAY], today_allowed=self.today_allowed)
+                _check_start_date(text, name, data[TODAY], today_allowed=self.today_allowed)
             except ValidationError as error:
                 reasons += error.messages
             else:
@@ -70,7 +58,7 @@ class PeriodStartDate(Date):
         raise ValidationError(reasons)
 
 
-def check_start_date(text: str, period: PeriodName, today: datetime.date, *, today_allowed: bool = False) -> None:
+def _check_start_date(text: str, period: PeriodName, today: datetime.date, *, today_allowed: bool) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
     date = datetime.date.fromisoformat(text)
     first = get_first_date(today, period)

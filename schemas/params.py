@@ -1,16 +1,19 @@
 """The parameters of the endpoints. A schema parses the text of path and query into the arguments of a view."""
 
 import datetime
+import math
 import re
 from typing import Any, ClassVar
 
 from marshmallow import ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.date_params import DateRangeParams, EndDate, PeriodStartDate, StartDate, WindowParams
-from schemas.fields import NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
-from schemas.periods import MONTH, PERIODS, WEEK
+from schemas.cursor import CursorParam
+from schemas.date_params import DateRangeParams, EndDate, StartDate, WindowParams
+from schemas.fields import MAX_INT, NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK
 from schemas.query import TODAY, Params, repeat_hint
+from schemas.score import COUNTED_BEHAVIOURS
 from schemas.search import split_words
 
 MAX_LIMIT = 100
@@ -22,6 +25,13 @@ FILTER_PARAMS = ("trip_id", "tracking_id")
 PAGE = "Number of the page, from 1."
 REPORT_TIME_FORMAT = "%Y-%m-%dT%H:%M:%S"
 DEFAULT_INTERVAL = WEEK
+# The orders of a ranking.
+WORST, BEST = "worst", "best"
+# More than the 309 digits of the largest double. Without a limit, a page's links, which repeat the query, could be
+# larger than the headers that a proxy accepts.
+MAX_NUMBER_LENGTH = 400
+MAX_CHANGES = 1_000
+DEFAULT_CHANGES = 100
 
 
 class IntegerParam(fields.Integer):
@@ -66,6 +76,24 @@ class DriverIds(List):
                 if "," in value[index]:
                     reasons.append(repeat_hint(attr))
             raise
+
+
+class DistanceParam(fields.Float):
+    """A distance from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
+
+    pattern = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+    json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
+
+    def __init__(self, description: str) -> None:
+        super().__init__(metadata=field_metadata(description, 0), load_default=0)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
+        match = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
+        if not match or not math.isfinite(float(value)):
+            raise ValidationError("Must be a number from 0, in digits without sign or leading zero, such as 12.5.")
+        # A double cannot represent every integer of 64 bits, and a distance may be one.
+        is_whole = match[2] is match[3] is None and len(value) <= len(str(MAX_INT)) and int(value) <= MAX_INT
+        return int(value) if is_whole else float(value)
 
 
 class SearchParam(ShortText):
@@ -130,12 +158,10 @@ class DriverTripsParams(PageParams, DateRangeParams):
 class TripParams(Params):
     """The parameters of trips in detail form, which an identifier selects."""
 
-    filter_param = fields.String(
-        required=True,
+    filter_param = Text(
+        "Name of the identifier. The trips of one job, such as a ride, may share a `tracking_id`.",
+        example="trip_id",
         validate=OneOf(FILTER_PARAMS),
-        metadata=field_metadata(
-            "Name of the identifier. The trips of one job, such as a ride, may share a `tracking_id`.", "trip_id"
-        ),
     )
     filter_value = Identifier("The identifier.", example="demo-01-54-1")
     page = IntegerParam(PAGE, high=MAX_PAGE, default=1)
@@ -148,16 +174,14 @@ class _AggregateParams(Params):
 class DailyParams(_AggregateParams):
     """The parameters of Daily summaries: a date before today."""
 
-    start_date = StartDate("The date, `YYYY-MM-DD`: from six months ago to yesterday.", today_allowed=False)
+    start_date = StartDate("The date, `YYYY-MM-DD`: from six months ago to yesterday.")
 
 
 class WeeklyParams(_AggregateParams):
     """The parameters of Weekly summaries: a Monday before today."""
 
     start_date = StartDate(
-        "The Monday on which the week begins, `YYYY-MM-DD`: from six months ago to yesterday.",
-        today_allowed=False,
-        period=WEEK,
+        "The Monday on which the week begins, `YYYY-MM-DD`: from six months ago to yesterday.", periods=(WEEK,)
     )
 
 
@@ -166,8 +190,7 @@ class MonthlyParams(_AggregateParams):
 
     start_date = StartDate(
         "The first day of the month, `YYYY-MM-DD`: from the month of the date six months ago to yesterday.",
-        today_allowed=False,
-        period=MONTH,
+        periods=(MONTH,),
     )
 
 
@@ -182,7 +205,7 @@ class FleetAggregateParams(DateRangeParams):
     """The parameters of the fleet as a whole over time. The view always gets an `end_date`."""
 
     interval = IntervalParam()
-    start_date = PeriodStartDate(
+    start_date = StartDate(
         "The first Date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date six months ago on.",
         param="interval",
@@ -210,6 +233,46 @@ class WindowAggregateParams(WindowParams, PageParams):
         "response has all drivers of the fleet.",
         required=False,
     )
+
+
+class RankingParams(PageParams):
+    """The parameters of a ranking."""
+
+    period = Choice(
+        "Rank the drivers of a `week` or of a `month`.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK
+    )
+    start_date = StartDate(
+        "The first date of the week or month, `YYYY-MM-DD`. For a week, a Monday from six months ago to yesterday. "
+        "For a month, its first day: from the month of the date six months ago to yesterday.",
+        param="period",
+        periods=LONG_PERIODS,
+    )
+    behaviour = Choice(
+        "Rank by the points that this behaviour costs, in place of the score. `worst`: the most points first. Among "
+        "drivers with the same points, the lower score comes first, or with `best` the higher score.",
+        component="BehaviourName",
+        choices=COUNTED_BEHAVIOURS,
+        example="overspeeding",
+        load_default=None,
+    )
+    order = Text(
+        "`worst`: the lowest score first. `best`: the highest score first.",
+        example=WORST,
+        load_default=WORST,
+        validate=OneOf((WORST, BEST)),
+    )
+    min_distance_miles = DistanceParam("Leave out drivers with a shorter distance in the week or month, in miles.")
+
+
+class ChangesParams(Params):
+    """The parameters of a page of the change feed."""
+
+    cursor = CursorParam(
+        "The `cursor` of the last page. Without it, the feed starts with all trips that are visible now; start with an "
+        "empty copy then.",
+        required=False,
+    )
+    limit = IntegerParam("Maximum number of changes on a page.", high=MAX_CHANGES, default=DEFAULT_CHANGES)
 
 
 class ReportTime(Text):

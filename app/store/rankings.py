@@ -12,10 +12,15 @@ from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from schemas.introspection import Fields, fields_of
 from schemas.page import RankingPage
+from schemas.params import BEST, WORST
 from schemas.periods import FIRST_AND_LAST_DATE
-from schemas.ranking_params import DEFAULT_ORDER, ORDERS
 
 DRIVERS: Fields = fields_of(RankingPage)["drivers"] or {}
+# The orders of a ranking, as MongoDB sorts: 1 is ascending. Of equal scores, the longer distance comes first in both.
+ORDERS = {
+    name: [("fm_score", direction), ("distance_miles", -1), ("driver_id", 1)]
+    for name, direction in ((WORST, 1), (BEST, -1))
+}
 INDEXES = {name: f"ranking_{name}" for name in ORDERS}
 # The indexes of rankings have only documents with a score, so a filter has to name the score.
 RANKED: Document = {"fm_score": {"$gte": 0}}
@@ -92,7 +97,7 @@ def _sort_by_behaviour(
 ) -> list[str]:
     """Return the driver_ids on the page, in order of the points that the behaviour costs, then of the ranking."""
     points = f"points_lost.{behaviour}"
-    sort = {points: -1 if order == DEFAULT_ORDER else 1, **dict(ORDERS[order])}
+    sort = {points: -1 if order == WORST else 1, **dict(ORDERS[order])}
     pipeline: list[Document] = [
         {"$match": ranking},
         # Without the fragments, so that the sort keeps to its memory.

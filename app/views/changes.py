@@ -8,8 +8,8 @@ from app.endpoint import Caching, Credential, Endpoint
 from app.responses import json_response
 from app.services import get_fleet, get_services
 from app.store.changes import find_changes
-from schemas.change_params import ChangesParams
 from schemas.page import ChangePage
+from schemas.params import ChangesParams
 
 bp = Blueprint("changes", __name__)
 

@@ -9,7 +9,7 @@ from app.services import get_fleet, get_services
 from app.store import Result, rankings
 from schemas.introspection import Fields
 from schemas.page import RankingPage
-from schemas.ranking_params import RankingParams
+from schemas.params import RankingParams
 
 bp = Blueprint("rankings", __name__)
 

@@ -9,8 +9,8 @@ from pymongo.errors import OperationFailure
 
 from app.store import COLLECTIONS, IDENTIFYING_FIELDS, Store
 from app.store.rankings import INDEXES as RANKING_INDEXES
+from app.store.rankings import ORDERS
 from schemas.introspection import make_json_schema
-from schemas.ranking_params import ORDERS
 from schemas.stored import STORED
 
 # The change feed reports a deletion for 30 days.

@@ -11,20 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
-from schemas.change_params import ChangesParams
 from schemas.params import (
+    ChangesParams,
     DailyParams,
     DriversParams,
     DriverTripsParams,
     MonthlyParams,
     NoParams,
+    RankingParams,
     ScoreParams,
     TripParams,
     WeeklyParams,
     WindowAggregateParams,
 )
 from schemas.periods import UTC, get_today
-from schemas.ranking_params import RankingParams
 
 OF_DRIVER = {"driver_id": "d1"}
 # The schemas, each with the parameters of its path.
