@@ -7,8 +7,7 @@ import functools
 import logging
 from typing import Any
 
-from flask import Flask, Request
-from flask.sessions import NullSession, SessionInterface
+from flask import Flask
 from pymongo import MongoClient
 
 from app import errors, logs, middleware, openapi
@@ -75,18 +74,8 @@ def openapi_document(public_base_url: str) -> bytes:
     return openapi.build_document(_create_routed_app(), public_base_url)
 
 
-class _NoSessions(SessionInterface):
-    """A session interface without sessions, because the API has no cookies."""
-
-    session = NullSession()
-
-    def open_session(self, app: Flask, request: Request) -> NullSession:
-        return self.session
-
-
 def _create_routed_app() -> Flask:
     app = Flask("app", static_folder=None)
-    app.session_interface = _NoSessions()
     app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
     app.url_map.merge_slashes = False
     app.url_map.converters |= {"segment": SegmentConverter, "rest": RestConverter}
