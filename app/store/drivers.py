@@ -27,10 +27,10 @@ IN_PROFILE = {"drivers": "json", "driver_ids": "driver_id", "search_texts": "sea
 
 
 class ListPage(NamedTuple):
-    """A page of the list: the number of drivers on all pages, its version, and a value of each driver on the page."""
+    """A page of the list: the number of drivers on all pages, its versions, and a value of each driver on the page."""
 
     driver_count: int
-    version: str
+    versions: list[str]
     values: list[str]
 
 
@@ -44,7 +44,7 @@ def find_drivers(store: Store, scope: Scope, *, page: int, limit: int, fields: F
         else:
             listed = read_list(store, session, scope, page_request, array)
     records = render_list(fields.get("drivers"), DRIVER, listed.values)
-    return page_request.build_result(listed.version, fields, listed.driver_count, {"drivers": records})
+    return page_request.build_result(listed.driver_count, listed.versions, {"drivers": records}, fields)
 
 
 def read_list(store: Store, session: ClientSession, scope: Scope, page_request: PageRequest, array: str) -> ListPage:
@@ -61,8 +61,8 @@ def read_list(store: Store, session: ClientSession, scope: Scope, page_request: 
     values = [value for block in blocks for value in block.get(array, ())]
     first = page_request.skip - blocks[0]["offset"] if blocks else 0
     # A block keeps its version when its offset changes, but then other drivers of the block are on the page.
-    version = " ".join([str(head["driver_count"]), str(first), *(block["version"] for block in blocks)])
-    return ListPage(head["driver_count"], version, values[first : first + page_request.limit])
+    versions = [str(first), *(block["version"] for block in blocks)]
+    return ListPage(head["driver_count"], versions, values[first : first + page_request.limit])
 
 
 def _search_list(
@@ -88,13 +88,13 @@ def _search_list(
             places = [place for place in places if word in texts[place]]
         matches += [(block, place) for place in places]
     on_page = matches[page_request.skip : page_request.skip + page_request.limit] if array else []
-    version = " ".join([str(len(matches)), *(f"{place}:{block['version']}" for block, place in on_page)])
+    versions = [f"{place}:{block['version']}" for block, place in on_page]
     values = list[str]()
     if on_page:
         match = {"offset": {"$in": list({block["offset"] for block, _ in on_page})}}
         blocks = {block["offset"]: block for block in _find_blocks(store, session, scope, match, array)}
         values = [blocks[block["offset"]][array][place] for block, place in on_page]
-    return ListPage(len(matches), version, values)
+    return ListPage(len(matches), versions, values)
 
 
 def _find_blocks(store: Store, session: ClientSession, scope: Scope, match: Document, *arrays: str) -> list[Document]:

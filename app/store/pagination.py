@@ -1,5 +1,6 @@
 """Pages of records."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from app.store import Document, Result
@@ -17,10 +18,11 @@ class PageRequest(NamedTuple):
         """The number of records before the page."""
         return (self.page - 1) * self.limit
 
-    def build_result(self, version: str, fields: Fields, count: int, records: Document) -> Result:
-        """Return the `fields` of the response, with its version.
+    def build_result(self, count: int, versions: Iterable[str], records: Document, fields: Fields) -> Result:
+        """Return the `fields` of the response. `count` is the number of records on all pages.
 
-        `records` has the list of records under its name, and `count` is the number of records on all pages.
+        `records` has the list of records under its name, and what else the response has; `versions` are those of all
+        that is in it.
         """
         page_count = max(1, -(-count // self.limit))
         values = {
@@ -30,4 +32,4 @@ class PageRequest(NamedTuple):
             "next_page": self.page + 1 if self.page < page_count else None,
             **records,
         }
-        return Result(version, {name: values[name] for name in fields}, page_count)
+        return Result(" ".join([str(count), *versions]), {name: values[name] for name in fields}, page_count)

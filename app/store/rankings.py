@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from orjson import Fragment
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
@@ -58,7 +57,7 @@ def find_ranking(
             if "driver_info" in element:
                 drivers = {"fleet": fleet, "driver_id": {"$in": [row["driver_id"] for row in rows]}}
                 profiles = find_profiles(store, session, drivers, "json")
-    version = " ".join([str(count), *(document["version"] for document in (*rows, *profiles.values()))])
+    versions = [document["version"] for document in (*rows, *profiles.values())]
     _, last_of = FIRST_AND_LAST_DATE[period]
     render = _make_driver_renderer(element or {}, profiles)
     content = {
@@ -67,7 +66,7 @@ def find_ranking(
         "end_date": last_of(start_date),
         "drivers": [render(rank, row) for rank, row in enumerate(rows, page_request.skip + 1)],
     }
-    return page_request.build_result(version, fields, count, content)
+    return page_request.build_result(count, versions, content, fields)
 
 
 def _find_rows(
@@ -112,11 +111,6 @@ def _sort_by_behaviour(
 
 def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Any]:
     """Return a function that makes an element for orjson from a rank and a week or month."""
-    if element is DRIVERS:
-        return lambda rank, row: Fragment(
-            f'{{"rank":{rank},"driver_info":{profiles[row["driver_id"]]["json"]},'
-            f'"driving_summary":{row[SUMMARY_FRAGMENT]}}}'
-        )
     render_info = make_renderer(element.get("driver_info"), DRIVERS["driver_info"])
     render_summary = make_renderer(element.get("driving_summary"), DRIVERS["driving_summary"])
     values: dict[str, Callable[[int, Document], Any]] = {

@@ -55,9 +55,9 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
         }
         for report in reports
     ]
-    version = " ".join([str(count), *(f"{report['report_date']}:{report['built_at']}" for report in reports)])
+    versions = [f"{report['report_date']}:{report['built_at']}" for report in reports]
     prune = make_pruner(fields.get("reports") or {}, REPORT)
-    return page_request.build_result(version, fields, count, {"reports": prune(records)})
+    return page_request.build_result(count, versions, {"reports": prune(records)}, fields)
 
 
 def has_only_later_trips(store: Store, fleet: str, date: str, zone: ZoneInfo) -> bool:

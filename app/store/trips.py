@@ -67,8 +67,7 @@ def find_driver_trips(
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
             rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
     records = render_list(fields.get("trips"), TRIP_SUMMARY, rows)
-    version = "".join([str(count), *calendar.versions])
-    return page_request.build_result(version, fields, count, {"trips": records})
+    return page_request.build_result(count, calendar.versions, {"trips": records}, fields)
 
 
 def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before: Sequence[int]) -> tuple[Document, int]:
@@ -118,9 +117,8 @@ def find_trips(
             count = page_request.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
-    version = "".join([str(count), *(trip["version"] for trip in trips)])
     records = list(map(_make_trip_renderer(element or {}), trips))
-    return page_request.build_result(version, fields, count, {"trips": records})
+    return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
 
 
 def _get_fragments(fields: Fields) -> Sequence[str]:

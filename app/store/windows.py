@@ -60,12 +60,12 @@ def find_window(
             raise UnknownDrivers(unknown)
     profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
     # The default of end_date changes at midnight, and the response with it.
-    versions = [end_date, str(count), *(profile["version"] for profile in profiles.values())]
+    versions = [end_date, *(profile["version"] for profile in profiles.values())]
     # MongoDB returns groups in any order.
     days = {driver_id: days[driver_id] for driver_id in on_page if driver_id in days}
-    version = " ".join(versions + [one for of_driver in days.values() for one in of_driver["versions"] if one])
+    versions += [version for of_driver in days.values() for version in of_driver["versions"] if version]
     content = {"start_date": start_date, "end_date": end_date, "data": _render(element, profiles, days)}
-    return page_request.build_result(version, fields, count, content)
+    return page_request.build_result(count, versions, content, fields)
 
 
 def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str, Document]) -> list[Document]:
