@@ -153,6 +153,10 @@ def _parse_choice(*choices: str) -> Callable[[str], str]:
     return parse
 
 
+def _parse_level(text: str) -> str:
+    return _parse_choice("DEBUG", "INFO", "WARNING", "ERROR")(text.upper())
+
+
 def _parse_networks(text: str) -> tuple[Network, ...]:
     try:
         return tuple(map(ipaddress.ip_network, _split(text)))
@@ -177,12 +181,6 @@ def _parse_database(text: str) -> str:
     if text.lower() in SYSTEM_DATABASES:
         raise ValueError("a name such as driver_analytics: MongoDB itself uses admin, config and local")
     return text
-
-
-def _parse_level(text: str) -> str:
-    if text.upper() not in ("DEBUG", "INFO", "WARNING", "ERROR"):
-        raise ValueError("one of DEBUG, INFO, WARNING, ERROR")
-    return text.upper()
 
 
 def _setting(default: str, meaning: str, parse: Callable[[str], Any] = str) -> Any:

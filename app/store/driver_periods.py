@@ -18,8 +18,6 @@ SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
 BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
 BY_DRIVER = [("driver_id", ASCENDING)]
 CALENDAR = {"_id": 0, "calendar": 1}
-# The fields of `Calendar`.
-CALENDAR_ARRAYS = ("dates", "trip_counts", "last_trip_ends", "versions")
 TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than the days of six months, so that all arrive in the first batch.
 MAX_DAYS = 200
@@ -55,9 +53,7 @@ class Calendar(NamedTuple):
     def of(cls, months: Iterable[Document], start_date: str, end_date: str) -> Self:
         """Return the days from one date to another of the documents of months, which are in order of date."""
         calendars = [month["calendar"] for month in months]
-        arrays: list[list[Any]] = [
-            list(chain.from_iterable(map(itemgetter(name), calendars))) for name in CALENDAR_ARRAYS
-        ]
+        arrays: list[list[Any]] = [list(chain.from_iterable(map(itemgetter(name), calendars))) for name in cls._fields]
         days = slice(bisect_left(arrays[0], start_date), bisect_right(arrays[0], end_date))
         return cls(*(values[days] for values in arrays))
 

@@ -15,7 +15,7 @@ from marshmallow import Schema
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.driver_periods import BREAKDOWN_FRAGMENT, CALENDAR_ARRAYS, SUMMARY_FRAGMENT
+from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
 from app.store.totals import saturate_totals, sum_days, sum_totals
 from schemas.fleet import make_contribution
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
@@ -33,7 +33,7 @@ Pipeline = list[dict[str, Any]]
 OF_DAYS = {"days": "$json"}
 # What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
 # the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
-CALENDAR = dict(zip(CALENDAR_ARRAYS, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
+CALENDAR = dict(zip(Calendar._fields, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
 DAY_PREFIX = "day_"
 DAY_TOTALS = {
     f"{DAY_PREFIX}{name}": {"$ifNull": [path, None]}
@@ -244,4 +244,4 @@ def _make_calendar(all_dates: list[str], of_days: Mapping[str, list[Any]]) -> Do
     for name in ("versions", *TOTALS):
         by_date = dict(zip(of_days["dates"], of_days[f"{DAY_PREFIX}{name}"], strict=True))
         day_totals[name] = [by_date.get(date) for date in all_dates]
-    return {"calendar": {name: of_days[name] for name in CALENDAR_ARRAYS}, "day_totals": day_totals}
+    return {"calendar": {name: of_days[name] for name in Calendar._fields}, "day_totals": day_totals}
