@@ -1,6 +1,7 @@
 """The errors of the API: their statuses, causes and remedies, and the body that they share."""
 
 import html
+import inspect
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -54,11 +55,10 @@ class BaseExtApiException(Exception):
     """An error response: `message` says what to change, `errors` has the reasons for each invalid parameter.
 
     The specification that this API implements gives the class its name. The docstring of a subclass states the cause of
-    the error, and `remedy` what a client can do about it. Both are in the OpenAPI document and on the page of errors.
+    the error, then what a client can do about it. Both are in the OpenAPI document and on the page of errors.
     """
 
     status = HTTPStatus.INTERNAL_SERVER_ERROR
-    remedy = ""
 
     def __init__(
         self, message: str, *, errors: Mapping[str, list[str]] | None = None, headers: Mapping[str, str] | None = None
@@ -66,39 +66,49 @@ class BaseExtApiException(Exception):
         super().__init__(message)
         self.message, self.errors, self.headers = message, errors, headers or {}
 
+    @classmethod
+    def describe(cls) -> tuple[str, str]:
+        """Return the cause of the error, and its remedy: the paragraphs of the docstring."""
+        cause, remedy = (inspect.getdoc(cls) or "").split("\n\n")
+        return cause, remedy.replace("\n", " ")
+
 
 class ValidationError(BaseExtApiException):
-    """A parameter is missing, unknown, repeated or invalid."""
+    """A parameter is missing, unknown, repeated or invalid.
+
+    Read `errors`, which has the reasons for each parameter, and correct the request.
+    """
 
     status = HTTPStatus.BAD_REQUEST
-    remedy = "Read `errors`, which has the reasons for each parameter, and correct the request."
 
 
 class MaskError(BaseExtApiException):
-    """The field mask in `X-Fields` selects fields of a value that has no fields."""
+    """The field mask in `X-Fields` selects fields of a value that has no fields.
+
+    Remove the braces after the name of a plain value. The schemas of the OpenAPI document show which fields are
+    objects.
+    """
 
     status = HTTPStatus.BAD_REQUEST
-    remedy = (
-        "Remove the braces after the name of a plain value. The schemas of the OpenAPI document show which fields are "
-        "objects."
-    )
 
 
 class ParseError(BaseExtApiException):
-    """The field mask in `X-Fields` has a bracket or a comma in the wrong place."""
+    """The field mask in `X-Fields` has a bracket or a comma in the wrong place.
+
+    Correct the mask. An example of a valid mask is `count,trips{trip_id,event_summary{hard_brake_count}}`.
+    """
 
     status = HTTPStatus.BAD_REQUEST
-    remedy = "Correct the mask. An example of a valid mask is `count,trips{trip_id,event_summary{hard_brake_count}}`."
 
 
 class Unauthorized(BaseExtApiException):
-    """The API key is missing, malformed, unknown, expired or revoked. The response does not say which."""
+    """The API key is missing, malformed, unknown, expired or revoked. The response does not say which.
+
+    Send the header `Authorization: APIKEY <key>`. If the service refuses your key, request a new one from its
+    operator.
+    """
 
     status = HTTPStatus.UNAUTHORIZED
-    remedy = (
-        "Send the header `Authorization: APIKEY <key>`. If the service refuses your key, request a new one from its "
-        "operator."
-    )
 
     def __init__(self) -> None:
         super().__init__(
@@ -108,13 +118,13 @@ class Unauthorized(BaseExtApiException):
 
 
 class Forbidden(BaseExtApiException):
-    """The report link is not valid, or the API key is of one driver and the endpoint is about the whole fleet."""
+    """The report link is not valid, or the API key is of one driver and the endpoint is about the whole fleet.
+
+    A report link expires, and becomes invalid with the key that requested it: request `/api/v1/report` again to get
+    new links. For an endpoint about the whole fleet, use a key of the fleet.
+    """
 
     status = HTTPStatus.FORBIDDEN
-    remedy = (
-        f"A report link expires, and becomes invalid with the key that requested it: request `{API}/report` again to "
-        "get new links. For an endpoint about the whole fleet, use a key of the fleet."
-    )
 
     def __init__(
         self,
@@ -128,50 +138,53 @@ class Forbidden(BaseExtApiException):
 
 
 class NotFound(BaseExtApiException):
-    """The path does not exist, or the fleet has no such driver or report."""
+    """The path does not exist, or the fleet has no such driver or report.
+
+    Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are
+    percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key, or to its driver.
+    If the message is `Report not ready yet`, try again after the seconds in the header `Retry-After`.
+    """
 
     status = HTTPStatus.NOT_FOUND
-    remedy = (
-        "Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are "
-        "percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key, or to its "
-        "driver. If the message is `Report not ready yet`, try again after the seconds in the header `Retry-After`."
-    )
 
 
 class MethodNotAllowed(BaseExtApiException):
-    """The path does not support the method of the request: the API is read-only."""
+    """The path does not support the method of the request: the API is read-only.
+
+    Use a method that the header `Allow` lists.
+    """
 
     status = HTTPStatus.METHOD_NOT_ALLOWED
-    remedy = "Use a method that the header `Allow` lists."
 
 
 class RateLimitExceeded(BaseExtApiException):
-    """The fleet, the driver of the key, the key, or a client address without a valid key exceeded its limit."""
+    """The fleet, the driver of the key, the key, or a client address without a valid key exceeded its limit.
+
+    Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every counted response
+    shows how many requests are left.
+    """
 
     status = HTTPStatus.TOO_MANY_REQUESTS
-    remedy = (
-        "Wait for the number of seconds in the header `Retry-After`. The header `RateLimit` of every counted response "
-        "shows how many requests are left."
-    )
 
 
 class InternalError(BaseExtApiException):
-    """The service has a defect, or a stored document is invalid."""
+    """The service has a defect, or a stored document is invalid.
 
-    remedy = "Report the `request_id` to the operator of the service, who finds the reason in the log."
+    Report the `request_id` to the operator of the service, who finds the reason in the log.
+    """
 
     def __init__(self) -> None:
         super().__init__("The service failed to process the request. Report the request_id to its operator.")
 
 
 class StoreUnavailable(BaseExtApiException):
-    """The database does not respond in time."""
+    """The database does not respond in time.
+
+    Wait for the number of seconds in the header `Retry-After` and try again. If the error persists for minutes,
+    tell the operator of the service.
+    """
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
-    remedy = (
-        "Wait for the number of seconds in the header `Retry-After` and try again. If the error persists for minutes, "
-        "tell the operator of the service."
-    )
 
     def __init__(self) -> None:
         super().__init__(

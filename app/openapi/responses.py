@@ -1,6 +1,5 @@
 """The responses that operations share: errors and 304."""
 
-import inspect
 from http import HTTPStatus
 from itertools import groupby
 from typing import Any
@@ -81,7 +80,7 @@ def describe_error_response(
 
 
 def _describe_error(error_type: type[errors.BaseExtApiException]) -> str:
-    return f"{error_type.__name__}: {inspect.getdoc(error_type)} {error_type.remedy}"
+    return f"{error_type.__name__}: {' '.join(error_type.describe())}"
 
 
 def describe_not_modified(*headers: str) -> dict[str, Any]:

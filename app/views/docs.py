@@ -1,7 +1,6 @@
 """The OpenAPI document, the page that displays it, and the page that describes the errors."""
 
 import html
-import inspect
 import re
 from importlib.resources import files
 
@@ -36,7 +35,7 @@ ERRORS_PAGE_POLICY = build_policy({"style-src": "'unsafe-inline'"})
 
 def _render_error(error_type: type[BaseExtApiException]) -> str:
     name, status = error_type.__name__, error_type.status
-    cause, remedy = _render_text(inspect.getdoc(error_type) or ""), _render_text(error_type.remedy)
+    cause, remedy = map(_render_text, error_type.describe())
     return (
         f'<section id="{name}">\n<h2>{name}</h2>\n<p>Status {status.value} {status.phrase}.</p>\n'
         f"<p><strong>Cause:</strong> {cause}</p>\n<p><strong>Remedy:</strong> {remedy}</p>\n</section>"

@@ -1,7 +1,6 @@
 """The pages: the explorer at `/`, the documentation at /docs, and the errors."""
 
 import html
-import inspect
 import json
 import re
 from urllib.parse import urljoin
@@ -106,7 +105,7 @@ def test_the_page_of_errors_describes_status_cause_and_remedy_of_an_error(servic
     )[1]
     text = re.sub("</?code>", "`", section)
     assert set(re.findall("<[^>]*>", text)) == {"<h2>", "</h2>", "<p>", "</p>", "<strong>", "</strong>"}
-    for shown in (f"Status {error_type.status.value} ", inspect.getdoc(error_type), error_type.remedy):
+    for shown in (f"Status {error_type.status.value} ", *error_type.describe()):
         assert shown in html.unescape(text)
 
 
