@@ -230,7 +230,7 @@ class _Feed(NamedTuple):
             cursor = cursor._replace(trip_end_time=shown[-1]["trip_end_time"], end_trip_id=shown[-1]["trip_id"])
         if len(visible) <= limit:
             cursor = cursor._replace(next_end_time=self.get_next_end(max(start.trip_end_time, max_end_ms + 1)))
-        return list(map(_make_trip, shown)), cursor, len(visible) > limit
+        return list(map(_make_change, shown)), cursor, len(visible) > limit
 
     def get_next_end(self, end_ms: int) -> int:
         """Return the first end of a trip at `end_ms` or later, or NO_END."""
@@ -251,11 +251,11 @@ def _describe(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Do
     """
     if "deleted_at" in entry:
         if entry["change"] > cursor.caught_up_change:
-            yield _make_deletion(entry)
+            yield _make_change(entry, deleted=True)
     elif (entry["trip_end_time"], entry["trip_id"]) <= (cursor.trip_end_time, cursor.end_trip_id):
-        yield _make_trip(entry)
+        yield _make_change(entry)
     elif any(_was_shown(replaced, entry["trip_id"], cursor, delay_ms) for replaced in entry["replaced"]):
-        yield _make_deletion(entry)
+        yield _make_change(entry, deleted=True)
 
 
 def _was_shown(replaced: Document, trip_id: str, cursor: FeedCursor, delay_ms: int) -> bool:
@@ -272,13 +272,11 @@ def _was_shown(replaced: Document, trip_id: str, cursor: FeedCursor, delay_ms: i
     return bool(ended or replaced["replaced_at"] - replaced["trip_end_time"] >= delay_ms - CLOCK_MARGIN_MS)
 
 
-def _make_trip(entry: Document) -> Document:
-    return _make_change(entry, tracking_id=entry["tracking_id"], deleted=False, trip=Fragment(entry["json"]))
-
-
-def _make_deletion(entry: Document) -> Document:
-    return _make_change(entry, tracking_id=None, deleted=True, trip=None)
-
-
-def _make_change(entry: Document, **values: Any) -> Document:
-    return {"trip_id": entry["trip_id"], "driver_id": entry["driver_id"], **values}
+def _make_change(entry: Document, *, deleted: bool = False) -> Document:
+    return {
+        "trip_id": entry["trip_id"],
+        "driver_id": entry["driver_id"],
+        "tracking_id": None if deleted else entry["tracking_id"],
+        "deleted": deleted,
+        "trip": None if deleted else Fragment(entry["json"]),
+    }
