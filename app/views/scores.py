@@ -7,7 +7,7 @@ from flask import Blueprint
 from app.endpoint import ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result
-from app.store.explanations import get_explanation
+from app.store.scores import get_explanation
 from schemas.introspection import Fields
 from schemas.params import ScoreParams
 from schemas.score import DriverScore
