@@ -6,19 +6,11 @@ are never labels, because they have any number of values. The log has fleets, ke
 
 import functools
 import time
-from collections.abc import Iterator
 from http import HTTPStatus
 
-import pymongo
 from flask import Response, g, request
 from prometheus_client import CollectorRegistry, Counter, Histogram
-from prometheus_client.core import GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 from pymongo import monitoring
-from pymongo.errors import PyMongoError
-
-from app.store import Store
-from app.store.trips import get_last_write_time
 
 PREFIX = "driver_analytics"
 # The route of a request for an unknown path or with a method that the path does not support.
@@ -28,9 +20,6 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 OTHER_METHOD = "other"
 # In seconds. A typical request takes a millisecond, and the database at most 2 seconds.
 DURATION_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0)
-# How long a scrape waits for the database.
-SCRAPE_TIMEOUT_SECONDS = 1.0
-STORE_UP_HELP = "Whether the database responded to this scrape within a second."
 # The values of the label `limit`: the rate limit of a fleet, that of a driver, and that of a client address.
 LIMITS = ("fleet", "driver", "address")
 REFUSED_STATUSES = (HTTPStatus.UNAUTHORIZED, HTTPStatus.TOO_MANY_REQUESTS)
@@ -107,26 +96,3 @@ class StoreListener(monitoring.CommandListener):
         """Measure a command that failed, with the name of the error in MongoDB or in PyMongo."""
         outcome = event.failure.get("codeName") or event.failure.get("errtype") or "unknown"
         self._seconds.labels(event.command_name, outcome).observe(event.duration_micros / 1e6)
-
-
-class StoreCollector(Collector):
-    """Gauges that are read from the database at each scrape: whether it responds, and when a trip was last written."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def collect(self) -> Iterator[Metric]:
-        """Yield the gauges; only `store_up` if the database does not respond in time."""
-        try:
-            with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
-                newest = get_last_write_time(self._store)
-        except PyMongoError:
-            yield _gauge("store_up", STORE_UP_HELP, 0.0)
-            return
-        yield _gauge("store_up", STORE_UP_HELP, 1.0)
-        if newest is not None:
-            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last written.", newest)
-
-
-def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:
-    return GaugeMetricFamily(f"{PREFIX}_{name}", meaning, value)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from orjson import Fragment
-from pymongo import ASCENDING, DESCENDING
+from pymongo import ASCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import LAST_DATE, DriverPeriods, find_profiles
@@ -14,7 +14,7 @@ from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer, render_list
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
-from schemas.periods import MS_PER_HOUR, MS_PER_SECOND, now_ms
+from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
@@ -142,10 +142,3 @@ def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
         return {name: values[name] for name in fields}
 
     return render
-
-
-def get_last_write_time(store: Store) -> float | None:
-    """Return when a trip was last written (epoch seconds), over all fleets, or None. Reads the state of each fleet."""
-    newest = store.fleets.find_one({}, {"trips_written_at": 1}, sort=[("trips_written_at", DESCENDING)])
-    written_ms = newest.get("trips_written_at") if newest else None
-    return None if written_ms is None else written_ms / MS_PER_SECOND

@@ -93,7 +93,7 @@ def _serve_metrics() -> None:
     from prometheus_client import CollectorRegistry
     from prometheus_client.multiprocess import MultiProcessCollector
 
-    from app.metrics import StoreCollector
+    from scripts.server.store_collector import StoreCollector
 
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

@@ -8,9 +8,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure
 
-from app.metrics import Metrics, StoreCollector, StoreListener
+from app.metrics import Metrics, StoreListener
 from app.services import get_services
 from app.store import Store
+from scripts.server.store_collector import StoreCollector
 from tests.factories import make_driver, make_trip
 
 BIND = "127.0.0.1:9100"

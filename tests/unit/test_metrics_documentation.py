@@ -7,10 +7,10 @@ import yaml
 
 from app import create_app
 from app.config import API, Config
-from app.metrics import StoreCollector
 from app.services import get_services
 from app.store import Store
 from scripts.ingest.follow_metrics import FollowMetrics
+from scripts.server.store_collector import StoreCollector
 from tests.factories import make_trip
 from tests.service_process import ROOT
 

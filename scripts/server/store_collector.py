@@ -1,0 +1,50 @@
+"""The metrics of the store, which gunicorn's main process reads at each scrape.
+
+prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, so set it before you import this module.
+"""
+
+from collections.abc import Iterator
+
+import pymongo
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from pymongo import DESCENDING
+from pymongo.errors import PyMongoError
+
+from app.metrics import PREFIX
+from app.store import Store
+from schemas.periods import MS_PER_SECOND
+
+# How long a scrape waits for the database.
+SCRAPE_TIMEOUT_SECONDS = 1.0
+STORE_UP_HELP = "Whether the database responded to this scrape within a second."
+
+
+class StoreCollector(Collector):
+    """Gauges that are read from the database at each scrape: whether it responds, and when a trip was last written."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield the gauges; only `store_up` if the database does not respond in time."""
+        try:
+            with pymongo.timeout(SCRAPE_TIMEOUT_SECONDS):
+                newest = _get_last_write_time(self._store)
+        except PyMongoError:
+            yield _gauge("store_up", STORE_UP_HELP, 0.0)
+            return
+        yield _gauge("store_up", STORE_UP_HELP, 1.0)
+        if newest is not None:
+            yield _gauge("newest_trip_timestamp_seconds", "Time at which a trip was last written.", newest)
+
+
+def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(f"{PREFIX}_{name}", meaning, value)
+
+
+def _get_last_write_time(store: Store) -> float | None:
+    """Return when a trip was last written (epoch seconds), over all fleets, or None. Reads the state of each fleet."""
+    newest = store.fleets.find_one({}, {"trips_written_at": 1}, sort=[("trips_written_at", DESCENDING)])
+    written_ms = newest.get("trips_written_at") if newest else None
+    return None if written_ms is None else written_ms / MS_PER_SECOND
