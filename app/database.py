@@ -105,16 +105,6 @@ def probe() -> contextlib.AbstractContextManager[Any]:
     return pymongo.timeout(PROBE_TIMEOUT_SECONDS)
 
 
-def check_transactions(client: MongoClient[Document]) -> None:
-    """Raise ConfigError unless the server supports transactions: a replica set or a sharded cluster."""
-    hello = client.admin.command("hello")
-    if "setName" not in hello and hello.get("msg") != "isdbgrid":
-        raise ConfigError(
-            "MongoDB runs as a standalone server, which has no transactions. Start mongod with --replSet NAME and run "
-            "rs.initiate() once: a replica set of one member is enough."
-        )
-
-
 def ping(store: Store) -> None:
     """Ping a member of the replica set that serves reads. Raises PyMongoError."""
     db = store.db

@@ -8,11 +8,11 @@ from typing import Any
 
 import click
 from bson.codec_options import CodecOptions
-from pymongo import ASCENDING
+from pymongo import ASCENDING, MongoClient
 from pymongo.errors import BulkWriteError, WriteError
 
-from app.config import Config
-from app.database import check_transactions, connect
+from app.config import Config, ConfigError
+from app.database import connect
 from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, Store
 from schemas.stored import ids_of_fleet, split_id
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
@@ -44,6 +44,16 @@ def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
             f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}. Set MONGODB_URI to the address of a "
             "MongoDB, or DATA_DIR to a folder that you can write to."
         ) from None
+
+
+def check_transactions(client: MongoClient[Document]) -> None:
+    """Raise ConfigError unless the server supports transactions: a replica set or a sharded cluster."""
+    hello = client.admin.command("hello")
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+        raise ConfigError(
+            "MongoDB runs as a standalone server, which has no transactions. Start mongod with --replSet NAME and run "
+            "rs.initiate() once: a replica set of one member is enough."
+        )
 
 
 @contextlib.contextmanager

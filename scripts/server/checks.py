@@ -15,10 +15,11 @@ from pymongo.errors import PyMongoError
 
 from app import create_app
 from app.config import Config, ConfigError, find_warnings
-from app.database import check_transactions, get_refusal, service_client
+from app.database import get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
 from scripts.addresses import describe_failure, split_address
+from scripts.mongodb.connection import check_transactions
 
 
 def check_application(config: Config) -> None:
