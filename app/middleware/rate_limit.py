@@ -56,14 +56,6 @@ class RateLimitStatus(NamedTuple):
     retry_after_seconds: int
 
 
-class RateLimitWindow(NamedTuple):
-    """The window in which a request was counted: its counter, its count, and the epoch seconds at which it closes."""
-
-    counter: str
-    requests: int
-    closes_at: float
-
-
 class GuardedRedis(RedisStorage):
     """Redis with a circuit breaker: while it does not respond, only one request at a time waits for it.
 
@@ -81,22 +73,19 @@ class GuardedRedis(RedisStorage):
         """Increment a counter and return its value. Raises CircuitOpen or RedisError."""
         with self._breaker.guard():
             count, remaining_ms = self._count([self.prefixed_key(key)], [expiry, amount])
-        g.rate_limit_window = RateLimitWindow(key, count, time.time() + remaining_ms / 1000)
+        # By counter: its count, and the time (epoch seconds) at which its window closes.
+        g.rate_limit_windows = {key: (count, time.time() + remaining_ms / 1000)}
         return int(count)
 
     def get(self, key: str) -> int:
         """Return the count of the window in which the request was counted."""
-        return self._get_window(key).requests
+        requests, _ = g.rate_limit_windows[key]
+        return int(requests)
 
     def get_expiry(self, key: str) -> float:
         """Return the time (epoch seconds) at which the window in which the request was counted closes."""
-        return self._get_window(key).closes_at
-
-    def _get_window(self, key: str) -> RateLimitWindow:
-        window: RateLimitWindow = g.rate_limit_window
-        if window.counter != key:
-            raise KeyError(key)
-        return window
+        _, closes_at = g.rate_limit_windows[key]
+        return float(closes_at)
 
 
 class GuardedSentinel(GuardedRedis, RedisSentinelStorage):
