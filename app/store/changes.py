@@ -9,13 +9,14 @@ trip, with the number of the last change of its content. The entry is written in
 **Cursor.** A cursor has a change c and a time e. Its meaning, whenever the client has read all changes: the copy has
 those trips that ended at e or before, and each of them is as it was after change c. For example, c is 7 and e is 10:00:
 the copy has the trips that ended until 10:00, as they were after the seventh change. A new client starts with c = 0,
-when the fleet had no trips, and e = the latest end that is visible now. A page reads one snapshot, in two steps:
+when the fleet had no trips, and e = the latest end that is visible now. The cursor also has the caught-up change: the
+last change of the feed when the client had last read all of them, or began. A page reads one snapshot, in two steps:
 
 1. Changes. It reads the entries after c, in order, and moves c forward. A tombstone after the caught-up change is a
-   deletion: that is the last change of the feed when the client had last read all of them, or began. An entry with an
-   end until e is a trip of the copy. An entry with a later end is left out, because step 2 will find it, unless the
-   copy may have an earlier version of the trip: then it is a deletion. The entry has the ends of the earlier versions
-   for this. The copy may have a version that ended until e and was replaced after the caught-up change.
+   deletion. An entry with an end until e is a trip of the copy. An entry with a later end is left out, because step 2
+   will find it, unless the copy may have an earlier version of the trip: then it is a deletion. The entry has the ends
+   of the earlier versions for this. The copy may have a version that ended until e and was replaced after the caught-up
+   change.
 2. Time. When c is the last change, it reads the trips that end after e and are visible now, in the order of their
    ends, and moves e forward.
 
