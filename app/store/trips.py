@@ -58,10 +58,12 @@ def find_driver_trips(
         if not calendar.dates and not find_profiles(store, session, driver):
             raise UnknownDrivers([driver_id])
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
-        for date, ends in trip_ends.items():
-            calendar.trip_counts[calendar.dates.index(date)] = sum(end <= max_end_ms for end in ends)
+        visible_counts = [
+            sum(end <= max_end_ms for end in trip_ends[date]) if date in trip_ends else trip_count
+            for date, trip_count in zip(calendar.dates, calendar.trip_counts, strict=True)
+        ]
         # For each day the number of trips before it, and at the end the number of all.
-        counts_before = [0, *itertools.accumulate(calendar.trip_counts)]
+        counts_before = [0, *itertools.accumulate(visible_counts)]
         count = counts_before[-1]
         if "trips" in fields and page_request.skip < count:
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
