@@ -126,7 +126,8 @@ class ResultEndpoint(Endpoint):
             version, content, page_count = view(params, fields)
         if self.caching is not Caching.REVALIDATE:
             return json_response(content)
-        etag = make_etag(version, media_type, mask)
+        # The default of end_date changes at midnight, and the response with it.
+        etag = make_etag(f"{params.get('end_date')} {version}", media_type, mask)
         if matching_etag := get_matching_etag(etag):
             return not_modified(self._make_headers(matching_etag, params, page_count))
         body = orjson.dumps(content)

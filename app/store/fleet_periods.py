@@ -28,8 +28,7 @@ def find_fleet_aggregate(
     projection = {"_id": 0, "start_date": 1, "json": 1, "version": 1}
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     periods = list(store.fleet_periods.find(match, projection, **options))
-    # The default of end_date changes at midnight, and the response with it.
-    version = " ".join([end_date, *(period["version"] for period in periods)])
+    version = " ".join(period["version"] for period in periods)
     element = fields.get("series") or {}
     _, last_of = FIRST_AND_LAST_DATE[interval]
     render = make_renderer(element.get("fleet_summary"), FLEET_SUMMARY)

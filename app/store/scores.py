@@ -53,8 +53,7 @@ def get_explanation(
             raise UnknownDrivers([driver_id])
         *months, profile = documents
         calendar = Calendar.of(months, *window)
-        # The default of end_date changes at midnight, and the response with it.
-        version = " ".join([end_date, profile["version"], *calendar.versions])
+        version = " ".join([profile["version"], *calendar.versions])
         intervals = window.find_intervals(interval, calendar.dates)
         totals = _add_up_days(periods, intervals, from_days) if intervals else {}
     driver = {"driver_info": orjson.loads(profile["json"])} if "driver_info" in fields else {}

@@ -59,8 +59,7 @@ def find_window(
         if unknown := [driver_id for driver_id in driver_ids if driver_id not in profiles]:
             raise UnknownDrivers(unknown)
     profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
-    # The default of end_date changes at midnight, and the response with it.
-    versions = [end_date, *(profile["version"] for profile in profiles.values())]
+    versions = [profile["version"] for profile in profiles.values()]
     # MongoDB returns groups in any order.
     days = {driver_id: days[driver_id] for driver_id in on_page if driver_id in days}
     versions += [version for of_driver in days.values() for version in of_driver["versions"] if version]
