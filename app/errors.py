@@ -23,7 +23,6 @@ from app.responses import HTML, JSON, LINKED_PAGE_POLICY, empty_response, get_ba
 from app.services import FleetKeyRequired, get_services
 from app.store import InvalidDocument, StoreLags, UnknownDrivers
 from schemas import mask
-from schemas.error import ErrorBody, Problem
 from schemas.params import FILTER_PARAMS
 from schemas.query import repeat_hint
 
@@ -32,7 +31,6 @@ PROBLEM_JSON = "application/problem+json"
 ERRORS_PATH = f"{API}/docs/errors"
 # For a browser whose report link is not valid. The address of the service takes the place of `{service}`.
 REFUSED_LINK_PAGE = (files("app") / "docs" / "refused_link.html").read_text("utf-8")
-PLAIN_BODY, PROBLEM_BODY = ErrorBody(), Problem()
 # The Retry-After of a StoreUnavailable. A failover takes a few seconds.
 STORE_RETRY_AFTER_SECONDS = 2
 # MongoDB's error codes during a failover: CursorNotFound, ReadConcernMajorityNotAvailableYet, KeyNotFound (for the
@@ -206,24 +204,23 @@ def find_error_types() -> list[type[BaseExtApiException]]:
 
 
 def build_body(error: BaseExtApiException, request_id: str) -> dict[str, Any]:
-    """Return the plain body of an error."""
-    plain: dict[str, Any] = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
-    if error.errors is not None:
-        plain["errors"] = error.errors
-    body: dict[str, Any] = PLAIN_BODY.dump(plain)
-    return body
+    """Return the plain body of an error (schema ErrorBody)."""
+    body = {"message": error.message, "error": type(error).__name__, "request_id": request_id}
+    return body if error.errors is None else {**body, "errors": error.errors}
 
 
 def build_problem(error: BaseExtApiException, request_id: str, base_url: str) -> dict[str, Any]:
-    """Return the body of an error as RFC 9457 defines it. Its `type` is a page of the service at `base_url`."""
-    fields = {
+    """Return the body of an error as RFC 9457 defines it (schema Problem).
+
+    Its `type` is a page of the service at `base_url`.
+    """
+    return {
         "type": f"{base_url}{ERRORS_PATH}#{type(error).__name__}",
         "title": error.status.phrase,
         "status": int(error.status),
         "detail": error.message,
+        **build_body(error, request_id),
     }
-    problem: dict[str, Any] = PROBLEM_BODY.dump({**fields, **build_body(error, request_id)})
-    return problem
 
 
 def make_response(error: BaseExtApiException) -> Response:

@@ -39,7 +39,7 @@ def get_health(params: dict[str, Any]) -> Response:
             ping(services.store)
     except (PyMongoError, CircuitOpen):
         error = errors.StoreUnavailable()
-        body = Unhealthy().dump({"status": "unavailable", **errors.build_body(error, g.request_id)})
+        body = {"status": "unavailable", **errors.build_body(error, g.request_id)}
         response = json_response(body, HTTPStatus.SERVICE_UNAVAILABLE)
         response.headers.update(error.headers)
         return response
