@@ -71,6 +71,7 @@ class Metrics:
         if "api_key" in g:
             if status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.labels(g.scope.kind).inc()
+            # `rate_limit.add_headers` has set it.
             elif g.rate_limit_status is None:
                 self.uncounted.inc()
         elif status in REFUSED_STATUSES:
