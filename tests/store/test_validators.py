@@ -2,6 +2,7 @@
 
 import copy
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import bson
 import pytest
@@ -149,9 +150,21 @@ def test_a_number_may_be_of_any_of_its_types(stored, value):
         ("drivers", "first_travel_date", "9999-12-31"),
     ],
 )
-def test_a_valid_source_may_be_written_by_another_program(stored, collection, path, value):
+def test_a_valid_source_may_be_written_by_another_program(stored, mongod, collection, path, value):
     document = put(stored[collection].find_one(), path, value)
     document["_id"] = make_id(document["fleet"], document["trip_id" if collection == "trips" else "driver_id"])
-    stored[collection].delete_one({"fleet": "f1"})
-    stored[collection].insert_one(document)
-    assert stored[collection].count_documents(document) == 1
+    mongod[collection].insert_one(document)
+    assert mongod[collection].count_documents(document) == 1
+
+
+def test_a_validator_of_an_earlier_version_is_replaced(mongod):
+    mongod.command("collMod", "trips", validator={"fleet": {"$type": "string"}})
+    prepare_collections(Store.of(mongod))
+    assert mongod.trips.options()["validator"] == VALIDATORS["trips"]
+
+
+def test_several_commands_may_make_a_new_store_at_once(mongod_uri):
+    with MongoClient(mongod_uri) as client, ThreadPoolExecutor(4) as pool:
+        for name in ("race1", "race2", "race3"):
+            list(pool.map(prepare_collections, [Store.of(client[name])] * 4))
+            client.drop_database(name)
