@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from marshmallow import ValidationError, fields, pre_load
+from marshmallow import ValidationError, fields
 
 from schemas.source import Rows
 from schemas.trip import Event, TrailPoint
@@ -88,16 +88,3 @@ def test_a_wrong_point_is_found_wherever_it_is(length):
     with pytest.raises(ValidationError) as refused:
         FAST.deserialize([*trail, {}, *trail, 1])
     assert [*refused.value.messages] == [length, 2 * length + 1]
-
-
-def test_the_points_of_a_good_trail_are_not_loaded_one_by_one():
-    loaded = []
-
-    class Recorded(TrailPoint):
-        @pre_load
-        def record(self, point, **kwargs):
-            loaded.append(point)
-            return point
-
-    trail = [make_point(number) for number in range(3)]
-    assert (Rows(Recorded).deserialize(trail), loaded) == (trail, [])

@@ -46,11 +46,3 @@ def test_a_transaction_that_never_succeeds_ends_in_a_line(repeating_store, monke
     with pytest.raises(click.ClickException, match=message):
         run_transaction(repeating_store, "f1", fail)
     assert capsys.readouterr().err == printed
-
-
-def test_another_error_is_passed_on(store):
-    def fail_for_good(session):
-        raise OperationFailure("not allowed", 13)
-
-    with pytest.raises(OperationFailure, match="not allowed"):
-        run_transaction(store, "f1", fail_for_good)

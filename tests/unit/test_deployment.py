@@ -1,5 +1,7 @@
-"""docs/operations.md and deploy/alerts.yml: what they say of the metrics is so."""
+"""What runs the service elsewhere agrees with it: the image, compose.yaml, the units for systemd and the alerts."""
 
+import configparser
+import dataclasses
 import re
 
 import pytest
@@ -14,9 +16,52 @@ from scripts.server.store_collector import StoreCollector
 from tests.factories import make_trip
 from tests.service_process import ROOT
 
+COMPOSE_SETTINGS = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]["service"]["environment"]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 RULES = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text())["groups"][0]["rules"]
 SUFFIXES = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "gauge": ("",)}
+# Lines that restrict a program, and not those that start it.
+FREE = (
+    "User=",
+    "Group=",
+    "Type=",
+    "Exec",
+    "Environment",
+    "Restart",
+    "Timeout",
+    "Kill",
+    "Limit",
+    "State",
+    "Working",
+    "#",
+)
+
+
+def test_the_lock_file_of_production_pins_all_that_setup_cfg_names():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg")
+    extras = setup["options.extras_require"]
+    needed = setup["options"]["install_requires"] + extras["mirror"] + extras["mcp"]
+    names = {name.lower() for name in re.findall(r"^([\w.-]+)", needed, re.MULTILINE)}
+    pinned = re.findall(r"^([\w.-]+)==", (ROOT / "requirements.lock").read_text(), re.MULTILINE)
+    assert {name.replace(".", "-") for name in names} <= {*pinned}
+
+
+def test_compose_sets_nothing_but_settings_that_can_be_used():
+    assert COMPOSE_SETTINGS.keys() <= {field.name.upper() for field in dataclasses.fields(Config)}
+    filled = {name: re.sub(r"\$\{\w+:[?-].*?\}", "", value) for name, value in COMPOSE_SETTINGS.items()}
+    assert Config.from_environment(filled).counts_in_redis
+
+
+def find_restrictions(unit):
+    """Return the lines of the section [Service] that restrict the program."""
+    service = unit.read_text().partition("[Service]\n")[2].partition("\n[")[0]
+    return {line for line in service.splitlines() if line and not line.startswith(FREE)}
+
+
+@pytest.mark.parametrize("unit", sorted((ROOT / "deploy").glob("*.service")), ids=lambda unit: unit.name)
+def test_each_unit_is_as_restricted_as_the_service(unit):
+    assert find_restrictions(ROOT / "deploy" / "driver-analytics@.service") <= find_restrictions(unit)
 
 
 @pytest.fixture
@@ -31,14 +76,6 @@ def series(mongod, mongod_uri, load):
     families = [*registry.collect(), *FollowMetrics().registry.collect()]
     labels = {family.name: {label for sample in family.samples for label in sample.labels} for family in families}
     return {family.name + end: labels[family.name] for family in families for end in SUFFIXES[family.type]}
-
-
-def test_the_page_lists_every_metric_with_its_labels(series):
-    rows = re.findall(r"^\| `(driver_analytics_\w+)` \| (.*?) \|", PAGE, re.MULTILINE)
-    metrics = {name: labels for name, labels in series.items() if not name.endswith(("_count", "_sum"))}
-    assert {name: set(re.findall(r"\w+", labels)) for name, labels in rows} == {
-        name.removesuffix("_bucket"): labels - {"le"} for name, labels in metrics.items()
-    }
 
 
 def test_alerts_are_on_the_page_and_use_metrics_and_labels_that_exist(series):
