@@ -1,17 +1,22 @@
 """The command line in this process, as the program runs it: starting a process takes a second of CPU."""
 
 import asyncio
+import contextlib
+import functools
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import NamedTuple
 
 import pytest
+from click.testing import Result
 
 from scripts.cli import main
 from scripts.ingest import http_client, mirror
 from tests.conftest import POLL_SECONDS
 from tests.service_process import free_port
+from tests.stop_before_command import Stop, open_store_until
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -64,6 +69,30 @@ def serve_error(run_main, monkeypatch, tmp_path) -> Callable[..., str]:
         return line
 
     return run
+
+
+@pytest.fixture
+def kills(mongod_uri, mongod, monkeypatch) -> Callable[..., Iterator[None]]:
+    """Run a command again and again, and end it as a kill does, before an operation of the store that is ever later.
+
+    `for _ in kills(module, run, first, step, least)` goes on after each run. The last run is not killed, succeeds, and
+    has done more than `least` operations. `run` returns click's Result; the command opens its store by the `open_store`
+    of the module.
+    """
+
+    def kills(module: ModuleType, run: Callable[[], Result], first: int, step: int, least: int) -> Iterator[None]:
+        is_killed, operations = True, first
+        while is_killed:
+            opened = functools.partial(open_store_until, mongod_uri, mongod.name, operations)
+            with monkeypatch.context() as patch, contextlib.suppress(Stop):
+                patch.setattr(module, "open_store", opened)
+                assert run().exit_code == 0
+                is_killed = False
+            yield
+            operations += step
+        assert operations - step > least
+
+    return kills
 
 
 class Waits(list):

@@ -1,10 +1,8 @@
 """driver-analytics erase: nothing is left of a driver, and all else is as if the driver had never existed."""
 
-import functools
 import os
 import pty
 import struct
-from contextlib import suppress
 
 import bson
 import pytest
@@ -18,7 +16,6 @@ from tests.factories import make_driver, make_event, make_point, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import differences
 from tests.following import make_source
-from tests.stop_before_command import Stop, open_store_until
 from tests.store_contents import contents, issue_key, load
 
 SECRET = "driver-to-erase"
@@ -144,16 +141,10 @@ def test_on_a_terminal_it_asks(command, run_main, loaded, monkeypatch, response,
     assert loaded.trips.count_documents({"driver_id": SECRET}) == left
 
 
-def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, mongod_uri, monkeypatch):
+def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, kills):
     command("reports", "build", *REPORT)
-    ended, operations = None, 20
-    while ended is None:
-        monkeypatch.setattr(erase, "open_store", functools.partial(open_store_until, mongod_uri, "test", operations))
-        with suppress(Stop):
-            ended = command(*ERASE, "--yes")
+    for _ in kills(erase, lambda: command(*ERASE, "--yes"), 20, 30, 70):
         assert differences(loaded) == []
-        operations += 30
-    assert operations > 100
     assert traces(loaded) == set()
 
 

@@ -1,8 +1,5 @@
 """driver-analytics import, stopped at any moment and run again."""
 
-import functools
-from contextlib import suppress
-
 import pytest
 
 from app.store import Store
@@ -10,7 +7,6 @@ from scripts.ingest import loader
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import FLEET, batches_of, differences, empty, locked, state_of, states_after, write_batches
 from tests.import_processes import BATCH_LINES, make_trips, move, write_file
-from tests.stop_before_command import Stop, open_store_until
 
 TRIPS = make_trips(2 * BATCH_LINES)
 DRIVERS = [make_driver(f"d{n}", alias="A", last_travel_date="2026-12-31") for n in range(BATCH_LINES)]
@@ -23,7 +19,7 @@ STEPS = [13, pytest.param(7, marks=pytest.mark.large)]
 
 @pytest.mark.parametrize("step", STEPS)
 def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_next_one_finishes_it(
-    command, mongod, mongod_uri, monkeypatch, tmp_path, step
+    command, mongod, kills, monkeypatch, tmp_path, step
 ):
     words = ["--drivers", write_file(tmp_path / "drivers", DRIVERS), "--trips", write_file(tmp_path / "t", move(TRIPS))]
     monkeypatch.setattr(loader, "BATCH_RECORDS", BATCH_LINES)
@@ -31,16 +27,11 @@ def test_an_import_that_stops_before_any_command_leaves_whole_batches_and_the_ne
     states = [state_of(mongod), *states_after(mongod, BATCHES)]
     empty(mongod)
     write_batches(Store.of(mongod), BEFORE)
-    ended, commands, left = None, 0, []
-    while ended is None:
-        opened = functools.partial(open_store_until, mongod_uri, mongod.name, commands)
-        monkeypatch.setattr(loader, "open_store", opened)
-        with suppress(Stop):
-            ended = command("import", "--fleet", FLEET, *map(str, words))
+    left = []
+    for _ in kills(loader, lambda: command("import", "--fleet", FLEET, *map(str, words)), 0, step, step):
         left.append(states.index(state_of(mongod)))
         assert differences(mongod) == []
-        commands += step
-    assert (ended.exit_code, left) == (0, sorted(left))
+    assert left == sorted(left)
     assert {*left} == {*range(len(states))}
 
 

@@ -1,8 +1,5 @@
 """driver-analytics prune: what is left is as if the trips before the date had never been loaded."""
 
-import functools
-from contextlib import suppress
-
 import pytest
 
 from app.store import Store
@@ -12,7 +9,6 @@ from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import differences
-from tests.stop_before_command import Stop, open_store_until
 from tests.store_contents import contents, load
 
 DATE = "2026-03-11"
@@ -89,12 +85,7 @@ def test_reports_go_whose_seven_days_are_all_pruned(command, loaded):
     assert loaded["report_files.files"].count_documents({}) == 2
 
 
-def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, mongod_uri, monkeypatch):
-    ended, operations = None, 10
-    while ended is None:
-        monkeypatch.setattr(prune, "open_store", functools.partial(open_store_until, mongod_uri, "test", operations))
-        with suppress(Stop):
-            ended = command("prune", "--before", DATE)
-        operations += 20
+def test_a_kill_at_any_moment_leaves_what_the_next_run_removes(command, loaded, kills):
+    list(kills(prune, lambda: command("prune", "--before", DATE), 10, 20, 10))
     assert loaded.trips.distinct("trip_id") == ["midnight", "new"]
     assert differences(loaded) == []

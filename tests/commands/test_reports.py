@@ -8,7 +8,6 @@ import itertools
 import json
 import re
 import sys
-from contextlib import suppress
 
 import pytest
 import time_machine
@@ -24,7 +23,6 @@ from tests import store_contents
 from tests.conftest import Service
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.score_reference import add_up, between, make_trips
-from tests.stop_before_command import Stop, open_store_until
 
 DATE = "2026-03-16"
 WEEK = {"period": "week", "start_date": "2026-03-09"}
@@ -382,39 +380,19 @@ def test_days_and_the_week_before_are_those_of_the_fleet(collector):
     )
 
 
-# How many operations later it is stopped each time.
-STEP = 5
-
-
-@pytest.fixture
-def build_until(command, mongod, mongod_uri, monkeypatch):
-    """Build the report with so many operations at the most; return whether it was stopped."""
-
-    def build_until(operations):
-        opened = functools.partial(open_store_until, mongod_uri, mongod.name, operations)
-        monkeypatch.setattr(commands, "open_store", opened)
-        with suppress(Stop):
-            assert command("reports", "build", *WORDS).exit_code == 0
-            return False
-        return True
-
-    return build_until
-
-
 def test_a_report_stopped_before_any_operation_is_that_of_before_and_leaves_nothing_once_it_is_built(
-    build_until, mongod, load
+    command, kills, mongod, load
 ):
+    def build():
+        return command("reports", "build", *WORDS)
+
     load(*busy_fleet())
-    operations = 0
-    while build_until(operations):
+    for _ in kills(commands, build, 0, 5, 10):
         assert used_ids(mongod) <= file_ids(mongod)
-        operations += STEP
-    assert operations > 10
-    first, operations = content(mongod), 0
-    while build_until(operations):
+    first = content(mongod)
+    for _ in kills(commands, build, 0, 5, 10):
         assert content(mongod) == first
-        operations += STEP
     replaced = used_ids(mongod)
     with time_machine.travel(datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=2), tick=False):
-        assert not build_until(-1)
+        assert build().exit_code == 0
     assert file_ids(mongod) == used_ids(mongod) | replaced
