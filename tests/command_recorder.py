@@ -6,7 +6,16 @@ READS = {"find", "aggregate", "count", "distinct"}
 WRITES = {"insert", "update", "delete", "findAndModify"}
 
 
-class Recorder(CommandListener):
+class Listener(CommandListener):
+    """Does nothing; those that do something derive from it."""
+
+    def started(self, event):
+        """Do nothing."""
+
+    succeeded = failed = started
+
+
+class Recorder(Listener):
     """Keeps all commands as sent, in order; `$db` is the database."""
 
     def __init__(self):
@@ -14,11 +23,6 @@ class Recorder(CommandListener):
 
     def started(self, event):
         self.commands.append(dict(event.command))
-
-    def succeeded(self, event):
-        """Do nothing."""
-
-    failed = succeeded
 
     @property
     def reads(self):

@@ -24,6 +24,22 @@ START_SECONDS = 120
 POLL_SECONDS = 0.02
 
 
+# A process that starts another passes its own resident memory on to it. So a small process starts the command.
+MEASURE = """
+import json, resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
+usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([status, usage.ru_maxrss // 1024, usage.ru_utime + usage.ru_stime]))
+"""
+
+
+def measure(words, folder=ROOT, **environment):
+    """Run a command; return its exit status, its highest resident memory in MB and its CPU seconds."""
+    process = [sys.executable, "-c", MEASURE, COMMAND, *words]
+    environment = {**os.environ, **environment}
+    return json.loads(subprocess.run(process, cwd=folder, env=environment, check=True, stdout=subprocess.PIPE).stdout)
+
+
 def reset_ctrl_c():
     """Let a new process take Ctrl-C. It ignores it otherwise, if a shell runs the tests in the background."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from pymongo import MongoClient
-from pymongo.monitoring import CommandListener
 
 from app.store import Store
+from tests.command_recorder import Listener
 
 
 class Stop(BaseException):
     """The process ends here."""
 
 
-class StopBefore(CommandListener):
+class StopBefore(Listener):
     """Stops before a command, counted from 0, and before any that follows: an open transaction is not even aborted."""
 
     def __init__(self, command):
@@ -26,11 +26,6 @@ class StopBefore(CommandListener):
         if self.left == 0:
             raise Stop
         self.left -= 1
-
-    def succeeded(self, event):
-        """Do nothing."""
-
-    failed = succeeded
 
 
 @contextmanager

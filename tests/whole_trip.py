@@ -14,10 +14,14 @@ EVENTS = [(1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE",
 SNOWMAN = "☃"
 
 
+def make_events(begin: int) -> list[dict[str, Any]]:
+    """Return an event of each type."""
+    return [make_event(begin, event_type=kind, event_name=name, event_data=data) for kind, name, data in EVENTS]
+
+
 def make_whole_trip(**fields: Any) -> dict[str, Any]:
     """Return a trip with every part that a trip can have, events of all types included."""
-    begin = epoch_ms("2026-03-10T08:00")
-    events = [make_event(begin, event_type=kind, event_name=name, event_data=data) for kind, name, data in EVENTS]
+    events = make_events(epoch_ms("2026-03-10T08:00"))
     given = {"trip_id": "bad", "tracking_id": "k1", "insurance_period": 2, "focus_area": FOCUS, "events": events}
     return make_trip(**{**given, **fields})
 

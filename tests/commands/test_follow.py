@@ -1,6 +1,5 @@
 """`driver-analytics follow` as a process, and the example of docs/data.md."""
 
-import os
 import re
 import shlex
 import signal
@@ -17,45 +16,27 @@ from scripts.mongodb.collections import prepare_collections
 from tests.factories import make_trip
 from tests.fleet_states import differences
 from tests.following import Following, make_source
-from tests.service_process import COMMAND, ROOT, ServiceProcess, free_port, reset_ctrl_c, wait_until
+from tests.service_process import COMMAND, ROOT, ServiceProcess, free_port, wait_until
 
 PAGE = (ROOT / "docs" / "data.md").read_text()
 (EXAMPLE,) = re.findall(r"^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 TRIP = re.findall(r"^```json\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)[1]
 
 
-@pytest.fixture
-def follow(mongod_uri, mongod):
-    """The command as a process, which is ready, with its metrics."""
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_applies_what_is_written_until_a_signal_ends_it(mongod_uri, mongod, tmp_path, number):
     bind = f"127.0.0.1:{free_port()}"
     settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "METRICS_BIND": bind}
-    process = subprocess.Popen(
-        [COMMAND, "follow"],
-        env={**os.environ, **settings},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=reset_ctrl_c,
-    )
-    try:
-        assert process.stdout.readline() == "Following test.drivers and test.trips\n"
-        yield process, bind
-    finally:
-        process.kill()
-        process.communicate()
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_it_applies_what_is_written_until_a_signal_ends_it(follow, mongod, number):
-    process, bind = follow
-    mongod.trips.insert_one(make_source(make_trip(trip_id="t1")))
-    wait_until(lambda: mongod.trip_details.find_one({"trip_id": "t1"}))
-    with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as response:
-        assert "driver_analytics_follow_lag_seconds " in response.read().decode()
-    process.send_signal(number)
-    output, errors = process.communicate(timeout=60)
-    assert (process.returncode, output) == (0, "")
-    assert "Traceback" not in errors
+    with ServiceProcess(tmp_path, words=(COMMAND, "follow"), **settings) as process:
+        process.read(1)
+        mongod.trips.insert_one(make_source(make_trip(trip_id="t1")))
+        wait_until(lambda: mongod.trip_details.find_one({"trip_id": "t1"}))
+        with urllib.request.urlopen(f"http://{bind}/metrics", timeout=10) as response:
+            assert "driver_analytics_follow_lag_seconds " in response.read().decode()
+        process.process.send_signal(number)
+        assert process.process.wait(60) == 0
+    assert process.output == ["Following test.drivers and test.trips"]
+    assert "Traceback" not in process.errors
 
 
 def test_a_metrics_port_in_use_is_an_error_in_one_line(run_main):

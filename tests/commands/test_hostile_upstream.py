@@ -4,10 +4,7 @@ import contextlib
 import gzip
 import itertools
 import json
-import os
 import select
-import subprocess
-import sys
 
 import pytest
 from werkzeug.wrappers import Response
@@ -15,7 +12,7 @@ from werkzeug.wrappers import Response
 from scripts.ingest import http_client, mirror, upstream
 from tests.factories import days_ago, make_driver, make_trip
 from tests.original_service import KEY, Original, respond
-from tests.service_process import COMMAND
+from tests.service_process import measure
 
 MAX_RESIDENT_MB = 1_000_000_000 >> 20
 # The kinds of requests: the beginning of a path, and the option with which it is requested.
@@ -207,40 +204,30 @@ def make_junk(size):
     return f'[{values},"{"a" * (size - len(values.encode()) - 6)}"]'
 
 
-# A process that starts another passes its own resident memory on to it. So a small process starts the command.
-MEASURE = """
-import resource, subprocess, sys
-print(subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
-"""
-
-
 @pytest.fixture
-def measure(serve, original, mongod_uri, mongod, tmp_path):
-    """Mirror the service with the real command; returns its exit status and its highest resident memory in MB."""
+def measured(serve, original, mongod_uri, mongod, tmp_path):
+    """Mirror the service with the real command; return its exit status and its highest resident memory in MB."""
 
-    def measure():
+    def measured():
         settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "MIRROR_KEY": KEY}
-        words = [sys.executable, "-c", MEASURE, COMMAND, "mirror", "--from", serve(original), "--fleet", "f1"]
-        process = subprocess.run(
-            words, env={**os.environ, **settings}, cwd=tmp_path, check=True, stdout=subprocess.PIPE
-        )
-        return map(int, process.stdout.split())
+        words = ["mirror", "--from", serve(original), "--fleet", "f1"]
+        status, most, _ = measure(words, tmp_path, **settings)
+        return status, most
 
-    return measure
+    return measured
 
 
 @pytest.mark.large
-def test_a_response_that_unpacks_to_gigabytes_takes_bounded_memory(measure, original, report):
+def test_a_response_that_unpacks_to_gigabytes_takes_bounded_memory(measured, original, report):
     bomb = gzip.compress(b" " * 2_000_000_000, 1)
     original.faults.append(("drivers", respond(200, bomb, **{"Content-Encoding": "gzip"})))
-    status, most = measure()
+    status, most = measured()
     report(f"mirror of a response of 2 GB: {most} MB resident")
     assert (status, most < MAX_RESIDENT_MB) == (1, True)
 
 
 @pytest.mark.large
-def test_the_largest_responses_take_bounded_memory(measure, original, mongod, report):
+def test_the_largest_responses_take_bounded_memory(measured, original, mongod, report):
     junk = respond(200, f'{{"trips":[{{"a":{make_junk(31_900_000)}}}]}}')
     trail = [{"timestamp": 1, "latitude": 1, "longitude": 1, "course": 0}] * 200_000
     for number in range(0, 12, 2):
@@ -248,7 +235,7 @@ def test_the_largest_responses_take_bounded_memory(measure, original, mongod, re
         page = {"trips": [{**original.trips[f"large{number:02}"], "trail_path": trail}]}
         large = respond(200, json.dumps(page, separators=(",", ":")))
         original.faults += [(f"trip/trip_id/large{number:02}", large), (f"trip/trip_id/large{number + 1:02}", junk)]
-    status, most = measure()
+    status, most = measured()
     report(f"mirror of trips of 11 MB and responses of 32 MB: {most} MB resident")
     stored = mongod.trips.count_documents({"trail_path.9": {"$exists": True}})
     assert (status, most < MAX_RESIDENT_MB, stored) == (1, True, 6)

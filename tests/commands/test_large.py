@@ -1,16 +1,13 @@
 """An import of 100,000 trips, and of lines as long and wrong as can be; a report on 100,000 drivers."""
 
 import json
-import os
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
 
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
-from tests.service_process import COMMAND, run_service
+from tests.service_process import measure, run_service
 from tests.store_contents import issue_key, load
 
 pytestmark = pytest.mark.large
@@ -38,30 +35,13 @@ def write_trips(path):
                 file.write(line.replace("#", f"trip-{round_number}-{driver}").replace("@", f"driver-{driver}"))
 
 
-# A process that starts another passes its own resident memory on to it. So a small process starts the command.
-MEASURE = """
-import json, resource, subprocess, sys
-status = subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL).returncode
-assert str(status) == sys.argv[1], status
-usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-json.dump({"resident_mb": usage.ru_maxrss // 1024, "cpu_seconds": usage.ru_utime + usage.ru_stime}, sys.stdout)
-"""
-
-
-def run(words, environment, status=0):
-    """Run a command, which must end with a status; return its highest resident memory in MB and its CPU seconds."""
-    process = [sys.executable, "-c", MEASURE, str(status), *words]
-    usage = json.loads(subprocess.run(process, env=environment, check=True, stdout=subprocess.PIPE).stdout)
-    return usage["resident_mb"], usage["cpu_seconds"]
-
-
 def test_a_large_import_takes_bounded_memory_and_leaves_nothing_out(mongod, mongod_uri, tmp_path, report):
     trips = tmp_path / "trips.ndjson"
     write_trips(trips)
-    words = [COMMAND, "import", "--fleet", "f1", "--trips", trips]
-    most, cpu = run(words, {**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name})
+    words = ["import", "--fleet", "f1", "--trips", trips]
+    status, most, cpu = measure(words, MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
     report(f"{TRIPS} trips: {most} MB resident, {TRIPS / cpu:.0f} a second of its own processor time")
-    assert most < MAX_RESIDENT_MB
+    assert (status, most < MAX_RESIDENT_MB) == (0, True)
     assert mongod.trips.count_documents({"fleet": "f1"}) == TRIPS
     days = {"fleet": "f1", "period": "day", "trip_count": A_DAY}
     assert mongod.driver_periods.count_documents(days) == TRIPS // A_DAY
@@ -81,10 +61,10 @@ def test_lines_that_are_all_wrong_take_bounded_memory(mongod, mongod_uri, tmp_pa
     many = "".join(map(unit.format, range(LINE_BYTES // len(unit.format(0)))))[:-1]
     line = json.dumps({**make_trip(), path: "@"}).replace('"@"', f"{brackets[0]}{many}{brackets[1]}")
     (trips := tmp_path / "trips.ndjson").write_text(f"{line}\n" * 4)
-    words = [COMMAND, "import", "--fleet", "f1", "--trips", trips]
-    most, _ = run(words, {**os.environ, "MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name}, status=1)
+    words = ["import", "--fleet", "f1", "--trips", trips]
+    status, most, _ = measure(words, MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
     report(f"4 lines of {len(line)} bytes, {path}: {most} MB resident")
-    assert most < MAX_INVALID_MB
+    assert (status, most < MAX_INVALID_MB) == (1, True)
 
 
 def fill(db):
@@ -111,8 +91,8 @@ def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongo
         # By default, a server lets a command read the same snapshot for 5 minutes; that of the tests, for less.
         db.client.admin.command("setParameter", 1, minSnapshotHistoryWindowInSeconds=300)
         fill(db)
-        words = [COMMAND, "reports", "build", "--fleet", "f1", "--report-date", DATE]
-        building, cpu = run(words, process.environment)
+        words = ["reports", "build", "--fleet", "f1", "--report-date", DATE]
+        status, building, cpu = measure(words, **process.environment)
         link = process.get(f"/report?report_time={DATE}T00:00:00", issue_key(db, "f1"))[1]["report_link"]
         lines = size = 0
         with urllib.request.urlopen(link, timeout=60) as response:
@@ -122,5 +102,5 @@ def test_a_report_on_a_large_fleet_takes_bounded_memory_in_both_directions(mongo
         workers = map(resident_mb, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
         most = max(building, *workers)
     report(f"{lines - 1} drivers, {size} bytes: {most} MB resident at the most, {cpu:.0f} s to build")
-    assert lines == REPORT_DRIVERS + 1
+    assert (status, lines) == (0, REPORT_DRIVERS + 1)
     assert most < MAX_REPORT_MB

@@ -2,7 +2,8 @@
 
 import datetime
 
-from tests.factories import make_driver, make_event, make_trip
+from tests.factories import make_driver, make_trip
+from tests.whole_trip import make_events
 
 TODAY = datetime.datetime.now(datetime.UTC).date()
 # The example of the OpenAPI document, then what must be percent-encoded, and the longest.
@@ -14,17 +15,12 @@ LAST_MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() or 7)
 MONDAYS = [str(LAST_MONDAY - datetime.timedelta(weeks=weeks)) for weeks in range(24)]
 MONTHS = sorted({f"{date[:7]}-01" for date in DATES})
 REPORT_DATE = str(TODAY)
-SPEEDS = {"user_speed_mph": 61.5, "speed_limit_mph": 45, "max_user_speed_mph": 72.25}
-EVENTS = [(1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", SPEEDS)]
 
 
 def _trip(date, driver_id):
     number = DRIVER_IDS.index(driver_id)
     trip = make_trip(f"{date}T08:00", driver_id, trip_id=f"{driver_id[:9]}-{date}")
-    events = [
-        make_event(trip["trip_start_time"], event_type=kind, event_name=name, event_data=data)
-        for kind, name, data in EVENTS[:number]
-    ]
+    events = make_events(trip["trip_start_time"])[:number]
     period = [None, 1, 2, 3][number % 4]
     return {**trip, "events": events, "insurance_period": period, "tracking_id": TRACKING_IDS[number % 2]}
 

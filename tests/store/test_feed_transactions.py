@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from pymongo import MongoClient
-from pymongo.monitoring import CommandListener
 
 from app.store import Store
 from schemas.cursor import decode_cursor, encode_cursor
+from tests.command_recorder import Listener
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_trip
 from tests.feed_client import Client, find_listed_trips
@@ -79,7 +79,7 @@ def test_every_client_has_the_listed_trips_in_the_end(service, mongod_uri, clock
         assert client.copy == find_listed_trips(service, "2026-03-01")
 
 
-class BeforePrimary(CommandListener):
+class BeforePrimary(Listener):
     """Calls a function before a read of the fleet state that is not part of a snapshot: the one from the primary."""
 
     def __init__(self, function):
@@ -88,11 +88,6 @@ class BeforePrimary(CommandListener):
     def started(self, event):
         if event.command.get("find") == "fleets" and event.command["readConcern"]["level"] != "snapshot":
             self.function()
-
-    def succeeded(self, event):
-        """Do nothing."""
-
-    failed = succeeded
 
 
 def make_up_cursor(client, number):

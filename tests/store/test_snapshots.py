@@ -5,9 +5,9 @@ import random
 
 import pytest
 from pymongo import MongoClient
-from pymongo.monitoring import CommandListener
 
 from app.store import Store
+from tests.command_recorder import Listener
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, write_batches
@@ -50,7 +50,7 @@ def write_state(db, number):
     write_batches(Store.of(db), [Batch("drivers", drivers), Batch("trips", trips)])
 
 
-class Interrupter(CommandListener):
+class Interrupter(Listener):
     """Does something before a request's command of some number, from 0."""
 
     def __init__(self):
@@ -64,11 +64,6 @@ class Interrupter(CommandListener):
             self.left -= 1
             if self.left == -1:
                 self.act()
-
-    def succeeded(self, event):
-        """Do nothing."""
-
-    failed = succeeded
 
 
 @pytest.fixture
