@@ -15,7 +15,7 @@ from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
 from scripts.admin import backup
-from scripts.admin.backup import COLLECTIONS, FILE_INDEXES, RAW, check
+from scripts.admin.backup import FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
 from scripts.materialize.time_zones import set_time_zone
@@ -29,21 +29,6 @@ from tests.service_process import COMMAND, wait_until
 from tests.store_contents import HISTORY, load
 
 DATE = "2026-03-16"
-PATHS = (
-    "/drivers",
-    "/driver/d1/trips?start_date=2026-03-01",
-    "/trip/trip_id/t1",
-    "/trip/tracking_id/k1?page=2",
-    "/driver-aggregate/daily?start_date=2026-03-11&driver_id=d1&driver_id=idle",
-    "/driver-aggregate/weekly?start_date=2026-03-09&driver_id=d1",
-    "/driver-aggregate/monthly?start_date=2026-03-01&driver_id=d1",
-    "/drivers?search=d1",
-    "/driver-aggregate/window?start_date=2026-03-02",
-    "/driver/d1/score?start_date=2026-03-09&end_date=2026-03-15",
-    "/ranking?period=week&start_date=2026-03-09&limit=5&page=2",
-    f"/report?report_time={DATE}T00:00:00",
-    "/driver/nobody/trips?start_date=2026-03-01",
-)
 
 
 def make_trips():
@@ -104,20 +89,6 @@ def documents(db, name, **projection):
     return sorted(bytes(document.raw) for document in db.get_collection(name, RAW).find({}, projection or None))
 
 
-def get_responses(db, key):
-    service = Service(db, secret_key="s")
-    result = [service.get(path, fleet=None, headers={"Authorization": f"APIKEY {key}"}) for path in PATHS]
-    file = service.app.test_client().get(result[-2].json["report_link"].partition("localhost")[2], buffered=True)
-    return [(response.status_code, response.headers.get("ETag"), response.data) for response in (*result[:-1], file)]
-
-
-def test_a_restored_store_gives_the_same_responses(command, source, key, saved, empty, clock):
-    before = get_responses(source, key)
-    assert {status for status, _, _ in before} == {200}
-    assert command("restore", str(saved)).exit_code == 0
-    assert get_responses(empty, key) == before
-
-
 def test_a_backup_of_an_empty_database_says_so(command, mongod, tmp_path):
     ended = command("backup", str(tmp_path / "backup"))
     assert (ended.exit_code, ended.stderr) == (0, "Nothing is stored in the database test.\n")
@@ -126,7 +97,7 @@ def test_a_backup_of_an_empty_database_says_so(command, mongod, tmp_path):
 
 def test_what_is_restored_is_the_same_to_the_byte_and_verified(command, source, saved, empty):
     assert command("restore", str(saved)).exit_code == 0
-    for name in COLLECTIONS:
+    for name in {*source.list_collection_names()} - {*READ_MODELS, "fleets"}:
         assert documents(empty, name) == documents(source, name)
     for name in READ_MODELS:
         assert documents(empty, name, _id=0, **HISTORY) == documents(source, name, _id=0, **HISTORY)

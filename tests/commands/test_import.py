@@ -11,9 +11,9 @@ import pytest
 from schemas.trip import TripDetail
 from scripts.ingest import loader
 from scripts.ingest.rejects import Rejects
-from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
+from tests.factories import make_driver, make_event_summary, make_trip
 from tests.fleet_states import differences
-from tests.store_contents import contents, everything
+from tests.store_contents import contents, everything, load
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
 
 
@@ -80,13 +80,6 @@ def test_rejected_lines_are_listed_and_all_others_are_loaded(command, mongod, wr
         f"trips.ndjson: 2 loaded, 2 rejected, listed in {rejects_of(trips)}. The first: line 3, "
         f"{json.dumps(first['reason'])}\n"
     )
-
-
-def test_rejected_lines_are_for_their_owner_alone(command, write_lines):
-    trips = write_lines("trips.ndjson", "bad")
-    rejects_of(trips).touch(mode=0o644)
-    command("import", "--fleet", "f1", "--trips", str(trips))
-    assert (rejects_of(trips).stat().st_mode & 0o777, len(read_rejects(trips))) == (0o600, 1)
 
 
 @pytest.mark.parametrize("invalid", ["drivers", "trips"])
@@ -197,13 +190,6 @@ def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mon
         trip = json.loads(line)
         result = mongod.trips.find_one({"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0})
         assert {name: repr(value) for name, value in result.items()} == {n: repr(v) for n, v in trip.items()}
-
-
-def test_a_trip_belongs_to_the_utc_date_of_its_start(load_file, write_lines, mongod):
-    last = epoch_ms("2026-03-11T00:00") - 1
-    before_1970 = make_trip(trip_start_time=-1, trip_end_time=0)
-    load_file(write_lines("trips.ndjson", make_trip(trip_start_time=last, trip_end_time=last + 1), before_1970))
-    assert set(dates_driven(mongod)) == {("d1", "2026-03-10"), ("d1", "1969-12-31")}
 
 
 # The rejects file.
@@ -367,3 +353,23 @@ def test_a_pipe_is_read_like_a_file(load_file, write_lines, mongod):
     load_file(f"/dev/fd/{reading}", options=["--rejects", str(path.parent)])
     os.close(reading)
     assert trip_ids(mongod) == ["t1"]
+
+
+@pytest.fixture
+def unique_emails(mongod):
+    """Drivers with an index of the operator, whose e-mail addresses must differ."""
+    load(mongod, drivers=[make_driver("d1", email="one@example.com")])
+    mongod.drivers.create_index("email", name="unique_emails", unique=True)
+    yield mongod
+    mongod.drivers.drop_index("unique_emails")
+
+
+def test_a_write_that_mongodb_refuses_is_reported_at_once_in_one_line(command, run_main, unique_emails, write_lines):
+    before = everything(unique_emails)
+    lines = [make_driver("d1", email="one@example.com", alias="new"), make_driver("d2", email="one@example.com")]
+    path = write_lines("drivers.ndjson", *lines)
+    ended = run_main("import", "--fleet", "f1", "--drivers", str(path))
+    assert (ended.status, ended.stderr.count("\n")) == (1, 1)
+    assert ended.stderr.startswith("Error: MongoDB: E11000 duplicate key error collection: test.drivers index: unique_")
+    assert "one@example.com" not in ended.stderr
+    assert everything(unique_emails) == before

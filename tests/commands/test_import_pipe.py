@@ -40,8 +40,10 @@ def test_a_line_is_stored_while_the_pipe_stays_open(pipe, run_main, mongod, monk
     monkeypatch.setattr(loader, "BATCH_SECONDS", 0)
 
     def end():
-        wait_until(lambda: mongod.trips.count_documents({}) == 1)
-        pipe.close()
+        try:
+            wait_until(lambda: mongod.trips.count_documents({}) == 1)
+        finally:
+            pipe.close()
 
     write(pipe, make_trip())
     thread = threading.Thread(target=end)
@@ -82,21 +84,6 @@ ITEMS = [
     for number, date in enumerate(("2026-03-10", "2026-03-11", "2026-03-10"))
 ]
 ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", Day("d2", "2026-03-10"))]
-
-
-def test_a_batch_does_not_wait_for_more_than_its_time():
-    """The next item comes when the first batch has been taken."""
-
-    def come():
-        yield ITEMS[0]
-        is_taken.wait(60)
-        yield from ITEMS[1:]
-
-    is_taken = threading.Event()
-    batches = make_batches(come(), 0.01)
-    assert next(batches) == ITEMS[:1]
-    is_taken.set()
-    assert [item for batch in batches for item in batch] == ITEMS[1:]
 
 
 @pytest.mark.parametrize(

@@ -50,12 +50,6 @@ def test_issue_prints_the_key_alone(issue):
     assert FORM.fullmatch(issue())
 
 
-def test_a_fleet_may_hold_several_live_keys(issue, mongod, rows):
-    issued = [issue() for _ in range(3)]
-    assert [get_key(mongod, key).key_id for key in issued] == [row[0] for row in rows()]
-    assert [row[1] for row in rows()] == ["live"] * 3
-
-
 def test_list_shows_the_key_id_the_state_and_when_a_key_was_issued_and_expires(issue, rows, clock):
     issue()
     clock.shift(60)
@@ -85,21 +79,20 @@ def test_issue_names_the_key_id_beside_the_key(command, rows):
     assert command("keys", "issue", "--fleet", "f1").stderr.splitlines()[0] == f"KEY_ID: {rows()[0][0]}"
 
 
-def test_a_terminal_gets_the_names_of_the_columns(issue, run_main, mongod_uri, mongod, monkeypatch):
+def test_a_terminal_gets_the_names_of_the_columns(issue, run_main, monkeypatch):
     issue()
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    ended = run_main("keys", "list", "--fleet", "f1", MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
-    assert ended.stdout.splitlines()[0] == "KEY_ID\tSTATE\tISSUED\tEXPIRES\tLABEL\tDRIVER"
+    names = run_main("keys", "list", "--fleet", "f1").stdout.splitlines()[0]
+    assert names == "KEY_ID\tSTATE\tISSUED\tEXPIRES\tLABEL\tDRIVER"
 
 
 @pytest.fixture
-def issue_to(run_main, mongod_uri, mongod, monkeypatch):
+def issue_to(command, run_main, monkeypatch):
     """Issue a key with another standard output, and return how the command ended."""
 
     def issue_to(stdout, *options):
         monkeypatch.setattr("sys.stdout", stdout)
-        settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name}
-        return run_main("keys", "issue", "--fleet", "f1", *options, **settings)
+        return run_main("keys", "issue", "--fleet", "f1", *options)
 
     return issue_to
 
@@ -176,13 +169,6 @@ def test_an_unknown_driver_is_named_in_one_line_and_so_are_the_fleets_if_the_fle
     assert (mongod["keys"].count_documents({}), mongod.fleets.distinct("_id")) == (0, ["f1"])
 
 
-def test_list_contains_no_key(issue, command):
-    key = issue()
-    output = command("keys", "list", "--fleet", "f1").output
-    assert key[3:33] not in output
-    assert key[3:15] not in output
-
-
 def test_a_revoked_key_is_refused_and_other_keys_are_accepted(issue, mongod, rows, command):
     issued = [issue(), issue()]
     result = command("keys", "revoke", rows()[0][0])
@@ -225,14 +211,6 @@ def test_revoking_an_unknown_key_is_an_error_in_one_line(command, issue, rows):
     assert rows()[0][1] == "live"
 
 
-@pytest.mark.parametrize("days", ["0", "36501", "1.5"])
-def test_an_expiry_out_of_bounds_is_a_usage_error(command, mongod, days):
-    result = command("keys", "issue", "--fleet", "f1", "--expires-in-days", days)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--expires-in-days" in result.stderr
-    assert mongod["keys"].count_documents({}) == 0
-
-
 def dump(client):
     """Return every document of every database, as BSON."""
     result = []
@@ -268,10 +246,3 @@ def test_a_dump_of_every_database_contains_no_key_and_no_link(issue, command, pr
     raw = dump(profiled.client)
     assert all(part in raw for part in (b"keysExamined", digest(issued[0]).encode()))
     assert [part for key in secrets for part in (key, key[3:33], key[3:15], key[-18:]) if part.encode() in raw] == []
-
-
-@pytest.mark.parametrize("key_id", ["\udcff", "", "a\tb"])
-def test_a_key_id_that_is_no_identifier_is_refused(command, key_id):
-    result = command("keys", "revoke", key_id)
-    assert result.exit_code == 2
-    assert "Invalid value for 'KEY_ID': Must" in result.stderr

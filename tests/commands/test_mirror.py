@@ -1,12 +1,8 @@
 """driver-analytics mirror, from a stand-in for the original service and from another instance of this one."""
 
 import functools
-import itertools
 import json
-import os
 import signal
-import subprocess
-from contextlib import suppress
 from urllib.parse import quote
 from zoneinfo import ZoneInfo
 
@@ -23,8 +19,7 @@ from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
 from tests.fleet_states import differences, empty
 from tests.original_service import KEY, Original, drop, respond
-from tests.service_process import COMMAND, free_port, reset_ctrl_c
-from tests.stop_before_command import Stop, open_store_until
+from tests.service_process import COMMAND, ServiceProcess, free_port
 from tests.store_contents import everything, load
 
 TRIPS = [
@@ -146,11 +141,6 @@ def test_each_service_has_dates_in_its_own_time_zone(run, other, here, clock, zo
     ]
     assert here.db.trips.count_documents({}) == len(expected)
     assert first["trip_start_time"] == min(trip["trip_start_time"] for trip in expected)
-
-
-def test_since_limits_the_trips(run, original, here):
-    run(original, "--since", "2026-03-10")
-    assert sorted(here.db.trips.distinct("trip_start_time"))[0] >= TRIPS[9]["trip_start_time"]
 
 
 def test_what_changed_is_replaced_what_is_gone_stays_and_a_tracking_id_is_kept(run, original, here):
@@ -395,26 +385,16 @@ def test_a_followed_change_before_since_is_applied_to_a_stored_trip_alone(run, o
     assert here.db.trips.count_documents({"trip_id": "old"}) == 0
 
 
-def test_the_list_of_drivers_is_read_once_however_much_was_deleted_before(run, other, waits, change, caplog):
-    run(other)
-    change()
-    caplog.clear()
-    run(other, "--follow")
-    assert sum('"GET /api/v1/drivers?' in message for message in caplog.messages) == 1
-
-
 @pytest.mark.parametrize("step", [31, pytest.param(17, marks=pytest.mark.large)])
 def test_killed_at_any_moment_and_repeated_it_ends_as_if_it_was_not(
-    run, other, here, waits, change, mongod_uri, monkeypatch, step
+    run, other, here, waits, change, kills, monkeypatch, step
 ):
-    monkeypatch.setattr(loader, "BATCH_RECORDS", 5)
-    for commands in itertools.count(0, step):
-        monkeypatch.setattr(loader, "open_store", functools.partial(open_store_until, mongod_uri, "test", commands))
+    def follow():
         waits.rounds = [change]
-        with suppress(Stop):
-            run(other, "--follow")
-            break
-    assert commands > 50
+        return run(other, "--follow")
+
+    monkeypatch.setattr(loader, "BATCH_RECORDS", 5)
+    list(kills(loader, follow, 0, step, 50))
     assert_same(other, here, [*TRIPS, {"trip_id": "new"}], DRIVERS[:2])
     assert differences(here.db) == []
 
@@ -425,10 +405,9 @@ def test_a_signal_ends_a_process_that_follows(serve, mongod_uri, mongod, tmp_pat
     original.load(drivers=DRIVERS)
     url = serve(original)
     settings = {"MONGODB_URI": mongod_uri, "MONGODB_DATABASE": mongod.name, "MIRROR_KEY": KEY}
-    words = [COMMAND, "mirror", "--from", url, "--fleet", "f1", "--follow"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": tmp_path}
-    with subprocess.Popen(words, env={**os.environ, **settings}, preexec_fn=reset_ctrl_c, **pipes) as process:
-        printed = [process.stdout.readline() for _ in range(2)]
-        process.send_signal(number)
-        assert [*printed, *process.stdout] == ["f1: a new fleet\n", f"{url}: 4 loaded, 0 rejected\n"]
-    assert process.returncode == 0
+    words = (COMMAND, "mirror", "--from", url, "--fleet", "f1", "--follow")
+    with ServiceProcess(tmp_path, words=words, folder=tmp_path, **settings) as process:
+        process.read(1)
+        process.process.send_signal(number)
+        assert process.process.wait(60) == 0
+    assert (process.output, process.errors) == ([f"{url}: 4 loaded, 0 rejected"], "f1: a new fleet\n")

@@ -29,8 +29,8 @@ COMMANDS = (
 
 
 @pytest.fixture
-def run_on_hostile(mongod_uri, mongod, run_main, tmp_path):
-    """Run a command on texts of others: a fleet, `_id`s, an unknown field, a label, the name and the line of a file."""
+def hostile_texts(mongod, command, tmp_path):
+    """Texts of others in what commands read: a fleet, `_id`s, a field, a label, the name and the line of a file."""
     issue_key(Store.of(mongod), "f1")
     mongod.keys.update_one({}, {"$set": {"label": HOSTILE}}, bypass_document_validation=True)
     trips = [
@@ -40,13 +40,13 @@ def run_on_hostile(mongod_uri, mongod, run_main, tmp_path):
     ]
     mongod.command({"insert": "trips", "documents": trips, "bypassDocumentValidation": True})
     (tmp_path / f"{HOSTILE}.ndjson").write_text(json.dumps({HOSTILE: 1}))
-    return lambda *words: run_main(*words, MONGODB_URI=mongod_uri, MONGODB_DATABASE=mongod.name)
 
 
+@pytest.mark.usefixtures("hostile_texts")
 @pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_prints_only_what_a_reader_sees(run_on_hostile, tmp_path, words):
+def test_a_command_prints_only_what_a_reader_sees(run_main, tmp_path, words):
     replaced = (word.replace("FOLDER", str(tmp_path)).replace("HOSTILE", HOSTILE) for word in words.split())
-    ended = run_on_hostile(*replaced)
+    ended = run_main(*replaced)
     *lines, end = (ended.stdout + ended.stderr).split("\n")
     assert [line for line in lines if not is_visible(line.replace("\t", "")) or line.startswith("forged")] == []
     assert ("forged" in "".join(lines), end) == (True, "")

@@ -131,13 +131,6 @@ def test_days_are_right_after_a_rebuild_that_ended_after_its_first_transaction(l
     assert differences(mongod) == []
 
 
-@pytest.mark.parametrize("name", ["rebuild", "verify"])
-def test_an_unknown_fleet_is_an_error_in_one_line(loaded, command, name):
-    result = command("rollups", name, "--fleet", "nope")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "Error: Nothing is stored for the fleet nope. The fleets are: f1, f2.\n"
-
-
 # Compared with what they follow from. tests/store/test_any_writes.py changes each field of each read model.
 
 REPAIRS = "'driver-analytics rollups rebuild' repairs them"
@@ -206,16 +199,6 @@ def test_many_differences_are_summed_up(loaded, verify, mongod):
     status, lines = verify("--fleet", "f1")
     assert (status, len(lines)) == (1, 22)
     assert lines[20:] == ["f1: and 8 more", f"f1: 9 days compared: 28 differences; {REPAIRS}"]
-
-
-@pytest.mark.parametrize("path", ["/drivers?search=d1", "/driver-aggregate/window?start_date=2026-03-09"])
-def test_what_an_older_version_has_not_stored_is_an_error_until_it_is_rebuilt(loaded, service, rebuild, mongod, path):
-    response = service.get(path)
-    mongod.fleet_drivers.update_many({}, {"$unset": {"search_texts": 1}})
-    mongod.driver_periods.update_many({}, {"$unset": {"search_text": 1, "day_totals": 1}})
-    assert service.get(path).status_code == 500
-    rebuild()
-    assert (response.status_code, service.get(path).data) == (200, response.data)
 
 
 def test_a_list_of_several_blocks_is_compared_and_built_again(verify, rebuild, load, mongod):

@@ -2,11 +2,9 @@
 
 import json
 
-import orjson
 import pytest
 
-from schemas.driver import Driver
-from schemas.trip import TripDetail, TripSummary
+from schemas.trip import TripSummary
 from tests.factories import epoch_ms, make_driver, make_event, make_trip
 from tests.store_contents import load
 
@@ -74,35 +72,6 @@ def test_pages_of_trips_that_share_an_id_are_slices_of_them_all(fleet, tracking_
     result, counts = pages(fleet, f"/trip/tracking_id/{tracking_id}?", 5, "trips")
     assert [[trip["trip_id"] for trip in page] for page in result] == sliced(expected, 5)
     assert counts == {len(expected)}
-
-
-@pytest.mark.parametrize("limit", [1, 2, 100])
-def test_pages_of_drivers_are_slices_of_them_all(fleet, limit):
-    result, counts = pages(fleet, f"/drivers?limit={limit}&", limit, "drivers")
-    assert [[driver["driver_id"] for driver in page] for page in result] == sliced(["d1", "idle", "ü/2"], limit)
-    assert counts == {3}
-
-
-def test_a_trip_s_fragments_are_what_the_schemas_dump(fleet):
-    whole = TripDetail()
-    for trip in fleet.db.trips.find({}):
-        detail = fleet.db.trip_details.find_one({"_id": trip["_id"]})
-        dumped = whole.dump({**trip, "focus_area": orjson.loads(detail["focus_area"])})
-        assert detail["summary"] == orjson.dumps(TripSummary().dump(trip)).decode()
-        for name in ("focus_area", "trail_path", "events"):
-            assert detail[name] == orjson.dumps(dumped[name]).decode()
-
-
-def test_a_profile_is_what_the_schema_dumps(fleet):
-    (profile,) = fleet.db.driver_periods.find({"period": "profile", "driver_id": "ü/2"})
-    dates = {"first_travel_date": "2026-03-10", "last_travel_date": "2026-03-15"}
-    assert profile["json"] == orjson.dumps(Driver().dump({**DRIVERS[1], **dates})).decode()
-
-
-def test_sources_hold_what_was_imported_and_the_fleet_alone(fleet):
-    for name, key, imported in (("trips", "trip_id", TRIPS), ("drivers", "driver_id", DRIVERS)):
-        stored = {result[key]: result for result in fleet.db[name].find({}, {"_id": 0})}
-        assert stored == {line[key]: {"fleet": "f1", **line} for line in imported}
 
 
 def test_a_driver_is_there_as_long_as_imported_or_with_trips(service):

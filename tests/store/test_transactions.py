@@ -1,18 +1,15 @@
 """Commands that write to a fleet at the same time: the store ends up as after some serial order of their batches."""
 
-import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from graphlib import TopologicalSorter
 
 import pytest
 from pymongo import MongoClient
-from pymongo.monitoring import CommandListener
 
 from app.store import Store
+from tests.command_recorder import Listener
 from tests.factories import make_driver, make_trip
-from tests.fleet_states import Batch, batches_of, differences, empty, locked, state_of, write_batches
-from tests.import_processes import BATCH_LINES, finish, make_trips, shift, start_import, write_file
+from tests.fleet_states import Batch, differences, empty, state_of, write_batches
 
 MARCH = "2026-03-{:02}T08:00".format
 
@@ -33,10 +30,7 @@ def connect(mongod, mongod_uri):
     return write
 
 
-# Two batches, one of which begins while the other is written.
-
-
-class Before(CommandListener):
+class Before(Listener):
     """Calls a function before a command, counted from 0."""
 
     def __init__(self, command, function):
@@ -47,22 +41,12 @@ class Before(CommandListener):
         if self.left == -1:
             self.function()
 
-    def succeeded(self, event):
-        """Do nothing."""
 
-    failed = succeeded
-
-
-class Conflict(CommandListener):
+class Conflict(Listener):
     """Sets an event when a command fails because of another transaction."""
 
     def __init__(self):
         self.met = threading.Event()
-
-    def started(self, event):
-        """Do nothing."""
-
-    succeeded = started
 
     def failed(self, event):
         self.met.set()
@@ -133,49 +117,3 @@ def test_a_batch_that_begins_while_another_is_written_comes_before_or_after_it(
         begin()
         commands += step
     assert commands > 8
-
-
-# Several imports.
-
-
-def make_imports(count):
-    """Return the lines of imports of the same trips, each in another order, on other days and of other drivers."""
-    lines, imports = make_trips(4 * BATCH_LINES), []
-    for n in range(count):
-        own = [
-            {**shift(line, days=(i + n) % 3), "driver_id": f"d{(i + n * i) % 7}", "insurance_period": n + 1}
-            for i, line in enumerate(lines)
-        ]
-        imports.append(random.Random(n).sample(own, len(own)))
-    return imports
-
-
-def serial_order(db, imports):
-    """Return an order of the imports' batches that ends with the stored trips. Raises graphlib.CycleError."""
-    graph, batch_of = TopologicalSorter(), {}
-    for n, lines in enumerate(imports):
-        batch_of |= {(n, line["trip_id"]): (n, i // BATCH_LINES) for i, line in enumerate(lines)}
-        for batch in range(1, len(lines) // BATCH_LINES):
-            graph.add((n, batch), (n, batch - 1))
-    for trip in db.trips.find():
-        last = trip["insurance_period"] - 1
-        earlier = [batch_of[n, trip["trip_id"]] for n in range(len(imports)) if n != last]
-        graph.add(batch_of[last, trip["trip_id"]], *earlier)
-    return [batches_of("trips", imports[n], BATCH_LINES)[batch] for n, batch in graph.static_order()]
-
-
-@pytest.mark.large
-def test_processes_that_import_at_the_same_time_end_like_a_serial_order(mongod, mongod_uri, connect, tmp_path):
-    imports = make_imports(3)
-    files = [write_file(tmp_path / str(n), lines) for n, lines in enumerate(imports)]
-    with locked(mongod) as session:
-        processes = [start_import(mongod_uri, mongod.name, "--trips", path) for path in files]
-        assert all("Waiting" in process.stderr.readline() for process in processes)
-        session.abort_transaction()
-        for process in processes:
-            finish(process)
-    ended, order = state_of(mongod), serial_order(mongod, imports)
-    assert differences(mongod) == []
-    empty(mongod)
-    connect(order)
-    assert state_of(mongod) == ended
