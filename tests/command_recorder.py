@@ -15,6 +15,19 @@ class Listener(CommandListener):
     succeeded = failed = started
 
 
+class Before(Listener):
+    """Calls a function before a command, counted from 0 of those that count; -1 is never."""
+
+    def __init__(self, command, function, counts=lambda event: True):
+        self.left, self.function, self.counts = command, function, counts
+
+    def started(self, event):
+        if self.counts(event):
+            self.left -= 1
+            if self.left == -1:
+                self.function()
+
+
 class Recorder(Listener):
     """Keeps all commands as sent, in order; `$db` is the database."""
 

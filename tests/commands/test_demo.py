@@ -13,7 +13,7 @@ from scripts.materialize.rebuild_and_verify import verify_fleet
 from tests.factories import epoch_ms, make_driver, make_trip
 
 
-# Loading it takes seconds. test_serve.py loads it, and tests/unit/test_demo_fleet.py is about its trips.
+# Loading it takes seconds.
 @pytest.mark.large
 def test_loading_it_on_another_day_moves_it_there_without_leftovers(mongod):
     for now in ("2026-03-18T12:00:00Z", "2026-05-01T12:00:00Z"):

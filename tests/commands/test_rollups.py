@@ -142,44 +142,32 @@ PROFILE = {"driver_id": "d13", "period": "profile"}
 LIST, HEAD = {"offset": 0}, {"offset": -1}
 
 
-@pytest.mark.parametrize(
-    ("collection", "match", "name"),
-    [
-        ("trip_details", TRIP, "f1/10 13"),
-        ("trip_changes", TRIP, "f1/10 13"),
-        ("driver_periods", DAY, "d13 day 2026-03-10"),
-        ("driver_periods", WEEK, "d13 week 2026-03-09"),
-        ("driver_periods", MONTH, "d13 month 2026-03-01"),
-        ("driver_periods", PROFILE, "d13 profile "),
-        ("fleet_drivers", LIST, "0"),
-        ("fleet_drivers", HEAD, "-1"),
-    ],
-)
-def test_what_is_missing_is_named_and_repaired(loaded, mongod, collection, match, name):
-    assert mongod[collection].delete_one({"fleet": "f1", **match}).deleted_count == 1
-    assert f"{collection} {name}: is missing" in differences(mongod)
-    list(rebuild_fleet(Store.of(mongod), "f1"))
-    assert contents(mongod) == loaded
+# Where a document is, its name, and what makes another one of it, with another name.
+DIFFERENCES = [
+    ("trip_details", TRIP, "f1/10 13", {"_id": "f1/x", "trip_id": "x", "driver_id": "new"}, "f1/x"),
+    ("trip_changes", TRIP, "f1/10 13", {"_id": "f1/x", "trip_id": "x"}, "f1/x"),
+    ("driver_periods", DAY, "d13 day 2026-03-10", {"start_date": "2026-03-13"}, "d13 day 2026-03-13"),
+    ("driver_periods", DAY, "d13 day 2026-03-10", {"driver_id": "new"}, "new day 2026-03-10"),
+    ("driver_periods", WEEK, "d13 week 2026-03-09", {"start_date": "2026-03-16"}, "d13 week 2026-03-16"),
+    ("driver_periods", WEEK, "d13 week 2026-03-09", {"driver_id": "new"}, "new week 2026-03-09"),
+    ("driver_periods", MONTH, "d13 month 2026-03-01", {"driver_id": "new"}, "new month 2026-03-01"),
+    ("driver_periods", PROFILE, "d13 profile ", {"driver_id": "new"}, "new profile "),
+    ("fleet_drivers", LIST, "0", {"offset": 100}, "100"),
+    ("fleet_drivers", HEAD, "-1", {"offset": 200}, "200"),
+]
 
 
-@pytest.mark.parametrize(
-    ("collection", "match", "change", "name"),
-    [
-        ("trip_details", TRIP, {"_id": "f1/x", "trip_id": "x", "driver_id": "new"}, "f1/x"),
-        ("trip_changes", TRIP, {"_id": "f1/x", "trip_id": "x"}, "f1/x"),
-        ("driver_periods", DAY, {"start_date": "2026-03-13"}, "d13 day 2026-03-13"),
-        ("driver_periods", DAY, {"driver_id": "new"}, "new day 2026-03-10"),
-        ("driver_periods", WEEK, {"start_date": "2026-03-16"}, "d13 week 2026-03-16"),
-        ("driver_periods", WEEK, {"driver_id": "new"}, "new week 2026-03-09"),
-        ("driver_periods", MONTH, {"driver_id": "new"}, "new month 2026-03-01"),
-        ("driver_periods", PROFILE, {"driver_id": "new"}, "new profile "),
-        ("fleet_drivers", LIST, {"offset": 100}, "100"),
-    ],
-)
-def test_what_should_not_be_there_is_named_and_removed(loaded, mongod, collection, match, change, name):
-    copy = mongod[collection].find_one({"fleet": "f1", **match}, {"_id": 0})
-    mongod[collection].insert_one({**copy, **change})
-    assert f"{collection} {name}: should not be there" in differences(mongod)
+@pytest.mark.parametrize(("collection", "match", "name", "change", "other_name"), DIFFERENCES)
+def test_what_is_missing_or_should_not_be_there_is_named_and_repaired(
+    loaded, mongod, collection, match, name, change, other_name
+):
+    document = mongod[collection].find_one_and_delete({"fleet": "f1", **match})
+    del document["_id"]
+    mongod[collection].insert_one({**document, **change})
+    assert {
+        f"{collection} {name}: is missing",
+        f"{collection} {other_name}: should not be there",
+    } <= {*differences(mongod)}
     list(rebuild_fleet(Store.of(mongod), "f1"))
     assert contents(mongod) == loaded
 

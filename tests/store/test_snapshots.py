@@ -7,7 +7,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from tests.command_recorder import Listener
+from tests.command_recorder import Before
 from tests.conftest import NO_LIMITS, Service
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, write_batches
@@ -50,26 +50,17 @@ def write_state(db, number):
     write_batches(Store.of(db), [Batch("drivers", drivers), Batch("trips", trips)])
 
 
-class Interrupter(Listener):
-    """Does something before a request's command of some number, from 0."""
-
-    def __init__(self):
-        self.arm(-1, None)
-
-    def arm(self, command, act):
-        self.left, self.act = command, act
-
-    def started(self, event):
-        if event.command_name in ("find", "aggregate") and "keys" not in event.command.values():
-            self.left -= 1
-            if self.left == -1:
-                self.act()
+def reads_data(event):
+    """Return whether a command is a read, but for that of the key."""
+    return event.command_name in ("find", "aggregate") and "keys" not in event.command.values()
 
 
 @pytest.fixture
 def interrupted(mongod, mongod_uri, clock, long_timeout):
-    """An Interrupter, and a service that it interrupts."""
-    interrupter = Interrupter()
+    """What writes another state before a read, and a service on the first of the states."""
+    states = itertools.count()
+    interrupter = Before(-1, lambda: write_state(mongod, next(states)), reads_data)
+    interrupter.function()
     with MongoClient(mongod_uri, event_listeners=[interrupter]) as client:
         yield interrupter, Service(client[mongod.name], **NO_LIMITS, log_level="ERROR")
 
@@ -77,9 +68,8 @@ def interrupted(mongod, mongod_uri, clock, long_timeout):
 @pytest.mark.parametrize(
     "mask", [pytest.param("*", id="whole"), pytest.param(MASK, id="masked", marks=pytest.mark.large)]
 )
-def test_what_is_committed_between_the_commands_of_a_request_does_not_show(mongod, interrupted, mask):
-    (interrupter, service), states, hits = interrupted, itertools.count(), 0
-    write_state(mongod, next(states))
+def test_what_is_committed_between_the_commands_of_a_request_does_not_show(interrupted, mask):
+    (interrupter, service), hits = interrupted, 0
 
     def get(path):
         response = service.get(path, headers={"X-Fields": mask})
@@ -87,9 +77,9 @@ def test_what_is_committed_between_the_commands_of_a_request_does_not_show(mongo
 
     for path in PATHS:
         for command in itertools.count(1):
-            interrupter.arm(-1, None)
+            interrupter.left = -1
             before = get(path)
-            interrupter.arm(command, lambda: write_state(mongod, next(states)))
+            interrupter.left = command
             assert get(path) == before, path
             if interrupter.left >= 0:
                 break

@@ -7,7 +7,7 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import Store
-from tests.command_recorder import Listener
+from tests.command_recorder import Before, Listener
 from tests.factories import make_driver, make_trip
 from tests.fleet_states import Batch, differences, empty, state_of, write_batches
 
@@ -28,18 +28,6 @@ def connect(mongod, mongod_uri):
             write_batches(Store.of(client[mongod.name]), batches)
 
     return write
-
-
-class Before(Listener):
-    """Calls a function before a command, counted from 0."""
-
-    def __init__(self, command, function):
-        self.left, self.function = command, function
-
-    def started(self, event):
-        self.left -= 1
-        if self.left == -1:
-            self.function()
 
 
 class Conflict(Listener):
