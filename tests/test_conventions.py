@@ -1,18 +1,15 @@
-"""Conventions of the whole project: every route, every setting, every command."""
+"""Conventions of the whole project: every route, every setting, every document."""
 
 import dataclasses
 import re
 
-import click
 import pytest
 
 from app.config import API, Config
 from schemas.error import ErrorBody
-from scripts.cli import cli
 from tests.service_process import ROOT
 
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 # The cells of each setting's row: name, default, unit, meaning, example.
 SETTING_ROWS = re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|$", CONFIGURATION, re.MULTILINE)
 MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
@@ -107,18 +104,3 @@ def test_every_link_between_documents_leads_somewhere(path):
         linked = (path.parent / target) if target else path
         assert linked.exists(), target
         assert not anchor or anchor in anchors(linked), f"{target}#{anchor}"
-
-
-def check_command(command, words):
-    """Check that a command, its options and those below it have a help text, and that each is in the documentation."""
-    assert command.help, words
-    assert [param.name for param in command.params if isinstance(param, click.Option) and not param.help] == []
-    if not isinstance(command, click.Group):
-        assert f"{words}`" in OPERATIONS
-        return
-    for name, below in command.commands.items():
-        check_command(below, f"{words} {name}")
-
-
-def test_every_command_has_a_help_text_and_is_documented():
-    check_command(cli, "driver-analytics")

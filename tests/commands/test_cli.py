@@ -9,7 +9,7 @@ import click
 import pytest
 
 from scripts.cli import cli
-from tests.service_process import COMMAND, reset_ctrl_c
+from tests.service_process import COMMAND, ROOT, reset_ctrl_c
 
 # An import hook that presses Ctrl-C when the command line is loaded.
 INTERRUPT = """
@@ -58,13 +58,12 @@ def test_a_usage_error_is_one_line_that_names_the_fix(run_main, words, message):
     assert line.startswith(f"Error: {message}")
 
 
-def commands_of(group, *words):
-    """Yield the words and the object of each command."""
-    for name, found in group.commands.items():
-        if isinstance(found, click.Group):
-            yield from commands_of(found, *words, name)
-        else:
-            yield (*words, name), found
+def commands_of(command, *words):
+    """Yield the words and the object of a command, and of all below it."""
+    yield words, command
+    if isinstance(command, click.Group):
+        for name, below in command.commands.items():
+            yield from commands_of(below, *words, name)
 
 
 WITH_FLEET = [words for words, found in commands_of(cli) if any("--fleet" in param.opts for param in found.params)]
@@ -75,6 +74,14 @@ def test_a_fleet_with_a_slash_is_refused(command, words):
     result = command(*words, "--fleet", "a/b")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "Invalid value for '--fleet': Must not contain a slash." in result.stderr
+
+
+def test_every_command_has_a_help_text_and_is_documented():
+    page = (ROOT / "docs" / "operations.md").read_text()
+    for words, found in commands_of(cli, "driver-analytics"):
+        assert found.help, words
+        assert [param.name for param in found.params if isinstance(param, click.Option) and not param.help] == []
+        assert isinstance(found, click.Group) or f"{' '.join(words)}`" in page
 
 
 def test_a_setting_is_checked_by_every_command(run_main):

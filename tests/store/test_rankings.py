@@ -3,16 +3,12 @@
 import math
 from collections import defaultdict
 
-import orjson
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from app.store import Store, rankings
-from schemas.introspection import fields_of
-from schemas.page import RankingPage
 from tests.factories import make_event_summary, make_trip
-from tests.fleet_states import FLEET, Batch, empty, write_batches
+from tests.fleet_states import Batch, empty, write_batches
 from tests.score_reference import BEHAVIOURS, EDGE, HALF, between, points
 
 WEEK, MONTH = "2026-03-02", "2026-03-01"
@@ -68,18 +64,11 @@ def rank(stored, period, order, behaviour, minimum):
     return sorted(kept, key=lambda row: (-direction * cost[row[2]], direction * row[0], -row[1], row[2].encode()))
 
 
-def read(store, period, order, behaviour, minimum, limit):
+def read(service, limit, **query):
     """Return the rows of all pages of a ranking, and the counts that they give."""
-    params = {"period": period, "start_date": WEEK if period == "week" else MONTH, "order": order}
-    params |= {
-        "behaviour": behaviour and behaviour.name,
-        "min_distance_miles": minimum,
-        "limit": limit,
-        "fields": fields_of(RankingPage),
-    }
     rows, counts, page = [], set(), {"next_page": 1}
     while number := page["next_page"]:
-        page = orjson.loads(orjson.dumps(rankings.find_ranking(store, FLEET, **params, page=number).content))
+        page = service.get("/ranking", **query, limit=limit, page=number).json
         assert len(page["drivers"]) <= limit
         rows += page["drivers"]
         counts.add(page["count"])
@@ -91,11 +80,14 @@ def read(store, period, order, behaviour, minimum, limit):
 @given(
     written=st.lists(batches, min_size=1, max_size=4), order=orders, behaviour=behaviours, limit=limits, minimum=minima
 )
-def test_a_ranking_is_that_of_the_trips(shared_db, period, written, order, behaviour, limit, minimum):
-    empty(shared_db)
-    write_batches(Store.of(shared_db), written)
-    expected = rank(list(shared_db.trips.find()), period, order, behaviour, minimum)
-    rows, counts = read(Store.of(shared_db), period, order, behaviour, minimum, limit)
+def test_a_ranking_is_that_of_the_trips(shared_service, period, written, order, behaviour, limit, minimum):
+    empty(shared_service.db)
+    shared_service.keys.clear()
+    write_batches(shared_service.store, written)
+    expected = rank(list(shared_service.db.trips.find()), period, order, behaviour, minimum)
+    query = {"period": period, "start_date": WEEK if period == "week" else MONTH, "order": order}
+    query |= {"min_distance_miles": minimum, **({"behaviour": behaviour.name} if behaviour else {})}
+    rows, counts = read(shared_service, limit, **query)
     assert counts == {len(expected)}
     assert [row["rank"] for row in rows] == list(range(1, len(expected) + 1))
     summaries = [(row["driving_summary"], row["driver_info"]["driver_id"]) for row in rows]
