@@ -1,7 +1,6 @@
 """`driver-analytics demo`, loaded."""
 
 import pytest
-import time_machine
 
 from app.config import Config
 from app.store import Store
@@ -15,10 +14,10 @@ from tests.factories import epoch_ms, make_driver, make_trip
 
 # Loading it takes seconds.
 @pytest.mark.large
-def test_loading_it_on_another_day_moves_it_there_without_leftovers(mongod):
-    for now in ("2026-03-18T12:00:00Z", "2026-05-01T12:00:00Z"):
-        with time_machine.travel(now, tick=False):
-            demo.load_demo(Store.of(mongod))
+def test_loading_it_on_another_day_moves_it_there_without_leftovers(mongod, clock):
+    for now in ("2026-03-18T12:00Z", "2026-05-01T12:00Z"):
+        clock.move_to(now)
+        demo.load_demo(Store.of(mongod))
     dates = mongod.driver_periods.distinct("start_date", {"period": "day"})
     assert "2026-03-07" <= min(dates) <= max(dates) <= "2026-05-01"
     assert mongod.trips.count_documents({"trip_start_time": {"$lt": epoch_ms("2026-03-07T00:00")}}) == 0
@@ -33,14 +32,13 @@ def short(db, load):
 
 
 @pytest.mark.parametrize(("now", "due"), [("2026-03-19", False), ("2026-04-15", False), ("2026-04-16", True)])
-def test_it_is_moved_up_once_it_is_older_than_four_weeks(short, now, due):
+def test_it_is_moved_up_once_it_is_older_than_four_weeks(short, clock, now, due):
     issue_key(short, FLEET)
-    with time_machine.travel(now, tick=False):
-        assert demo.needs_load(short) is due
+    clock.move_to(now)
+    assert demo.needs_load(short) is due
 
 
-@time_machine.travel("2026-03-19", tick=False)
-def test_one_that_was_not_loaded_to_its_end_is_loaded_again(short):
+def test_one_that_was_not_loaded_to_its_end_is_loaded_again(short, clock):
     assert demo.needs_load(short)
 
 

@@ -14,7 +14,7 @@ from scripts.reports.build import build_report
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_point, make_trip
 from tests.feed_client import Client
-from tests.fleet_states import differences
+from tests.fleet_states import differences, empty
 from tests.following import make_source
 from tests.store_contents import contents, issue_key, load
 
@@ -86,8 +86,7 @@ def test_a_tombstone_has_the_identifiers_of_its_trip_and_no_more(command, loaded
 def test_all_else_is_as_if_the_driver_had_never_existed(command, loaded):
     command(*ERASE, "--yes")
     after = contents(loaded)
-    for name in loaded.list_collection_names():
-        loaded[name].delete_many({})
+    empty(loaded)
     load(loaded, *OTHERS, drivers=[make_driver("d2")])
     assert after == contents(loaded)
 

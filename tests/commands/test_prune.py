@@ -8,7 +8,7 @@ from scripts.materialize.time_zones import set_time_zone
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
-from tests.fleet_states import differences
+from tests.fleet_states import differences, empty
 from tests.store_contents import contents, load
 
 DATE = "2026-03-11"
@@ -33,8 +33,7 @@ def test_what_is_left_is_as_if_only_later_trips_had_been_loaded(command, loaded)
     ended = command("prune", "--before", DATE)
     assert (ended.exit_code, ended.stdout) == (0, f"f1: removed 3 trips before {DATE}, 0 reports\n")
     after = contents(loaded)
-    for name in loaded.list_collection_names():
-        loaded[name].delete_many({})
+    empty(loaded)
     load(loaded, *NEW, drivers=DRIVERS)
     assert after == contents(loaded)
 

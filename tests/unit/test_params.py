@@ -44,19 +44,6 @@ SCHEMAS = {
 # Those with an end_date.
 WITH_END = [DriverTripsParams, ScoreParams, WindowAggregateParams]
 DAY = "start_date=2026-03-17"
-WEDNESDAY = "2026-03-18"
-
-
-@pytest.fixture
-def on():
-    """Make it noon of a date, UTC."""
-    with time_machine.travel(f"{WEDNESDAY}T12:00:00Z", tick=False) as clock:
-        yield lambda date: clock.move_to(f"{date}T12:00:00Z")
-
-
-@pytest.fixture
-def wednesday(on):
-    on(WEDNESDAY)
 
 
 def parse(schema, query, *options, **path):
@@ -93,8 +80,8 @@ def takes(schema, date):
     ],
 )
 @pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, ScoreParams, WindowAggregateParams])
-def test_dates_reach_six_calendar_months_back(on, schema, today, first):
-    on(today)
+def test_dates_reach_six_calendar_months_back(clock, schema, today, first):
+    clock.move_to(f"{today}T12:00Z")
     before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
     assert (takes(schema, first), takes(schema, before)) == (True, False)
 
@@ -103,13 +90,13 @@ def test_dates_reach_six_calendar_months_back(on, schema, today, first):
     ("schema", "today_allowed"),
     [(DriverTripsParams, True), (ScoreParams, True), (WindowAggregateParams, True), (DailyParams, False)],
 )
-def test_today_is_a_start_date_of_trips_and_windows_and_tomorrow_of_nothing(wednesday, schema, today_allowed):
+def test_today_is_a_start_date_of_trips_and_windows_and_tomorrow_of_nothing(clock, schema, today_allowed):
     assert [takes(schema, f"2026-03-{day}") for day in (17, 18, 19)] == [True, today_allowed, False]
 
 
 @pytest.mark.parametrize(("today", "first"), [("2026-03-18", "2025-09-01"), ("2026-08-31", "2026-02-01")])
-def test_months_reach_back_to_that_of_the_date_six_months_ago(on, today, first):
-    on(today)
+def test_months_reach_back_to_that_of_the_date_six_months_ago(clock, today, first):
+    clock.move_to(f"{today}T12:00Z")
     before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
     assert [takes(MonthlyParams, date) for date in (first, before.replace(day=1), before)] == [True, False, False]
 
@@ -118,10 +105,10 @@ def test_months_reach_back_to_that_of_the_date_six_months_ago(on, today, first):
     ("schema", "today", "next_day"),
     [(WeeklyParams, "2026-03-16", "2026-03-17"), (MonthlyParams, "2026-03-01", "2026-03-02")],
 )
-def test_a_week_or_month_in_progress_is_accepted_from_its_second_day(on, schema, today, next_day):
-    on(today)
+def test_a_week_or_month_in_progress_is_accepted_from_its_second_day(clock, schema, today, next_day):
+    clock.move_to(f"{today}T12:00Z")
     assert not takes(schema, today)
-    on(next_day)
+    clock.move_to(f"{next_day}T12:00Z")
     assert takes(schema, today)
 
 
@@ -133,7 +120,7 @@ def test_a_day_changes_at_midnight_utc_in_any_time_zone_of_the_host(time, zone):
         assert [takes(DailyParams, f"2026-03-{day}") for day in ("17", "18")] == [True, False]
 
 
-def test_a_week_starts_on_a_monday_and_a_month_on_its_first(wednesday):
+def test_a_week_starts_on_a_monday_and_a_month_on_its_first(clock):
     assert [day for day in range(1, 18) if takes(WeeklyParams, f"2026-03-{day:02}")] == [2, 9, 16]
     assert [day for day in range(1, 18) if takes(MonthlyParams, f"2026-03-{day:02}")] == [1]
 
@@ -147,7 +134,7 @@ def test_a_week_starts_on_a_monday_and_a_month_on_its_first(wednesday):
         (DriverTripsParams, "2027-01-01", "Must be from 2025-09-18 to 2026-03-18."),
     ],
 )
-def test_the_reason_names_a_date_that_is_accepted(wednesday, schema, date, reason):
+def test_the_reason_names_a_date_that_is_accepted(clock, schema, date, reason):
     assert reasons(schema, f"start_date={date}&driver_id=d1")["start_date"] == [reason]
 
 
@@ -157,7 +144,7 @@ def test_the_reason_names_a_date_that_is_accepted(wednesday, schema, date, reaso
     + ["2026-02-30", "0000-01-01", "٢٠٢٦-03-17", "today", "2026-03-17\x00", "-026-03-17", "99999-01-01", "0001-01-01"],
 )
 @pytest.mark.parametrize("schema", [DailyParams, WeeklyParams, MonthlyParams, *WITH_END])
-def test_other_spellings_of_a_date_are_refused(wednesday, schema, date):
+def test_other_spellings_of_a_date_are_refused(clock, schema, date):
     assert not takes(schema, quote(date))
     assert schema not in WITH_END or "end_date" in reasons(schema, f"{DAY}&end_date={quote(date)}")
 
@@ -172,7 +159,7 @@ def test_other_spellings_of_a_date_are_refused(wednesday, schema, date):
     ],
 )
 def test_a_window_ends_yesterday_unless_it_starts_later_and_trips_without_an_end_have_none(
-    wednesday, query, window_end, trips_end
+    clock, query, window_end, trips_end
 ):
     ends = [parse(schema, query.encode(), **SCHEMAS[schema]).get("end_date") for schema in WITH_END]
     assert ends == [trips_end, window_end, window_end]
@@ -189,12 +176,12 @@ def test_a_window_ends_yesterday_unless_it_starts_later_and_trips_without_an_end
     ],
 )
 @pytest.mark.parametrize("schema", WITH_END)
-def test_every_wrong_parameter_with_dates_is_named(wednesday, schema, query, wrong):
+def test_every_wrong_parameter_with_dates_is_named(clock, schema, query, wrong):
     assert set(reasons(schema, query)) == wrong
 
 
 @pytest.mark.parametrize("interval", ["", "WEEK", "x"])
-def test_an_interval_is_a_day_a_week_or_a_month(wednesday, interval):
+def test_an_interval_is_a_day_a_week_or_a_month(clock, interval):
     assert set(reasons(ScoreParams, f"{DAY}&end_date=2026-03-16&interval={interval}")) == {"end_date", "interval"}
     assert parse(ScoreParams, DAY.encode(), **OF_DRIVER)["interval"] == "week"
 
@@ -210,7 +197,7 @@ def test_an_interval_is_a_day_a_week_or_a_month(wednesday, interval):
         ("period=x&start_date=2026-03-09", {"period"}),
     ],
 )
-def test_a_date_that_begins_neither_a_week_nor_a_month_is_named_beside_the_period(wednesday, query, wrong):
+def test_a_date_that_begins_neither_a_week_nor_a_month_is_named_beside_the_period(clock, query, wrong):
     assert set(reasons(RankingParams, query)) == wrong
 
 
@@ -248,7 +235,7 @@ def test_a_name_similar_to_a_parameter_hints_at_it(name):
 
 
 @pytest.mark.parametrize("name", ["driver_id[]", "driver_ids", "driverId"])
-def test_a_name_similar_to_that_of_a_list_hints_at_repeating_it(wednesday, name):
+def test_a_name_similar_to_that_of_a_list_hints_at_repeating_it(clock, name):
     query = f"{DAY}&{name}=d1&{name}=d2"
     hint = f"Unknown parameter; did you mean driver_id? {REPEAT}"
     assert reasons(DailyParams, query) == {"driver_id": ["Must be given."], name: [hint]}
@@ -257,13 +244,13 @@ def test_a_name_similar_to_that_of_a_list_hints_at_repeating_it(wednesday, name)
 
 
 @pytest.mark.parametrize("name", ["driver_id", "driver_ids"])
-def test_an_identifier_of_the_path_is_no_parameter_and_hinted_at_by_none(wednesday, name):
+def test_an_identifier_of_the_path_is_no_parameter_and_hinted_at_by_none(clock, name):
     assert reasons(DriverTripsParams, f"{DAY}&{name}=d2") == {name: ["Unknown parameter."]}
     assert parse(DriverTripsParams, f"{DAY}&{name}=d2".encode(), "ignore", **OF_DRIVER)["driver_id"] == "d1"
 
 
 @pytest.mark.parametrize("text", ["page=0", "page=1&page=1", "limit=101", "start_date=x", ""])
-def test_known_parameters_stay_strict_while_unknown_ones_are_ignored(wednesday, text):
+def test_known_parameters_stay_strict_while_unknown_ones_are_ignored(clock, text):
     expected = reasons(DriverTripsParams, text)
     assert reasons(DriverTripsParams, f"nope=1&{text}", "ignore") == expected != {}
 
@@ -273,7 +260,7 @@ def test_a_parameter_given_several_times_is_refused_even_when_alike():
     assert reasons(DriversParams, "limit=1&limit=1&limit=1") == expected
 
 
-def test_one_error_lists_all_faults(wednesday):
+def test_one_error_lists_all_faults(clock):
     result = reasons(DailyParams, "start_date=x&driver_id=&nope=1&driver_id=d1&driver_id=.")
     assert set(result) == {"start_date", "driver_id", "nope"}
     assert [reason.partition(":")[0] for reason in result["driver_id"]] == ["Value 1", "Value 3"]
@@ -284,14 +271,14 @@ def test_what_is_required_must_be_given(schema):
     assert reasons(schema, "") == {"driver_id": ["Must be given."], "start_date": ["Must be given."]}
 
 
-def test_one_to_twenty_drivers_count_as_sent_and_are_returned_once_in_their_order(wednesday):
+def test_one_to_twenty_drivers_count_as_sent_and_are_returned_once_in_their_order(clock):
     query = f"{DAY}&driver_id=b" + "&driver_id=a" * 19
     assert parse(DailyParams, query.encode())["driver_ids"] == ["b", "a"]
     expected = {"driver_id": ["Must be given 1 to 20 times; it is given 21 times."]}
     assert reasons(DailyParams, f"{query}&driver_id=") == expected
 
 
-def test_identifiers_joined_by_commas_beyond_the_length_of_one_hint_at_repeating_the_parameter(wednesday):
+def test_identifiers_joined_by_commas_beyond_the_length_of_one_hint_at_repeating_the_parameter(clock):
     result = reasons(DailyParams, f"{DAY}&driver_id={'abcd,' * 30}&driver_id={'x' * 129}")["driver_id"]
     assert [reason for reason in result if "Repeat" in reason] == [f"Value 1: {REPEAT}"]
 
@@ -303,7 +290,7 @@ NO_TEXTS = [b"\xff", b"d\xed\xa0\x80", b"%ff", b"a%80b", b"%c0%af"]
 
 
 @pytest.mark.parametrize("value", IDS)
-def test_an_identifier_is_any_text_within_its_bounds(wednesday, value):
+def test_an_identifier_is_any_text_within_its_bounds(clock, value):
     assert parse(TripParams, b"", filter_param="trip_id", filter_value=value)["filter_value"] == value
     assert parse(DailyParams, f"{DAY}&driver_id={quote(value)}".encode())["driver_ids"] == [value]
 
@@ -314,7 +301,7 @@ def test_an_identifier_of_the_path_out_of_bounds_is_refused(value):
 
 
 @pytest.mark.parametrize("value", [*(quote(text).encode() for text in NO_IDS), *NO_TEXTS])
-def test_an_identifier_of_the_query_out_of_bounds_is_refused(wednesday, value):
+def test_an_identifier_of_the_query_out_of_bounds_is_refused(clock, value):
     assert list(reasons(DailyParams, f"{DAY}&driver_id=".encode() + value)) == ["driver_id"]
 
 
@@ -323,7 +310,7 @@ def test_text_that_is_not_utf_8_may_be_in_another_encoding():
     assert "bytes of another encoding" in reason
 
 
-def test_raw_utf_8_is_read_like_its_percent_encoding(wednesday):
+def test_raw_utf_8_is_read_like_its_percent_encoding(clock):
     assert parse(DailyParams, f"{DAY}&driver_id=é".encode())["driver_ids"] == ["é"]
 
 
