@@ -102,10 +102,6 @@ def test_a_page_can_be_read_by_a_screen_reader(fleet):
     assert all("scope" in attrs for attrs in page.all("th"))
 
 
-def test_the_same_figures_give_the_same_bytes():
-    assert page_of("some drove") == make_page(FLEETS["some drove"], UNITS[MILES])
-
-
 @pytest.mark.parametrize(
     ("fleet", "text"),
     [
