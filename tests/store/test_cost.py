@@ -78,7 +78,8 @@ OF_DRIVER = [
     (SCORE, 9, 12),
     (RANKING, 0, 0),
 ]
-MASKS = ["*", "trips{trip_id,events},drivers{alias},data{driver_info,driving_summary},total{fm_score}"]
+MASKS = ["*", "count,drivers{rank}"]
+MASKS += ["trips{trip_id,events},drivers{alias},data{driver_info,driving_summary},total{fm_score}"]
 
 
 @pytest.fixture(scope="module")
