@@ -129,6 +129,32 @@ def test_a_trip_that_becomes_visible_changes_the_etag(service, load, clock):
     assert [revalidate(service, path, of).status_code for path, of in zip(paths, etag, strict=True)] == [200] * 3
 
 
+WINDOWS = pytest.mark.parametrize(
+    "path", ["/driver/d1/score?", *(f"/driver-aggregate/window?{more}" for more in ("", "driver_id=d2&driver_id=d1&"))]
+)
+
+
+@WINDOWS
+def test_an_etag_changes_with_the_default_end_of_a_window(service, load, clock, path):
+    load(make_trip("2026-03-10T08:00", "d1"), make_trip("2026-03-10T08:00", "d2"))
+    etag = get_etag(service, f"{path}start_date=2026-03-09")
+    clock.move_to("2026-03-19T00:00:00Z")
+    response = revalidate(service, f"{path}start_date=2026-03-09", etag)
+    assert (response.status_code, response.json["end_date"]) == (200, "2026-03-18")
+
+
+@WINDOWS
+@pytest.mark.parametrize(
+    ("date", "status"), [("2026-03-08", 304), ("2026-03-09", 200), ("2026-03-16", 200), ("2026-03-17", 304)]
+)
+def test_only_trips_in_a_window_change_its_etag(service, load, path, date, status):
+    load(*(make_trip(f"2026-03-{day}T08:00", "d1") for day in ("01", "10", "31")), make_trip("2026-03-10T08:00", "d2"))
+    path += "start_date=2026-03-09&end_date=2026-03-16"
+    etag = get_etag(service, path)
+    load(make_trip(f"{date}T08:00", "d1"))
+    assert revalidate(service, path, etag).status_code == status
+
+
 def test_errors_have_no_etag(service, fleet):
     response = revalidate(service, "/drivers?nope=1", "*")
     assert (response.status_code, "ETag" in response.headers) == (400, False)

@@ -198,7 +198,7 @@ def test_a_list_of_several_blocks_is_compared_and_built_again(verify, rebuild, l
     assert mongod.fleet_drivers.find_one({"fleet": "f1", "offset": -1})["driver_count"] == 250
 
 
-# Worked out from the trips in another way. tests/api/test_score_figures.py does the same for any window.
+# Worked out from the trips in another way. tests/api/test_figures.py does the same for any window.
 
 
 def check_summary(summary, trips):
