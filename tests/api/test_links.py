@@ -39,16 +39,24 @@ def follow(service, url):
     return service.open(url.removeprefix("http://localhost"))
 
 
+def records_of(response):
+    """Return the records on a page."""
+    (records,) = (value for value in response.json.values() if isinstance(value, list))
+    return records
+
+
 @pytest.mark.parametrize("path", LISTS)
 def test_the_next_links_of_a_list_lead_through_all_its_pages_with_any_mask(fleet, path):
-    response, records = fleet.get(path), []
+    response, records, next_page = fleet.get(path), [], 1
     assert links(fleet.get(path, headers={"X-Fields": "{}"})) == links(response)
-    count = response.json["count"]
+    whole = response.json
     while response:
-        (page,) = (value for value in response.json.values() if isinstance(value, list))
-        records += page
-        response = follow(fleet, url) if (url := links(response).get("next")) else None
-    assert len(records) == count > 1
+        page, records = response.json, records + records_of(response)
+        assert (page["current_page"], page["count"], page["limit"]) == (next_page, whole["count"], whole["limit"])
+        next_page, url = page["next_page"], links(response).get("next")
+        assert (next_page is None) == (url is None)
+        response = follow(fleet, url) if url else None
+    assert len(records) == len(set(map(str, records))) == whole["count"] > 1
 
 
 @pytest.mark.parametrize("path", LISTS)
@@ -59,14 +67,24 @@ def test_the_previous_and_the_first_link_lead_back(fleet, path):
     assert follow(fleet, links(second)["prev"]).json == follow(fleet, links(second)["first"]).json == first.json
 
 
-def test_after_a_page_past_the_end_the_previous_one_is_the_last(fleet):
-    past = links(fleet.get("/drivers?limit=1&page=9"))
-    assert past.keys() == {"prev", "first", "service-desc"}
-    assert past["prev"].endswith("?limit=1&page=2")
+@pytest.mark.parametrize("path", LISTS)
+def test_after_a_page_past_the_end_the_previous_one_is_the_last(fleet, path):
+    past = fleet.get(f"{path}{'&' if '?' in path else '?'}page=1000000000")
+    last = follow(fleet, links(past)["prev"])
+    assert links(past).keys() == {"prev", "first", "service-desc"}
+    assert "next" not in links(last)
+    assert (records_of(past), past.json["count"], past.json["next_page"]) == ([], last.json["count"], None)
+    assert records_of(last)
 
 
-def test_an_empty_list_has_one_page(service):
-    assert links(service.get("/drivers")).keys() == {"first", "service-desc"}
+@pytest.mark.parametrize(
+    "path", ["/drivers", f"/driver-aggregate/window?start_date={MONDAY}", f"/ranking?period=week&start_date={MONDAY}"]
+)
+def test_an_empty_list_has_one_page(service, path):
+    response = service.get(path)
+    assert links(response).keys() == {"first", "service-desc"}
+    names = ("count", "current_page", "next_page")
+    assert (records_of(response), *map(response.json.get, names)) == ([], 0, 1, None)
 
 
 def test_the_page_is_replaced_however_its_name_is_encoded(fleet):
