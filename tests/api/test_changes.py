@@ -215,13 +215,6 @@ def test_a_cursor_may_be_used_again(client, load):
     assert client.get_page() == once
 
 
-def test_two_fleets_have_their_own_feeds(service, load):
-    load(ended(5, distance_miles=1.5))
-    load(ended(5, distance_miles=2.5), fleet="f2")
-    pages = [service.get("/changes", fleet=fleet).json for fleet in ("f1", "f2")]
-    assert [page["changes"][0]["trip"]["distance_miles"] for page in pages] == [1.5, 2.5]
-
-
 def test_a_cursor_is_valid_for_29_days_after_the_client_was_caught_up(client, load, clock):
     client.sync()
     for _ in range(3):

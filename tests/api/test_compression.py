@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from app.middleware.compression import compress_static, zstd
+from app.middleware.compression import zstd
 from app.responses import ENCODINGS
 from tests.factories import make_driver
 from tests.store_contents import load
@@ -89,15 +89,6 @@ def test_a_long_error_is_compressed_too(service):
 def test_a_picture_is_left_as_it_is(service):
     response = service.get("/docs/favicon-32x32.png", fleet=None, headers={"Accept-Encoding": "gzip"}, buffered=True)
     assert not {"Content-Encoding", "Vary"} & {*response.headers.keys()}
-
-
-@pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_static_file_is_compressed_once(service, encoding):
-    compress_static.cache_clear()
-    headers = {"Accept-Encoding": encoding}
-    first, second = (service.get("/docs/swagger-ui-bundle.js", fleet=None, headers=headers) for _ in range(2))
-    assert (first.data, first.headers["ETag"]) == (second.data, second.headers["ETag"])
-    assert compress_static.cache_info().misses == 1
 
 
 def test_the_log_has_the_number_of_bytes_sent(drivers, log):

@@ -16,7 +16,7 @@ from app.services import get_services
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.conftest import Service
-from tests.factories import make_driver, make_event, make_trip
+from tests.factories import make_driver, make_trip
 from tests.store_contents import load as load_documents
 
 PATHS = json.loads(openapi_document(""))["paths"]
@@ -24,14 +24,12 @@ PATHS = json.loads(openapi_document(""))["paths"]
 OPERATIONS = {path: item["get"] for path, item in PATHS.items() if item["get"].get("security") != []}
 OF_FLEET = [path for path, operation in OPERATIONS.items() if "403" in operation["responses"]]
 RANKING = "/ranking?period=week&start_date=2026-03-02"
-# A word of every text of the others, and a latitude of theirs.
-CANARIES = ("canary", "12.345")
-MINE, THEIRS, SHARED = "mine", "canary-1", "shared"
+MINE, THEIRS, SHARED = "mine", "theirs-1", "shared"
 # The values of a parameter in the requests. Several are a list in the query, and one unknown text in the path.
 VALUES = {
     "driver_id": [[MINE], [THEIRS], [THEIRS, MINE, "nobody"], []],
     "filter_param": [["trip_id"], ["tracking_id"]],
-    "filter_value": [["t-mine"], ["t-canary-1-1"], [SHARED], ["k-canary"]],
+    "filter_value": [["t-mine"], ["t-theirs-1-1"], [SHARED], ["k-theirs"]],
     "start_date": [["2026-03-02"], ["2026-03-01"]],
     "period": [["week"]],
     "report_time": [["2026-03-16T00:00:00"]],
@@ -50,17 +48,11 @@ def fleets(shared_service):
         make_trip("2026-03-02T08:00", MINE, trip_id="t-mine", tracking_id=SHARED),
         *(make_trip(f"2026-03-0{day}T09:00", MINE, tracking_id=SHARED) for day in range(1, 9)),
     ]
-    others = [
-        make_driver(f"canary-{n}", **dict.fromkeys(("first_name", "last_name", "email", "alias"), "name of canary"))
-        for n in (1, 2)
-    ]
+    others = [make_driver(f"theirs-{n}", first_name="Their name") for n in (1, 2)]
     theirs = [
-        make_trip(
-            f"2026-03-0{n}T08:30", driver["driver_id"], trip_id=f"t-{driver['driver_id']}-{n}", start_latitude=12.345
-        )
-        | {"tracking_id": tracking_id, "events": [make_event(0, event_start_latitude=12.345)]}
+        make_trip(f"2026-03-0{n}T08:30", driver["driver_id"], trip_id=f"t-{driver['driver_id']}-{n}", tracking_id=name)
         for driver in others
-        for n, tracking_id in enumerate(("k-canary", SHARED, SHARED), 1)
+        for n, name in enumerate(("k-theirs", SHARED, SHARED), 1)
     ]
     load_documents(shared_service.db, *trips, *theirs, drivers=[mine, *others])
     load_documents(shared_service.db, *trips, drivers=[mine], fleet="alone")
@@ -69,7 +61,7 @@ def fleets(shared_service):
 
 
 def make_requests(path):
-    """Return requests to an endpoint: path and query, and the values of the parameters in it."""
+    """Yield requests to an endpoint: path and query."""
     parameters = {item["name"]: item for item in OPERATIONS[path]["parameters"] if "name" in item}
     used = {
         name: VALUES.get(name) or [item["schema"]["examples"]]
@@ -83,34 +75,12 @@ def make_requests(path):
                 filled = filled.replace(f"{{{name}}}", quote("".join(texts), safe=""))
             else:
                 query[name] = texts
-        yield f"{filled}?{urlencode(query, doseq=True)}", [text for texts in values for text in texts]
+        yield f"{filled}?{urlencode(query, doseq=True)}"
 
 
 def get(service, target, headers=None, **options):
     """Return the response; what differs between requests is the same."""
     return service.get(target, headers={"X-Request-ID": "same", **(headers or {})}, **options)
-
-
-def find_canaries(response, sent):
-    """Return the canaries in body and headers that were not in the request."""
-    text = f"{response.text} {response.headers}"
-    for value in sent:
-        text = text.replace(value, "")
-    return [canary for canary in CANARIES if canary in text]
-
-
-@pytest.mark.parametrize("path", OPERATIONS)
-def test_a_key_of_a_driver_reveals_nothing_of_other_drivers(fleets, path):
-    requests = list(make_requests(path))
-    shown = [find_canaries(get(fleets, target), sent) for target, sent in requests]
-    # Otherwise VALUES lacks what makes a request to the endpoint valid. Some responses name no driver.
-    example = json.dumps(OPERATIONS[path]["responses"]["200"]["content"]["application/json"]["example"])
-    assert any(shown) or "demo-01" not in example
-    for target, sent in requests:
-        for headers in HEADERS:
-            response = get(fleets, target, driver=MINE, headers=headers)
-            assert find_canaries(response, sent) == [], target
-            assert (response.status_code == 403) == (path in OF_FLEET), target
 
 
 def comparable(response):
@@ -122,9 +92,13 @@ def comparable(response):
 
 @pytest.mark.parametrize("path", [path for path in OPERATIONS if path not in (*OF_FLEET, "/api/v1/fleet")])
 def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(fleets, path):
-    for (target, _), headers in itertools.product(make_requests(path), HEADERS):
+    differs = []
+    for target, headers in itertools.product(make_requests(path), HEADERS):
         own = get(fleets, target, driver=MINE, headers=headers)
         assert comparable(own) == comparable(get(fleets, target, fleet="alone", headers=headers)), target
+        differs.append(get(fleets, target, headers=headers).data != own.data)
+    # Otherwise VALUES lacks what makes a request to the endpoint find something of others.
+    assert any(differs)
 
 
 def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(fleets):
@@ -145,12 +119,6 @@ def test_the_message_of_a_403_says_that_it_takes_a_key_of_the_fleet(fleets):
     body = fleets.get(RANKING, driver=MINE).json
     assert (body["error"], body["message"]) == ("Forbidden", FLEET_KEY_REQUIRED)
     assert fleets.get("/nothing", driver=MINE).json["error"] == "NotFound"
-
-
-def test_a_message_of_unknown_drivers_names_all_but_the_own(fleets):
-    query = {"start_date": "2026-03-02", "driver_id": [THEIRS, MINE, "nobody"]}
-    response = fleets.get("/driver-aggregate/daily", driver=MINE, **query)
-    assert (response.status_code, response.json["message"]) == (404, f"Not in this fleet: {THEIRS}, nobody")
 
 
 def test_an_etag_matches_for_every_key_of_its_scope_and_for_no_other(fleets):
@@ -199,4 +167,4 @@ def test_a_driver_who_disappears_and_comes_back_is_served_again(service, load, s
 def test_a_line_of_the_log_has_the_scope_and_no_driver_id(fleets, log):
     fleets.get("/drivers", driver=THEIRS)
     line = log()[-1]
-    assert (line["fleet"], line["scope"], "canary" in str(line)) == ("f1", "driver", False)
+    assert (line["fleet"], line["scope"], THEIRS in str(line)) == ("f1", "driver", False)

@@ -117,19 +117,6 @@ def test_a_mask_prunes_the_links(service, ready):
     assert service.get(PATH, headers={"X-Fields": "{expires_at"}).json["error"] == "ParseError"
 
 
-def test_responses_with_links_may_not_be_stored(service, ready):
-    for response in (service.get(PATH), service.get("/report"), service.get(PATH, fleet="f2")):
-        assert response.headers["Cache-Control"] == "no-store"
-        assert "ETag" not in response.headers
-
-
-def test_another_fleet_has_its_own_reports(service, ready, load, build):
-    assert service.get(PATH, fleet="f2").json["message"] == "Report not ready yet"
-    load(make_trip("2026-03-10T08:00", "other"), fleet="f2")
-    build("f2")
-    assert [row["driver_id"] for row in rows(service.get(link_of(service, fleet="f2"), fleet=None))] == ["other"]
-
-
 def test_a_link_needs_no_key_and_returns_the_file(service, ready):
     response = service.get(link_of(service), fleet=None)
     assert (response.status_code, response.content_type) == (200, "text/csv; charset=utf-8")
@@ -263,16 +250,6 @@ def test_a_link_request_is_not_counted_and_has_no_rate_limit_headers(make_servic
     assert {response.status_code for response in responses} == {200}
     assert "X-RateLimit-Limit" not in responses[0].headers
     assert service.get("/drivers").status_code == 200
-
-
-@pytest.mark.parametrize("name", ["report_link", "report_page"])
-def test_a_file_with_a_matching_etag_is_not_sent_again(service, ready, name):
-    link = link_of(service, name)
-    first = service.get(link, fleet=None)
-    headers = {"If-None-Match": first.headers["ETag"]}
-    again = service.get(link, fleet=None, headers=headers)
-    assert (again.status_code, again.data, again.headers["ETag"]) == (304, b"", first.headers["ETag"])
-    assert again.headers["Cache-Control"] == "private, no-cache"
 
 
 def test_a_rebuilt_report_is_sent_again(service, ready, load, build):
