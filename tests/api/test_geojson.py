@@ -15,7 +15,7 @@ from tests.factories import make_event, make_point, make_trip
 from tests.operations import OPERATIONS, make_target
 from tests.store_contents import load as load_documents
 
-GEO_JSON = "application/geo+json"
+GEO_JSON, GPX = "application/geo+json", "application/gpx+xml"
 START = 1_773_129_600_000  # 2026-03-10T08:00
 DESCRIBED = OPERATIONS["/api/v1/trip/{filter_param}/{filter_value}"]["responses"]["200"]["content"][GEO_JSON]
 
@@ -161,23 +161,29 @@ def test_a_map_ignores_masks(loaded, mask):
 
 
 @pytest.mark.parametrize(
-    ("accept", "mapped"),
+    ("accept", "expected"),
     [
-        ("APPLICATION/Geo+JSON; charset=utf-8", True),
-        ("application/json, application/geo+json", True),
-        ("application/geo+json;q=0.9, application/json;q=0.1, */*", True),
-        ("application/geo+json;q=0.9, application/json", False),
-        ("application/geo+json;q=0.9, */*", False),
-        ("application/geo+json;q=0", False),
-        ("*/*", False),
-        ("", False),
-        ("garbage;;;,", False),
+        ("APPLICATION/Geo+JSON; charset=utf-8", GEO_JSON),
+        (f"application/json, {GEO_JSON}", GEO_JSON),
+        (f"{GEO_JSON};q=0.9, application/json;q=0.1, */*", GEO_JSON),
+        (f"{GPX}, {GEO_JSON}", GEO_JSON),
+        (f"{GPX};q=0.5, {GEO_JSON}", GEO_JSON),
+        (f"{GEO_JSON};q=0.5, {GPX}", GPX),
+        (f"{GPX}, application/json;q=0.9", GPX),
+        (f"{GPX};q=0.9, application/json", "application/json"),
+        (f"{GPX};q=0", "application/json"),
+        (f"{GEO_JSON};q=0.9, application/json", "application/json"),
+        (f"{GEO_JSON};q=0.9, */*", "application/json"),
+        (f"{GEO_JSON};q=0", "application/json"),
+        ("*/*", "application/json"),
+        ("", "application/json"),
+        ("garbage;;;,", "application/json"),
     ],
 )
-def test_a_client_gets_geojson_if_it_names_it_and_does_not_prefer_json(loaded, accept, mapped):
+def test_a_client_gets_the_media_type_that_it_names_and_prefers(loaded, accept, expected):
     response = get_map(loaded, TRIP, accept=accept)
-    assert response.content_type == (GEO_JSON if mapped else "application/json")
-    assert mapped or response.data == loaded.get(TRIP).data
+    assert response.content_type.removesuffix("; charset=utf-8") == expected
+    assert expected != "application/json" or response.data == loaded.get(TRIP).data
 
 
 def test_the_etag_of_a_map_is_not_modified(service, load):
@@ -189,8 +195,8 @@ def test_the_etag_of_a_map_is_not_modified(service, load):
     assert get_map(service, headers={"If-None-Match": tag}).status_code == 200
 
 
-@pytest.mark.parametrize("accept", ["application/json", GEO_JSON])
-def test_both_media_types_have_the_same_vary_header(loaded, accept):
+@pytest.mark.parametrize("accept", ["application/json", GEO_JSON, GPX])
+def test_all_media_types_have_the_same_vary_header(loaded, accept):
     response = get_map(loaded, TRIP, accept=accept)
     not_modified = get_map(loaded, TRIP, accept=accept, headers={"If-None-Match": response.headers["ETag"]})
     assert set(response.vary) == set(not_modified.vary) == {"Accept", "X-Fields", "Accept-Encoding"}
@@ -203,9 +209,10 @@ def test_json_and_geojson_have_different_etags(service, load):
     assert service.get("/trip/trip_id/t1", headers={"If-None-Match": etags[GEO_JSON]}).status_code == 200
 
 
+@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
 @pytest.mark.parametrize(("path", "status"), [("/trip/trip_id/t1?page=0", 400), ("/trip/driver_id/t1", 404)])
-def test_errors_are_json(service, path, status):
-    response = get_map(service, path)
+def test_errors_are_json(service, path, status, accept):
+    response = get_map(service, path, accept)
     assert (response.status_code, response.content_type) == (status, "application/json")
 
 

@@ -78,7 +78,7 @@ def test_a_mask_returns_the_fields_of_the_contract_in_its_order(loaded, mask):
 
 REASONS = {
     **dict.fromkeys(["count,,limit", ",count", "{,count}", ","], COMMA),
-    **dict.fromkeys(["{count", "{", "trips{trip_id"], MISSING),
+    **dict.fromkeys(["{count", "{", "trips{trip_id", "{count},"], MISSING),
     **dict.fromkeys(["count}", "{count}}", "{count},{limit}"], CLOSING),
     **dict.fromkeys(["{{count}}", "count,{limit}", "trips{a}{b}"], OPENING),
 }

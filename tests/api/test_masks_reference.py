@@ -7,13 +7,11 @@ import pytest
 from flask import Flask
 from flask_restx import Api, Model, Resource, fields
 from flask_restx.mask import Mask
-from flask_restx.mask import MaskError as TheirMaskError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.config import API
 from schemas.fields import RawObject
-from schemas.mask import MaskError, parse
 from schemas.trip import EventData
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 from tests.operations import OF_DATA, find_endpoints, make_target
@@ -231,24 +229,5 @@ def test_a_masked_response_equals_that_of_flask_restx(service, load, path, examp
     def check(target, mask):
         reference.whole = wholes[target]
         assert outcome(service.get(target, headers={"X-Fields": mask})) == reference.get_response(mask)
-
-    check()
-
-
-def read(parser, mask):
-    try:
-        return parser(mask)
-    except (MaskError, TheirMaskError) as error:
-        return str(error).removeprefix("Mask parse error: ")
-
-
-@pytest.mark.parametrize("examples", [100, pytest.param(300, marks=pytest.mark.large)])
-def test_a_mask_is_parsed_like_in_flask_restx(examples):
-    @settings(max_examples=examples, derandomize=True, deadline=None)
-    @given(masks({"a": {"b": {"c": None}, "d": None}, "e": None}))
-    def check(mask):
-        mask = mask.strip()
-        theirs = read(lambda text: as_nested(Mask(text)), mask)
-        assert repr(read(parse, mask)) == repr(theirs)
 
     check()
