@@ -154,14 +154,6 @@ def test_wrong_parameters_are_named(service, query, wrong):
     assert (response.status_code, list(response.json["errors"])) == (400, wrong)
 
 
-def test_a_mask_selects_of_the_fleet_as_a_whole(service, load):
-    load(make_trip(f"{MONDAY}T08:00"))
-    masked = service.get(
-        "/fleet-aggregate", start_date=MONDAY, headers={"X-Fields": "series{start_date,fleet_summary{driver_count}}"}
-    )
-    assert masked.json == {"series": [{"start_date": MONDAY, "fleet_summary": {"driver_count": 1}}]}
-
-
 def test_reports_are_listed_newest_first(service, load):
     load(make_trip(f"{MONDAY}T08:00"))
     for date in ("2026-03-15", "2026-03-16"):

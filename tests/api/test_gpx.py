@@ -79,11 +79,3 @@ def test_any_trip_is_valid_gpx(service, load):
 
 def test_nothing_found_is_an_empty_document(service):
     assert list(read(get_gpx(service))) == []
-
-
-def test_gpx_has_an_etag_of_its_own_and_the_links_of_the_page(service, load):
-    load(*(make_trip(trip_id=f"t{number}", tracking_id="k") for number in range(6)))
-    first = get_gpx(service, "/trip/tracking_id/k")
-    assert first.headers["ETag"] != service.get("/trip/tracking_id/k").headers["ETag"]
-    again = get_gpx(service, "/trip/tracking_id/k", **{"If-None-Match": first.headers["ETag"]})
-    assert (again.status_code, 'page=2>; rel="next"' in again.headers["Link"]) == (304, True)

@@ -44,11 +44,6 @@ def test_a_failed_check_opens_the_circuit(without_store):
         pass
 
 
-def test_livez_is_ok_while_the_store_does_not_respond(without_store):
-    response = without_store.get("/api/v1/livez")
-    assert (response.status_code, response.json) == (200, {"status": "ok"})
-
-
 def test_the_endpoints_are_unavailable_while_the_store_does_not_respond(without_store):
     response = without_store.get("/api/v1/drivers", headers={"Authorization": f"APIKEY {make_key()}"})
     assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
