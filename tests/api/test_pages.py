@@ -12,7 +12,7 @@ from schemas.score import BEHAVIOURS
 
 EXPLORER, DOCS, ERRORS = "/", "/api/v1/docs", "/api/v1/docs/errors"
 FILES = ["/explorer/main.js", "/explorer/leaflet.js", "/api/v1/docs/docs.js", "/api/v1/docs/clients.md", "/llms.txt"]
-FILES += ["/.well-known/api-catalog"]
+FILES += ["/.well-known/api-catalog", "/api/v1/openapi.json"]
 SCRIPTS = pytest.mark.parametrize("path", [EXPLORER, DOCS])
 TILES = "https://tiles.example.com:8443/{z}/{x}/{y}.png?key=abc"
 PROBLEM = {"Accept": "application/problem+json"}
