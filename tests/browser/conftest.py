@@ -85,13 +85,18 @@ def window(chromium):
 
 @pytest.fixture
 def visit(window, live):
-    """Open the explorer: `visit("demo")` signs in to a fleet, or as a `driver` of it; options are those of `window`."""
+    """Open the explorer: `visit("demo", "#/reports")` signs in to a fleet, and goes to a view.
 
-    def visit(fleet=None, driver=None, service=live, **options):
+    With `driver` it signs in as a driver of the fleet. Other options are those of `window`.
+    """
+
+    def visit(fleet=None, view=None, *, driver=None, service=live, **options):
         opened = window(service.address, **options)
         if fleet:
             key = service.key(fleet)
             opened.sign_in(issue_key(service.db, fleet, driver) if driver else key)
+        if view:
+            opened.open(view)
         return opened
 
     return visit

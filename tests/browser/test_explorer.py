@@ -48,6 +48,7 @@ VIEWS = {
         *(f"#/compare/{quote(HOSTILE[8])}?with={quote(name, safe='')}" for name in HOSTILE[:8]),
     ],
     "extreme": ["#/fleet", "#/driver/far", "#/compare/far"],
+    "named": ["#/fleet", "#/search/maximiliana"],
     # With a key of one driver.
     "demo/demo-12": ["#/fleet", "#/trip/nothing"],
 }
@@ -124,7 +125,8 @@ def test_a_key_that_does_not_work_leads_back_to_the_sign_in(visit, key):
 @pytest.mark.parametrize("fleet", VIEWS)
 @pytest.mark.parametrize(("width", "scheme"), [(PHONE, "dark"), (SCREEN, "light")])
 def test_every_view_is_accessible_and_fits_and_logs_nothing(visit, axe, fleet, width, scheme):
-    opened = visit(*fleet.split("/"), width=width, color_scheme=scheme)
+    name, _, driver = fleet.partition("/")
+    opened = visit(name, driver=driver, width=width, color_scheme=scheme)
     opened.page.evaluate(axe)
     for view in VIEWS[fleet]:
         opened.open(view)
@@ -199,8 +201,7 @@ def test_going_back_to_a_list_restores_the_scroll_position_and_the_focus(visit):
 
 
 def test_the_focus_goes_to_the_heading_of_a_view_and_stays_within_it(visit):
-    demo = visit("demo")
-    demo.open("#/driver/demo-12")
+    demo = visit("demo", "#/driver/demo-12")
     assert demo.page.evaluate("document.activeElement.tagName") == "H1"
     demo.page.get_by_role("link", name="Months").press("Enter")
     demo.page.locator("[aria-current=true]", has_text="Months").wait_for()
@@ -255,8 +256,7 @@ def test_an_error_that_lasts_offers_the_fleet_and_no_retry(visit):
 
 
 def test_a_trip_can_be_downloaded_and_its_requests_are_listed_once_to_copy_as_curl_without_the_key(visit, live):
-    page = (odd := visit("odd", permissions=["clipboard-read", "clipboard-write"])).page
-    odd.open("#/trip/long")
+    page = visit("odd", "#/trip/long", permissions=["clipboard-read", "clipboard-write"]).page
     for label, start in (("JSON", '{"count":1,'), ("GeoJSON", '{"type":"FeatureCollection"')):
         with page.expect_download() as download:
             page.get_by_role("button", name=f"Download as {label}", exact=True).click()

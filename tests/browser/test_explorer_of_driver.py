@@ -71,8 +71,7 @@ def fulfil_without(header, route):
 
 def test_a_driver_sees_a_sentence_before_the_first_trip_and_after_the_driver_is_gone(visit, live):
     assert "You have no trips yet." in visit("odd", driver="idle").text()
-    gone = visit("brief", driver="gone")
-    gone.open("#/trip/nothing")
+    gone = visit("brief", "#/trip/nothing", driver="gone")
     assert "no trip nothing among yours" in gone.text()
     delete_trips(Store.of(live.db), "brief", ["only"])
     gone.open("#/driver/gone")
