@@ -24,10 +24,8 @@ def replica_set(tmp_path):
 
 # A replica set loses its primary.
 
-KILLS = 3
 
-
-def test_reads_succeed_when_the_primary_is_killed(replica_set, make_service, store, tmp_path, report):
+def test_reads_succeed_without_a_primary(replica_set, make_service, store, tmp_path, report):
     key = load_fleet(replica_set.uri, tmp_path)
     with make_service(MONGODB_URI=replica_set.uri) as service, Load(service.address, key, store.expected) as load:
         load.more()
@@ -39,14 +37,9 @@ def test_reads_succeed_when_the_primary_is_killed(replica_set, make_service, sto
         load.recover()
         for member in others:
             member.start()
-        for _ in range(KILLS):
-            wait_until(replica_set.is_whole)
-            load.recover()
-            primary = replica_set.primary()
-            primary.kill()
-            load.recover()
-            primary.start()
-    report(f"no primary for a while, then the primary killed {KILLS} times: {summarize(load.results)}")
+        wait_until(replica_set.is_whole)
+        load.recover()
+    report(f"no primary for a while: {summarize(load.results)}")
     assert set(failures(load.results)) <= {UNAVAILABLE}
 
 
