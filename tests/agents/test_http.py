@@ -5,11 +5,9 @@ import contextlib
 import itertools
 import json
 import logging
-import os
 import re
 import signal
 import socket
-import subprocess
 
 import httpx2
 import pytest
@@ -23,7 +21,8 @@ from app.metrics import Metrics
 from scripts.mcp_server import http
 from tests.conftest import Service
 from tests.factories import make_driver
-from tests.service_process import COMMAND, free_port, wait_until
+from tests.resilience.processes import Agents, accepts
+from tests.service_process import free_port, wait_until
 from tests.store_contents import load as load_documents
 
 ADDRESS = "127.0.0.1:8011"
@@ -196,30 +195,7 @@ async def open_client(ports, key, mode="auto"):
         yield client
 
 
-@contextlib.contextmanager
-def run_process(url, **environment):
-    """Run the command; yield its process and port once it responds."""
-    port = free_port()
-    environment = {**os.environ, "DRIVER_ANALYTICS_URL": url, **environment}
-    words = [COMMAND, "mcp", "--http", f"127.0.0.1:{port}"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(words, env=environment, **pipes) as process:
-        try:
-            process.stdout.readline()
-            wait_until(lambda: is_up(port))
-            yield process, port
-        finally:
-            process.kill()
-
-
-def is_up(port):
-    try:
-        return httpx2.get(f"http://127.0.0.1:{port}/api/v1/healthz").status_code == 200
-    except httpx2.HTTPError:
-        return False
-
-
-def test_two_fleets_share_two_processes_and_nothing_else(db, serve):
+def test_two_fleets_share_two_processes_and_nothing_else(db, serve, tmp_path):
     service = Service(db)
     for fleet, driver in (("f1", "ann"), ("f2", "bob")):
         load_documents(db, drivers=[make_driver(driver)], fleet=fleet)
@@ -238,33 +214,33 @@ def test_two_fleets_share_two_processes_and_nothing_else(db, serve):
         assert found == [[keys[key]] * 5 for key, _ in pairs]
 
     metrics = f"127.0.0.1:{free_port()}"
-    with run_process(url, METRICS_BIND=metrics) as (one, first), run_process(url) as (two, second):
-        asyncio.run(talk([first, second]))
+    one, two = Agents(tmp_path, "one").ask(url, METRICS_BIND=metrics), Agents(tmp_path, "two").ask(url)
+    with one, two:
+        asyncio.run(talk([one.port, two.port]))
         counts = httpx2.get(f"http://{metrics}/metrics").text
         assert re.search(r'http_requests_total\{method="POST",route="/mcp",status="200"\} [1-9]', counts)
-        for process in (one, two):
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
-            errors = process.stderr.read()
-            assert '"fleet":"f2"' in errors
-            assert not re.search("da_|Traceback", errors)
+    for process in (one, two):
+        assert process.process.returncode == 0
+        assert '"fleet":"f2"' in process.log_text()
+        assert not re.search("da_|Traceback", process.log_text())
 
 
-def test_sigterm_lets_a_request_end(db, serve):
+def test_sigterm_lets_a_request_end(db, serve, tmp_path):
     service = Service(db)
+    agents = Agents(tmp_path, "agents").ask(serve(service))
     list_drivers = service.app.view_functions["drivers.list_drivers"]
 
     def wait(**path):
-        process.send_signal(signal.SIGTERM)
-        wait_until(lambda: not is_up(port))
+        agents.signal(signal.SIGTERM)
+        wait_until(lambda: not accepts(agents.address))
         return list_drivers(**path)
 
     service.app.view_functions["drivers.list_drivers"] = wait
-    with run_process(serve(service)) as (process, port):
+    with agents:
         headers = {**HEADERS, "Authorization": f"APIKEY {service.key('f1')}"}
-        response = httpx2.post(f"http://127.0.0.1:{port}/mcp", json=CALL, headers=headers, timeout=60)
+        response = httpx2.post("http://{}:{}/mcp".format(*agents.address), json=CALL, headers=headers, timeout=60)
         assert response.json()["result"]["structuredContent"]["count"] == 0
-        assert process.wait(30) == 0
+    assert agents.process.returncode == 0
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """A small fleet: what is imported, the requests, and their expected responses."""
 
 import datetime
-import json
 
-from tests.factories import make_driver, make_event, make_trip
+from tests.factories import make_driver, make_event, make_point, make_trip
+from tests.import_processes import write_file
 from tests.operations import OF_DATA, make_target
 from tests.resilience.load import Request
 from tests.resilience.processes import DATABASE, run_command
@@ -32,18 +32,19 @@ def make_trips():
     return trips
 
 
-def write_lines(path, lines):
-    """Write an NDJSON file, and return its path."""
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return path
-
-
 def load_fleet(uri, folder, fleet=FLEET, database=DATABASE):
     """Import the fleet with the project's own commands; return a key of it."""
-    files = ["--drivers", write_lines(folder / "drivers", make_drivers())]
-    files += ["--trips", write_lines(folder / "trips", make_trips())]
+    files = ["--drivers", write_file(folder / "drivers", make_drivers())]
+    files += ["--trips", write_file(folder / "trips", make_trips())]
     run_command("import", "--fleet", fleet, *files, uri=uri, database=database)
     return issue_key(uri, fleet, database)
+
+
+def load_long_trip(uri, folder, fleet, points):
+    """Import a fleet whose only trip, `long`, has a trail of so many points; return a key of it."""
+    trip = make_trip(f"{MONDAY}T08:00", "d1", trip_id="long", trail_path=[make_point(0)] * points)
+    run_command("import", "--fleet", fleet, "--trips", write_file(folder / "trips", [trip]), uri=uri)
+    return issue_key(uri, fleet)
 
 
 def issue_key(uri, fleet=FLEET, database=DATABASE):

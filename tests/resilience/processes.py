@@ -40,6 +40,15 @@ def free_port():
             return port
 
 
+def accepts(address):
+    """Return whether a server accepts connections."""
+    try:
+        with socket.create_connection(address):
+            return True
+    except OSError:
+        return False
+
+
 def program(name):
     """Return the path of a program that a Debian package of the same name has; the test fails where it is missing."""
     # Debian keeps haproxy and nginx where users do not look.
@@ -274,22 +283,16 @@ class Service(WebServer):
 
 
 class Agents(WebServer):
-    """`driver-analytics mcp --http`; before it is started, `serve` says where the service is."""
+    """`driver-analytics mcp --http`; before it is started, `ask` says where the service is."""
 
     def __init__(self, folder, name):
         self.port = free_port()
-        super().__init__(folder, name, [COMMAND, "mcp", "--http", f"{HOST}:{self.port}"], self._is_up)
+        super().__init__(folder, name, [COMMAND, "mcp", "--http", f"{HOST}:{self.port}"], lambda: accepts(self.address))
 
-    def serve(self, port):
-        """Let it send requests to the service, or the proxy, on a port."""
-        self.env = {"PYTHONPATH": str(ROOT), "DRIVER_ANALYTICS_URL": f"http://{HOST}:{port}"}
-
-    def _is_up(self):
-        try:
-            with socket.create_connection(self.address):
-                return True
-        except OSError:
-            return False
+    def ask(self, url, **environment):
+        """Let it send requests to the service, or the proxy, at a URL; return it."""
+        self.env = {"PYTHONPATH": str(ROOT), "DRIVER_ANALYTICS_URL": url, **environment}
+        return self
 
 
 def run_command(*words, uri, database=DATABASE, **env):

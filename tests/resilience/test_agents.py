@@ -34,8 +34,7 @@ def agents(request, pair, tmp_path):
     proxy = Proxy(tmp_path, request.param, pair, both)
     with contextlib.ExitStack() as stack:
         for process in both:
-            process.serve(proxy.port)
-            stack.enter_context(process)
+            stack.enter_context(process.ask(f"http://{HOST}:{proxy.port}"))
         yield both, stack.enter_context(proxy)
 
 

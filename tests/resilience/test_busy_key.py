@@ -5,10 +5,9 @@ import statistics
 
 import pytest
 
-from tests.factories import make_trip
-from tests.resilience.fleet import MONDAY, issue_key
+from tests.factories import make_point
+from tests.resilience.fleet import load_long_trip
 from tests.resilience.load import Load, Request, failures, summarize
-from tests.resilience.processes import run_command
 from tests.resilience.proxies import Proxy
 from tests.service_process import wait_until
 
@@ -24,13 +23,10 @@ REQUESTS = 300
 @pytest.fixture(scope="module")
 def busy(store, tmp_path_factory):
     """The arguments of a Load whose requests are costly, after the address."""
-    trip = make_trip(f"{MONDAY}T08:00", "d1", trip_id="long")
-    path = tmp_path_factory.mktemp("busy") / "trips.ndjson"
-    path.write_text(json.dumps({**trip, "trail_path": trip["trail_path"][:1] * POINTS}) + "\n")
-    run_command("import", "--fleet", "busy", "--trips", path, uri=store.uri)
-    course = {"course": trip["trail_path"][0]["course"]}
+    key = load_long_trip(store.uri, tmp_path_factory.mktemp("busy"), "busy", POINTS)
+    course = {"course": make_point(0)["course"]}
     body = json.dumps({"trips": [{"trail_path": [course] * POINTS}]}, separators=(",", ":"))
-    return issue_key(store.uri, "busy"), {COSTLY: {body.encode()}}
+    return key, {COSTLY: {body.encode()}}
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ instance is cut off from it.
 
 import contextlib
 import itertools
-import socket
 import subprocess
 import threading
 import time
@@ -18,7 +17,7 @@ from tests.factories import make_trip
 from tests.following import make_source
 from tests.resilience.fleet import MONDAY, expected_responses, issue_key, load_fleet
 from tests.resilience.load import Load, failures, summarize
-from tests.resilience.processes import DATABASE, HOST, Process, ReplicaSet, Service, program
+from tests.resilience.processes import DATABASE, HOST, Process, ReplicaSet, Service, accepts, program
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.resilience.test_follow import Follow
 from tests.service_process import wait_until
@@ -39,16 +38,12 @@ class Detour(Process):
     """The way of one instance to a member. While it is paused, nothing arrives, and connections stay open."""
 
     def __init__(self, folder, port):
-        self.address, config = (DETOUR, port), folder / f"detour-{port}.cfg"
+        config = folder / f"detour-{port}.cfg"
         config.write_text(
             "defaults\nmode tcp\ntimeout connect 5s\ntimeout client 1h\ntimeout server 1h\n"
             f"listen member\nbind {DETOUR}:{port}\nserver member {HOST}:{port}\n"
         )
-        super().__init__(folder, f"detour-{port}", [program("haproxy"), "-f", config], self.accepts)
-
-    def accepts(self):
-        with contextlib.suppress(OSError), socket.create_connection(self.address):
-            return True
+        super().__init__(folder, f"detour-{port}", [program("haproxy"), "-f", config], lambda: accepts((DETOUR, port)))
 
 
 @contextlib.contextmanager

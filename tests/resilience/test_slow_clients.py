@@ -2,17 +2,14 @@
 
 import contextlib
 import itertools
-import json
 import socket
 import threading
 import time
 
 import pytest
 
-from tests.factories import make_trip
-from tests.resilience.fleet import MONDAY, issue_key
+from tests.resilience.fleet import load_long_trip
 from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures, summarize
-from tests.resilience.processes import run_command
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.service_process import wait_until
 
@@ -94,11 +91,7 @@ def pair(make_service, store):
 @pytest.fixture(scope="module")
 def long_trip(store, tmp_path_factory):
     """A request, whole, for a trip that has a long response."""
-    trip = make_trip(f"{MONDAY}T08:00", "d1", trip_id="long")
-    path = tmp_path_factory.mktemp("long") / "trips.ndjson"
-    path.write_text(json.dumps({**trip, "trail_path": trip["trail_path"][:1] * POINTS}) + "\n")
-    run_command("import", "--fleet", "long", "--trips", path, uri=store.uri)
-    key = issue_key(store.uri, "long")
+    key = load_long_trip(store.uri, tmp_path_factory.mktemp("long"), "long", POINTS)
     return f"GET {API}/trip/trip_id/long HTTP/1.1\r\nHost: h\r\nAuthorization: APIKEY {key}\r\n\r\n".encode()
 
 
