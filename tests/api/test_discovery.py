@@ -66,11 +66,12 @@ def test_every_link_of_a_document_leads_to_another_one(service):
             assert service.get(f"/docs/{target}", fleet=None).status_code == 200, (path.name, target)
 
 
-def test_the_setting_gives_the_addresses(make_service):
+def test_the_setting_gives_the_addresses_of_bodies_and_links(make_service):
     base_url = "https://api.example.com/driving"
     service = make_service(public_base_url=base_url)
-    for path in (CATALOG, "/llms.txt"):
-        urls = re.findall(r"https?://[^\s\")]+", service.open(path).text)
+    for path in (CATALOG, "/llms.txt", "/api/v1/drivers", "/api/v1/nothing"):
+        response = service.open(path, headers={"Accept": "application/problem+json"})
+        urls = re.findall(r"https?://[^\s\")>]+", f"{response.headers.get('Link')} {response.text}")
         assert urls
         assert {url.startswith(base_url) for url in urls} == {True}
 

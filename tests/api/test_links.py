@@ -103,14 +103,6 @@ def test_no_host_can_add_a_link(service):
     assert response.headers["Link"] == '</api/v1/openapi.json>; rel="service-desc"'
 
 
-def test_the_setting_gives_the_address(make_service):
-    service = make_service(public_base_url="https://api.example.com/driving")
-    assert links(service.get("/drivers")) == {
-        "first": "https://api.example.com/driving/api/v1/drivers?page=1",
-        "service-desc": "https://api.example.com/driving/api/v1/openapi.json",
-    }
-
-
 @pytest.mark.parametrize("path", ["/livez", "/openapi.json", "/drivers?limit=0", "/nothing", "/docs"])
 def test_every_other_response_has_the_link_to_the_description_alone(fleet, path):
     assert fleet.get(path).headers.getlist("Link") == [DESCRIPTION]
