@@ -22,9 +22,11 @@ def tainted(db, store, make_service, load):
     load(make_trip(trip_id="t1", tracking_id="k", events=[make_event(1), make_event(1, **SPEEDING)]))
     load(drivers=[make_driver("d1", alias="A"), make_driver("d2")])
     put_canaries(db)
-    # Its validator holds for what the build of a report writes into it.
-    db.fleets.update_many({}, {"$unset": {FIELD: 1}})
+    # The build of a report writes into the fleets, so their validator holds, and adds up the sums.
+    for name in ("fleets", "fleet_periods"):
+        db[name].update_many({}, {"$unset": {FIELD: 1, f"sums.{FIELD}": 1}})
     build_report(store, "f1", DATE)
+    put_canaries(db)
     return make_service(secret_key="secret")
 
 
