@@ -206,7 +206,7 @@ class FleetAggregateParams(DateRangeParams):
 
     interval = IntervalParam()
     start_date = StartDate(
-        "The first Date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
+        "The first date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
         "months the first day of a month, from that of the date six months ago on.",
         param="interval",
         periods=PERIODS,

@@ -185,8 +185,8 @@ DayTotals = Schema.from_dict(
     },
     name="DayTotals",
 )
-# See `schemas.fleet`.
 PointsLost = Schema.from_dict({behaviour.name: Number() for behaviour in BEHAVIOURS}, name="PointsLost")
+# See `schemas.fleet`.
 Contribution = Schema.from_dict({name: Int64() for name in CONTRIBUTION}, name="Contribution")
 
 

@@ -39,7 +39,8 @@ TAGS = {
 DESCRIPTION = (files("app") / "docs" / "description.md").read_text("utf-8")
 KEY_DESCRIPTION = (
     "`APIKEY <key>`, with an API key of the fleet, or of one driver of it. A key of one driver opens the data of this "
-    "driver alone, and gets 403 Forbidden from endpoints about the whole fleet: reports, rankings and changes."
+    "driver alone, and gets 403 Forbidden from endpoints about the whole fleet: its sums, reports, rankings and "
+    "changes."
 )
 
 

@@ -60,7 +60,7 @@ def describe_error_response(
 ) -> dict[str, Any]:
     """Return the Response Object of the errors with a status: the cause and the remedy of each, and examples.
 
-    A request that is not counted (`is_counted`) gets no headers of the rate limit.
+    `is_counted` says whether the requests are counted: then the responses have the headers of the rate limit.
     """
     examples = [error for error in EXAMPLES + (() if is_counted else PUBLIC_EXAMPLES) if type(error) in error_types]
     bodies = {type(error).__name__: {"value": errors.build_body(error, EXAMPLE_REQUEST_ID)} for error in examples}

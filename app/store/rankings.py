@@ -41,9 +41,8 @@ def find_ranking(
     """Return a page of the ranking of the drivers who drove in the week or month that starts on `start_date`.
 
     MongoDB counts the drivers in the index, and skips those before the page. By a `behaviour`, it sorts all drivers.
-    Indexes: driver_periods (fleet, period,
-    start_date, fm_score, distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for the
-    profiles.
+    Indexes: driver_periods (fleet, period, start_date, fm_score, distance_miles, driver_id) in the order, and (fleet,
+    period, driver_id, start_date) for the profiles.
     """
     page_request, element = PageRequest(page, limit), fields.get("drivers")
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED}
