@@ -30,7 +30,7 @@ PATIENCE_SECONDS, RESPONSE_SECONDS = 30.0, 60.0
 # The largest response: its bytes, packed and unpacked, and its values. A parsed value takes up to 200 bytes, most of
 # them far more than its text. No line of rejects.MAX_RECORD_BYTES that is a valid trip has as many values.
 MAX_RESPONSE_BYTES, MAX_RESPONSE_VALUES = 32_000_000, 1_300_000
-# The wait after a failure doubles with each further failure.
+# The wait before a request is repeated doubles each time, unless the service asks for another one.
 FIRST_BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 1.0, 15.0
 # The bounds of a wait that the service asks for, and of all those of a request.
 MIN_WAIT_SECONDS, MAX_WAIT_SECONDS, MAX_WAITS_SECONDS = 1.0, 3_600.0, 86_400.0
@@ -117,9 +117,28 @@ class HttpClient:
 
     async def _get(self, request: Request) -> Response:
         """Return the response to a request, whatever its status."""
-        failed_at, waits_since, backoff, attempt = None, None, FIRST_BACKOFF_SECONDS, 0
+        waits_since, failures, backoff = None, 0, FIRST_BACKOFF_SECONDS
         while True:
-            attempt += 1
+            response = await self._reach(request)
+            status = response.status
+            if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+                waits_since = monotonic() if waits_since is None else waits_since
+                if monotonic() - waits_since > MAX_WAITS_SECONDS and not self.is_followed:
+                    raise click.ClickException(f"{self.url} asks to wait for more than a day (status {status}).")
+                self._pause(response, backoff)
+            else:
+                failures += status >= HTTPStatus.INTERNAL_SERVER_ERROR
+                if status < HTTPStatus.INTERNAL_SERVER_ERROR or failures == TRIES:
+                    return response
+                if failures == 1:
+                    self._say(f"fails (status {status}). Trying again ...")
+                await sleep(backoff)
+            backoff = min(2 * backoff, MAX_BACKOFF_SECONDS)
+
+    async def _reach(self, request: Request) -> Response:
+        """Return a response of the service, not of a proxy. Raises click.ClickException if there is none for long."""
+        failed_at, backoff = None, FIRST_BACKOFF_SECONDS
+        while True:
             if self.resume_at > monotonic():
                 await sleep(self.resume_at - monotonic())
             began_at = monotonic()
@@ -130,17 +149,10 @@ class HttpClient:
                     raise
                 problem = f"{type(error).__name__} {self._quote(str(error))}".rstrip(" .")
             else:
-                status = response.status
-                self.has_responded |= status not in UNREACHED
-                if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
-                    waits_since = began_at if waits_since is None else waits_since
-                    if began_at - waits_since > MAX_WAITS_SECONDS and not self.is_followed:
-                        raise click.ClickException(f"{self.url} asks to wait for more than a day (status {status}).")
-                    self._pause(response, backoff)
-                    continue
-                if status < HTTPStatus.INTERNAL_SERVER_ERROR or (status not in UNREACHED and attempt >= TRIES):
+                if response.status not in UNREACHED:
+                    self.has_responded = True
                     return response
-                problem = f"status {status}"
+                problem = f"status {response.status}"
             if failed_at is None:
                 failed_at = began_at
                 self._say(f"does not respond ({problem}). Trying again ...")

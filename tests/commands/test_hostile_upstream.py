@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from scripts.ingest import http_client, mirror, upstream
 from tests.factories import days_ago, make_driver, make_trip
-from tests.original_service import KEY, Original, respond
+from tests.original_service import KEY, Original, drop, respond
 from tests.service_process import measure
 
 MAX_RESIDENT_MB = 1_000_000_000 >> 20
@@ -162,6 +162,25 @@ def test_a_service_that_does_nothing_but_ask_to_wait_is_given_up_after_a_day(run
 def test_a_service_that_is_followed_may_ask_to_wait_for_longer(run, waits):
     assert run("trip/", *[PUT_OFF] * 30, words=["--follow"]).exit_code == 0
     assert waits.count(3_600) == 30
+
+
+WAIT = respond(429, **{"Retry-After": "40"})
+
+
+@pytest.mark.parametrize(
+    "faults", [[WAIT] * 3 + [respond(500)] * 3, [drop, WAIT, drop], [respond(502), WAIT, respond(502)]]
+)
+def test_a_service_that_asks_to_wait_responds_and_does_not_fail(run, faults):
+    assert ": 2 loaded" in run("drivers", *faults).stdout
+
+
+def test_a_service_that_fails_four_times_ends_it_whatever_is_between(end):
+    assert "status 500 for /api/v1/drivers" in end("drivers", *[WAIT, drop, respond(500)] * 4, respond(400))
+
+
+def test_a_wait_doubles_if_the_service_does_not_say_how_long(run, waits):
+    run("drivers", *[respond(503)] * 6)
+    assert waits == [1, 2, 4, 8, 15, 15]
 
 
 @pytest.mark.parametrize("limit", ["MAX_DRIVERS", "MAX_REJECTS"])
