@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
     """Write the read models of the days since a date, and of all drivers. Yields after each transaction."""
     for part in _find_parts(store, fleet, since):
-        yield run_transaction(store, fleet, partial(_rebuild, store, fleet, part))
+        yield _rebuild(store, fleet, part)
 
 
 def verify_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
@@ -70,26 +70,29 @@ def repair_fleet(store: Store, fleet: str) -> Iterator[Outcome]:
     for part in _find_parts(store, fleet):
         outcome = _verify(store, fleet, part)
         if outcome.differences:
-            rebuilt = run_transaction(store, fleet, partial(_rebuild, store, fleet, part))
-            outcome = rebuilt._replace(differences=outcome.differences)
+            outcome = _rebuild(store, fleet, part)._replace(differences=outcome.differences)
         yield outcome
 
 
-def _rebuild(store: Store, fleet: str, part: Part, session: ClientSession) -> Outcome:
-    day_count, invalid = 0, list[InvalidSource]()
-    for collection, documents in _build_part(store, session, fleet, part, invalid, tombstones=True):
-        write(collection, session, fleet, documents)
-        day_count += _count_days(part, documents)
-    return Outcome(day_count, invalid, [])
-
-
 def _verify(store: Store, fleet: str, part: Part) -> Outcome:
-    day_count, invalid, differences = 0, list[InvalidSource](), list[str]()
     with store.snapshot() as session:
-        # Without tombstones, the entry of a trip that is gone is one that should not be there.
-        for collection, documents in _build_part(store, session, fleet, part, invalid, tombstones=False):
+        return _process(store, fleet, part, session, writes=False)
+
+
+def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
+    return run_transaction(store, fleet, partial(_process, store, fleet, part, writes=True))
+
+
+def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, writes: bool) -> Outcome:
+    """Build the read models of a part, and write them, or else compare them with the stored ones."""
+    day_count, invalid, differences = 0, list[InvalidSource](), list[str]()
+    # Compared without tombstones, the entry of a trip that is gone is one that should not be there.
+    for collection, documents in _build_part(store, session, fleet, part, invalid, tombstones=writes):
+        if writes:
+            write(collection, session, fleet, documents)
+        else:
             differences += _compare(collection, session, fleet, documents)
-            day_count += _count_days(part, documents)
+        day_count += _count_days(part, documents)
     return Outcome(day_count, invalid, differences)
 
 
