@@ -140,7 +140,7 @@ def restore(folder: Path) -> None:
         for fleet, time_zone in manifest.get("time_zones", {}).items():
             set_time_zone(store, fleet, time_zone)
         # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
-        for fleet in sorted({*find_fleets(store, None), *store.reports.distinct("fleet")}):
+        for fleet in sorted({*find_fleets(store), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
         _load(store, keys, folder, manifest)
     echo(f"{folder}: {_format_counts(manifest)} restored")

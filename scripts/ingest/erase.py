@@ -15,7 +15,7 @@ from scripts.materialize.drivers import make_list
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import build, write
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
-from scripts.mongodb.connection import BATCH_SIZE, find_fleets, naming_invalid_documents, open_store
+from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, require_fleet
 from scripts.mongodb.transactions import run_transaction
 from scripts.options import FLEET, ID, option_once
 from scripts.output import confirm, echo, sum_with_progress
@@ -56,7 +56,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
         unused = find_unused_files_with(store, fleet, driver_id)
         if not (counts or reports or unused):
             # A fleet whose last driver was erased still has its state.
-            find_fleets(store, fleet)
+            require_fleet(store, fleet)
             echo(f"{fleet}: nothing is stored of the driver {driver_id}")
             return
         confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)

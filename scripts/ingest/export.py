@@ -18,7 +18,7 @@ from scripts.extras import importing_from_extra
 from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
 from scripts.materialize.trips import add_focus_area, make_trip_detail
 from scripts.materialize.write_sources import OLDEST_FIRST
-from scripts.mongodb.connection import find_fleets, naming_invalid_documents, open_store
+from scripts.mongodb.connection import naming_invalid_documents, open_store, require_fleet
 from scripts.options import DATE, FLEET, ID, option_once
 from scripts.output import echo
 from scripts.private_files import OWNER_ONLY, open_private
@@ -51,7 +51,7 @@ def export(fleet: str, driver_id: str | None, since: str | None, out: Path, file
     violates its schema is left out and named; the exit status is then 1.
     """
     with open_store(writes=False) as store, naming_invalid_documents(store, fleet):
-        find_fleets(store, fleet)
+        require_fleet(store, fleet)
         match = {"fleet": fleet, **({"driver_id": driver_id} if driver_id else {})}
         if not any(store.db[name].find_one(match, {"_id": 1}) for name in ("drivers", "trips", "driver_periods")):
             raise click.ClickException(f"Nothing is stored of the driver {driver_id} in the fleet {fleet}.")

@@ -57,7 +57,7 @@ def list_() -> None:
 
 def _find_all_fleets(store: Store) -> list[str]:
     """Return the fleets with stored data, keys or reports."""
-    return sorted({*find_fleets(store, None), *store.keys.distinct("fleet"), *store.reports.distinct("fleet")})
+    return sorted({*find_fleets(store), *store.keys.distinct("fleet"), *store.reports.distinct("fleet")})
 
 
 def _count(store: Store, fleet: str) -> tuple[int, int, int]:

@@ -110,7 +110,7 @@ class Follower:
         with ChangeStream(self._store) as stream:
             resume_token = stream.resume_token()
         self._log_left_out(find_unidentified(self._store))
-        repaired = sum(map(self._repair, find_fleets(self._store, None)))
+        repaired = sum(map(self._repair, find_fleets(self._store)))
         self._metrics.repairs.inc(repaired)
         self._log.warning(
             "all documents are compared", repaired=repaired, seconds=(now_ms() - resume_token.until_ms) // 1000

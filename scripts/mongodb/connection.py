@@ -82,12 +82,9 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
             raise click.ClickException(f"Invalid document: {error}.") from None
 
 
-def find_fleets(store: Store, fleet: str | None) -> list[str]:
-    """Return the fleets with stored data, or only the given one. Raises click.ClickException if it has no data."""
-    stored = sorted({*store.fleets.distinct("_id")}.union(*(_find_fleets_of(store.db[name]) for name in SOURCES)))
-    if fleet is not None and fleet not in stored:
-        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}")
-    return stored if fleet is None else [fleet]
+def find_fleets(store: Store) -> list[str]:
+    """Return the fleets with stored data."""
+    return sorted({*store.fleets.distinct("_id")}.union(*(_find_fleets_of(store.db[name]) for name in SOURCES)))
 
 
 def has_data(store: Store, fleet: str) -> bool:
@@ -97,9 +94,15 @@ def has_data(store: Store, fleet: str) -> bool:
     return bool(store.fleets.find_one({"_id": fleet}, {"_id": 1}) or any(found))
 
 
+def require_fleet(store: Store, fleet: str) -> None:
+    """Raise click.ClickException if nothing is stored for the fleet."""
+    if not has_data(store, fleet):
+        raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}")
+
+
 def name_other_fleets(store: Store, fleet: str) -> str:
     """Return a sentence, to follow another one, that names the fleets. It is empty if `fleet` is one of them."""
-    fleets = find_fleets(store, None)
+    fleets = find_fleets(store)
     more = f" and {len(fleets) - MAX_NAMED_FLEETS} more ('fleets list')" if len(fleets) > MAX_NAMED_FLEETS else ""
     return f" The fleets are: {', '.join(fleets[:MAX_NAMED_FLEETS])}{more}." if fleets and fleet not in fleets else ""
 
@@ -129,8 +132,14 @@ def find_identifiers(
 
 
 def select_fleets(store: Store, fleet: str | None) -> list[str]:
-    """Return what `find_fleets` returns. If there is no fleet, say so."""
-    fleets = find_fleets(store, fleet)
+    """Return the given fleet, or else all with stored data.
+
+    Raises click.ClickException if nothing is stored for the given one. If there is no fleet at all, say so.
+    """
+    if fleet is not None:
+        require_fleet(store, fleet)
+        return [fleet]
+    fleets = find_fleets(store)
     if not fleets:
         say_empty(store)
     return fleets
