@@ -11,7 +11,7 @@ from marshmallow import Schema
 
 from schemas.driver import Driver
 from schemas.fields import Amount, Choice, Count, Date, Flag, Object, Objects
-from schemas.introspection import fields_of
+from schemas.introspection import example, fields_of
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import EventSummary, TripFocusArea
 
@@ -94,22 +94,13 @@ class BehaviourExplanation(Schema):
     is_focus_area = Flag("Whether to coach the behaviour: whether rate ÷ cap is 0.5 or more.", example=False)
 
 
-# The values of each behaviour that explain the example of a DrivingSummary.
-EXAMPLE = (
-    ("phone_use", 0, 0, 0.0, 0.15, 35, 0.0, False),
-    ("overspeeding", 1, 90, 0.05, 0.2, 30, 7.5, False),
-    ("hard_brake", 0, None, 0.0, 20.0, 20, 0.0, False),
-    ("rapid_acceleration", 0, None, 0.0, 20.0, 15, 0.0, False),
-)
-
-
 class ScoreExplanation(DrivingSummary):
     """How a score is made up: it is 100 minus the points that the behaviours cost, rounded half up to one decimal."""
 
     behaviours = Objects(
         BehaviourExplanation,
         "What each behaviour costs: always the same behaviours in the same order.",
-        example=[dict(zip(fields_of(BehaviourExplanation), values, strict=True)) for values in EXAMPLE],
+        example=[behaviour.explain(example(DrivingSummary())) for behaviour in BEHAVIOURS],
     )
 
     class Meta:

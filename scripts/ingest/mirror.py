@@ -14,8 +14,9 @@ from marshmallow import ValidationError
 from app.config import API, Config, is_base_url
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
+from schemas.date_params import get_first_date
 from schemas.fields import Identifier
-from schemas.periods import UTC, get_today, midnight, now_ms
+from schemas.periods import DAY, UTC, get_today, midnight, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripSummary
 from scripts.batches import batches
@@ -241,7 +242,7 @@ class Mirror:
         trip_ids = [change["trip_id"] for change in deleted if change["trip_id"] in stored]
         if trip_ids:
             delete_trips(self._store, self._fleet, trip_ids)
-        since_ms = max(self._since_ms, midnight(upstream.get_first_date(UTC), UTC))
+        since_ms = max(self._since_ms, midnight(str(get_first_date(get_today(UTC), DAY)), UTC))
         changed = [change for change in latest.values() if not change["deleted"]]
         if begins:
             changed = [

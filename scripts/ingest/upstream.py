@@ -16,9 +16,9 @@ from zoneinfo import ZoneInfo
 from marshmallow import ValidationError
 
 from app.store import Document
-from schemas.date_params import HISTORY
+from schemas.date_params import get_first_date
 from schemas.page import ChangePage
-from schemas.periods import UTC, date_of, get_today
+from schemas.periods import DAY, UTC, date_of, get_today
 from scripts.ingest.http_client import HttpClient, Params, Refused, Request, Response, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
 
@@ -70,7 +70,7 @@ def request_trips(driver_id: str, since_ms: int, zone: ZoneInfo) -> ListRequest:
 
     A time before the first date that the service allows means that date.
     """
-    start_date = max(date_of(since_ms, zone), get_first_date(zone))
+    start_date = max(date_of(since_ms, zone), str(get_first_date(get_today(zone), DAY)))
     params: Params = {"start_date": start_date, "limit": PAGE_LIMIT, "page": 1}
     return ListRequest(f"driver/{quote(driver_id, safe='')}/trips", params, "trips")
 
@@ -78,11 +78,6 @@ def request_trips(driver_id: str, since_ms: int, zone: ZoneInfo) -> ListRequest:
 def request_details(trip_id: str, tracking_id: str | None) -> DetailsRequest:
     """Return the request for a trip."""
     return DetailsRequest(f"trip/trip_id/{quote(trip_id, safe='')}", {}, trip_id, tracking_id)
-
-
-def get_first_date(zone: ZoneInfo) -> str:
-    """Return the first start_date that the service allows for trips, if this is its time zone."""
-    return str(get_today(zone) - HISTORY)
 
 
 def list_drivers(client: HttpClient) -> Iterator[list[Any]]:

@@ -1,7 +1,7 @@
 """The read models of drivers: profiles in `driver_periods`, and the list of a fleet's drivers in `fleet_drivers`."""
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
@@ -62,8 +62,8 @@ def _make_profile(fleet: str, driver_id: str, source: Document, first: str | Non
     The first travel date is the earlier one of the date in the source and `first`, the last travel date the later one.
     """
     dates = {
-        "first_travel_date": _choose_date(min, source.get("first_travel_date"), first),
-        "last_travel_date": _choose_date(max, source.get("last_travel_date"), last),
+        "first_travel_date": min(filter(None, (source.get("first_travel_date"), first)), default=None),
+        "last_travel_date": max(filter(None, (source.get("last_travel_date"), last)), default=None),
     }
     driver = {**source, "driver_id": driver_id, **dates}
     text = to_json(DRIVER, driver)
@@ -76,12 +76,6 @@ def _make_profile(fleet: str, driver_id: str, source: Document, first: str | Non
         "search_text": make_search_text(driver),
         "version": version_of(text),
     }
-
-
-def _choose_date(choose: Callable[[list[str]], str], *dates: str | None) -> str | None:
-    """Return what `choose`, min or max, selects of the dates that are not None, or None without any."""
-    present = [date for date in dates if date is not None]
-    return choose(present) if present else None
 
 
 def make_list(
