@@ -27,6 +27,7 @@ from pymongo.errors import BulkWriteError
 from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
 from app.store.reports import BUCKET
 from scripts.admin.rollups import rebuild_with_progress
+from scripts.batches import batches_by_size
 from scripts.materialize.sources import SCHEMAS, find_invalid
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
@@ -207,8 +208,10 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
         # A backup of an earlier version lacks the fields that a source got since.
         schema = SCHEMAS.get(name)
+        found = decode_file_iter(cast(BinaryIO, _DocumentFile(file)), RAW)
+        sized = ((document, len(document.raw)) for document in found)
         try:
-            for batch in _batches(decode_file_iter(cast(BinaryIO, _DocumentFile(file)), RAW)):
+            for batch in batches_by_size(sized, BATCH_DOCUMENTS, BATCH_BYTES):
                 documents.insert_many([*map(schema.fill, batch)] if schema else batch, ordered=False)
                 bar.update(len(batch))
         except BulkWriteError as error:
@@ -239,18 +242,6 @@ def _describe(name: str, error: BulkWriteError) -> str:
         f"A document of {name} cannot be restored: {document}: {failed['errmsg']}. Correct or delete it in the "
         "database that was backed up, and back up again. Drop this database, which is incomplete."
     )
-
-
-def _batches(documents: Iterator[RawBSONDocument]) -> Iterator[list[RawBSONDocument]]:
-    batch, size = list[RawBSONDocument](), 0
-    for document in documents:
-        batch.append(document)
-        size += len(document.raw)
-        if size >= BATCH_BYTES or len(batch) >= BATCH_DOCUMENTS:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _file(folder: Path, name: str) -> Path:

@@ -17,11 +17,12 @@ from app.store import Document, Store
 from schemas.periods import now_ms
 from schemas.stored import make_id, split_id
 from scripts.addresses import serve_metrics
+from scripts.batches import batches_by_size
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
-from scripts.materialize.sources import InvalidSource, find_invalid, find_unidentified
+from scripts.materialize.sources import InvalidSource, find_invalid_drivers, find_unidentified
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store
@@ -169,15 +170,8 @@ def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[st
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in trip_ids]}}
     pipeline: list[Document] = [{"$match": match}, {"$project": {"size": {"$bsonSize": "$$ROOT"}}}]
     sizes = {trip["_id"]: trip["size"] for trip in store.trips.aggregate(pipeline)} if trip_ids else {}
-    parts, total = [list[str]()], 0
-    for trip_id in trip_ids:
-        size = sizes.get(make_id(fleet, trip_id), 0)
-        if parts[-1] and (len(parts[-1]) >= TRANSACTION_TRIPS or total + size > TRANSACTION_BYTES):
-            parts.append([])
-            total = 0
-        parts[-1].append(trip_id)
-        total += size
-    return parts
+    sized = ((trip_id, sizes.get(make_id(fleet, trip_id), 0)) for trip_id in trip_ids)
+    return [*batches_by_size(sized, TRANSACTION_TRIPS, TRANSACTION_BYTES)] or [[]]
 
 
 def apply_changes(
@@ -188,8 +182,7 @@ def apply_changes(
     def apply(session: ClientSession) -> list[InvalidSource]:
         invalid = list[InvalidSource]()
         details = read_trips(store, session, fleet, trip_ids, invalid)
-        match = {"_id": {"$in": [make_id(fleet, driver_id) for driver_id in driver_ids]}}
-        invalid += find_invalid("drivers", store.drivers.find(match, session=session))
+        invalid += find_invalid_drivers(store, session, fleet, driver_ids)
         if not materialize(store, session, fleet, driver_ids, details):
             session.abort_transaction()
         return invalid

@@ -12,13 +12,12 @@ from pymongo.client_session import ClientSession
 from app.store import Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import DAY, NO_DATE, PERIODS, PROFILE, midnight
-from schemas.stored import make_id
 from scripts.batches import batches
 from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
-from scripts.materialize.sources import InvalidSource, find_invalid
+from scripts.materialize.sources import InvalidSource, find_invalid_drivers
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
 from scripts.mongodb.transactions import run_transaction
@@ -107,8 +106,7 @@ def _build_part(
         yield store.fleet_drivers, make_list(store, session, fleet)
         return
     trips = read_trips(store, session, fleet, part.trip_ids, invalid)
-    match = {"_id": {"$in": [make_id(fleet, driver_id) for driver_id in part.driver_ids]}}
-    invalid += find_invalid("drivers", store.drivers.find(match, session=session))
+    invalid += find_invalid_drivers(store, session, fleet, part.driver_ids)
     yield from build(store, session, fleet, trips, part.days, part.driver_ids, tombstones=tombstones, everything=True)
 
 

@@ -76,6 +76,14 @@ def find_invalid(collection: str, documents: Iterable[Mapping[str, Any]]) -> lis
     return invalid
 
 
+def find_invalid_drivers(
+    store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
+) -> list[InvalidSource]:
+    """Return the invalid ones of the sources of drivers."""
+    ids = [make_id(fleet, driver_id) for driver_id in driver_ids]
+    return find_invalid("drivers", store.drivers.find({"_id": {"$in": ids}}, session=session))
+
+
 def parse_source(collection: str, source: Mapping[str, Any]) -> Document:
     """Return a source of `drivers` or `trips` without its `_id`, its fields in the order of the schema.
 
