@@ -333,10 +333,10 @@ class StoredKey(Schema):
 
 
 class StoredResumeToken(Schema):
-    """A document of `resume_tokens`: how far `follow` has applied the changes of the sources.
+    """A document of `resume_tokens`: how far `follow` has applied the change stream, or `mirror` a change feed.
 
-    `token` is the resume token of the change stream in BSON. `applied_until` is epoch milliseconds: all changes that
-    were committed until then are applied. For `mirror`, `token` is its cursor in the change feed of another service.
+    `token` is the resume token of the change stream in BSON, or the cursor in the change feed of another service.
+    `applied_until` is epoch milliseconds: all changes that were committed until then are applied.
     """
 
     token = Bytes()

@@ -1,4 +1,4 @@
-"""The sources: writing them, and reading those that are valid.
+"""Reading the sources that are valid, and naming the others.
 
 A source is invalid if it violates its schema, if its `_id` is not its identity, or if its read model would be too large
 for MongoDB (`trips.read_trips`). It counts as absent.
@@ -51,7 +51,7 @@ class InvalidSource(NamedTuple):
 
 
 def read_sources(
-    collection: DocumentCollection, session: ClientSession | None, ids: Sequence[str], invalid: list[InvalidSource]
+    collection: DocumentCollection, session: ClientSession, ids: Sequence[str], invalid: list[InvalidSource]
 ) -> Iterator[Document]:
     """Yield the valid sources with these `_id`, without it. Adds the others that exist to `invalid`."""
     return parse_sources(collection.name, collection.find({"_id": {"$in": ids}}, session=session), invalid)
