@@ -29,8 +29,6 @@ TILES_URL = re.compile(rf"({ORIGIN.pattern})/([A-Za-z0-9._~/?&=%@:-]|{PLACEHOLDE
 DATABASE = re.compile(r"[A-Za-z0-9_-]{1,63}")
 # MongoDB has these databases, in which it allows no validators. It refuses a name that differs from one only in case.
 SYSTEM_DATABASES = ("admin", "config", "local")
-
-
 # The library `limits` treats `per 0 minutes` as `per 1 minute`.
 ZERO_WINDOWS = re.compile(r"(/|per)\s*0+\s*[a-z]", re.IGNORECASE)
 # Redis cannot store an expiry of any length.

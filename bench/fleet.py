@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import orjson
 
 TODAY = datetime.datetime.now(datetime.UTC).date()
-YESTERDAY = TODAY - datetime.timedelta(1)
 # Of the last complete week.
 MONDAY = TODAY - datetime.timedelta(TODAY.weekday() + 7)
 # Trips start between 4:00 and 18:00 UTC, and end by 18:00.

@@ -31,7 +31,6 @@ rate = parse(os.environ["RATE_LIMIT"])
 storage = storage_from_string(f"async+{os.environ['RATELIMIT_STORAGE_URI']}", implementation="redispy")
 limiter = FixedWindowRateLimiter(storage)
 
-
 OLDEST_FIRST = [("trip_start_time", 1), ("trip_id", 1)]
 DETAIL_LIMIT, DELAY_MS = 5, 4 * 3_600_000
 

@@ -69,8 +69,6 @@ def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
         rules = make_json_schema(nested)
         return {**rules, "bsonType": ["object", "null"]} if field.allow_none else rules
     types = [*field.bson_types, "null"] if field.allow_none else list(field.bson_types)  # type: ignore[attr-defined]
-    if not types:
-        return {}
     keywords = {**field.json_schema_keywords, **field.validator_keywords}  # type: ignore[attr-defined]
     rules = {"bsonType": types, **keywords}
     for rule in field.validators:

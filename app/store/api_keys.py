@@ -23,8 +23,6 @@ RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
 SCHEMA = StoredKey(unknown=EXCLUDE)
 KEY_PATTERN = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
-
-
 # A revoked key has to be refused within 5 seconds.
 CACHE_TTL_SECONDS = 3
 # An entry takes 500 bytes, so the cache takes at most 5 MB.

@@ -14,8 +14,6 @@ from schemas.summary import DrivingSummary
 DRIVING_SUMMARY = fields_of(DrivingSummary)
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
-
-
 # The fields of an element of the response, by period.
 ELEMENTS: dict[PeriodName, Fields] = {
     DAY: fields_of(DailyAggregates)["data"] or {},

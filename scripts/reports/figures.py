@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import orjson
-from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
@@ -24,7 +23,6 @@ from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.periods import driver_totals
 
 CHUNK_DRIVERS = 1_000
-BY_ID = [("driver_id", ASCENDING)]
 # Drivers in each of the two rankings, best and worst, and in the table of all drivers.
 RANKED_DRIVERS = 10
 LISTED_DRIVERS = 500
