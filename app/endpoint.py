@@ -11,7 +11,7 @@ from flask import Response, current_app, request
 from marshmallow import Schema
 
 from app.responses import JSON, format_page_links, get_matching_etag, json_response, make_etag, not_modified, prefers
-from app.services import get_fleet, get_services, get_today
+from app.services import get_fleet, get_request_today, get_services
 from schemas.error import ErrorBody
 from schemas.header import MASK
 from schemas.introspection import Fields, fields_of
@@ -97,7 +97,8 @@ class Endpoint:
             # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
             fleet = get_fleet() if self.credential is Credential.FLEET_KEY else ""
             unknown_parameters = get_services().config.unknown_parameters
-            return self._respond(view, parse(request.query_string, get_today(), unknown_parameters, fleet, **path))
+            params = parse(request.query_string, get_request_today(), unknown_parameters, fleet, **path)
+            return self._respond(view, params)
 
         respond.endpoint, respond.credential = self, self.credential  # type: ignore[attr-defined]
         return respond

@@ -17,7 +17,7 @@ from app.store import Store
 from app.store.api_keys import ApiKeyCache
 from app.store.changes import CursorCheck
 from app.store.scope import Scope
-from schemas import periods
+from schemas.periods import UTC, get_today
 
 if TYPE_CHECKING:
     # prometheus_client is imported only if METRICS_BIND is set: see `create_app`.
@@ -76,11 +76,11 @@ def get_fleet() -> str:
     return scope.fleet
 
 
-def get_time_zone() -> ZoneInfo:
+def get_request_time_zone() -> ZoneInfo:
     """Return the time zone of the fleet whose key the current request has, or UTC without a key."""
-    return g.api_key.zone if "api_key" in g else periods.UTC
+    return g.api_key.zone if "api_key" in g else UTC
 
 
-def get_today() -> datetime.date:
-    """Return which day it is in this time zone."""
-    return periods.get_today(get_time_zone())
+def get_request_today() -> datetime.date:
+    """Return which day it is in the time zone of the request."""
+    return get_today(get_request_time_zone())

@@ -32,8 +32,8 @@ def find_window(
     driver_ids: Sequence[str] = (),
     start_date: str,
     end_date: str,
-    limit: int,
     page: int,
+    limit: int,
     fields: Fields,
 ) -> Result:
     """Return a WindowPage: a page of the summaries of these drivers in their order, or without any, of all drivers.

@@ -6,7 +6,7 @@ import orjson
 from flask import Blueprint
 
 from app.endpoint import Credential, ResultEndpoint
-from app.services import get_fleet, get_scope, get_services, get_time_zone, get_today
+from app.services import get_fleet, get_request_time_zone, get_request_today, get_scope, get_services
 from app.store import Result
 from app.store.fleet_periods import find_fleet_aggregate
 from schemas.fleet import FleetAggregate, FleetInfo
@@ -27,8 +27,8 @@ def get_fleet_info(params: dict[str, Any], fields: Fields) -> Result:
     info = {
         "fleet": scope.fleet,
         "driver_id": scope.driver_id,
-        "time_zone": get_time_zone().key,
-        "today": str(get_today()),
+        "time_zone": get_request_time_zone().key,
+        "today": str(get_request_today()),
         "processing_delay_hours": get_services().config.processing_delay_hours,
     }
     return Result(orjson.dumps(info).decode(), {name: info[name] for name in fields})

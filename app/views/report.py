@@ -12,7 +12,7 @@ from app.endpoint import Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import NotFound
 from app.report_links import ReportLink
 from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url, get_matching_etag, not_modified
-from app.services import get_fleet, get_services, get_time_zone, get_today
+from app.services import get_fleet, get_request_time_zone, get_request_today, get_services
 from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
 from schemas.introspection import Fields
@@ -65,12 +65,12 @@ def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
 
 def _make_not_found(fleet: str, report_date: str) -> NotFound:
     """Return the error for a report that is not built: it says whether it can still be."""
-    if report_date > str(get_today()):
+    if report_date > str(get_request_today()):
         return NotFound(
             f"There is no report of {report_date} yet: it covers the seven days before that date, and is built once "
             "they are over."
         )
-    if has_only_later_trips(get_services().store, fleet, report_date, get_time_zone()):
+    if has_only_later_trips(get_services().store, fleet, report_date, get_request_time_zone()):
         return NotFound(
             f"There is no report of {report_date}: the fleet has no trips that ended before that date. /api/v1/reports "
             "lists those that are built."

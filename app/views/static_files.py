@@ -9,7 +9,7 @@ from werkzeug.http import generate_etag
 
 from app.config import API
 from app.responses import get_matching_etag
-from app.services import get_services, get_today
+from app.services import get_request_today, get_services
 from schemas.params import NoParams
 
 MEDIA_TYPES = {"js": "text/javascript", "css": "text/css", "png": "image/png", "svg": "image/svg+xml"}
@@ -39,7 +39,7 @@ def static_response(mimetype: str, content: bytes, policy: str = "") -> Response
     a campaign, and a file a version. `policy` is the Content-Security-Policy of a page.
     """
     if request.path.startswith(f"{API}/"):
-        NoParams().parse(request.query_string, get_today(), get_services().config.unknown_parameters)
+        NoParams().parse(request.query_string, get_request_today(), get_services().config.unknown_parameters)
     response = Response(content, mimetype=mimetype)
     etag = _make_etag(content)
     response.set_etag(get_matching_etag(etag) or etag)
