@@ -1,5 +1,6 @@
 """The health checks."""
 
+import functools
 from http import HTTPStatus
 from typing import Any
 
@@ -17,16 +18,18 @@ from schemas.params import NoParams
 
 bp = Blueprint("health", __name__)
 
-
-@bp.get("/healthz")
-@Endpoint(
+HealthCheck = functools.partial(
+    Endpoint,
     params=NoParams(),
     response=Health(),
     credential=Credential.NONE,
     caching=Caching.NEVER,
     tag="health",
-    unavailable_response=Unhealthy(),
 )
+
+
+@bp.get("/healthz")
+@HealthCheck(unavailable_response=Unhealthy())
 def get_health(params: dict[str, Any]) -> Response:
     """Check whether the service can serve requests.
 
@@ -47,14 +50,7 @@ def get_health(params: dict[str, Any]) -> Response:
 
 
 @bp.get("/livez")
-@Endpoint(
-    params=NoParams(),
-    response=Health(),
-    credential=Credential.NONE,
-    caching=Caching.NEVER,
-    tag="health",
-    unavailable_response=None,
-)
+@HealthCheck(unavailable_response=None)
 def get_liveness(params: dict[str, Any]) -> Response:
     """Check whether the service is running.
 
