@@ -9,7 +9,6 @@ from schemas.periods import PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
     Aggregates,
-    Data,
     Driver,
     NoScore,
     Number,
@@ -34,18 +33,12 @@ class ListedDriver(Driver):
     last_travel_date: datetime.date | None
 
 
-class DriverPage(Data):
-    """A page of the drivers of the fleet."""
-
-    count: int
-    next_page: int | None
-    drivers: list[ListedDriver]
-
-
-class FoundDrivers(DriverPage, Result):
-    """The drivers who match a search."""
+class FoundDrivers(Result):
+    """A page of the drivers who match a search."""
 
     count: int = Field(description="How many match; the others are on next_page.")
+    next_page: int | None
+    drivers: list[ListedDriver]
 
 
 async def find_drivers(
@@ -58,7 +51,7 @@ async def find_drivers(
     All words have to match, in any case and order, with or without accents.
     """
     params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, **({"search": search} if search.strip() else {})}
-    return FoundDrivers(**dict(await api.get(DriverPage, "drivers", params=params)))
+    return await api.get(FoundDrivers, "drivers", params=params)
 
 
 class DriverSummary(WindowResult):
