@@ -79,37 +79,33 @@ class RankedDriver(Schema):
     driving_summary = Object(DrivingSummary, "The summary of the week or month.")
 
 
-class DailyAggregate(Schema):
+def _summary(schema: type[Schema], when: str) -> Object:
+    return Object(schema, f"The summary. Absent if the driver did not drive {when}.", required=False)
+
+
+class _Aggregate(Schema):
+    driver_info = Object(Driver, "The driver.")
+
+
+class DailyAggregate(_Aggregate):
     """A driver and the driver's Daily summary."""
 
-    driver_info = Object(Driver, "The driver.")
-    driving_summary = Object(
-        DailySummary, "The summary. Absent if the driver did not drive on that date.", required=False
-    )
+    driving_summary = _summary(DailySummary, "on that date")
 
 
-class WeeklyAggregate(Schema):
+class WeeklyAggregate(_Aggregate):
     """A driver and the driver's Weekly summary."""
 
-    driver_info = Object(Driver, "The driver.")
-    driving_summary = Object(
-        WeeklySummary, "The summary. Absent if the driver did not drive in that week.", required=False
-    )
+    driving_summary = _summary(WeeklySummary, "in that week")
 
 
-class MonthlyAggregate(Schema):
+class MonthlyAggregate(_Aggregate):
     """A driver and the driver's Monthly summary."""
 
-    driver_info = Object(Driver, "The driver.")
-    driving_summary = Object(
-        MonthlySummary, "The summary. Absent if the driver did not drive in that month.", required=False
-    )
+    driving_summary = _summary(MonthlySummary, "in that month")
 
 
-class WindowAggregate(Schema):
+class WindowAggregate(_Aggregate):
     """A driver and the driver's summary in a window of days."""
 
-    driver_info = Object(Driver, "The driver.")
-    driving_summary = Object(
-        DrivingSummary, "The summary. Absent if the driver did not drive in the window.", required=False
-    )
+    driving_summary = _summary(DrivingSummary, "in the window")
