@@ -14,7 +14,7 @@ CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text()
 SETTING_ROWS = re.findall(r"^\| `([A-Z_]+)` \| (.+?) \| (.+?) \| (.+?) \| `(.+?)` \|$", CONFIGURATION, re.MULTILINE)
 MARKDOWN = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 SAMPLE = {"driver_id": "d1", "filter_param": "trip_id", "filter_value": "t1", "link": "x", "guide": "clients.md"}
-PAGES = ("docs.", "guides.", "explorer.", "discovery.")
+PAGES = ("docs.", "explorer.", "discovery.")
 REPORT_FILE = "report.get_report_file"
 FILES = {"docs.get_file": "docs.js", "explorer.get_file": "main.js"}
 

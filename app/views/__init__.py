@@ -31,7 +31,6 @@ BLUEPRINTS = (
     fleet.bp,
     health.bp,
     docs.bp,
-    discovery.guides_bp,
 )
 # Outside the API's path.
 ROOT_BLUEPRINTS = (explorer.bp, discovery.bp)

@@ -1,4 +1,4 @@
-"""What programs find the service by: the API catalog, `/llms.txt`, and the documents of the project as Markdown."""
+"""What programs find the service by: the API catalog and `/llms.txt`."""
 
 import functools
 import re
@@ -9,38 +9,20 @@ from flask import Blueprint, Response
 
 from app.config import API
 from app.endpoint import public
-from app.errors import NotFound
 from app.responses import JSON, format_link, get_base_url
 from app.services import get_services
+from app.views.docs import GUIDES
 from app.views.static_files import static_response
 
-# Outside the API's path, and under it.
 bp = Blueprint("discovery", __name__)
-guides_bp = Blueprint("guides", __name__)
 
 CATALOG_PATH = "/.well-known/api-catalog"
 # The profile of RFC 9727.
 LINKSET_JSON = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"'
-MARKDOWN = "text/markdown"
-# A link from a document to a file of the project that the service does not have.
-OUTER_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\.|decisions)/[^)]*\)")
 # The row of a document in the index: its name, whom it is for, and its content.
 INDEX_ROW = re.compile(r"^\| \[([\w-]+\.md)\]\(\1\) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 INDEX = "README.md"
 MAX_CACHED_BASE_URLS = 10
-
-
-def _read_guides() -> dict[str, str]:
-    """Return the documents by name. `app/guides` is the folder docs of the project."""
-    folder = files("app") / "guides"
-    return {
-        file.name: OUTER_LINK.sub(r"\1", file.read_text("utf-8"))
-        for file in sorted(folder.iterdir(), key=lambda file: file.name)
-        if file.name.endswith(".md")
-    }
-
-
-GUIDES = _read_guides()
 LLMS_TEMPLATE = (files("app") / "docs" / "llms.txt").read_text("utf-8")
 
 
@@ -67,15 +49,6 @@ def get_catalog() -> Response:
 def get_llms_txt() -> Response:
     """Return an overview for language models, as llmstxt.org describes it: the endpoints and the documents."""
     return static_response("text/plain", build_llms_txt(get_services().openapi_document, get_base_url()))
-
-
-@guides_bp.get("/docs/<rest:guide>")
-@public
-def get_guide(guide: str) -> Response:
-    """Return a document of the project as Markdown. Raises NotFound, because an unknown path would require a key."""
-    if guide not in GUIDES:
-        raise NotFound("There is no such document. /llms.txt lists all documents.")
-    return static_response(MARKDOWN, GUIDES[guide].encode())
 
 
 @functools.lru_cache(MAX_CACHED_BASE_URLS)

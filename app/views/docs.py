@@ -1,4 +1,4 @@
-"""The OpenAPI document, the page that displays it, and the page that describes the errors."""
+"""The OpenAPI document, the page that displays it, the page of the errors, and the documents of the project."""
 
 import html
 import re
@@ -7,7 +7,7 @@ from importlib.resources import files
 from flask import Blueprint, Response
 
 from app.endpoint import public
-from app.errors import BaseExtApiException, find_error_types
+from app.errors import BaseExtApiException, NotFound, find_error_types
 from app.services import get_services
 from app.views.static_files import build_policy, read_files, static_response
 
@@ -31,6 +31,9 @@ FILES = {
 }
 # The page has no scripts and loads nothing.
 ERRORS_PAGE_POLICY = build_policy({"style-src": "'unsafe-inline'"})
+MARKDOWN = "text/markdown"
+# A link from a document to a file of the project that the service does not have.
+OUTER_LINK = re.compile(r"\[([^\]]*)\]\((?:\.\.|decisions)/[^)]*\)")
 
 
 def _render_error(error_type: type[BaseExtApiException]) -> str:
@@ -47,7 +50,18 @@ def _render_text(text: str) -> str:
     return re.sub("`(.*?)`", r"<code>\1</code>", html.escape(text))
 
 
+def _read_guides() -> dict[str, str]:
+    """Return the documents by name. `app/guides` is the folder docs of the project."""
+    folder = files("app") / "guides"
+    return {
+        file.name: OUTER_LINK.sub(r"\1", file.read_text("utf-8"))
+        for file in sorted(folder.iterdir(), key=lambda file: file.name)
+        if file.name.endswith(".md")
+    }
+
+
 ERRORS_PAGE = ERRORS_TEMPLATE.replace("{sections}", "\n".join(map(_render_error, find_error_types()))).encode()
+GUIDES = _read_guides()
 
 
 @bp.get("/openapi.json")
@@ -76,3 +90,12 @@ def get_errors_page() -> Response:
 def get_file(name: str) -> Response:
     """Return a file of the page."""
     return static_response(*FILES[name])
+
+
+@bp.get("/docs/<rest:guide>")
+@public
+def get_guide(guide: str) -> Response:
+    """Return a document of the project as Markdown. Raises NotFound, because an unknown path would require a key."""
+    if guide not in GUIDES:
+        raise NotFound("There is no such document. /llms.txt lists all documents.")
+    return static_response(MARKDOWN, GUIDES[guide].encode())
