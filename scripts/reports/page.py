@@ -193,17 +193,21 @@ def _chart_scores(figures: Figures) -> Chart:
 def _chart_days(figures: Figures) -> Chart:
     shares = [summary["fm_score"] / 100 if summary else 0.0 for summary in figures.days]
     texts = [format_number(summary["fm_score"], 1) if summary else NO_VALUE for summary in figures.days]
-    days = [format_day(date) for date in figures.dates]
-    return Chart(_describe("Score of the fleet by day", days, texts), _shorten_days(days), [_pair(shares, texts)])
+    return _chart_by_day("Score of the fleet", figures.dates, shares, texts)
 
 
 def _chart_distances(figures: Figures, units: Units) -> Chart:
     distances = [units.distance(summary["distance_miles"]) if summary else None for summary in figures.days]
-    texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
-    days = [format_day(date) for date in figures.dates]
     shares = _to_shares([distance or 0 for distance in distances])
-    description = _describe(f"Distance of the fleet in {units.name} by day", days, texts)
-    return Chart(description, _shorten_days(days), [_pair(shares, texts)])
+    texts = [NO_VALUE if distance is None else _format_short(distance) for distance in distances]
+    return _chart_by_day(f"Distance of the fleet in {units.name}", figures.dates, shares, texts)
+
+
+def _chart_by_day(title: str, dates: Sequence[str], shares: Sequence[float], texts: Sequence[str]) -> Chart:
+    days = [format_day(date) for date in dates]
+    # Without the month, such as Mon 9.
+    names = [day.rpartition(" ")[0] for day in days]
+    return Chart(_describe(f"{title} by day", days, texts), names, [_pair(shares, texts)])
 
 
 def _chart_events(figures: Figures, units: Units) -> Chart:
@@ -224,11 +228,6 @@ def _chart_events(figures: Figures, units: Units) -> Chart:
 
 def _pair(shares: Sequence[float], texts: Sequence[str]) -> list[tuple[float, str]]:
     return list(zip(shares, texts, strict=True))
-
-
-def _shorten_days(days: Sequence[str]) -> list[str]:
-    """Return the days without the month, such as Mon 9."""
-    return [day.rpartition(" ")[0] for day in days]
 
 
 def _to_shares(values: Sequence[float], maximum: float | None = None) -> list[float]:
