@@ -10,7 +10,7 @@ from schemas.driver import Driver
 from schemas.introspection import fields_of
 from schemas.summary import GRADES, SummaryFocusArea
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.reports.figures import Figures, Row
+from scripts.reports.content import Figures, Row
 
 NUMBERS = itertools.count(1)
 # The fields of a trip that are null if a line lacks them.
@@ -113,7 +113,6 @@ def make_figures(*rows: Row, **figures: Any) -> Figures:
         dates=[f"2026-11-{day:02}" for day in range(9, 16)],
         time_zone="UTC",
         drivers=len(rows),
-        drove=len(ranked),
         days=[make_summary(60.0 + 5 * day, 100.0 * day) if ranked and day else None for day in range(7)],
         scores=[sum(min(row.summary["fm_score"] // 10, 9) == band for row in ranked) for band in range(10)],
         grades={name: sum(row.summary["fm_grade"] == name for row in ranked) for name in GRADES},

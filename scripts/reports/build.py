@@ -18,7 +18,7 @@ from schemas.report import HEADER, row
 from schemas.score import compute_points_lost
 from scripts.mongodb.transactions import run_transaction
 from scripts.output import make_bar
-from scripts.reports.figures import FigureCollector
+from scripts.reports.content import FigureCollector
 from scripts.reports.files import (
     discard_files,
     read_rows,

@@ -17,7 +17,7 @@ from schemas.report import rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.output import is_visible
-from scripts.reports.figures import Figures
+from scripts.reports.content import Figures
 from scripts.reports.units import Units
 
 # The label of each behaviour.

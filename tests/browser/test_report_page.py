@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.reports.figures import Row
+from scripts.reports.content import Row
 from scripts.reports.page import make_page
 from scripts.reports.units import MILES, UNITS
 from tests.browser.visit import RUN_AXE, SCREEN

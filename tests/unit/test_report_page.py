@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from scripts.reports.figures import Row
+from scripts.reports.content import Row
 from scripts.reports.page import compare_in_words, format_change, format_number, list_names, make_page
 from scripts.reports.units import MILES, UNITS
 from tests.factories import make_driver, make_figures, make_summary

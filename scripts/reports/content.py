@@ -49,9 +49,8 @@ class Figures:
     dates: list[str]
     # The name of the time zone of the dates.
     time_zone: str
-    # The number of drivers in the fleet, and of those who drove.
+    # The number of drivers in the fleet.
     drivers: int = 0
-    drove: int = 0
     total: Document | None = None
     before: Document | None = None
     # One summary per date.
@@ -65,6 +64,11 @@ class Figures:
     best: list[Row] = dataclasses.field(default_factory=list)
     worst: list[Row] = dataclasses.field(default_factory=list)
     first: list[Row] = dataclasses.field(default_factory=list)
+
+    @property
+    def drove(self) -> int:
+        """The number of drivers who drove."""
+        return sum(self.grades.values())
 
 
 class FigureCollector:
@@ -108,7 +112,6 @@ class FigureCollector:
         for _, summary in rows:
             if summary is None:
                 continue
-            figures.drove += 1
             figures.scores[min(int(summary["fm_score"] / BIN_WIDTH), SCORE_BINS - 1)] += 1
             figures.grades[summary["fm_grade"]] += 1
             for flag, is_set in summary["focus_area"].items():
