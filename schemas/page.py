@@ -6,6 +6,7 @@ from schemas.driver import Driver
 from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
 from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
+from schemas.report import MILES, UNITS
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
 from schemas.trip import TripDetail, TripSummary
 
@@ -57,7 +58,7 @@ class BuiltReport(Schema):
     built_at = EpochMs("Time at which the report was built, in epoch milliseconds.", example=1_773_835_200_000)
     driver_count = Count("Number of drivers in the report.", high=MAX_SAFE_INT, example=1)
     units = Choice(
-        "Units of distances on the page of the report.", component="Units", choices=("miles", "km"), example="miles"
+        "Units of distances on the page of the report.", component="Units", choices=tuple(UNITS), example=MILES
     )
 
 

@@ -1,10 +1,10 @@
-"""Reports: the links to a report, and the rows of its CSV file."""
+"""Reports: the links to a report, the rows of its CSV file, and the units of its page."""
 
 import functools
 import operator
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from marshmallow import Schema
 
@@ -67,6 +67,27 @@ def rate(count: float, base: float) -> float:
     The result is at most the largest double. It is 0 if `base` is 0.
     """
     return min(100 * count / base, sys.float_info.max) if base > 0 else 0.0
+
+
+class Units(NamedTuple):
+    """A unit of distance: its name in a sentence and at the head of a column, and how many of it are a mile."""
+
+    name: str
+    heading: str
+    per_mile: float
+
+    def distance(self, miles: float) -> float:
+        """Return a distance in miles in this unit, at most the largest double."""
+        return min(miles * self.per_mile, sys.float_info.max)
+
+    def rate(self, count: float, miles: float) -> float:
+        """Return how often something happened per 100 of this unit."""
+        return rate(count, self.distance(miles))
+
+
+# The units in which a report page may show distances. The CSV file has miles, as the API.
+MILES = "miles"
+UNITS = {MILES: Units("miles", "Miles", 1.0), "km": Units("km", "km", 1.609344)}
 
 
 def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Mapping[str, float]) -> list[Any]:

@@ -14,7 +14,7 @@ from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
 from schemas.periods import get_today, monday_of, now_ms
-from schemas.report import HEADER, row
+from schemas.report import HEADER, MILES, UNITS, row
 from schemas.score import compute_points_lost
 from scripts.mongodb.transactions import run_transaction
 from scripts.output import make_bar
@@ -27,7 +27,6 @@ from scripts.reports.files import (
     write_file,
 )
 from scripts.reports.page import make_page
-from scripts.reports.units import MILES, UNITS
 
 # Where a spreadsheet would begin a formula. If it does not split at commas, it splits at semicolons, tabs or line
 # breaks whatever the quotes. It may drop quotes and characters that nobody sees, and take fullwidth signs, too.

@@ -13,12 +13,11 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from app.store import Document
 from schemas.fields import CONTROL
 from schemas.periods import monday_of
-from schemas.report import rate
+from schemas.report import Units, rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.output import is_visible
 from scripts.reports.content import Figures
-from scripts.reports.units import Units
 
 # The label of each behaviour.
 LABELS = {

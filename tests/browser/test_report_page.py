@@ -2,9 +2,9 @@
 
 import pytest
 
+from schemas.report import MILES, UNITS
 from scripts.reports.content import Row
 from scripts.reports.page import make_page
-from scripts.reports.units import MILES, UNITS
 from tests.browser.visit import RUN_AXE, SCREEN
 from tests.factories import make_driver, make_figures, make_summary
 

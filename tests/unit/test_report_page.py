@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 
 import pytest
 
+from schemas.report import MILES, UNITS
 from scripts.reports.content import Row
 from scripts.reports.page import compare_in_words, format_change, format_number, list_names, make_page
-from scripts.reports.units import MILES, UNITS
 from tests.factories import make_driver, make_figures, make_summary
 
 VOID = {"meta", "link"}
