@@ -38,7 +38,12 @@ LONG_TRIP_ROWS = 20_000
     "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="The folder of the files, created."
 )
 @click.option(
-    "--format", "file_format", type=click.Choice(["ndjson", "parquet"]), default="ndjson", help="The type of the files."
+    "--format",
+    "file_format",
+    type=click.Choice(["ndjson", "parquet"]),
+    default="ndjson",
+    show_default=True,
+    help="The type of the files.",
 )
 def export(fleet: str, driver_id: str | None, since: str | None, out: Path, file_format: str) -> None:
     """Write drivers, trips and daily summaries to files in a folder.
