@@ -21,6 +21,7 @@ from scripts.output import make_bar
 from scripts.reports.content import FigureCollector
 from scripts.reports.files import (
     discard_files,
+    mark_replaced,
     read_rows,
     remove_files,
     remove_unused_files,
@@ -76,6 +77,8 @@ def _publish(store: Store, session: ClientSession, report: Document, erasures: i
     if _count_erasures(store, session, report["fleet"]) != erasures:
         return False
     identity = {name: report[name] for name in ("fleet", "report_date")}
+    if replaced := store.reports.find_one(identity, session=session):
+        mark_replaced(store, session, replaced)
     store.reports.replace_one(identity, report, upsert=True, session=session)
     return True
 

@@ -14,6 +14,7 @@ from typing import Any
 from bson import ObjectId
 from gridfs import GridFSBucket
 from pymongo import ASCENDING
+from pymongo.client_session import ClientSession
 
 from app.store import MAX_DOCUMENT_BYTES, Document, Store
 from app.store.reports import BUCKET, FILES
@@ -43,6 +44,13 @@ def read_rows(store: Store, file_id: str) -> Iterator[list[str]]:
     # A name may be longer than Python's default limit.
     csv.field_size_limit(MAX_DOCUMENT_BYTES)
     yield from csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""))
+
+
+def mark_replaced(store: Store, session: ClientSession, report: Document) -> None:
+    """Record that the files of a report are no longer used from now on."""
+    ids = [report[name]["file_id"] for name in FILES if name in report]
+    change = {"$set": {"metadata.left_at": now_ms()}}
+    store.db[f"{BUCKET}.files"].update_many({"_id": {"$in": ids}}, change, session=session)
 
 
 def discard_files(store: Store, files: Iterable[Document]) -> None:
@@ -82,15 +90,14 @@ def remove_all_unused_files(store: Store, fleet: str) -> None:
 
 def remove_unused_files(store: Store, fleet: str) -> None:
     """Remove the fleet's files that no report refers to: those of killed commands, and those replaced an hour ago."""
-    since_ms = now_ms() - RETENTION_MS
-    unused = {file_id for file_id in find_unused_files(store, fleet) if _created_ms(file_id) < since_ms}
-    # The report of the same date replaced them when it was built, or an earlier one did.
-    recent = store.reports.distinct("report_date", {"fleet": fleet, "built_at": {"$gt": since_ms}})
-    _remove(store, {file_id for file_id in unused if file_id.split(SEPARATOR)[1] not in recent})
+    unused = {file_id for file_id in find_unused_files(store, fleet) if _age_ms(file_id) > RETENTION_MS}
+    match = {"_id": {"$in": list(unused)}, "metadata.left_at": {"$gt": now_ms() - RETENTION_MS}}
+    replaced_recently = {file["_id"] for file in store.db[f"{BUCKET}.files"].find(match, {"_id": 1})}
+    _remove(store, unused - replaced_recently)
 
 
-def _created_ms(file_id: str) -> float:
-    return ObjectId(file_id.rpartition(SEPARATOR)[2]).generation_time.timestamp() * 1000
+def _age_ms(file_id: str) -> float:
+    return now_ms() - ObjectId(file_id.rpartition(SEPARATOR)[2]).generation_time.timestamp() * 1000
 
 
 def _find_file_ids(store: Store, prefix: str) -> set[str]:
