@@ -9,6 +9,7 @@ from schemas.periods import PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
     Aggregates,
+    Data,
     Driver,
     NoScore,
     Number,
@@ -33,12 +34,18 @@ class ListedDriver(Driver):
     last_travel_date: datetime.date | None
 
 
-class FoundDrivers(Result):
-    """A page of the drivers who match a search."""
+class DriverPage(Data):
+    """A page of the drivers of the fleet."""
 
-    count: int = Field(description="How many match; the others are on next_page.")
+    count: int
     next_page: int | None
     drivers: list[ListedDriver]
+
+
+class FoundDrivers(DriverPage, Result):
+    """The drivers who match a search."""
+
+    count: int = Field(description="How many match; the others are on next_page.")
 
 
 async def find_drivers(
@@ -51,7 +58,7 @@ async def find_drivers(
     All words have to match, in any case and order, with or without accents.
     """
     params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, **({"search": search} if search.strip() else {})}
-    return await api.get(FoundDrivers, "drivers", params=params)
+    return FoundDrivers(**dict(await api.get(DriverPage, "drivers", params=params)))
 
 
 class DriverSummary(WindowResult):
