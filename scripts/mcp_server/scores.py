@@ -214,10 +214,12 @@ async def who_needs_coaching(
     today = (await api.get_info()).today
     window, before = get_periods(today, period, date)
     compares = order == "got_worse"
-    if compares and before.start_date < get_first_date(today, period):
+    first = (before if compares else window).start_date
+    # What costs points is read as of any window, which begins in the last six months, also for a month.
+    if first < get_first_date(today, "day"):
         raise ToolError(
-            f"Correct the arguments. date: Must be later. Who got worse is not known, because the {period} before "
-            f"begins on {before.start_date}, more than six months ago."
+            f"Correct the arguments. date: Must be later. What costs points since {first} is not known, because that "
+            "is more than six months ago."
         )
     # Like the service, without an exponent.
     params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}", "limit": PAGE_SIZE}

@@ -132,7 +132,8 @@ class FigureCollector:
         match = {"fleet": self._fleet, "period": DAY, "start_date": {"$in": self._dates}}
         fields = {"_id": 0, "start_date": 1, "sums": 1}
         days = self._store.fleet_periods.find(match, fields, session=self._session)
-        sums: dict[str, Counter[str]] = {day["start_date"]: Counter(day["sums"]) for day in days}
+        # A damaged document has no sums.
+        sums: dict[str, Counter[str]] = {day["start_date"]: Counter(day.get("sums")) for day in days}
         before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
         self.figures.days = [_summarize(sums, [date]) for date in week]
         self.figures.total, self.figures.before = _summarize(sums, week), _summarize(sums, before)

@@ -162,11 +162,6 @@ CASES = {
             "left_out": 0,
         },
     ),
-    "who got worse since the month in which the six months begin is known": (
-        "who_needs_coaching",
-        {"period": "month", "date": "2025-10-18", "order": "got_worse"},
-        {NESTED_IDS: [], "window_before.start_date": "2025-09-01", "compared_driver_count": 0},
-    ),
     "who drove less is left out": (
         "who_needs_coaching",
         {"min_distance_miles": 10.5},
