@@ -126,7 +126,7 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
         if documents[identity] != stored.get(identity):
             expected = "differs" if documents[identity] else "should not be there"
             problem = expected if identity in stored else "is missing"
-            yield f"{collection.name} {' '.join(map(str, identity))}: {problem}"
+            yield f"{collection.name} {' '.join(filter(None, map(str, identity)))}: {problem}"
 
 
 def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:

@@ -151,7 +151,7 @@ DIFFERENCES = [
     ("driver_periods", WEEK, "d13 week 2026-03-09", {"start_date": "2026-03-16"}, "d13 week 2026-03-16"),
     ("driver_periods", WEEK, "d13 week 2026-03-09", {"driver_id": "new"}, "new week 2026-03-09"),
     ("driver_periods", MONTH, "d13 month 2026-03-01", {"driver_id": "new"}, "new month 2026-03-01"),
-    ("driver_periods", PROFILE, "d13 profile ", {"driver_id": "new"}, "new profile "),
+    ("driver_periods", PROFILE, "d13 profile", {"driver_id": "new"}, "new profile"),
     ("fleet_drivers", LIST, "0", {"offset": 100}, "100"),
     ("fleet_drivers", HEAD, "-1", {"offset": 200}, "200"),
 ]
