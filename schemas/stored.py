@@ -20,7 +20,6 @@ from schemas.fields import (
     List,
     Number,
     Object,
-    Objects,
     Text,
     Time,
 )
@@ -264,7 +263,10 @@ class StoredTripDetail(_ReadModel):
 
 
 class ReplacedTrip(Schema):
-    """An earlier version of a trip: its end, the number of the change that replaced it, and when (epoch ms)."""
+    """The earlier versions of a trip as one.
+
+    It has the earliest end of them, the number of the last change that replaced one, and when that was (epoch ms).
+    """
 
     trip_end_time = EpochMs()
     change = Count()
@@ -276,7 +278,7 @@ class StoredTripChange(Schema):
 
     It has the `_id` of the trip's source. `change` is the number, by `writes` of the fleet, of the transaction that
     last changed the trip. `json` is the summary form as rendered JSON, and `version` that of the trip's details.
-    `replaced` has earlier versions in order of change; each ended after the one before.
+    `replaced` stands for the earlier versions, and is null without any.
     """
 
     validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
@@ -285,7 +287,7 @@ class StoredTripChange(Schema):
     trip_id = Identifier()
     driver_id = Identifier()
     change = Count()
-    replaced = Objects(ReplacedTrip)
+    replaced = Object(ReplacedTrip, allow_none=True)
     tracking_id = Identifier(allow_none=True, required=False)
     trip_end_time = EpochMs(required=False)
     version = Text(required=False)

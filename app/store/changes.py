@@ -14,9 +14,9 @@ last change of the feed when the client had last read all of them, or began. A p
 
 1. Changes. It reads the entries after c, in order, and moves c forward. A tombstone after the caught-up change is a
    deletion. An entry with an end until e is a trip of the copy. An entry with a later end is left out, because step 2
-   will find it, unless the copy may have an earlier version of the trip: then it is a deletion. The entry has the ends
-   of the earlier versions for this. The copy may have a version that ended until e and was replaced after the caught-up
-   change.
+   will find it, unless the copy may have an earlier version of the trip: then it is a deletion. The entry has the
+   earliest end of these versions for this, and when the last one was replaced. The copy may have a version that ended
+   until e and was replaced after the caught-up change.
 2. Time. When c is the last change, it reads the trips that end after e and are visible now, in the order of their
    ends, and moves e forward.
 
@@ -49,8 +49,8 @@ What may happen, and why the copy stays right:
 - PROCESSING_DELAY_HOURS is changed: if shorter, the next page has the trips that are visible now; if longer, e stays
   until the latest visible end has passed it, and the copy keeps the trips that it has.
 
-A trip may come twice. An entry keeps the ends of at most eight earlier versions and merges the oldest beyond that, so
-the feed may report a deletion of a trip that the copy does not have.
+A trip may come twice. An entry has one description of all earlier versions, so the feed may report a deletion of a trip
+that the copy does not have.
 """
 
 import math
@@ -255,7 +255,7 @@ def _describe(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Do
             yield _make_change(entry, deleted=True)
     elif (entry["trip_end_time"], entry["trip_id"]) <= (cursor.trip_end_time, cursor.end_trip_id):
         yield _make_change(entry)
-    elif any(_was_shown(replaced, entry["trip_id"], cursor, delay_ms) for replaced in entry["replaced"]):
+    elif entry["replaced"] and _was_shown(entry["replaced"], entry["trip_id"], cursor, delay_ms):
         yield _make_change(entry, deleted=True)
 
 

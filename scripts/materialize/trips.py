@@ -29,8 +29,6 @@ TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
 MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
 CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
-# The earlier versions of a trip in its entry. An upstream system may correct the end of a trip any number of times.
-MAX_REPLACED = 8
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
@@ -184,25 +182,19 @@ def _make_entry(
         "fleet": fleet,
         "trip_id": trip_id,
         "change": state["writes"],
-        "replaced": _list_replaced(before, state["writes"]) if before else [],
+        "replaced": _describe_replaced(before, state["writes"]) if before else None,
         **(_get_content(detail) if detail else deleted),
     }
 
 
-def _list_replaced(before: Document, change: int) -> list[Document]:
-    """Return the earlier versions of a trip that has the entry `before`, which this change replaces.
+def _describe_replaced(before: Document, change: int) -> Document | None:
+    """Return the earlier versions of a trip that has the entry `before`, which this change replaces, as one.
 
-    `before` stands for each older version with the same or a later end: it was visible whenever they were, and is
-    replaced after them. So they leave the list.
+    It has the earliest end of them and the latest replacement: a client that may have any of them may have this one.
+    An upstream system may correct the end of a trip any number of times.
     """
-    replaced: list[Document] = before["replaced"]
+    replaced: Document | None = before["replaced"]
     if "deleted_at" in before:
         return replaced
-    end = before["trip_end_time"]
-    replaced = [version for version in replaced if version["trip_end_time"] < end]
-    replaced.append({"trip_end_time": end, "change": change, "replaced_at": now_ms()})
-    if len(replaced) > MAX_REPLACED:
-        first, second, *others = replaced
-        # A version that stands for both. The feed may report one deletion too many for it, but none too few.
-        replaced = [{**second, "trip_end_time": first["trip_end_time"]}, *others]
-    return replaced
+    end = min(version["trip_end_time"] for version in (before, replaced) if version)
+    return {"trip_end_time": end, "change": change, "replaced_at": now_ms()}

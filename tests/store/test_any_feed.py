@@ -1,6 +1,7 @@
 """Whatever is written, and whenever: a client of the change feed that has caught up has the listed trips."""
 
 import time
+from collections import Counter
 from contextlib import contextmanager
 
 import time_machine
@@ -42,7 +43,7 @@ class FeedMachine(RuleBasedStateMachine):
         self.travel = time_machine.travel(NOW, tick=False)
         self.clock = self.travel.start()
         self.service = Service(memory_client()["feed"], **NO_LIMITS, log_level="ERROR")
-        self.ends, self.expected_deletions, self.all_clients = {}, set(), []
+        self.ends, self.written, self.expected_deletions, self.all_clients = {}, Counter(), set(), []
 
     @contextmanager
     def clock_of_host(self, seconds):
@@ -63,6 +64,9 @@ class FeedMachine(RuleBasedStateMachine):
             written = [make_line(*line) for line in batch]
             write_batches(self.service.store, [Batch("trips", written)])
         self.ends |= {line["trip_id"]: line["trip_end_time"] for line in written}
+        # The feed has one description of all earlier versions. So it may report a deletion too many for several.
+        self.written.update({line["trip_id"] for line in written})
+        self.expected_deletions |= {trip_id for trip_id, count in self.written.items() if count > 2}
 
     @rule(trips=st.lists(trip_ids, min_size=1, max_size=2))
     def delete_trips(self, trips):

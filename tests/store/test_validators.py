@@ -96,7 +96,7 @@ INVALID = [
     ("driver_periods", "summary.fm_score", 101),
     ("trip_details", "totals.event_summary.hard_brake_count", -1),
     ("trip_changes", "change", -1),
-    ("trip_changes", "replaced.0.trip_end_time", ...),
+    ("trip_changes", "replaced.trip_end_time", ...),
     ("reports", "csv.digest", ...),
     ("resume_tokens", "token", "82"),
     ("keys", "key", "da_secret"),
