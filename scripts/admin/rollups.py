@@ -5,6 +5,7 @@ import itertools
 import click
 
 from app.store import Store
+from schemas.periods import DAY
 from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
@@ -36,7 +37,8 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     """
     with open_store() as store:
         for name in select_fleets(store, fleet):
-            echo(f"{name}: {rebuild_with_progress(store, name, since or '')} days rebuilt")
+            rebuild_with_progress(store, name, since or "")
+            echo(f"{name}: {_count_days(store, name, since or '')} days rebuilt")
         _print_unidentified(store, fleet)
 
 
@@ -51,10 +53,9 @@ def verify(fleet: str | None) -> None:
     with open_store(writes=False) as store:
         for name in select_fleets(store, fleet):
             # A day that a changed trip left or reached is compared with the trip, and with all days.
-            count, invalid_count, differences = 0, 0, dict[str, None]()
+            invalid_count, differences = 0, dict[str, None]()
             with naming_invalid_documents(store, name):
                 for outcome in with_progress(name, verify_fleet(store, name)):
-                    count += outcome.day_count
                     invalid_count += len(outcome.invalid)
                     differences |= dict.fromkeys(outcome.differences)
                     for source in outcome.invalid:
@@ -64,25 +65,24 @@ def verify(fleet: str | None) -> None:
             if len(differences) > MAX_PRINTED_DIFFERENCES:
                 echo(f"{name}: and {len(differences) - MAX_PRINTED_DIFFERENCES} more")
             result = f"{len(differences)} differences; 'driver-analytics rollups rebuild' repairs them"
-            echo(f"{name}: {count} days compared: {result if differences else 'no differences'}")
+            echo(f"{name}: {_count_days(store, name)} days compared: {result if differences else 'no differences'}")
             has_problems |= bool(differences or invalid_count)
         has_problems |= _print_unidentified(store, fleet)
     if has_problems:
         raise SystemExit(1)
 
 
-def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> int:
-    """Build the read models of a fleet again, show progress on a terminal, and name the invalid sources.
-
-    Returns the number of days.
-    """
-    count = 0
+def rebuild_with_progress(store: Store, fleet: str, since: str = "") -> None:
+    """Build the read models of a fleet again, show progress on a terminal, and name the invalid sources."""
     with naming_invalid_documents(store, fleet):
         for outcome in with_progress(fleet, rebuild_fleet(store, fleet, since)):
-            count += outcome.day_count
             for source in outcome.invalid:
                 echo(f"{fleet}: {source}", err=True)
-    return count
+
+
+def _count_days(store: Store, fleet: str, since: str = "") -> int:
+    """Return how many days of drivers are stored. Index: (fleet, period, driver_id, start_date)."""
+    return store.driver_periods.count_documents({"fleet": fleet, "period": DAY, "start_date": {"$gte": since}})
 
 
 def _print_unidentified(store: Store, fleet: str | None) -> bool:

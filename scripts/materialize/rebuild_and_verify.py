@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
-from schemas.periods import DAY, NO_DATE, PERIODS, PROFILE, midnight
+from schemas.periods import NO_DATE, PERIODS, PROFILE, midnight
 from scripts.batches import batches
 from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
@@ -28,23 +28,65 @@ TRIPS_PER_PART = 100
 DAYS_PER_PART = 500
 
 
-class Part(NamedTuple):
-    """A part of a fleet: trips, or drivers with days, or at the end a month of the fleet, or the list of all drivers.
+class Reading(NamedTuple):
+    """What the parts of a fleet are built from, and where the invalid sources are named.
 
-    What follows from a part is built in one transaction.
+    `tombstones` is that of `build`.
     """
 
-    trip_ids: list[str] = []
-    days: list[Day] = []
-    driver_ids: list[str] = []
-    month: str = ""
-    has_list: bool = False
+    store: Store
+    session: ClientSession
+    fleet: str
+    invalid: list[InvalidSource]
+    tombstones: bool
+
+
+class TripsPart(NamedTuple):
+    """Some trips, and the days that they leave or reach."""
+
+    trip_ids: list[str]
+
+    def build(self, reading: Reading) -> Iterator[Step]:
+        """Yield the read models, as `read_models.build` does."""
+        return _build(reading, self.trip_ids, (), ())
+
+
+class DaysPart(NamedTuple):
+    """Some days, and some drivers. The days of a driver may be in several parts: the profile follows from all."""
+
+    days: list[Day]
+    driver_ids: list[str]
+
+    def build(self, reading: Reading) -> Iterator[Step]:
+        """Yield the read models, as `read_models.build` does."""
+        return _build(reading, (), self.days, self.driver_ids)
+
+
+class MonthPart(NamedTuple):
+    """The days, weeks and months of the fleet that begin in a month."""
+
+    month: str
+
+    def build(self, reading: Reading) -> Iterator[Step]:
+        """Yield the sums."""
+        yield reading.store.fleet_periods, add_up_month(reading.store, reading.session, reading.fleet, self.month)
+
+
+class ListPart(NamedTuple):
+    """The list of all drivers."""
+
+    def build(self, reading: Reading) -> Iterator[Step]:
+        """Yield the list."""
+        yield reading.store.fleet_drivers, make_list(reading.store, reading.session, reading.fleet)
+
+
+# A part of a fleet. What follows from it is built in one transaction.
+Part = TripsPart | DaysPart | MonthPart | ListPart
 
 
 class Outcome(NamedTuple):
-    """The result for a part: how many of its days have trips, the sources left out, and the differences found."""
+    """The result for a part: the sources left out, and the differences found."""
 
-    day_count: int
     invalid: list[InvalidSource]
     differences: list[str]
 
@@ -84,35 +126,25 @@ def _rebuild(store: Store, fleet: str, part: Part) -> Outcome:
 
 def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, writes: bool) -> Outcome:
     """Build the read models of a part, and write them, or else compare them with the stored ones."""
-    day_count, invalid, differences = 0, list[InvalidSource](), list[str]()
     # Compared without tombstones, the entry of a trip that is gone is one that should not be there.
-    for collection, documents in _build_part(store, session, fleet, part, invalid, tombstones=writes):
+    reading = Reading(store, session, fleet, [], tombstones=writes)
+    differences = list[str]()
+    for collection, documents in part.build(reading):
         if writes:
             write(collection, session, fleet, documents)
         else:
             differences += _compare(collection, session, fleet, documents)
-        day_count += _count_days(part, documents)
-    return Outcome(day_count, invalid, differences)
+    return Outcome(reading.invalid, differences)
 
 
-def _build_part(
-    store: Store, session: ClientSession, fleet: str, part: Part, invalid: list[InvalidSource], *, tombstones: bool
+def _build(
+    reading: Reading, trip_ids: Iterable[str], days: Iterable[Day], driver_ids: Collection[str]
 ) -> Iterator[Step]:
-    """Yield the read models of a part, as `build` does. Adds the invalid sources to `invalid`."""
-    if part.month:
-        yield store.fleet_periods, add_up_month(store, session, fleet, part.month)
-        return
-    if part.has_list:
-        yield store.fleet_drivers, make_list(store, session, fleet)
-        return
-    trips = read_trips(store, session, fleet, part.trip_ids, invalid)
-    invalid += find_invalid_drivers(store, session, fleet, part.driver_ids)
-    yield from build(store, session, fleet, trips, part.days, part.driver_ids, tombstones=tombstones, everything=True)
-
-
-def _count_days(part: Part, documents: Documents) -> int:
-    """Return how many of the days of a part have trips. Only one step has their documents."""
-    return sum(documents.get((driver_id, DAY, date)) is not None for driver_id, date in part.days)
+    """Yield the read models of trips, days and drivers, and name the invalid sources."""
+    store, session, fleet, invalid, tombstones = reading
+    trips = read_trips(store, session, fleet, trip_ids, invalid)
+    invalid += find_invalid_drivers(store, session, fleet, driver_ids)
+    yield from build(store, session, fleet, trips, days, driver_ids, tombstones=tombstones, everything=True)
 
 
 def _compare(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> Iterator[str]:
@@ -136,14 +168,13 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
     these days, and the parts with days may leave them out, because they begin at `since`, or the command is killed.
     """
     for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
-        yield Part(trip_ids=trip_ids)
+        yield TripsPart(trip_ids)
     for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
-        # The days of a driver may be in several parts. The profile follows from all of them.
         named = [driver_id for driver_id, date in days if date == NO_DATE]
-        yield Part(days=[day for day in days if day.date != NO_DATE], driver_ids=named)
+        yield DaysPart([day for day in days if day.date != NO_DATE], named)
     for month in find_months(store, fleet):
-        yield Part(month=month)
-    yield Part(has_list=True)
+        yield MonthPart(month)
+    yield ListPart()
 
 
 def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
