@@ -4,7 +4,7 @@ import functools
 from typing import Any
 
 from marshmallow import Schema, fields
-from marshmallow.validate import OneOf, Range
+from marshmallow.validate import Length, OneOf, Range
 
 from schemas.fields import RawObject
 
@@ -63,7 +63,8 @@ def _example(field: fields.Field[Any]) -> Any:
 
 def _field_json_schema(field: fields.Field[Any]) -> dict[str, Any]:
     if isinstance(field, fields.List):
-        return {"bsonType": "array", "items": _field_json_schema(field.inner)}
+        most = [("maxItems", rule.max) for rule in field.validators if isinstance(rule, Length)]
+        return {"bsonType": "array", "items": _field_json_schema(field.inner), **dict(most)}
     nested = _nested(field)
     if nested is not None:
         rules = make_json_schema(nested)

@@ -127,6 +127,11 @@ class Event(SourceSchema):
     rules = (check_type, check_times)
 
 
+# The longest JSON of so many points and events has 16.1 MB, and MongoDB limits a document to 16 MiB. The trail of a
+# device that sends a point each second is that of 27 hours.
+MAX_POINTS, MAX_EVENTS = 100_000, 5_000
+
+
 class TripSummary(SourceSchema):
     """A trip in summary form: without its trail and events."""
 
@@ -164,8 +169,9 @@ class TripDetail(TripSummary):
             {"timestamp": 1_773_043_200_000, "latitude": 41.2565, "longitude": -95.9345, "course": 182.5},
             {"timestamp": 1_773_045_000_000, "latitude": 41.1403, "longitude": -95.966, "course": 190.5},
         ],
+        most=MAX_POINTS,
     )
-    events = Rows(Event, "The events, in order of time.")
+    events = Rows(Event, "The events, in order of time.", most=MAX_EVENTS)
 
 
 class ImportedTrip(TripDetail):

@@ -15,7 +15,7 @@ from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejects
-from scripts.materialize.sources import check_size, describe_errors
+from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 from scripts.output import echo
@@ -167,7 +167,6 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
         return Rejected(number, content, "Not a JSON object.")
     try:
         parsed = record_type.schema.load(value)
-        check_size(parsed, len(content))
         document = record_type.prepare(fleet, parsed)
     except ValidationError as error:
         return Rejected(number, content, describe_errors(error), _find_hint(value, record_type))

@@ -1,18 +1,16 @@
 """Reading the sources that are valid, and naming the others.
 
-A source is invalid if it violates its schema, if its `_id` is not its identity, or if its read model would be too large
-for MongoDB (`trips.read_trips`). It counts as absent.
+A source is invalid if it violates its schema, or if its `_id` is not its identity. It counts as absent.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-import bson
 from marshmallow import ValidationError, fields
 from pymongo.client_session import ClientSession
 
-from app.store import MAX_DOCUMENT_BYTES, SOURCES, Document, DocumentCollection, Store
+from app.store import SOURCES, Document, DocumentCollection, Store
 from schemas.source import MAX_NAMED_ERRORS
 from schemas.stored import StoredDriver, StoredTrip, make_id
 from scripts.output import escape
@@ -23,10 +21,6 @@ IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
 MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
 MISSING = str(fields.Field.default_error_messages["required"])
 UNKNOWN = SCHEMAS["drivers"].error_messages["unknown"]
-# The BSON of a valid document is less than twice as large as its JSON, so the size of smaller texts is not checked.
-MEASURED_BYTES = 4_000_000
-# The fields that the store adds to a document: fleet and _id.
-ADDED_BYTES = 1024
 
 
 class InvalidSource(NamedTuple):
@@ -94,12 +88,6 @@ def parse_source(collection: str, source: Mapping[str, Any]) -> Document:
     if source["_id"] != (expected := make_id(parsed["fleet"], parsed[name])):
         raise ValidationError({"_id": [f"Must be {expected!r}: the fleet, a slash, and the {name}."]})
     return parsed
-
-
-def check_size(document: Mapping[str, Any], length: int) -> None:
-    """Raise ValidationError for a document that is too large for MongoDB. `length` is about that of its JSON."""
-    if length > MEASURED_BYTES and len(bson.encode(document)) + ADDED_BYTES > MAX_DOCUMENT_BYTES:
-        raise ValidationError(f"Larger than MongoDB's limit of {MAX_DOCUMENT_BYTES} bytes per document.")
 
 
 def find_unidentified(store: Store, fleet: str | None = None) -> Iterator[InvalidSource]:

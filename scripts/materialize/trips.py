@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import orjson
-from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
@@ -19,7 +18,7 @@ from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.periods import Day, days_of, group_by_dates, version_of_texts
-from scripts.materialize.sources import InvalidSource, check_size, describe_errors, read_sources
+from scripts.materialize.sources import InvalidSource, read_sources
 
 TRIP_DETAIL = TripDetail()
 # Such as `tracking_id`.
@@ -32,16 +31,13 @@ CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
-    """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds.
-
-    Raises ValidationError if they are too large for MongoDB.
-    """
+    """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds."""
     detail = TRIP_DETAIL.dump(add_focus_area(trip))
     summary = {name: detail[name] for name in TRIP_SUMMARY}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])
-    document = {
+    return {
         "_id": make_id(fleet, trip["trip_id"]),
         "fleet": fleet,
         "trip_id": trip["trip_id"],
@@ -55,8 +51,6 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
         **{name: text.decode() for name, text in fragments.items()},
         "version": version_of_texts([source, *fragments.values()]),
     }
-    check_size(document, sum(map(len, fragments.values())))
-    return document
 
 
 def add_focus_area(trip: Document) -> Document:
@@ -73,10 +67,7 @@ def read_trips(
     """
     details: dict[str, Document | None] = dict.fromkeys(trip_ids)
     for trip in read_sources(store.trips, session, [make_id(fleet, trip_id) for trip_id in details], invalid):
-        try:
-            details[trip["trip_id"]] = make_trip_detail(fleet, trip)
-        except ValidationError as error:
-            invalid.append(InvalidSource("trips", make_id(fleet, trip["trip_id"]), describe_errors(error)))
+        details[trip["trip_id"]] = make_trip_detail(fleet, trip)
     present = [detail for detail in details.values() if detail]
     for index, reason in set_dates(store, session, fleet, present).items():
         trip_id = present[index]["trip_id"]

@@ -34,7 +34,7 @@ def prepare_driver(fleet: str, driver: Mapping[str, Any]) -> Document:
 
 
 def prepare_trip(fleet: str, trip: Document) -> Trip:
-    """Return the documents of a trip (schema ImportedTrip). Raises ValidationError if they are too large."""
+    """Return the documents of a trip (schema ImportedTrip)."""
     return Trip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 

@@ -11,7 +11,7 @@ import pytest
 from schemas.trip import TripDetail
 from scripts.ingest import loader
 from scripts.ingest.rejects import Rejects
-from tests.factories import make_driver, make_event_summary, make_trip
+from tests.factories import make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.fleet_states import differences
 from tests.store_contents import contents, everything, load
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
@@ -90,14 +90,16 @@ def test_rejected_lines_of_either_file_are_an_error(command, mongod, write_lines
     assert command("import", "--fleet", "f1", *words).exit_code == 1
 
 
-def test_a_document_over_16_mib_is_rejected_and_those_after_it_are_loaded(load_file, write_lines, mongod):
-    point = '{"timestamp":1,"latitude":1,"longitude":1,"course":1}'
-    large = altered("trail_path", "[" + ",".join([point] * 255_000) + "]", make_trip(trip_id="large"))
-    assert len(large) < 15_000_000
+@pytest.mark.parametrize(("rows", "most"), [("trail_path", 100_000), ("events", 5_000)])
+def test_a_trip_with_too_many_points_or_events_is_rejected_and_those_after_it_are_loaded(
+    load_file, write_lines, mongod, rows, most
+):
+    row = json.dumps({"trail_path": make_point, "events": make_event}[rows](1))
+    large = altered(rows, "[" + ",".join([row] * (most + 1)) + "]", make_trip(trip_id="large"))
     path = write_lines("trips.ndjson", large, make_trip(trip_id="small"))
     load_file(path, status=1)
-    (row,) = read_rejects(path)
-    assert (row["line"], row["reason"]) == (1, "Larger than MongoDB's limit of 16777216 bytes per document.")
+    (rejected,) = read_rejects(path)
+    assert (rejected["line"], rejected["reason"]) == (1, f"{rows}: Must have at most {most} elements.")
     assert trip_ids(mongod) == ["small"]
 
 

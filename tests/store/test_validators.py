@@ -83,6 +83,7 @@ INVALID = [
     ("trips", "events.0.event_name", "PHONE_USE"),
     ("trips", "events.0.event_data", {"user_speed_mph": 1.0}),
     ("trips", "events.0.event_end_timestamp", 0),
+    ("trips", "events", [make_event(0)] * 5_001),
     ("drivers", "email", 5),
     ("drivers", "first_travel_date", "soon"),
     ("drivers", "first_travel_date", "2026-02-30"),

@@ -168,14 +168,14 @@ def count(messages):
     return sum(map(count, messages.values())) if isinstance(messages, dict) else len(messages)
 
 
-MANY, UNKNOWN = 50_000, ",".join(f'"x{number}": 0' for number in range(50_000))
+UNKNOWN = ",".join(f'"x{number}": 0' for number in range(50_000))
 
 
 @pytest.mark.parametrize("element", ["0", "{}", "[]", "null", '{"a": 0}', '{"timestamp": 0.5}'])
 @pytest.mark.parametrize("path", LISTS)
 def test_what_is_wrong_with_a_list_is_not_collected_to_its_end(path, element):
     with pytest.raises(ValidationError) as rejected:
-        TRIPS.schema.load(json.loads(altered(path, f"[{', '.join([element] * MANY)}]")))
+        TRIPS.schema.load(json.loads(altered(path, f"[{', '.join([element] * 5_000)}]")))
     assert 5 < count(rejected.value.messages) < 100
     assert describe_errors(rejected.value).startswith(f"{path}[0]")
 

@@ -12,8 +12,8 @@ from schemas.trip import Event, TrailPoint
 from tests.factories import make_point
 from tests.whole_trip import WHOLE
 
-FAST, PLAIN = Rows(TrailPoint), fields.List(fields.Nested(TrailPoint))
-FAST_EVENTS, PLAIN_EVENTS = Rows(Event), fields.List(fields.Nested(Event))
+FAST, PLAIN = Rows(TrailPoint, most=10_000), fields.List(fields.Nested(TrailPoint))
+FAST_EVENTS, PLAIN_EVENTS = Rows(Event, most=5_000), fields.List(fields.Nested(Event))
 NAMES = tuple(make_point(0))
 INFINITY = float("inf")
 

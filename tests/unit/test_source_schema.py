@@ -23,7 +23,7 @@ class Document(SourceSchema):
     part = fields.Nested(Point, required=True)
     absent_part = fields.Nested(Point, load_default=None)
     parts = fields.List(fields.Nested(Point), required=True)
-    rows = Rows(Point, required=True)
+    rows = Rows(Point, required=True, most=2)
 
 
 POINT, FILLED = {"course": 1}, {"course": 1, "note": None}
