@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from limits import RateLimitItem, parse_many
 
 from app.client_ip import Network
-from schemas.near_names import find_near_name
+from schemas.near_names import get_near_name
 from schemas.query import UnknownParameters
 
 API = "/api/v1"
@@ -291,7 +291,7 @@ def find_warnings(environ: Mapping[str, str]) -> list[str]:
     warnings = [
         f"{variable} is not a setting: did you mean {name}?"
         for variable in environ
-        if variable not in names and (name := find_near_name(variable, names))
+        if variable not in names and (name := get_near_name(variable, names))
     ]
     warnings += [
         f"TRUSTED_PROXIES has {network}: a client with one of so many addresses can claim any other one, so "

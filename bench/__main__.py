@@ -11,7 +11,7 @@ import click
 from pymongo import MongoClient
 
 from bench import fleet, report
-from bench.load import Request, Target, fetch, find_difference, measure, rounds_option
+from bench.load import Request, Target, describe_difference, fetch, measure, rounds_option
 from bench.rows import ROWS, WITHOUT_DATA, Row, row_option
 from bench.servers import DATA, DATABASE, ROOT, Checkout, Failed, Sample, Server, http_server, mongod, redis_server
 
@@ -117,7 +117,7 @@ def _requests(
     if row.has_peer and "fastapi" in servers:
         by_name["fastapi"] = row.requests(servers["fastapi"], standard, key)
     for name, sent in by_name.items():
-        if difference := find_difference(servers["service"], requests, servers[name], sent):
+        if difference := describe_difference(servers["service"], requests, servers[name], sent):
             raise Failed(difference)
     return by_name
 

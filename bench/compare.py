@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from bench import fleet, report
-from bench.load import Target, find_difference, measure, rounds_option
+from bench.load import Target, describe_difference, measure, rounds_option
 from bench.rows import ROWS, row_option
 from bench.servers import ROOT, Checkout, Failed, Sample, mongod, redis_server
 
@@ -51,7 +51,7 @@ def main(other: Path, rounds: int, chosen: tuple[str, ...]) -> None:
                 click.echo(f"{row} is left out: {error.message}")
                 continue
             this, that = targets[row,].values()
-            click.echo(find_difference(this.server, this.requests, that.server, that.requests), nl=False)
+            click.echo(describe_difference(this.server, this.requests, that.server, that.requests), nl=False)
         samples = {**measure(targets, redis, rounds), ("import of a trip",): imported}
     click.echo(f"\nthis: {ROOT}\nother: {other}\nRounds: {rounds}. {report.conditions()} ÷ is this ÷ other.\n")
     click.echo(_table(samples))

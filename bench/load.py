@@ -74,7 +74,7 @@ def fetch(server: Server, requests: Iterable[Request]) -> list[Response]:
     return responses
 
 
-def find_difference(one: Server, requests: Sequence[Request], other: Server, same: Sequence[Request]) -> str:
+def describe_difference(one: Server, requests: Sequence[Request], other: Server, same: Sequence[Request]) -> str:
     """Return how the responses of two servers to the first requests differ, or nothing."""
     pairs = zip(fetch(one, requests[:COMPARED_RESPONSES]), fetch(other, same[:COMPARED_RESPONSES]), strict=True)
     for request, pair in zip(requests, pairs, strict=False):

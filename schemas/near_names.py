@@ -7,7 +7,7 @@ from collections.abc import Iterable
 MIN_SIMILARITY = 0.8
 
 
-def find_near_name(name: str, names: Iterable[str]) -> str | None:
+def get_near_name(name: str, names: Iterable[str]) -> str | None:
     """Return the one of `names` that is most similar to `name`, whatever their case, or None."""
     by_lower_case = {known.lower(): known for known in names}
     nearest = difflib.get_close_matches(name.lower(), by_lower_case, 1, MIN_SIMILARITY)

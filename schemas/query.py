@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
-from schemas.near_names import find_near_name
+from schemas.near_names import get_near_name
 
 # Under which names a field that depends on the fleet of the request, or on the date of today in it, finds them in the
 # data. No parameter has them.
@@ -43,7 +43,7 @@ class Params(Schema):
             values_by_name.setdefault(name, []).append(value)
         known = [name for name in self.fields if name not in path]
         # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: find_near_name(name, known) for name in values_by_name if name not in known}
+        unknown = {name: get_near_name(name, known) for name in values_by_name if name not in known}
         declared = {name: values for name, values in values_by_name.items() if name not in unknown}
         params, errors = self._load_declared(declared, {FLEET: fleet, TODAY: today, **path})
         if unknown_parameters == "reject":

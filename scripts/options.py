@@ -10,7 +10,7 @@ import click
 from marshmallow import ValidationError
 
 from schemas.fields import Date, FleetName, Identifier, Text
-from schemas.near_names import find_near_name
+from schemas.near_names import get_near_name
 
 T = TypeVar("T")
 # The function of a command.
@@ -35,7 +35,7 @@ class TimeZone(Text):
             )
         # Many know the city of a zone, but not its continent.
         by_city = {name.rpartition("/")[2]: name for name in names}
-        near = find_near_name(text, names) or by_city.get(find_near_name(text.replace(" ", "_"), by_city) or "")
+        near = get_near_name(text, names) or by_city.get(get_near_name(text.replace(" ", "_"), by_city) or "")
         hint = f"; did you mean {near}?" if near else ". Give a name of the IANA database, such as America/Denver."
         raise ValidationError(f"There is no time zone {text}{hint}")
 

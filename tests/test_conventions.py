@@ -19,7 +19,7 @@ REPORT_FILE = "report.get_report_file"
 FILES = {"docs.get_file": "docs.js", "explorer.get_file": "main.js"}
 
 
-def get_routes(service):
+def find_routes(service):
     """Return the rule of every route, and a path that it matches."""
     with service.app.test_request_context():
         build = service.app.url_map.bind("").build
@@ -32,7 +32,7 @@ def get_routes(service):
 def test_every_route_requires_a_key_except_pages_health_checks_and_report_files(service):
     open_to_all = {
         rule.endpoint
-        for rule, path in get_routes(service)
+        for rule, path in find_routes(service)
         if service.open(path, fleet=None, buffered=True).status_code != 401
     }
     assert {endpoint for endpoint in open_to_all if not endpoint.startswith(PAGES)} == {
@@ -43,11 +43,11 @@ def test_every_route_requires_a_key_except_pages_health_checks_and_report_files(
 
 
 def test_every_route_only_reads(service):
-    assert {frozenset(rule.methods) for rule, _ in get_routes(service)} == {frozenset({"GET", "HEAD"})}
+    assert {frozenset(rule.methods) for rule, _ in find_routes(service)} == {frozenset({"GET", "HEAD"})}
 
 
 def test_every_route_of_the_api_refuses_unknown_parameters_and_all_others_ignore_them(service):
-    for rule, path in get_routes(service):
+    for rule, path in find_routes(service):
         response = service.open(f"{path}?unknown=1&unknown=2", buffered=True)
         if not path.startswith(API):
             assert response.status_code == 200, path
@@ -58,20 +58,20 @@ def test_every_route_of_the_api_refuses_unknown_parameters_and_all_others_ignore
 
 def test_every_route_ignores_unknown_parameters_if_the_setting_says_so(make_service):
     service = make_service(unknown_parameters="ignore")
-    for _, path in get_routes(service):
+    for _, path in find_routes(service):
         plain, more = (service.open(path + query, buffered=True) for query in ("", "?no-such-parameter=1"))
         assert (more.status_code, "no-such-parameter" in more.text) == (plain.status_code, False), path
 
 
 def test_every_route_with_an_identifier_hints_at_encoding_its_slashes(service):
-    for rule, path in get_routes(service):
+    for rule, path in find_routes(service):
         if "<segment:" in rule.rule:
             response = service.open(path.replace(SAMPLE["driver_id"], "a/b").replace(SAMPLE["filter_value"], "a/b"))
             assert "%2F" in response.json["message"], path
 
 
 def test_every_route_is_in_the_readme_and_all_but_pages_in_the_openapi_document(service):
-    routes = {re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule): rule.endpoint for rule, _ in get_routes(service)}
+    routes = {re.sub(r"<[^>]*?(\w+)>", r"{\1}", rule.rule): rule.endpoint for rule, _ in find_routes(service)}
     readme = (ROOT / "README.md").read_text()
     assert [route for route in routes if f"`{route}`" not in readme] == []
     operations = {route for route, endpoint in routes.items() if not endpoint.startswith(PAGES)}

@@ -35,7 +35,7 @@ def find_aggregates(
     start_dates = {PROFILE: NO_DATE}
     if "driving_summary" in element:
         start_dates[period] = start_date
-    fragments = {fragment: 1 for name in element for fragment in _get_fragments(period, name, element)}
+    fragments = {fragment: 1 for name in element for fragment in _find_fragments(period, name, element)}
     documents = _find_documents(store, scope, driver_ids, start_dates, fragments)
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
@@ -61,7 +61,7 @@ def _find_documents(
     return {(document["period"], document["driver_id"]): document for document in documents}
 
 
-def _get_fragments(period: PeriodName, name: str, element: Fields) -> list[str]:
+def _find_fragments(period: PeriodName, name: str, element: Fields) -> list[str]:
     """Return the names of the fragments that contain the fields of a part of an element, the profile or the summary."""
     if name == "driver_info" or period == DAY:
         return ["json"]
@@ -73,7 +73,7 @@ def _get_fragments(period: PeriodName, name: str, element: Fields) -> list[str]:
 def _make_element_renderer(period: PeriodName, element: Fields) -> Callable[[Document, Document | None], Document]:
     """Return a function that makes an element for orjson from a driver's profile and summary, which may be None."""
     renderers = {name: make_renderer(below, ELEMENTS[period][name]) for name, below in element.items()}
-    fragments = {name: _get_fragments(period, name, element) for name in element}
+    fragments = {name: _find_fragments(period, name, element) for name in element}
 
     def render(profile: Document, summary: Document | None) -> Document:
         parts = {"driver_info": profile, "driving_summary": summary}

@@ -112,7 +112,7 @@ def find_trips(
     trips = list[Document]()
     with store.snapshot() as session:
         if element is not None:
-            projection = {"_id": 0, "version": 1} | dict.fromkeys(_get_fragments(element), 1)
+            projection = {"_id": 0, "version": 1} | dict.fromkeys(_find_fragments(element), 1)
             trips = list(store.trip_details.find(match, projection, session=session, **options).hint(hint))
         # A page that is not full is the last one, so the count follows from it.
         if 0 < len(trips) < limit or (page == 1 and element is not None and not trips):
@@ -123,7 +123,7 @@ def find_trips(
     return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
 
 
-def _get_fragments(fields: Fields) -> Sequence[str]:
+def _find_fragments(fields: Fields) -> Sequence[str]:
     """Return the names of the fragments that contain these fields of the detail form."""
     fragments = [name for name in DETAIL_FRAGMENTS if name in fields]
     return fragments if TRIP_SUMMARY.keys().isdisjoint(fields) else ["summary", *fragments]

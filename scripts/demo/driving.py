@@ -39,7 +39,7 @@ class Moment(NamedTuple):
 
 
 @functools.cache
-def get_route(origin: Node, destination: Node) -> list[Spot]:
+def plan_route(origin: Node, destination: Node) -> list[Spot]:
     """Return the spots of the fastest route: its nodes, and at least one between two of them, about every 24 m."""
     roads, ways, nodes, route = get_town().roads, find_ways(destination), [origin], []
     while nodes[-1] != destination:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from scripts.demo.drivers import DRIVERS, ROLES, DemoDriver
-from scripts.demo.driving import drive, get_route
+from scripts.demo.driving import drive, plan_route
 from scripts.demo.town import get_town
 from scripts.demo.trips import make_trip
 
@@ -71,7 +71,7 @@ def _make_day(number: int, driver: DemoDriver, day: int) -> Iterator[dict[str, A
     places = [home, *rng.sample(goals, rng.randint(*role.stops)), home]
     second = round((day * 24 + rng.uniform(*role.start_hours)) * 3600)
     for leg, (origin, destination) in enumerate(itertools.pairwise(places)):
-        moments = drive(get_route(origin, destination), driver, second, rng)
+        moments = drive(plan_route(origin, destination), driver, second, rng)
         yield {
             "trip_id": f"{FLEET}-{name}-{leg + 1}",
             "tracking_id": role.tracking and f"{role.tracking}-{name}",

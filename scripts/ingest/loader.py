@@ -169,11 +169,11 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
         parsed = record_type.schema.load(value)
         document = record_type.prepare(fleet, parsed)
     except ValidationError as error:
-        return Rejected(number, content, describe_errors(error), _find_hint(value, record_type))
+        return Rejected(number, content, describe_errors(error), _get_hint(value, record_type))
     return Accepted(number, content, document, record_type.get_day(document))
 
 
-def _find_hint(value: Any, record_type: RecordType) -> str:
+def _get_hint(value: Any, record_type: RecordType) -> str:
     """Return a sentence that the input is of the other type if what is invalid for its own type is valid for that."""
     other = TRIPS if record_type is DRIVERS else DRIVERS
     with contextlib.suppress(ValidationError):

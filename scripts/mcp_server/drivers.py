@@ -21,7 +21,7 @@ from scripts.mcp_server.models import (
     WindowResult,
     get_change,
 )
-from scripts.mcp_server.windows import PeriodDate, get_periods
+from scripts.mcp_server.windows import PeriodDate, choose_periods
 
 # As many of the longest rows as have room in a result.
 DRIVERS_PER_PAGE = 20
@@ -79,10 +79,10 @@ async def driver_summary(
     For today or any other dates, and for what costs the points, use explain_score; for the trips, list_trips.
     """
     today = (await api.get_info()).today
-    window, before = get_periods(today, period, date)
-    driver, summary = await _get_summary(api, driver_id, period, window)
+    window, before = choose_periods(today, period, date)
+    driver, summary = await _fetch_summary(api, driver_id, period, window)
     try:
-        _, summary_before = await _get_summary(api, driver_id, period, before)
+        _, summary_before = await _fetch_summary(api, driver_id, period, before)
     except InvalidInput:
         summary_before = "not_known"
     days = summary.daily_summary_breakdown if isinstance(summary, PeriodSummary) else ()
@@ -97,7 +97,7 @@ async def driver_summary(
     )
 
 
-async def _get_summary(
+async def _fetch_summary(
     api: ApiClient, driver_id: str, period: PeriodName, window: Window
 ) -> tuple[Driver, PeriodSummary | NoScore]:
     """Return a driver, and the driver's summary. Raises InvalidInput if the window is outside the last six months."""

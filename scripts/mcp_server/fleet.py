@@ -10,7 +10,7 @@ from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.client import Api
 from scripts.mcp_server.models import Data, Number, Result, Totals, Window
-from scripts.mcp_server.windows import ONE_DAY, PeriodDate, get_period, get_periods
+from scripts.mcp_server.windows import ONE_DAY, PeriodDate, choose_periods, get_period
 
 # As many of the longest rows as have room in a result, and as many weeks as three months have.
 MAX_INTERVALS = 13
@@ -64,7 +64,7 @@ async def fleet_summary(
     change is that since the week or month before, null if nobody drove then or it is not known.
     """
     today = (await api.get_info()).today
-    window, before = get_periods(today, period, date)
+    window, before = choose_periods(today, period, date)
     # The one before the first is read, too, to compare with.
     windows = [window, before]
     while len(windows) <= count:

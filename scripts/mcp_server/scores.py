@@ -24,7 +24,7 @@ from scripts.mcp_server.models import (
     WindowResult,
     get_change,
 )
-from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, get_periods, get_windows
+from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, choose_periods, choose_windows
 
 # As many of the longest rows as have room in a result.
 MAX_DRIVERS = 10
@@ -66,7 +66,7 @@ async def get_driver_score(api: ApiClient, driver_id: str, window: Window, inter
     return await api.get(DriverScore, "driver", driver_id, "score", params=params)
 
 
-async def get_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
+async def find_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
     """Return drivers and their scores. Raises InvalidInput if the window is outside the last six months."""
     if not driver_ids:
         # The service would return all drivers.
@@ -84,7 +84,7 @@ async def _compare(api: ApiClient, scores: Sequence[DriverAndScore], before: Win
     """Return the scores of drivers compared with the window before."""
     scores_before: list[ExplainedScore | NoScore]
     try:
-        scores_before = [score for _, score in await get_scores(api, [one.driver_id for one, _ in scores], before)]
+        scores_before = [score for _, score in await find_scores(api, [one.driver_id for one, _ in scores], before)]
     except InvalidInput:
         scores_before = ["not_known" for _ in scores]
     return [
@@ -133,7 +133,7 @@ async def explain_score(
     trips that cost the points, use list_trips.
     """
     today = (await api.get_info()).today
-    window, before = get_windows(today, start_date, end_date)
+    window, before = choose_windows(today, start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
     (explanation,) = await _compare(api, [(content.driver_info, content.total or "did_not_drive")], before)
     return ScoreExplanation(
@@ -161,8 +161,8 @@ async def compare_drivers(
     Points do not depend on how far somebody drove.
     """
     today = (await api.get_info()).today
-    window, before = get_windows(today, start_date, end_date)
-    rows = await _compare(api, await get_scores(api, driver_ids, window), before)
+    window, before = choose_windows(today, start_date, end_date)
+    rows = await _compare(api, await find_scores(api, driver_ids, window), before)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
 
@@ -212,7 +212,7 @@ async def who_needs_coaching(
     For the trips behind it, call list_trips with a driver_id and the dates of the window.
     """
     today = (await api.get_info()).today
-    window, before = get_periods(today, period, date)
+    window, before = choose_periods(today, period, date)
     compares = order == "got_worse"
     first = (before if compares else window).start_date
     # What costs points is read as of any window, which begins in the last six months, also for a month.
@@ -236,7 +236,7 @@ async def who_needs_coaching(
     return Coaching(
         window=window,
         window_before=before,
-        drivers=await _compare(api, await get_scores(api, to_coach[:limit], window), before),
+        drivers=await _compare(api, await find_scores(api, to_coach[:limit], window), before),
         driver_count=count,
         compared_driver_count=len(changes) if compares else None,
         left_out=max(0, len(to_coach) - limit),

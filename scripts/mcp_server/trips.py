@@ -18,8 +18,8 @@ from scripts.mcp_server.models import (
     Score,
     Window,
 )
-from scripts.mcp_server.scores import get_driver_score, get_scores
-from scripts.mcp_server.windows import EndDate, StartDate, get_windows
+from scripts.mcp_server.scores import find_scores, get_driver_score
+from scripts.mcp_server.windows import EndDate, StartDate, choose_windows
 
 # As many of the longest rows as have room in a result.
 MAX_TRIPS = 20
@@ -74,7 +74,7 @@ async def list_trips(
     by default four. For the events of a trip and where they were, use describe_trip.
     """
     today = (await api.get_info()).today
-    window, _ = get_windows(today, start_date, end_date)
+    window, _ = choose_windows(today, start_date, end_date)
     content = await get_driver_score(api, driver_id, window, "month")
     trips: list[Trip] = []
     dates = {"start_date": str(window.start_date), "end_date": str(window.end_date)}
@@ -170,7 +170,7 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
     (trip,) = content.trips
     # Any window has the names of a driver.
     today = (await api.get_info()).today
-    ((driver, _),) = await get_scores(api, [trip.driver_id], Window(start_date=today, end_date=today))
+    ((driver, _),) = await find_scores(api, [trip.driver_id], Window(start_date=today, end_date=today))
     events = sorted(trip.events, key=lambda event: event.event_start_timestamp)
     details = dict(trip) | {"driver": driver, "events": events[:MAX_EVENTS]}
     return TripDescription(**details, left_out=max(0, len(events) - MAX_EVENTS))

@@ -35,7 +35,7 @@ StartDate = Annotated[Date, Field(description="Default: the Monday of last week.
 EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
 
 
-def get_periods(today: datetime.date, period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
+def choose_periods(today: datetime.date, period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
     """Return the day, week or month that contains a date, by default the last complete one, and the one before.
 
     The current one ends today. Raises ToolError if the service has no summary of the first one.
@@ -57,14 +57,14 @@ def get_period(period: PeriodName, date: datetime.date) -> Window:
     return Window(start_date=first, end_date=last)
 
 
-def get_windows(
+def choose_windows(
     today: datetime.date, start_date: datetime.date | None, end_date: datetime.date | None
 ) -> tuple[Window, Window]:
     """Return the window between two dates, by default from the Monday of last week to yesterday.
 
     The second one has the same length, and ends on the day before.
     """
-    first = start_date or get_periods(today, "week", None)[0].start_date
+    first = start_date or choose_periods(today, "week", None)[0].start_date
     last = end_date or max(first, today - ONE_DAY)
     before = Window(start_date=first - ONE_DAY - (last - first), end_date=first - ONE_DAY)
     return Window(start_date=first, end_date=last), before

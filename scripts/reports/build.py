@@ -48,7 +48,7 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
     miles. The API returns the report once both files are complete. If a driver is erased meanwhile, the report is built
     again.
     """
-    units = units or _find_units(store, fleet, report_date)
+    units = units or _get_units(store, fleet, report_date)
     remove_unused_files(store, fleet)
     while True:
         with store.snapshot() as session:
@@ -65,7 +65,7 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
         discard_files(store, files.values())
 
 
-def _find_units(store: Store, fleet: str, report_date: str) -> str:
+def _get_units(store: Store, fleet: str, report_date: str) -> str:
     """Return the units of the fleet's last report up to a date."""
     match = {"fleet": fleet, "report_date": {"$lte": report_date}}
     report = store.reports.find_one(match, {"_id": 0, "units": 1}, sort=[("report_date", DESCENDING)])

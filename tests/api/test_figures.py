@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api.test_aggregates import SUMMARY_FIELDS
-from tests.api.test_window import PATH, WEEK, get_pages
+from tests.api.test_window import PATH, WEEK, find_pages
 from tests.factories import make_driver
 from tests.score_reference import add_up, between, check_explanation, date_of, is_close, make_trips
 
@@ -67,7 +67,7 @@ def test_the_figures_of_any_window_are_those_of_the_trips(service, load, example
     @settings(max_examples=examples, derandomize=True, deadline=None)
     @given(windows(), st.sampled_from([1, 2, 3, 100]), st.sampled_from(["day", "week", "month"]))
     def check(window, limit, interval):
-        data = get_pages(service, **window, limit=limit)
+        data = find_pages(service, **window, limit=limit)
         assert [element["driver_info"]["driver_id"] for element in data] == list(trips)
         for driver_id, element in zip(trips, data, strict=True):
             in_window = between(trips[driver_id], *window.values())

@@ -17,7 +17,7 @@ MONDAY, BEFORE, MONTH = "2026-03-09", "2026-03-02", "2026-03-01"
 MAX_INT = 2**63 - 1
 
 
-def get_series(service, **query):
+def find_series(service, **query):
     response = service.get("/fleet-aggregate", **{"start_date": BEFORE, **query})
     assert response.status_code == 200, response.text
     return response.json["series"]
@@ -25,7 +25,7 @@ def get_series(service, **query):
 
 def get_summary(service, **query):
     """Return the summary of the only interval."""
-    (interval,) = get_series(service, **query)
+    (interval,) = find_series(service, **query)
     return interval["fleet_summary"]
 
 
@@ -87,7 +87,7 @@ def test_amounts_are_exact_in_any_order(service):
         ids = [f"d{n}" for n in range(20)]
         first = {"month": MONTH}.get(interval, MONDAY)
         rows = service.get(f"/driver-aggregate/{period}", start_date=first, driver_id=ids).json["data"]
-        summary = get_series(service, start_date=first, interval=interval)[0]["fleet_summary"]
+        summary = find_series(service, start_date=first, interval=interval)[0]["fleet_summary"]
         for name, factor in factors.items():
             exact = sum(round(Fraction(row["driving_summary"][name]) * factor) for row in rows)
             assert summary[name] == exact / factor
@@ -117,7 +117,7 @@ def test_amounts_at_the_edge_come_back_when_the_trip_is_corrected(service, load)
 def test_an_interval_in_which_nobody_drives_any_more_is_gone(service, load):
     load(make_trip(f"{MONDAY}T08:00", trip_id="t"))
     delete_trips(service.store, "f1", ["t"])
-    assert get_series(service) == get_series(service, interval="day") == []
+    assert find_series(service) == find_series(service, interval="day") == []
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_an_interval_in_which_nobody_drives_any_more_is_gone(service, load):
 )
 def test_the_intervals_are_those_that_begin_between_the_dates(service, load, query, starts):
     load(*(make_trip(f"2026-03-{day:02}T08:00") for day in (2, 9, 18)))
-    assert [interval["start_date"] for interval in get_series(service, **query)] == starts
+    assert [interval["start_date"] for interval in find_series(service, **query)] == starts
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ PATH = "/driver-aggregate/window"
 WEEK = {"start_date": "2026-03-09", "end_date": "2026-03-15"}
 
 
-def get_ids(response):
+def find_ids(response):
     return [element["driver_info"]["driver_id"] for element in response.json["data"]]
 
 
-def get_pages(service, **query):
+def find_pages(service, **query):
     """Return the elements of all pages."""
     data, page = [], 1
     while page:
@@ -35,9 +35,9 @@ def test_the_drivers_named_come_once_in_the_order_first_named_in_pages(service, 
     load(make_trip("2026-03-10T08:00", "d2"), drivers=[make_driver(f"d{n}") for n in range(1, 6)])
     named = {"driver_id": ["d3", "d2", "d3", "d5"]}
     whole = service.get(PATH, **WEEK, **named)
-    assert get_ids(whole) == ["d3", "d2", "d5"]
+    assert find_ids(whole) == ["d3", "d2", "d5"]
     assert ["driving_summary" in element for element in whole.json["data"]] == [False, True, False]
-    assert get_pages(service, **WEEK, **named, limit=2) == whole.json["data"]
+    assert find_pages(service, **WEEK, **named, limit=2) == whole.json["data"]
     response = service.get(PATH, **WEEK, **named, limit=2, page=2)
     page = {"count": 3, "limit": 2, "current_page": 2, "next_page": None}
     assert {name: response.json[name] for name in page} == page
@@ -56,4 +56,4 @@ def test_unknown_drivers_are_named_and_another_fleets_are_unknown(service, load)
     for page in ({}, {"limit": 1, "page": 2}, {"page": 9}):
         response = service.get(PATH, **WEEK, **page, driver_id=ids, headers={"X-Fields": "count"})
         assert (response.status_code, response.json["message"]) == (404, "Not in this fleet: nobody, theirs")
-    assert get_ids(service.get(PATH, **WEEK)) == ["known"]
+    assert find_ids(service.get(PATH, **WEEK)) == ["known"]

@@ -16,13 +16,13 @@ def test_calls_are_served_uncounted_while_redis_is_down_and_counted_again_once_i
     with run_service(mongod_uri, tmp_path, "redis", **settings) as (process, db):
         key = issue_key(db, "f1")
 
-        def get_statuses():
+        def find_statuses():
             return [process.get("/drivers", key)[0] for _ in range(LIMIT + 1)]
 
-        assert get_statuses() == [200] * LIMIT + [429]
+        assert find_statuses() == [200] * LIMIT + [429]
         redis_server.stop()
         try:
-            assert get_statuses() == [200] * (LIMIT + 1)
+            assert find_statuses() == [200] * (LIMIT + 1)
         finally:
             redis_server.start()
-        wait_until(lambda: 429 in get_statuses())
+        wait_until(lambda: 429 in find_statuses())

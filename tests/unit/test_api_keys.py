@@ -55,7 +55,7 @@ def live(store, clock):
     return keys.ApiKeyCache(store)
 
 
-def find_key(live, key):
+def get_api_key(live, key):
     return live.get_cached(key) or live.fetch(key)
 
 
@@ -75,10 +75,10 @@ def test_an_issued_key_has_its_id_and_fleet_until_it_is_revoked(store, live):
 @pytest.mark.parametrize(("seconds", "accepted"), [(2.999, True), (3, False), (-1, False), (-86_400, False)])
 def test_a_cached_key_that_is_revoked_is_refused_within_three_seconds(store, live, clock, seconds, accepted):
     key = issue_key(store, "f1")
-    assert find_key(live, key)
+    assert get_api_key(live, key)
     revoke_all(store)
     clock.shift(seconds)
-    assert bool(find_key(live, key)) is accepted
+    assert bool(get_api_key(live, key)) is accepted
 
 
 def test_a_key_is_refused_from_the_millisecond_of_its_expiry_on_cached_or_not(store, live, clock):
@@ -94,17 +94,17 @@ def test_refused_keys_do_not_evict_a_cached_key_and_are_accepted_once_they_are_i
     monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     revoked = issue_key(store, "f1")
     revoke_all(store)
-    assert find_key(live, key := issue_key(store, "f1"))
-    assert {find_key(live, refused) for refused in (revoked, KEY, "junk", "")} == {None}
+    assert get_api_key(live, key := issue_key(store, "f1"))
+    assert {get_api_key(live, refused) for refused in (revoked, KEY, "junk", "")} == {None}
     assert live.get_cached(key)
     monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
     issue_key(store, "f2")
-    assert find_key(live, KEY).scope == Scope("f2")
+    assert get_api_key(live, KEY).scope == Scope("f2")
 
 
 def test_the_number_of_cached_keys_is_bounded_and_no_plain_key_is_stored(store, live, monkeypatch):
     monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
     issued = [issue_key(store, "f1") for _ in range(5)]
-    assert all(find_key(live, key) for key in issued)
+    assert all(get_api_key(live, key) for key in issued)
     assert 1 <= sum(live.get_cached(key) is not None for key in issued) <= 2
     assert not any(key in str(vars(live)) for key in issued)
