@@ -72,13 +72,12 @@ def _check_start_date(text: str, period: PeriodName, today: datetime.date, *, to
 
 
 class EndDate(Date):
-    """A date from the month six months ago to today. DateRangeParams compares it with `start_date`."""
+    """A date up to today. DateRangeParams compares it with `start_date` if that is valid."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        today: datetime.date = data[TODAY]
-        if not get_first_date(today, MONTH) <= datetime.date.fromisoformat(text) <= today:
-            raise _make_end_date_error(today)
+        if datetime.date.fromisoformat(text) > data[TODAY]:
+            raise _make_end_date_error(data[TODAY])
         return text
 
 
