@@ -37,10 +37,10 @@ def echo(line: str, *, err: bool = False) -> None:
 def echo_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print the rows, and above them the names of the columns if a person reads them on a terminal.
 
-    A row is a line, with tabs between the columns.
+    A row is a line, with tabs between the columns. A backslash is doubled, so that no text looks like an escaped one.
     """
     for row in [columns, *rows] if sys.stdout.isatty() else rows:
-        click.echo("\t".join(map(escape, row)))  # noqa: TID251
+        click.echo("\t".join(escape(cell.replace("\\", r"\\")) for cell in row))  # noqa: TID251
 
 
 def confirm(description: str, yes: bool) -> None:

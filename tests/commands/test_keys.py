@@ -129,6 +129,13 @@ def test_a_key_of_a_driver_is_printed_alone_and_listed_with_the_driver(issue, mo
     assert (get_key(mongod, key), rows()[0][1]) == (None, "revoked")
 
 
+def test_labels_that_differ_in_what_cannot_be_seen_are_listed_differently(issue, rows):
+    labels = ["a\u2028b", r"a\u2028b", r"a\\u2028b"]
+    for label in labels:
+        issue("f1", "--label", label)
+    assert [row[4] for row in rows()] == [r"a\u2028b", r"a\\u2028b", r"a\\\\u2028b"]
+
+
 @pytest.mark.usefixtures("drivers")
 def test_keys_of_many_drivers_are_printed_beside_the_drivers(command, mongod):
     words = ("keys", "issue", "--fleet", "f1", "--driver", "-", "--expires-in-days", "1")
