@@ -306,7 +306,8 @@ class StoredFile(Schema):
 class StoredReport(Schema):
     """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds.
 
-    `units` are those of the page: miles or km.
+    `units` are those of the page: miles or km. `trips_version` is a version of what the report shows of trips, and
+    absent in a report of an earlier version of the service.
     """
 
     fleet = FleetName()
@@ -316,6 +317,7 @@ class StoredReport(Schema):
     csv = Object(StoredFile)
     page = Object(StoredFile)
     units = Text()
+    trips_version = Text(required=False)
 
 
 class StoredKey(Schema):

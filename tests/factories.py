@@ -112,6 +112,7 @@ def make_figures(*rows: Row, **figures: Any) -> Figures:
         report_date="2026-11-16",
         dates=[f"2026-11-{day:02}" for day in range(9, 16)],
         time_zone="UTC",
+        built_at=epoch_ms("2026-11-16T06:00"),
         drivers=len(rows),
         days=[make_summary(60.0 + 5 * day, 100.0 * day) if ranked and day else None for day in range(7)],
         scores=[sum(min(row.summary["fm_score"] // 10, 9) == band for row in ranked) for band in range(10)],

@@ -13,12 +13,12 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from app.store.drivers import HEAD_OFFSET
 from app.store.fleets import get_time_zone
-from schemas.periods import get_today, monday_of, now_ms
+from schemas.periods import get_today, monday_of
 from schemas.report import HEADER, MILES, UNITS, row
 from schemas.score import compute_points_lost
 from scripts.mongodb.transactions import run_transaction
 from scripts.output import make_bar
-from scripts.reports.content import FigureCollector
+from scripts.reports.content import FigureCollector, get_trips_version
 from scripts.reports.files import (
     discard_files,
     mark_replaced,
@@ -53,16 +53,30 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
     while True:
         with store.snapshot() as session:
             collector = FigureCollector(store, session, fleet, report_date)
+            trips_version = get_trips_version(store, session, fleet, report_date)
             erasures = _count_erasures(store, session, fleet)
             with make_bar(fleet, _count_drivers(store, session, fleet)) as bar:
                 csv_file = write_file(store, fleet, report_date, "csv", _render_csv(collector, bar))
         page = make_page(collector.figures, UNITS[units])
         files = {"csv": csv_file, "page": write_file(store, fleet, report_date, "page", [page])}
-        identity = {"fleet": fleet, "report_date": report_date}
-        report = {**identity, "built_at": now_ms(), "drivers": collector.figures.drivers, **files, "units": units}
+        report = {
+            "fleet": fleet,
+            "report_date": report_date,
+            "built_at": collector.figures.built_at,
+            "drivers": collector.figures.drivers,
+            **files,
+            "units": units,
+            "trips_version": trips_version,
+        }
         if run_transaction(store, fleet, partial(_publish, store, report=report, erasures=erasures)):
             return report
         discard_files(store, files.values())
+
+
+def is_current(store: Store, fleet: str, report_date: str) -> bool:
+    """Return whether a fleet has a report of a Monday, and neither its trips nor the time zone have changed since."""
+    report = store.reports.find_one({"fleet": fleet, "report_date": report_date})
+    return report is not None and report.get("trips_version") == get_trips_version(store, None, fleet, report_date)
 
 
 def _get_units(store: Store, fleet: str, report_date: str) -> str:

@@ -12,7 +12,7 @@ from schemas.report import UNITS
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
 from scripts.options import DATE, FLEET, FLEET_NAME
 from scripts.output import echo, echo_table
-from scripts.reports.build import build_report, current_report_date, delete_report
+from scripts.reports.build import build_report, current_report_date, delete_report, is_current
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.
 FIRST_DATE = "0001-01-15"
@@ -30,10 +30,12 @@ def reports() -> None:
 @reports.command()
 @click.option("--fleet", type=FLEET_NAME, help="The fleet to report on.")
 @click.option("--report-date", type=DATE, help="YYYY-MM-DD: the report covers the seven days before this date.")
-@click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that lacks it.")
+@click.option("--due", is_flag=True, help="Build the report for this week's Monday, of every fleet that needs it.")
 @click.option("--units", type=click.Choice(list(UNITS)), help="The units of the page.")
 def build(fleet: str | None, report_date: str | None, due: bool, units: str | None) -> None:
-    """Build a report, or with --due last week's report of every fleet that lacks it.
+    """Build a report, or with --due last week's report of every fleet that needs it.
+
+    A fleet needs it if it has none, or if trips in it or the time zone have changed since it was built.
 
     Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
     killed, run it again.
@@ -52,7 +54,7 @@ def build(fleet: str | None, report_date: str | None, due: bool, units: str | No
             )
         for name in select_fleets(store, fleet):
             date = report_date or current_report_date(store, name)
-            if due and store.reports.find_one({"fleet": name, "report_date": date}) is not None:
+            if due and is_current(store, name, date):
                 echo(f"{name}: the report of {date} already exists")
                 continue
             report = build_report(store, name, date, units)

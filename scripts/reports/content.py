@@ -13,14 +13,14 @@ import orjson
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from app.store.driver_periods import find_profiles
+from app.store.driver_periods import BY_DRIVER, find_profiles
 from app.store.fleets import get_time_zone
 from schemas.fleet import make_fleet_summary
 from schemas.introspection import fields_of
-from schemas.periods import DAY, DAYS_A_WEEK
+from schemas.periods import DAY, DAYS_A_WEEK, WEEK, now_ms
 from schemas.score import make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
-from scripts.materialize.periods import driver_totals
+from scripts.materialize.periods import driver_totals, version_of
 
 CHUNK_DRIVERS = 1_000
 # Drivers in each of the two rankings, best and worst, and in the table of all drivers.
@@ -49,6 +49,8 @@ class Figures:
     dates: list[str]
     # The name of the time zone of the dates.
     time_zone: str
+    # Epoch milliseconds.
+    built_at: int
     # The number of drivers in the fleet.
     drivers: int = 0
     total: Document | None = None
@@ -81,7 +83,8 @@ class FigureCollector:
         self._dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
         # The best and worst drivers of the chunks read: the negative score, driver_id and row.
         self._candidates: list[tuple[float, str, Row]] = []
-        self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:], get_time_zone(store, fleet, session).key)
+        time_zone = get_time_zone(store, fleet, session).key
+        self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:], time_zone, now_ms())
 
     def rows(self) -> Iterator[list[Row]]:
         """Yield the rows of all drivers in chunks, by driver_id. `figures` is complete after the last chunk."""
@@ -137,6 +140,22 @@ class FigureCollector:
         before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
         self.figures.days = [_summarize(sums, [date]) for date in week]
         self.figures.total, self.figures.before = _summarize(sums, week), _summarize(sums, before)
+
+
+def get_trips_version(store: Store, session: ClientSession | None, fleet: str, report_date: str) -> str:
+    """Return a version of what a report on a calendar week shows of trips: those of the week, and of the week before.
+
+    It changes with the time zone, too, but not with the names and travel dates of drivers. Indexes: driver_periods
+    (fleet, period, driver_id, start_date), fleet_periods (fleet, period, start_date).
+    """
+    last = datetime.date.fromisoformat(report_date)
+    week, before = (
+        {"fleet": fleet, "period": WEEK, "start_date": str(last - datetime.timedelta(days))} for days in (7, 14)
+    )
+    fields = {"_id": 0, "driver_id": 1, "version": 1}
+    drivers = store.driver_periods.find(week, fields, sort=BY_DRIVER, session=session)
+    fleet_before = store.fleet_periods.find_one(before, {"_id": 0, "version": 1}, session=session)
+    return version_of(get_time_zone(store, fleet, session).key, fleet_before, [*drivers])
 
 
 def _summarize(sums: Mapping[str, Counter[str]], dates: Sequence[str]) -> Document | None:

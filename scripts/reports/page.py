@@ -7,12 +7,13 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
+from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
 from schemas.fields import CONTROL
-from schemas.periods import monday_of
+from schemas.periods import MS_PER_SECOND, monday_of
 from schemas.report import Units, rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
@@ -58,6 +59,7 @@ def _load_template() -> Template:
         "hours": format_hours,
         "day": format_day,
         "long_day": format_long_day,
+        "time": format_time,
         "names": list_names,
         "focus_areas": list_focus_areas,
         "points_lost": compute_points_lost,
@@ -128,6 +130,12 @@ def format_long_day(date: str) -> str:
     """Return a date such as Monday 9 November 2026."""
     parsed = dt.date.fromisoformat(date)
     return f"{parsed:%A} {parsed.day} {parsed:%B} {parsed.year}"
+
+
+def format_time(epoch_ms: int, time_zone: str) -> str:
+    """Return a time such as Monday 9 November 2026 at 06:00."""
+    time = dt.datetime.fromtimestamp(epoch_ms // MS_PER_SECOND, ZoneInfo(time_zone))
+    return f"{format_long_day(str(time.date()))} at {time:%H:%M}"
 
 
 def list_names(driver: Document) -> list[str]:

@@ -16,6 +16,7 @@ from app.store import Store
 from app.store.reports import read_file
 from schemas.report import HEADER
 from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.write_sources import delete_trips
 from scripts.reports import commands
 from scripts.reports import content as report_content
 from scripts.reports.content import FigureCollector
@@ -264,6 +265,36 @@ def test_last_week_is_due_for_every_fleet_without_its_report(command, load, cloc
     command("reports", "build", *WORDS)
     message = command("reports", "build", "--due").stdout.splitlines()
     assert message == [f"f1: the report of {DATE} already exists", f"f2: built the report of {DATE}, 7 drivers"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda db: store_contents.load(db, make_trip("2026-03-15T23:00", "new")), id="a new driver"),
+        pytest.param(lambda db: store_contents.load(db, make_trip("2026-03-02T08:00")), id="the week before"),
+        pytest.param(lambda db: delete_trips(Store.of(db), "f1", ["10 0"]), id="a deleted trip"),
+        pytest.param(lambda db: set_time_zone(Store.of(db), "f1", "Asia/Tokyo"), id="the time zone"),
+        pytest.param(lambda db: db.reports.update_one({}, {"$unset": {"trips_version": 1}}), id="unknown"),
+    ],
+)
+def test_a_report_is_due_again_once_its_trips_have_changed(command, mongod, load, clock, change):
+    load(*busy_fleet())
+    command("reports", "build", *WORDS)
+    change(mongod)
+    messages = [command("reports", "build", "--due").stdout for _ in range(2)]
+    assert [message.split(",")[0] for message in messages] == [
+        f"f1: built the report of {DATE}",
+        f"f1: the report of {DATE} already exists\n",
+    ]
+
+
+def test_a_report_is_not_due_again_for_what_it_does_not_show(command, mongod, load, clock):
+    trip, *others = busy_fleet()
+    load(trip, *others)
+    command("reports", "build", *WORDS)
+    load({**trip, "tracking_id": "new"}, make_trip("2026-03-16T00:00"), make_trip("2026-03-01T23:00"))
+    load(drivers=[make_driver("d3", alias="new")])
+    assert command("reports", "build", "--due").stdout == f"f1: the report of {DATE} already exists\n"
 
 
 def test_the_report_of_today_can_be_built_and_that_of_tomorrow_cannot(command, load, clock):

@@ -180,7 +180,8 @@ def test_a_change_is_that_of_the_figures_shown(value, before, difference, words)
     assert (format_change(value, before), compare_in_words(value, before)) == (difference, words)
 
 
-def test_the_page_names_the_time_zone_of_its_days():
+def test_the_page_names_the_time_zone_of_its_days_and_when_it_was_built_there():
     text = Reader(make_page(make_figures(drove(), time_zone="America/Denver"), UNITS[MILES])).text
     assert text.count("America/Denver") == 2
+    assert "Built on Sunday 15 November 2026 at 23:00" in text
     assert "UTC" not in text
