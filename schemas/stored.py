@@ -124,14 +124,14 @@ class StoredFleet(Schema):
     """A document of `fleets`: the state of a fleet, whose name is the `_id`. Every transaction changes it first.
 
     `writes` is the number of transactions that wrote to the fleet, and `written_at` MongoDB's time in the last one.
-    `feed_id` is random, and differs whenever the change feed of the fleet begins from scratch. `trips_written_at` is
-    when a trip was last changed (epoch ms). `erasures` is the number of drivers erased. `time_zone` is the name of the
-    time zone of its dates, UTC if it is absent.
+    `feed_key` is a random secret that signs the cursors of the change feed, and differs whenever the feed begins from
+    scratch. `trips_written_at` is when a trip was last changed (epoch ms). `erasures` is the number of drivers erased.
+    `time_zone` is the name of the time zone of its dates, UTC if it is absent.
     """
 
     writes = Count()
     written_at = Time()
-    feed_id = Text()
+    feed_key = Text()
     trips_written_at = Int64(required=False)
     erasures = Count(required=False)
     time_zone = Text(required=False)

@@ -45,7 +45,9 @@ What may happen, and why the copy stays right:
   fewer changes than the cursor, or than its caught-up change, and the primary has them, the response is a 503.
 - A client comes back when tombstones are gone: the cursor has the time of the caught-up change, and is invalid
   CURSOR_DAYS after it.
-- `restore`, or an empty database: the feed begins from scratch with another random `feed_id`.
+- `restore`, or an empty database: the feed begins from scratch with another random `feed_key`.
+- A client makes up a cursor, to read tombstones from before its first request: it lacks the signature by `feed_key`.
+- A client begins before the feed does: its cursor cannot be signed, so it counts as none until the feed has begun.
 - PROCESSING_DELAY_HOURS is changed: if shorter, the next page has the trips that are visible now; if longer, e stays
   until the latest visible end has passed it, and the copy keeps the trips that it has.
 
@@ -66,7 +68,7 @@ from pymongo.read_concern import ReadConcern
 
 from app.store import Document, Store, StoreLags
 from app.store.trips import get_max_visible_end_ms
-from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor
+from schemas.cursor import CURSOR_DAYS, EXPIRED, INVALID, FeedCursor, encode_cursor, is_signed, sign_cursor
 from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 
@@ -78,8 +80,9 @@ BATCH_SIZE = 100
 MAX_SCANNED = 1_000
 # The clocks of two hosts differ by at most this.
 CLOCK_MARGIN_MS = 90_000
-EMPTY_FEED: Document = {"feed_id": "", "writes": 0}
-FLEET_STATE_FIELDS = {"_id": 0, "feed_id": 1, "writes": 1}
+# Before the first transaction of the fleet. No change has this number, so a page reads none.
+NO_FEED: Document = {"feed_key": "", "writes": -1}
+FLEET_STATE_FIELDS = {"_id": 0, "feed_key": 1, "writes": 1}
 # How long a member counts as the primary after a linearizable read. It takes longer to elect another one without its
 # notice: electionTimeoutMillis is 10 seconds by default.
 CONFIRMED_SECONDS = 2
@@ -109,7 +112,7 @@ class CursorCheck:
         state = fleets.find_one({"_id": fleet}, FLEET_STATE_FIELDS)
         if not is_confirmed:
             self._confirmed_at[fleet] = now
-        if _has_reached({**EMPTY_FEED, **(state or {})}, cursor):
+        if _has_reached({**NO_FEED, **(state or {})}, fleet, cursor):
             raise StoreLags
         raise ValidationError({"cursor": [INVALID]})
 
@@ -129,18 +132,18 @@ def find_changes(
     trip_end_time, trip_id). Raises StoreLags, and marshmallow.ValidationError if the cursor has expired, or the feed
     began from scratch since.
     """
-    if cursor and cursor.caught_up_at < now_ms() - CURSOR_DAYS * MS_PER_DAY:
-        raise ValidationError({"cursor": [EXPIRED]})
     max_end_ms, delay_ms = get_max_visible_end_ms(processing_delay_hours), int(processing_delay_hours * MS_PER_HOUR)
     with store.snapshot() as session:
         feed = _Feed(store, session, fleet)
         state = feed.get_fleet_state()
-        start = cursor or _make_first_cursor(state, max_end_ms)
-        if not start.feed_id:
-            # The cursor is from before the first trip of the fleet, which begins the feed.
-            start = start._replace(feed_id=state["feed_id"])
-        if not _has_reached(state, start):
-            cursor_check.refuse(fleet, start)
+        start = _make_first_cursor(state, max_end_ms)
+        # A cursor from before the feed began is not signed. Its client has an empty copy.
+        if cursor and cursor.signature:
+            start = cursor
+            if not _has_reached(state, fleet, start):
+                cursor_check.refuse(fleet, start)
+            if start.caught_up_at < now_ms() - CURSOR_DAYS * MS_PER_DAY:
+                raise ValidationError({"cursor": [EXPIRED]})
         changes, next_cursor = list[Document](), start
         has_more = start.change <= state["writes"]
         if has_more:
@@ -150,13 +153,14 @@ def find_changes(
             changes += trips
         if not has_more:
             next_cursor = _pass_time(next_cursor, max_end_ms)
-    return {"changes": changes, "cursor": encode_cursor(fleet, next_cursor), "has_more": has_more}
+    signed = sign_cursor(state["feed_key"], fleet, next_cursor)
+    return {"changes": changes, "cursor": encode_cursor(fleet, signed), "has_more": has_more}
 
 
 def _make_first_cursor(state: Document, max_end_ms: int) -> FeedCursor:
     """Return the cursor of a client that has read nothing; the trips that end by `max_end_ms` are visible."""
     return FeedCursor(
-        feed_id=state["feed_id"],
+        signature="",
         caught_up_change=state["writes"],
         caught_up_at=now_ms(),
         change=0,
@@ -176,10 +180,11 @@ def _pass_time(cursor: FeedCursor, max_end_ms: int) -> FeedCursor:
     return cursor._replace(trip_end_time=end[0], end_trip_id=end[1], caught_up_at=now_ms())
 
 
-def _has_reached(state: Document, cursor: FeedCursor) -> bool:
+def _has_reached(state: Document, fleet: str, cursor: FeedCursor) -> bool:
     """Return whether the feed is the one of the cursor, and has all changes up to both of the cursor's numbers."""
-    last_change = max(cursor.caught_up_change, cursor.change - 1)
-    return bool(state["feed_id"] == cursor.feed_id and last_change <= state["writes"])
+    if not is_signed(state["feed_key"], fleet, cursor):
+        return False
+    return bool(max(cursor.caught_up_change, cursor.change - 1) <= state["writes"])
 
 
 class _Feed(NamedTuple):
@@ -190,9 +195,9 @@ class _Feed(NamedTuple):
     fleet: str
 
     def get_fleet_state(self) -> Document:
-        """Return two fields of the fleet state: `feed_id`, and `writes`, the number of the feed's last change."""
+        """Return two fields of the fleet state: `feed_key`, and `writes`, the number of the feed's last change."""
         state = self.store.fleets.find_one({"_id": self.fleet}, FLEET_STATE_FIELDS, session=self.session)
-        return {**EMPTY_FEED, **(state or {})}
+        return {**NO_FEED, **(state or {})}
 
     def find(self, after: Document, order: list[tuple[str, int]], limit: int) -> list[Document]:
         """Return the first entries, in this order, that match one of the alternatives in `after`."""

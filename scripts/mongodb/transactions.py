@@ -19,7 +19,7 @@ Operation = DeleteOne | InsertOne[Document] | ReplaceOne[Document]
 MESSAGE_AFTER_SECONDS = 2.0
 # MongoDB's error code for a document that another transaction has changed, and its label for what may be repeated.
 WRITE_CONFLICT, TRANSIENT = 112, "TransientTransactionError"
-FEED_ID_BYTES = 6
+FEED_KEY_BYTES = 32
 
 
 def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], T]) -> T:
@@ -69,7 +69,7 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     change = {
         "$inc": {"writes": 1},
         "$currentDate": {"written_at": True},
-        "$setOnInsert": {"feed_id": secrets.token_urlsafe(FEED_ID_BYTES)},
+        "$setOnInsert": {"feed_key": secrets.token_urlsafe(FEED_KEY_BYTES)},
     }
     if store.fleets.update_one({"_id": fleet}, change, upsert=True, session=session).upserted_id is None:
         return

@@ -7,6 +7,7 @@ import json
 import pytest
 
 from app.store import Store
+from schemas.cursor import decode_cursor, encode_cursor
 from scripts.materialize.write_sources import delete_trips
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.feed_client import Client
@@ -269,16 +270,30 @@ def test_an_altered_cursor_is_a_validation_error(client, load):
         "",
         f"[{'9' * 5000}]",
         '["\\ud800",1,1,1,"",1,"",1]',
-        '["",-1,0,0,"",0,"",0]',
-        '["",1,1,1,1,1,"",1]',
-        f'["",1,1,{2**63},"",1,"",1]',
-        '["",1,1,1,"",1,"",1e9]',
+        '["s",-1,0,0,"",0,"",0]',
+        '["s","1","1","1","",1,"",1]',
+        '["s",1,1,1,"",1,"",1e9]',
+        f'["s",1,1,1,"",1,"",{"[" * 50}{"]" * 50}]',
     ],
 )
 def test_a_cursor_with_the_right_checksum_and_other_content_is_a_validation_error(service, content):
     checksum = hashlib.blake2b(b"f1\n" + content.encode(), digest_size=8).digest()
     cursor = base64.urlsafe_b64encode(checksum + content.encode()).rstrip(b"=").decode()
     assert list(service.errors("/changes", cursor=cursor)) == ["cursor"]
+
+
+@pytest.mark.parametrize("signature", [None, "", "made up"])
+def test_no_cursor_that_a_client_makes_up_reads_deletions_from_before_its_first_request(
+    client, load, delete, signature
+):
+    load(ended(5), ended(6))
+    delete("ended 5")
+    client.sync()
+    own = decode_cursor("f1", client.cursor)
+    made_up = own._replace(signature=own.signature if signature is None else signature, caught_up_change=0, change=0)
+    response = client.service.get("/changes", cursor=encode_cursor("f1", made_up))
+    assert "ended 5" not in response.text
+    assert response.status_code == (400 if made_up.signature else 200)
 
 
 @pytest.mark.parametrize("trips", [[], [ended(5)]])
@@ -314,10 +329,10 @@ def test_a_cursor_from_before_the_data_were_loaded_from_scratch_is_a_validation_
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
 
 
-def test_cursors_are_refused_after_the_operator_gave_the_feed_another_id(client, load):
+def test_cursors_are_refused_after_the_operator_gave_the_feed_another_key(client, load):
     load(ended(5))
     client.sync()
-    client.service.db.fleets.update_one({"_id": "f1"}, {"$set": {"feed_id": "another"}})
+    client.service.db.fleets.update_one({"_id": "f1"}, {"$set": {"feed_key": "another"}})
     assert list(client.service.errors("/changes", cursor=client.cursor)) == ["cursor"]
     again = Client(client.service)
     assert again.sync() == [("ended 5", False)]

@@ -160,7 +160,7 @@ def test_the_copy_is_kept_in_sync_through_restart_error_and_restored_backup(
     kept, refusing.refusals[f"{API}/changes"] = read_copy(tmp_path), 400
     execute("feed", language, issue_key(live.db, fleet), fails=True)
     assert read_copy(tmp_path) == kept
-    live.db.fleets.update_one({"_id": fleet}, {"$set": {"feed_id": "another"}})
+    live.db.fleets.update_one({"_id": fleet}, {"$set": {"feed_key": "another"}})
     assert ["cursor" in url for url in sync()] == [True, False]
 
 

@@ -370,7 +370,7 @@ def test_a_change_feed_is_followed_from_where_it_was_left(run, other, here, wait
     run(other, "--follow")
     assert_same(other, here, drivers=DRIVERS[:2])
     # As if the other service was restored from a backup.
-    other.store.fleets.update_one({}, {"$set": {"feed_id": "another"}})
+    other.store.fleets.update_one({}, {"$set": {"feed_key": "another"}})
     load(other.db, {**TRIPS[6], "distance_miles": 7.5})
     run(other, "--follow")
     assert_same(other, here, drivers=DRIVERS[:2])

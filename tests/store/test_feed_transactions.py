@@ -91,8 +91,8 @@ class BeforePrimary(Listener):
 
 
 def make_up_cursor(client, number):
-    """Return the cursor of a client, of a feed that does not exist."""
-    return encode_cursor("f1", decode_cursor("f1", client.cursor)._replace(feed_id=f"made up {number}"))
+    """Return the cursor of a client with another signature."""
+    return encode_cursor("f1", decode_cursor("f1", client.cursor)._replace(signature=f"made up {number}"))
 
 
 @pytest.mark.parametrize("made_up", [0, 1])
