@@ -60,17 +60,27 @@ def format_link(path: str, relation: str) -> str:
 def format_page_links(page: int, page_count: int) -> str:
     """Return the header Link of a page: the next, the previous and the first page of the same list, those that exist.
 
-    After a page past the end, the previous page is the last one. The query has been validated.
+    After a page past the end, the previous page is the last one.
     """
-    environ = request.environ
-    query = quote_from_bytes(environ["QUERY_STRING"].encode("latin-1"), QUERY_CHARACTERS)
-    if query:
-        parts = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) != "page"]
-        query = "".join(f"{part}&" for part in parts)
-    url = f"<{get_base_url()}{environ['PATH_INFO']}?{query}page="
+    url = _begin_link("page")
     next_link = f'{url}{page + 1}>; rel="next", ' if page < page_count else ""
     prev_link = f'{url}{min(page - 1, page_count)}>; rel="prev", ' if page > 1 else ""
     return f'{next_link}{prev_link}{url}1>; rel="first"'
+
+
+def format_next_link(cursor: str) -> str:
+    """Return the header Link of a page that a cursor follows: the next page of the same list."""
+    return f'{_begin_link("cursor")}{cursor}>; rel="next"'
+
+
+def _begin_link(name: str) -> str:
+    """Return the link to another page of the list, up to the value of a parameter. The query has been validated."""
+    environ = request.environ
+    query = quote_from_bytes(environ["QUERY_STRING"].encode("latin-1"), QUERY_CHARACTERS)
+    if query:
+        parts = [part for part in query.split("&") if part and unquote_plus(part.partition("=")[0]) != name]
+        query = "".join(f"{part}&" for part in parts)
+    return f"<{get_base_url()}{environ['PATH_INFO']}?{query}{name}="
 
 
 def make_etag(version: str, media_type: str, mask: str) -> str:

@@ -46,7 +46,7 @@ RESPONSE_HEADERS: dict[str, Field[Any]] = {
     ),
     "Link": Text(
         "Links to related resources (RFC 8288): this document, as `service-desc`; of a page of a list also the `next`, "
-        "the previous (`prev`) and the `first` page, those that exist.",
+        "the previous (`prev`) and the `first` page, those that exist; of a page of changes only the `next`.",
         example='<https://api.example.com/api/v1/openapi.json>; rel="service-desc"',
     ),
     "ETag": Text(

@@ -5,7 +5,7 @@ from typing import Any
 from flask import Blueprint, Response
 
 from app.endpoint import Caching, Credential, Endpoint
-from app.responses import json_response
+from app.responses import format_next_link, json_response
 from app.services import get_fleet, get_services
 from app.store.changes import find_changes
 from schemas.page import ChangePage
@@ -30,8 +30,8 @@ def list_changes(params: dict[str, Any]) -> Response:
 
     Use it to keep a copy of all visible trips. Without `cursor`, the feed starts with all of them, those older than six
     months included. Apply the changes of a page in their order, store its `cursor`, and request the next page with it:
-    at once while `has_more` is true, otherwise after a pause. A trip appears again after each change, and may appear
-    twice without one.
+    at once while `has_more` is true, otherwise after a pause. While it is true, the header `Link` has the `next` page.
+    A trip appears again after each change, and may appear twice without one.
 
     A cursor may be used again. Deletions are reported for 30 days, so a cursor expires if the client was last caught up
     more than 29 days ago: start without a cursor and with an empty copy then.
@@ -46,4 +46,7 @@ def list_changes(params: dict[str, Any]) -> Response:
             limit=params["limit"],
             processing_delay_hours=services.config.processing_delay_hours,
         )
-    return json_response(page)
+    response = json_response(page)
+    if page["has_more"]:
+        response.headers["Link"] = format_next_link(page["cursor"])
+    return response

@@ -59,6 +59,16 @@ def test_the_next_links_of_a_list_lead_through_all_its_pages_with_any_mask(fleet
     assert len(records) == len(set(map(str, records))) == whole["count"] > 1
 
 
+def test_the_next_links_of_changes_lead_through_all_of_them(fleet):
+    response, sizes = fleet.get("/changes?limit=3"), []
+    while response:
+        sizes.append(len(response.json["changes"]))
+        url = links(response).get("next")
+        assert (url is not None) == response.json["has_more"]
+        response = follow(fleet, url) if url else None
+    assert sizes == [3, 3, 1]
+
+
 @pytest.mark.parametrize("path", LISTS)
 def test_the_previous_and_the_first_link_lead_back(fleet, path):
     first = fleet.get(path)
