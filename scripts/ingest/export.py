@@ -7,16 +7,14 @@ from pathlib import Path
 
 import click
 import orjson
-from marshmallow import ValidationError
 from pymongo import ASCENDING
 
 from app.store import Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import DAY, midnight
-from schemas.stored import make_id
 from scripts.extras import importing_from_extra
-from scripts.materialize.sources import InvalidSource, describe_errors, parse_sources
-from scripts.materialize.trips import add_focus_area, make_trip_detail
+from scripts.materialize.sources import InvalidSource, parse_sources
+from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST
 from scripts.mongodb.connection import naming_invalid_documents, open_store, require_fleet
 from scripts.options import DATE, FLEET, ID, option_once
@@ -26,8 +24,6 @@ from scripts.private_files import OWNER_ONLY, open_private
 GZIP_LEVEL = 1
 # `import` reads the first two. Parquet files are made of all.
 NDJSON_FILES = ("drivers.ndjson.gz", "trips.ndjson.gz", "daily_summaries.ndjson.gz")
-# A trip with fewer trail points and events is never too large for its read model.
-LONG_TRIP_ROWS = 20_000
 
 
 @click.command()
@@ -122,13 +118,7 @@ def _find_lines(
 ) -> Iterator[Document]:
     """Yield the valid sources as lines of an import file."""
     for source in parse_sources(collection.name, collection.find(match, sort=order), invalid):
-        fleet = source.pop("fleet")
-        if len(source.get("trail_path", ())) + len(source.get("events", ())) > LONG_TRIP_ROWS:
-            try:
-                make_trip_detail(fleet, source)
-            except ValidationError as error:
-                invalid.append(InvalidSource("trips", make_id(fleet, source["trip_id"]), describe_errors(error)))
-                continue
+        del source["fleet"]
         yield source
 
 
