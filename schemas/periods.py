@@ -4,12 +4,14 @@ A date is a string such as "2026-03-16". It is local to a time zone, which is th
 """
 
 import calendar
+import contextlib
 import datetime
+import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable
-from typing import Final, Literal
-from zoneinfo import ZoneInfo
+from typing import Any, Final, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 PeriodName = Literal["day", "week", "month"]
 # The periods that are built from their days, and ranked.
@@ -26,6 +28,8 @@ MS_PER_SECOND, MS_PER_HOUR, MS_PER_DAY = 1_000, 3_600_000, 86_400_000
 DAYS_A_WEEK = 7
 # The time zone of a fleet that was given no other one.
 UTC: Final = ZoneInfo("UTC")
+# Files of the database that are no zones: a placeholder, the host's own zone, rules, and copies of all zones.
+NO_ZONE = re.compile("Factory|localtime|posixrules|(posix|right)/.*", re.DOTALL)
 MONTHS_A_YEAR = 12
 EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 
@@ -33,6 +37,15 @@ EPOCH_ORDINAL = datetime.date(1970, 1, 1).toordinal()
 def now_ms() -> int:
     """Return the time in epoch milliseconds."""
     return int(time.time() * MS_PER_SECOND)
+
+
+def get_zone(name: Any) -> ZoneInfo | None:
+    """Return the time zone with a name of the IANA database, or None if the name is none that this host knows."""
+    # An OSError is a folder, such as America, or a name that is too long for a file.
+    with contextlib.suppress(ZoneInfoNotFoundError, ValueError, TypeError, OSError):
+        if not NO_ZONE.fullmatch(name):
+            return ZoneInfo(name)
+    return None
 
 
 def get_today(zone: ZoneInfo) -> datetime.date:

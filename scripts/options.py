@@ -11,14 +11,13 @@ from marshmallow import ValidationError
 
 from schemas.fields import Date, FleetName, Identifier, Text
 from schemas.near_names import get_near_name
+from schemas.periods import get_zone
 
 T = TypeVar("T")
 # The function of a command.
 F = TypeVar("F", bound=Callable[..., Any])
 
 OFFSET = re.compile(r"(UTC|GMT)?[+-]?[0-9]", re.IGNORECASE)
-# The time zone of the host, which some systems have among the others.
-NOT_IANA = {"localtime"}
 
 
 class TimeZone(Text):
@@ -26,13 +25,13 @@ class TimeZone(Text):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
-        names = zoneinfo.available_timezones() - NOT_IANA
-        if text in names:
+        if get_zone(text):
             return text
         if OFFSET.match(text):
             raise ValidationError(
                 f"{text} is an offset, which knows no summer time. Give the name of a zone, such as Europe/Berlin."
             )
+        names = set(filter(get_zone, zoneinfo.available_timezones()))
         # Many know the city of a zone, but not its continent.
         by_city = {name.rpartition("/")[2]: name for name in names}
         near = get_near_name(text, names) or by_city.get(get_near_name(text.replace(" ", "_"), by_city) or "")

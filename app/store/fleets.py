@@ -1,11 +1,11 @@
 """The time zone of a fleet."""
 
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from pymongo.client_session import ClientSession
 
 from app.store import InvalidDocument, Store
-from schemas.periods import UTC
+from schemas.periods import UTC, get_zone
 
 
 def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None) -> ZoneInfo:
@@ -16,8 +16,7 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
     """
     state = store.fleets.find_one({"_id": fleet}, {"time_zone": 1}, session=session) or {}
     name = state.get("time_zone")
-    try:
-        return ZoneInfo(name) if name else UTC
-    except (ZoneInfoNotFoundError, ValueError):
-        reason = f"this host does not know the time zone {name}. Update its time zone database, or the package tzdata"
-        raise InvalidDocument(store.fleets, state, reason) from None
+    if zone := get_zone(name) if name else UTC:
+        return zone
+    reason = f"this host does not know the time zone {name}. Update its time zone database, or the package tzdata"
+    raise InvalidDocument(store.fleets, state, reason)

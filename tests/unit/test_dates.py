@@ -103,6 +103,11 @@ def test_a_time_may_have_no_date_in_a_zone(time, zone):
         ("Denver", "There is no time zone Denver; did you mean America/Denver?"),
         ("sao paulo", "There is no time zone sao paulo; did you mean America/Sao_Paulo?"),
         ("Mars", "There is no time zone Mars. Give a name of the IANA database, such as America/Denver."),
+        *(
+            (name, f"There is no time zone {name}. Give a name of the IANA database, such as America/Denver.")
+            for name in ("Factory", "localtime", "posixrules", "right/UTC", "Etc", "a" * 300, "..", "\0")
+        ),
+        ("posix/America/Denver", "There is no time zone posix/America/Denver; did you mean America/Denver?"),
         ("+02:00", "+02:00 is an offset, which knows no summer time. Give the name of a zone, such as Europe/Berlin."),
         ("UTC-7", "UTC-7 is an offset, which knows no summer time. Give the name of a zone, such as Europe/Berlin."),
     ],
