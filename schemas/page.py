@@ -1,6 +1,8 @@
 """The bodies of the responses: pages of records, and aggregates."""
 
-from marshmallow import Schema
+from typing import Any
+
+from marshmallow import Schema, ValidationError, validates_schema
 
 from schemas.driver import Driver
 from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
@@ -121,6 +123,12 @@ class TripChange(Schema):
     )
     deleted = Flag("Whether the trip was deleted, or is no longer visible.", example=False)
     trip = Object(TripSummary, "The trip as it is now. Null if `deleted` is true.", allow_none=True)
+
+    @validates_schema
+    def check_trip(self, data: dict[str, Any], **kwargs: Any) -> None:
+        """Check that a trip that was not deleted is there, and no other one."""
+        if not data["deleted"] and (data["trip"] or {}).get("trip_id") != data["trip_id"]:
+            raise ValidationError("Must be the trip with this trip_id.", "trip")
 
 
 class ChangePage(Schema):

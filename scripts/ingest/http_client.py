@@ -48,6 +48,10 @@ class Refused(click.ClickException):
     """The service refuses the key."""
 
 
+class TooLarge(click.ClickException):
+    """A response has more bytes or values than any of such a service."""
+
+
 class UnexpectedResponse(click.ClickException):
     """The service responds with something that the interface does not have."""
 
@@ -67,7 +71,7 @@ R = TypeVar("R", bound=Request)
 
 
 class Response(NamedTuple):
-    """A response: its status, its headers, and its content as it was sent."""
+    """A response: its status, its headers, and its content as it was sent; of one that is too large the beginning."""
 
     status: int
     headers: Any
@@ -79,7 +83,6 @@ class HttpClient:
     """A client of the service at `url`. It repeats a request until there is a response, and waits for `Retry-After`.
 
     Raises click.ClickException if there is no response; for a service that `is_followed`, only before the first one.
-    Also raises it for a response that is larger than any of such a service.
 
     Requests are made in the event loop of the `portal`, which runs in a thread of its own. Responses are parsed in the
     thread that wants them, so that only one of them takes memory at a time.
@@ -167,14 +170,10 @@ class HttpClient:
         async with timeout(RESPONSE_SECONDS), self.client.stream("GET", url, params=request.params) as response:
             async for chunk in response.aiter_raw():
                 content += chunk
-                self._check_size(request, content)
+                if len(content) > MAX_RESPONSE_BYTES:
+                    break
         self.links_description |= 'rel="service-desc"' in response.headers.get("Link", "")
         return Response(response.status_code, response.headers, content)
-
-    def _check_size(self, request: Request, content: bytes | bytearray) -> None:
-        if len(content) > MAX_RESPONSE_BYTES:
-            megabytes = MAX_RESPONSE_BYTES // 1_000_000
-            raise click.ClickException(f"{self.url} responds with more than {megabytes} MB for {API}/{request.path}.")
 
     def _pause(self, response: Response, backoff: float) -> None:
         """Let all requests wait for as long as the response says, in seconds or as a date."""
@@ -195,15 +194,17 @@ class HttpClient:
             echo(f"{self.url} {text}", err=True)
 
     def parse(self, request: Request, response: Response) -> Document:
-        """Return the object of a response. Raises UnexpectedResponse, also for any status other than 200."""
+        """Return the object of a response. Raises TooLarge, and UnexpectedResponse, also for any status but 200."""
         status = response.status
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise Refused(f"{self.url} refuses the key in MIRROR_KEY (status {status}).")
-        content = self._unpack(request, response)
-        if sum(map(content.count, (b",", b"[", b"{"))) > MAX_RESPONSE_VALUES:
-            raise click.ClickException(
-                f"{self.url} responds with more than {MAX_RESPONSE_VALUES:,} values for {API}/{request.path}."
-            )
+        content, limit = self._unpack(request, response), ""
+        if len(content) > MAX_RESPONSE_BYTES:
+            limit = f"{MAX_RESPONSE_BYTES // 1_000_000} MB"
+        elif sum(map(content.count, (b",", b"[", b"{"))) > MAX_RESPONSE_VALUES:
+            limit = f"{MAX_RESPONSE_VALUES:,} values"
+        if limit:
+            raise TooLarge(f"{self.url} responds with more than {limit} for {API}/{request.path}.")
         # NaN and the like pass here, so that an invalid record is rejected, and not the others of its page.
         with contextlib.suppress(ValueError, RecursionError):
             if status == HTTPStatus.OK and isinstance(found := json.loads(content), dict):
@@ -212,15 +213,13 @@ class HttpClient:
         raise self.make_error(request, status, quoted)
 
     def _unpack(self, request: Request, response: Response) -> bytes | bytearray:
-        """Return the content without its Content-Encoding, which is gzip or none."""
+        """Return the content without its Content-Encoding, which is gzip or none; one byte too much is the most."""
         encoding = response.headers.get("Content-Encoding", "identity").lower()
-        if encoding == "identity":
+        if encoding == "identity" or len(response.content) > MAX_RESPONSE_BYTES:
             return response.content
         with contextlib.suppress(zlib.error):
             if encoding == "gzip":
-                content = zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(response.content, MAX_RESPONSE_BYTES + 1)
-                self._check_size(request, content)
-                return content
+                return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(response.content, MAX_RESPONSE_BYTES + 1)
         raise self.make_error(request, response.status, f"Content-Encoding {encoding}")
 
     def make_error(self, request: Request, status: int, content: str) -> UnexpectedResponse:

@@ -1,4 +1,4 @@
-"""Records of another service, which may have more fields than this one knows, and write integers as `1.0`."""
+"""Records of another service, which may have fields and events that this one does not know, and integers as `1.0`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from marshmallow import Schema, fields
 from schemas.driver import Driver
 from schemas.fields import Int64, RawObject
 from schemas.page import ChangePage, TripChange
-from schemas.trip import ImportedTrip, TripSummary
+from schemas.trip import EVENT_TYPES, Event, ImportedTrip, TripSummary
 
 # What a record is called, wherever it stands in a response.
 RECORDS: Mapping[type[Schema], str] = {
@@ -23,13 +23,13 @@ MAX_NAMES, MAX_NAME_CHARS = 20, 100
 
 
 class KnownFields:
-    """Reduces records to the fields that this service knows, and keeps the names of the others."""
+    """Reduces records to the fields and events that this service knows, and keeps the names of the others."""
 
     def __init__(self) -> None:
         self._left_out, self._described_count = dict[str, None](), 0
 
     def keep(self, schema: Schema, record: Any, path: str = "") -> None:
-        """Change a record in place, which has the shape of the schema but for unknown fields.
+        """Change a record in place, which has the shape of the schema but for unknown fields and types of events.
 
         An integer written as `1.0` becomes that integer, and an `event_data` that is null becomes `{}`. All other
         violations of the schema stay. `path` is that of the record.
@@ -51,18 +51,26 @@ class KnownFields:
         if isinstance(field, fields.Nested):
             self.keep(field.schema, value, path)
         elif isinstance(field, fields.List) and isinstance(value, list):
-            for item in value:
-                self._keep_value(field.inner, item, path)
+            return [item for item in value if self._is_known(field.inner, self._keep_value(field.inner, item, path))]
         return value
+
+    def _is_known(self, field: Any, item: Any) -> bool:
+        """Return whether an item of a list is anything but an event of another type, which is left out."""
+        is_event = isinstance(field, fields.Nested) and isinstance(field.schema, Event) and isinstance(item, dict)
+        number = item.get("event_type") if is_event else None
+        if type(number) is not int or number in EVENT_TYPES:
+            return True
+        self._leave_out(f"event_type {number} {item.get('event_name')}"[:MAX_NAME_CHARS])
+        return False
 
     def _leave_out(self, path: str) -> None:
         if len(self._left_out) <= MAX_NAMES:
             self._left_out[path] = None
 
     def describe_new(self) -> str:
-        """Return a sentence on the fields left out since this was called last, or an empty text."""
+        """Return a sentence on what was left out since this was called last, or an empty text."""
         new = list(self._left_out)[self._described_count :]
         names = new[: MAX_NAMES - self._described_count]
         names += ["and more"] if len(self._left_out) > MAX_NAMES and new else []
         self._described_count = len(self._left_out)
-        return f"Left out fields that this service does not know: {', '.join(names)}" if names else ""
+        return f"Left out what this service does not know: {', '.join(names)}" if names else ""

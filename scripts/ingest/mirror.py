@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, cast
 
 import click
 from marshmallow import ValidationError
@@ -16,18 +16,20 @@ from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from schemas.date_params import get_first_date
 from schemas.fields import Identifier
+from schemas.page import TripChange
 from schemas.periods import DAY, UTC, get_today, midnight, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripSummary
 from scripts.batches import batches
 from scripts.ingest import loader, upstream
-from scripts.ingest.http_client import HttpClient, Request, Response, UnexpectedResponse, connect
+from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse, connect
 from scripts.ingest.known_fields import KnownFields
 from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType, Rejected
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejects
 from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
 from scripts.ingest.upstream import DetailsRequest, ListRequest
+from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers, delete_trips
 from scripts.options import DATE, FLEET, REJECTS
 from scripts.output import echo, make_bar
@@ -39,7 +41,7 @@ FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0
 MAX_DRIVERS = MAX_REJECTS = 500_000
 STORED_TRIP = {"_id": 0, "trip_id": 1, "driver_id": 1, "tracking_id": 1, "summary": 1}
 NOT_STORED: Document = {"summary": "null", "tracking_id": None}
-IDENTIFIER, TRIP_SUMMARY = Identifier(), TripSummary()
+IDENTIFIER, TRIP_SUMMARY, CHANGE = Identifier(), TripSummary(), TripChange()
 
 
 @click.command()
@@ -217,7 +219,7 @@ class Mirror:
         begins = cursor is None
         self._needs_copy |= begins
         while page:
-            self._apply(page["changes"], begins=begins)
+            self._apply([*filter(None, map(self._read_change, page["changes"]))], begins=begins)
             if page["cursor"] != cursor:
                 token = ResumeToken(page["cursor"].encode(), now_ms())
                 save_resume_token(self._store, self._cursor_name, token)
@@ -230,6 +232,15 @@ class Mirror:
                 raise click.ClickException(f"{self._client.url} has a change feed whose cursor does not move on.")
             page = upstream.get_changes(self._client, self._known, cursor)
         return False
+
+    def _read_change(self, change: Any) -> Document | None:
+        """Return a change (schema TripChange), or None after it was rejected."""
+        self._known.keep(CHANGE, change)
+        try:
+            return cast(Document, CHANGE.load(change))
+        except ValidationError as error:
+            self._rejects.add(next(self._numbers), _encode(change), describe_errors(error))
+        return None
 
     def _apply(self, changes: list[Document], *, begins: bool) -> None:
         """Apply a page of the change feed. Read the list of drivers if that may have changed.
@@ -276,7 +287,7 @@ class Mirror:
         """Return a trip in import format, or none if the trip is gone."""
         try:
             records = upstream.read_details(self._client, request, response)
-        except UnexpectedResponse as error:
+        except (TooLarge, UnexpectedResponse) as error:
             return [Rejected(next(self._numbers), _encode({"trip_id": request.trip_id}), error.message)]
         for record in records:
             self._known.keep(TRIPS.schema, record)

@@ -18,11 +18,12 @@ from marshmallow import ValidationError
 from app.store import Document
 from schemas.date_params import get_first_date
 from schemas.page import ChangePage
-from schemas.periods import DAY, UTC, date_of, get_today
+from schemas.periods import DAY, UTC, date_of, get_today, get_zone
 from scripts.ingest.http_client import HttpClient, Params, Refused, Request, Response, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
 
-CHANGE_PAGE = ChangePage()
+# Each change is checked by itself.
+CHANGE_PAGE = ChangePage(exclude=["changes"])
 PAGE_LIMIT = 100
 # The deletions on a page of the change feed are one transaction.
 CHANGES_LIMIT = 500
@@ -60,8 +61,8 @@ def get_time_zone(client: HttpClient) -> ZoneInfo:
     # Responses of this service link to its description.
     if client.links_description:
         request = Request("fleet", {})
-        with contextlib.suppress(UnexpectedResponse, LookupError, TypeError, ValueError):
-            return ZoneInfo(client.parse(request, client.get(request))["time_zone"])
+        with contextlib.suppress(UnexpectedResponse):
+            return get_zone(client.parse(request, client.get(request)).get("time_zone")) or UTC
     return UTC
 
 
@@ -106,25 +107,30 @@ def read_list(client: HttpClient, request: ListRequest, response: Response) -> t
 
 
 def read_details(client: HttpClient, request: DetailsRequest, response: Response) -> list[Any]:
-    """Return the trip in detail form; none if it is gone."""
+    """Return the trip in detail form; none if it is gone. Raises TooLarge or UnexpectedResponse."""
     if response.status == HTTPStatus.NOT_FOUND:
         return []
     records = client.parse(request, response).get("trips")
     if not isinstance(records, list):
         raise client.make_error(request, response.status, "no page of trips")
+    if records and isinstance(records[0], dict) and records[0].get("trip_id", request.trip_id) != request.trip_id:
+        raise client.make_error(request, response.status, "another trip")
     return records[:1]
 
 
 def get_changes(client: HttpClient, known: KnownFields, cursor: str | None) -> Document | None:
-    """Return a page of the change feed (schema ChangePage), or None without a feed or for an invalid cursor."""
+    """Return a page of the change feed, or None without a feed or for an invalid cursor.
+
+    It has the schema ChangePage, but its changes may be any values.
+    """
     request = Request("changes", {"limit": CHANGES_LIMIT, **({"cursor": cursor} if cursor else {})})
     response = client.get(request)
     try:
         page = client.parse(request, response)
-        if isinstance(page.get("changes"), list) and len(page["changes"]) > CHANGES_LIMIT:
-            return None
+        changes = page.pop("changes", None)
         known.keep(CHANGE_PAGE, page)
         page = cast(Document, CHANGE_PAGE.load(page))
     except (Refused, UnexpectedResponse, ValidationError):
         return None
-    return page if 0 < len(page["cursor"]) <= MAX_CURSOR_CHARS else None
+    is_usable = isinstance(changes, list) and len(changes) <= CHANGES_LIMIT
+    return {**page, "changes": changes} if is_usable and 0 < len(page["cursor"]) <= MAX_CURSOR_CHARS else None

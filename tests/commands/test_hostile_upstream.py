@@ -9,14 +9,15 @@ import select
 import pytest
 from werkzeug.wrappers import Response
 
+from schemas.trip import TripSummary
 from scripts.ingest import http_client, mirror, upstream
 from tests.factories import days_ago, make_driver, make_trip
 from tests.original_service import KEY, Original, drop, respond
 from tests.service_process import measure
 
 MAX_RESIDENT_MB = 1_000_000_000 >> 20
-# The kinds of requests: the beginning of a path, and the option with which it is requested.
-EVERYTHING = [("drivers", ()), ("driver/", ()), ("trip/", ()), ("changes", ("--follow",))]
+# The kinds of pages: the beginning of a path, and the option with which it is requested.
+PAGES = [("drivers", ()), ("driver/", ()), ("changes", ("--follow",))]
 
 
 @pytest.fixture
@@ -41,6 +42,13 @@ def run(command, serve, original, clock, waits, no_authorities, monkeypatch, tmp
 
 
 @pytest.fixture
+def small_responses(monkeypatch):
+    """Low limits on the size of a response."""
+    monkeypatch.setattr(http_client, "MAX_RESPONSE_BYTES", 100_000)
+    monkeypatch.setattr(http_client, "MAX_RESPONSE_VALUES", 1_000)
+
+
+@pytest.fixture
 def end(run):
     """Do the same with a service with which the command ends; return the one line that it prints."""
 
@@ -58,21 +66,25 @@ def make_page(**members):
     return respond(200, json.dumps(members))
 
 
-@pytest.mark.parametrize(("path", "words"), EVERYTHING)
-@pytest.mark.parametrize(
-    "fault",
-    [respond(200, " " * 100_001), respond(200, gzip.compress(b" " * 100_001), **{"Content-Encoding": "gzip"})],
-    ids=["plain", "gzip"],
-)
-def test_a_response_that_is_too_large_ends_it(end, monkeypatch, path, words, fault):
-    monkeypatch.setattr(http_client, "MAX_RESPONSE_BYTES", 100_000)
+@pytest.mark.parametrize(("path", "words"), PAGES)
+@pytest.mark.parametrize("fault", [respond(200, " " * 100_001), respond(200, f"[{'[],' * 500}[]]")])
+def test_a_page_that_is_too_large_ends_it(end, small_responses, path, words, fault):
     assert "responds with more than" in end(path, fault, words=words)
 
 
-@pytest.mark.parametrize(("path", "words"), EVERYTHING)
-def test_a_response_with_too_many_values_ends_it(end, monkeypatch, path, words):
-    monkeypatch.setattr(http_client, "MAX_RESPONSE_VALUES", 1_000)
-    assert "responds with more than 1,000 values" in end(path, respond(200, f"[{'[],' * 500}[]]"), words=words)
+TOO_LARGE = {
+    "0 MB": respond(200, " " * 100_001),
+    "0 MB, gzip": respond(200, gzip.compress(b" " * 100_001), **{"Content-Encoding": "gzip"}),
+    "1,000 values": respond(200, f"[{'[],' * 500}[]]"),
+}
+
+
+@pytest.mark.parametrize("limit", TOO_LARGE)
+def test_a_trip_that_is_too_large_is_rejected_and_the_others_are_loaded(run, original, small_responses, limit):
+    original.load(make_trip(driver_id="d1", trip_id="t2"))
+    result = run("trip/", TOO_LARGE[limit])
+    assert (result.exit_code, ": 2 loaded, 1 rejected" in result.stdout) == (1, True)
+    assert f"responds with more than {limit.removesuffix(', gzip')} for" in result.stdout
 
 
 @pytest.mark.parametrize("coding", ["br", "zstd", "gzip, gzip"])
@@ -128,11 +140,45 @@ def test_a_cursor_that_does_not_move_on_ends_it(end, monkeypatch, cursors, limit
         [make_changes("")],
         [make_changes("c" * 8_001)],
         [make_page(changes=[0] * 501, cursor="a", has_more=True)],
+        [make_page(changes={}, cursor="a", has_more=True)],
+        [make_page(cursor="a", has_more=True)],
     ],
 )
 def test_a_change_feed_that_cannot_be_read_counts_as_none(run, waits, faults):
     assert run("changes", *faults, words=["--follow"]).exit_code == 0
     assert waits == [mirror.LISTS_SECONDS]
+
+
+SUMMARY = {name: make_trip(driver_id="d1", trip_id="new")[name] for name in TripSummary().fields}
+CHANGE = {"trip_id": "new", "driver_id": "d1", "tracking_id": None, "deleted": False, "trip": SUMMARY}
+INVALID_CHANGES = [None, {}, {**CHANGE, "trip": None}, {**CHANGE, "trip_id": "old"}, {**CHANGE, "tracking_id": 1}]
+
+
+def test_an_invalid_change_is_rejected_and_the_others_are_applied(run, original, mongod, tmp_path):
+    trip = make_page(trips=[make_trip(driver_id="d1", trip_id="new")])
+    original.faults.append(("trip/trip_id/new", trip))
+    page = make_page(changes=[*INVALID_CHANGES, CHANGE], cursor="a", has_more=False)
+    assert run("changes", page, words=["--follow"]).exit_code == 0
+    assert mongod.trips.distinct("trip_id") == ["new", "t1"]
+    rows = [json.loads(line) for line in (tmp_path / "mirror.rejected.ndjson").read_text().splitlines()]
+    assert [json.loads(row["input"]) for row in rows] == INVALID_CHANGES
+
+
+def test_a_trip_in_place_of_another_one_is_rejected(run):
+    result = run("trip/", make_page(trips=[make_trip(driver_id="d1", trip_id="t2")]))
+    assert (result.exit_code, ": 1 loaded, 1 rejected" in result.stdout, "another trip" in result.stdout) == (
+        1,
+        True,
+        True,
+    )
+
+
+@pytest.mark.parametrize("zone", ["America", "Factory", ["UTC"], None, "x" * 300])
+def test_a_time_zone_that_is_none_counts_as_utc(run, original, zone):
+    original.faults.append(("fleet", make_page(time_zone=zone)))
+    page = json.dumps({"drivers": [make_driver("d1")], "next_page": None})
+    result = run("drivers", respond(200, page, Link='</openapi.json>; rel="service-desc"'))
+    assert (result.exit_code, original.faults, ": 2 loaded" in result.stdout) == (0, [], True)
 
 
 @pytest.mark.parametrize("begin", [b"HTTP/1.1 200 OK\r\nA: ", b"HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n"])

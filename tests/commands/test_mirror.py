@@ -166,19 +166,23 @@ def test_what_disappears_while_it_is_read_is_skipped(run, original, here):
 # An event as another service may send it, and as it is stored.
 ODD_EVENT = {**make_event(1773129600000), "event_type": 2.0, "event_data": None, "severity": {"level": "high"}}
 EVENT = {**make_event(1773129600000), "event_type": 2, "event_data": {}}
-LEFT_OUT = ": Left out fields that this service does not know: "
+LEFT_OUT = ": Left out what this service does not know: "
 
 
-def test_unknown_fields_are_left_out_and_named_once_and_whole_numbers_are_integers(run, original, here):
+def test_unknown_fields_and_events_are_left_out_and_named_once_and_whole_numbers_are_integers(run, original, here):
     trip = make_trip("2026-03-10T08:00", "d/0", trip_id="odd", insurance_period=1, events=[EVENT])
     odd = {"fuel_liters": 3.5, **trip, "insurance_period": 1.0, "trip_start_time": 1773129600000.0}
-    odd |= {"events": [ODD_EVENT], "event_summary": {**trip["event_summary"], "hard_brake_count": 0.0, "x": 1}}
+    odd |= {"events": [ODD_EVENT, {**ODD_EVENT, "event_type": 5.0, "event_name": "HARD_CORNERING"}]}
+    odd |= {"event_summary": {**trip["event_summary"], "hard_brake_count": 0.0, "x": 1}}
     drivers = [make_driver("d/0", nickname="x"), make_driver("d/1", nickname="y")]
     original.load(odd, {**odd, "trip_id": "odd2"}, drivers=drivers)
     result = run(original)
     assert result.stdout.endswith(": 18 loaded, 0 rejected\n")
     lines = [line.partition(LEFT_OUT)[2] for line in result.stderr.splitlines() if LEFT_OUT in line]
-    assert lines == ["driver.nickname", "trip.fuel_liters, trip.event_summary.x, trip.events.severity"]
+    assert lines == [
+        "driver.nickname",
+        "trip.fuel_liters, trip.event_summary.x, trip.events.severity, event_type 5 HARD_CORNERING",
+    ]
     assert run(original).stdout.endswith(": 0 loaded, 0 rejected\n")
     original.load(trip, {**trip, "trip_id": "odd2"}, drivers=DRIVERS)
     run(original)
