@@ -31,6 +31,21 @@ from scripts.output import echo, make_bar
 
 STDIN = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"
+# What a file may be in place of NDJSON: how its first line begins, what to say, and what makes NDJSON of it.
+OTHER_FORMS = (
+    (rb"PK\x03\x04", "is a zip archive", "unzip -p"),
+    (rb"BZh[1-9]1AY", "is compressed with bzip2", "bunzip2"),
+    (rb"\x1f\x8b", "is compressed with gzip twice", "gunzip"),
+    (rb"\xfd7zXZ", "is compressed with xz", "unxz"),
+    (rb"\x28\xb5\x2f\xfd", "is compressed with zstd", "unzstd"),
+    (rb"\xff\xfe|\xfe\xff", "is in UTF-16", "iconv -f UTF-16 -t UTF-8"),
+    (rb"[\[{]\0", "is in UTF-16", "iconv -f UTF-16LE -t UTF-8"),
+    (rb"\0[\[{]", "is in UTF-16", "iconv -f UTF-16BE -t UTF-8"),
+    (rb"(\xef\xbb\xbf)?\[\s*(\{|$)", "is one JSON array", "jq -c '.[]'"),
+    (rb"(\xef\xbb\xbf)?\{\s*$", "has objects over many lines", "jq -c ."),
+    (rb".*?\}[ \t]*+\r\s*+\{", "has lines that end with CR alone", "tr '\\r' '\\n'"),
+)
+WITH_COMMAS = "has lines that end with a comma", "sed 's/,$//'"
 # Up to this size of a line, an error names its duplicate field. It takes a second parser.
 MAX_NAMED_BYTES = 1_000_000
 # A valid line has fewer, because the shortest point of a trail takes 54 bytes. The 5 million that a line of 15 MB may
@@ -145,13 +160,28 @@ class Input:
         """Yield the lines without white space around them; of a line that is too long only the beginning."""
         is_gzip = self._file.peek(2).startswith(GZIP_MAGIC)
         stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if is_gzip else self._file
+        begins = True
         # Two bytes more for the line's end, \r\n.
         while content := stream.readline(MAX_RECORD_BYTES + 2):
             if not content.endswith(b"\n"):
                 _skip_line(stream)
             self.consumed = 0 if self.is_pipe else self._file.tell()
             content = content.rstrip(b"\r\n")
-            yield content.strip(b" \t") if len(content) <= MAX_RECORD_BYTES else content
+            content = content.strip(b" \t") if len(content) <= MAX_RECORD_BYTES else content
+            if begins and content:
+                begins = False
+                self._check_form(content, "gunzip | " if is_gzip else "")
+            yield content
+
+    def _check_form(self, line: bytes, unpack: str) -> None:
+        """Raise click.ClickException if the first line is that of no NDJSON. `unpack` is what unpacks the file."""
+        forms = [
+            (description, command) for begin, description, command in OTHER_FORMS if re.match(begin, line, re.DOTALL)
+        ]
+        if line.endswith(b"},") and isinstance(parse(1, line[:-1]), Record):
+            forms.append(WITH_COMMAS)
+        for description, command in forms:
+            raise click.ClickException(f"{self._place} {description}: {unpack}{command} writes one object a line.")
 
 
 def _skip_line(stream: IO[bytes]) -> None:
@@ -181,8 +211,11 @@ def _parse(content: bytes) -> Any:
         raise ValidationError("Not UTF-8.") from None
     except RecursionError:
         raise ValidationError("Not JSON: nested too deeply.") from None
-    except ValueError as error:
-        raise ValidationError(f"Not JSON: {error}") from None
+    except json.JSONDecodeError as error:
+        # The error's own text names a line, which is not that of the file.
+        raise ValidationError(f"Not JSON: {error.msg.removesuffix(' at')} at character {error.pos + 1}.") from None
+    except ValueError:
+        raise ValidationError("Not JSON: a number has too many digits.") from None
 
 
 def _has_too_many_containers(content: bytes) -> bool:

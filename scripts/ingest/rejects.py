@@ -11,10 +11,11 @@ import click
 from scripts.output import echo
 from scripts.private_files import open_private
 
-# The longest JSON of a driver or trip. Of a longer one, the file of rejected records has only the beginning.
+# The longest JSON of a driver or trip.
 MAX_RECORD_BYTES = 15_000_000
 TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
-OVERSIZED_CHARS = 1_000
+# Of a longer record, and of each one after this size of the file, the file has only the beginning.
+MAX_WHOLE_BYTES, BEGINNING_CHARS = 100_000_000, 1_000
 
 
 class Rejects:
@@ -25,7 +26,7 @@ class Rejects:
     """
 
     def __init__(self, path: Path | None, *, is_pipe: bool = False) -> None:
-        self.path, self.count, self._is_pipe = path, 0, is_pipe
+        self.path, self.count, self._is_pipe, self._size = path, 0, is_pipe, 0
         # The number of the first one, and the reason in JSON, because it may contain a control character; and its hint.
         self.first = ""
         self.hint = ""
@@ -45,15 +46,16 @@ class Rejects:
     def add(self, number: int, content: bytes, reason: str, hint: str = "") -> None:
         """Write a rejected record. Raises click.ClickException if the file cannot be written."""
         text = content.decode(errors="replace")
-        shown = text[:OVERSIZED_CHARS] if len(content) > MAX_RECORD_BYTES else text
-        row = {"line": number, "reason": reason, "input": shown}
+        is_whole = len(content) <= MAX_RECORD_BYTES and self._size <= MAX_WHOLE_BYTES
+        row = json.dumps({"line": number, "reason": reason, "input": text if is_whole else text[:BEGINNING_CHARS]})
+        self._size += len(row)
         try:
             if self._partial is None:
-                echo(json.dumps(row), err=True)
+                echo(row, err=True)
             else:
                 # Line buffered, so that the file has those of a pipe as they come.
                 self._out = self._out or open_private(self._partial, "a", buffering=1)
-                self._out.write(json.dumps(row) + "\n")
+                self._out.write(row + "\n")
         except OSError as error:
             raise click.ClickException(
                 f"Line {number} is invalid ({reason}), and {self.path} cannot be written: {error.strerror}. "

@@ -1,8 +1,14 @@
 """scripts/ingest/importer.py: the lines of a file, and the documents in them."""
 
+import bz2
+import codecs
 import gzip
+import io
 import json
+import lzma
 import math
+import re
+import zipfile
 
 import click
 import pytest
@@ -115,6 +121,46 @@ def test_lines_are_numbered_and_empty_ones_skipped(path, content, expected, pack
     assert read(path, pack(content)) == expected
 
 
+TRIPS = [make_trip(trip_id="a"), make_trip(trip_id="b")]
+LINES = [json.dumps(trip).encode() for trip in TRIPS]
+
+
+def zip_up(*lines):
+    with zipfile.ZipFile(packed := io.BytesIO(), "w") as archive:
+        archive.writestr("trips.ndjson", b"\n".join(lines))
+    return packed.getvalue()
+
+
+OTHER_FORMS = [
+    (json.dumps(TRIPS).encode(), "is one JSON array: jq -c '.[]' writes"),
+    (json.dumps(TRIPS, indent=1).encode(), "is one JSON array: "),
+    (codecs.BOM_UTF8 + b"[\r\n" + b",\n".join(LINES) + b"]", "is one JSON array: "),
+    (gzip.compress(b" [" + b",\n".join(LINES) + b"]"), "is one JSON array: gunzip | jq -c '.[]' writes"),
+    (json.dumps(TRIPS[0], indent=2).encode(), "has objects over many lines: jq -c . writes"),
+    (b"\r".join(LINES), r"has lines that end with CR alone: tr '\r' '\n' writes"),
+    (b",\n".join(LINES), "has lines that end with a comma: sed 's/,$//' writes"),
+    (zip_up(*LINES), "is a zip archive: unzip -p writes"),
+    (bz2.compress(LINES[0]), "is compressed with bzip2: bunzip2 writes"),
+    (lzma.compress(LINES[0]), "is compressed with xz: unxz writes"),
+    (gzip.compress(gzip.compress(LINES[0])), "is compressed with gzip twice: gunzip | gunzip writes"),
+    *((LINES[0].decode().encode(form), f"is in UTF-16: iconv -f {form.upper()} ") for form in ("utf-16le", "utf-16be")),
+    (LINES[0].decode().encode("utf-16"), "is in UTF-16: iconv -f UTF-16 -t UTF-8 writes"),
+]
+
+
+@pytest.mark.parametrize(("content", "hint"), OTHER_FORMS, ids=[hint for _, hint in OTHER_FORMS])
+def test_a_file_in_another_form_is_refused_with_what_makes_one_object_a_line_of_it(path, content, hint):
+    with pytest.raises(click.ClickException, match=f"^{path} {re.escape(hint)}"):
+        read(path, content)
+
+
+@pytest.mark.parametrize(
+    "line", [b"[]", b"[1]", b'{"a": "}\\r{"}', b'{"a": [{}\r]}', b'{"a": [{},\r{}]}', b'{"a": {},', b'{"a": 1', b"PK"]
+)
+def test_one_wrong_line_is_not_another_form(path, line):
+    assert [content for _, content in read(path, b"\n".join([line, *LINES]))][1:] == LINES
+
+
 def test_a_line_too_long_is_cut_and_the_next_one_is_whole(path, monkeypatch):
     monkeypatch.setattr(importer, "MAX_RECORD_BYTES", 10)
     assert read(path, b"a\n" + b"x" * 3_000_000 + b"\ny\n") == [(1, b"a"), (2, b"x" * 12), (3, b"y")]
@@ -177,6 +223,14 @@ def test_the_rejects_file_has_the_first_thousand_characters_of_an_oversized_line
     rejects.finish()
     inputs = [json.loads(line)["input"] for line in rejects.path.read_text().splitlines()]
     assert inputs == ["é" * 1000, "x" * 5000]
+
+
+def test_after_100_mb_the_rejects_file_has_the_first_thousand_characters_of_each_line(rejects, monkeypatch):
+    monkeypatch.setattr("scripts.ingest.rejects.MAX_WHOLE_BYTES", 20_000)
+    for number in range(3):
+        rejects.add(number, bytes(2_000), "reason")
+    rejects.finish()
+    assert [len(json.loads(line)["input"]) for line in rejects.path.read_text().splitlines()] == [2_000, 2_000, 1_000]
 
 
 def test_an_import_that_was_abandoned_leaves_the_earlier_file(rejects, tmp_path):

@@ -134,6 +134,8 @@ def test_a_trip_that_ends_more_than_an_hour_in_the_future_is_rejected(clock, end
         *((line, "Not a JSON object.") for line in ("[]", "[{}]", "null", "1", '"text"', "true")),
         *((altered("distance_miles", text), "Not JSON: ") for text in ("NaN", "-Infinity", "inf", "01", "'x'")),
         (altered("trail_path.1.course", "Infinity"), "Not JSON: "),
+        ('{"a": "b', "Not JSON: Unterminated string starting at character 7."),
+        ('{"a": ' + "9" * 5_000, "Not JSON: a number has too many digits."),
         (altered("trip_id", r'"a", "trip\u005fid": "a"'), 'Contains the field "trip_id" more than once.'),
         (json.dumps({**WHOLE, "\udfff": 1}), r"\udfff: Unknown field."),
         ("\ufeff{}", "Not JSON: starts with a byte order mark."),
