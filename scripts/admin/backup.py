@@ -21,17 +21,21 @@ from bson import decode_file_iter
 from bson.codec_options import CodecOptions
 from bson.errors import InvalidBSON
 from bson.raw_bson import RawBSONDocument
+from marshmallow import EXCLUDE, Schema, ValidationError, fields
+from marshmallow.validate import Length, OneOf
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
 from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
 from app.store.reports import BUCKET
+from schemas.fields import Count, FleetName, Text
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.batches import batches_by_size
-from scripts.materialize.sources import SCHEMAS, find_invalid
+from scripts.materialize.sources import SCHEMAS, describe_errors, find_invalid
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
+from scripts.options import TimeZone
 from scripts.output import echo, make_bar
 from scripts.private_files import OWNER_ONLY, open_private
 
@@ -52,6 +56,30 @@ GZIP_LEVEL = 1
 # A batch ends at whichever limit comes first.
 BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000
 RAW: CodecOptions[RawBSONDocument] = CodecOptions(document_class=RawBSONDocument)
+
+
+class _Entry(Schema):
+    """What the manifest says of a collection."""
+
+    documents, sha256 = Count(), Text()
+
+
+class _Manifest(Schema):
+    """What a restore reads of the manifest."""
+
+    class Meta:
+        """The rest is for people."""
+
+        unknown = EXCLUDE
+
+    time_zones = fields.Dict(keys=FleetName(), values=TimeZone(), required=True)
+    collections = fields.Dict(
+        keys=Text(validate=OneOf(COLLECTIONS)),
+        values=fields.Nested(_Entry),
+        validate=Length(equal=len(COLLECTIONS)),
+        required=True,
+    )
+
 
 FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 
@@ -138,7 +166,7 @@ def restore(folder: Path) -> None:
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
-        for fleet, time_zone in manifest.get("time_zones", {}).items():
+        for fleet, time_zone in manifest["time_zones"].items():
             set_time_zone(store, fleet, time_zone)
         # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
         for fleet in sorted({*find_fleets(store), *store.reports.distinct("fleet")}):
@@ -148,22 +176,26 @@ def restore(folder: Path) -> None:
 
 
 def check(folder: Path) -> Document:
-    """Return the manifest of a backup. Raises click.ClickException if it is missing or was changed."""
+    """Return the manifest of a backup. Raises click.ClickException if it is invalid, or a file was changed."""
     if not folder.is_dir():
         raise click.ClickException(f"There is no folder {folder}.")
     try:
-        manifest: Document = json.loads((folder / MANIFEST).read_text())
+        manifest = json.loads((folder / MANIFEST).read_text())
         if manifest["format"] != FORMAT:
             raise click.ClickException(
                 f"{folder} has the format {manifest['format']}, but this command reads only the format {FORMAT}."
             )
-        digests = {name: manifest["collections"][name]["sha256"] for name in COLLECTIONS}
+        manifest = cast(Document, _Manifest().load(manifest))
+    except ValidationError as error:
+        raise click.ClickException(
+            f"{folder / MANIFEST} is invalid: {describe_errors(error)} Use another backup."
+        ) from None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         raise click.ClickException(
             f"{folder} is not a complete backup: {MANIFEST} is missing or cannot be read."
         ) from None
-    for name, digest in digests.items():
-        if not _file(folder, name).is_file() or _digest(_file(folder, name)) != digest:
+    for name, entry in manifest["collections"].items():
+        if not _file(folder, name).is_file() or _digest(_file(folder, name)) != entry["sha256"]:
             raise click.ClickException(
                 f"{_file(folder, name)} is missing or was changed since the backup. Use another backup."
             )

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import hashlib
 import json
+import shutil
 import signal
 import struct
 import subprocess
@@ -187,6 +188,27 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
     refused = command("restore", str(saved))
     assert (refused.exit_code, message in refused.stderr) == (1, True)
     assert mongod.client["restored"].list_collection_names() == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        *(({"time_zones": value}, "time_zones: ") for value in ([], None, "UTC")),
+        *(({"time_zones": {"f1": zone}}, "time_zones.f1.value: There is no time zone") for zone in ("America", "Mars")),
+        ({"time_zones": {"f1": ["UTC"]}}, "time_zones.f1.value: Must be a string."),
+        ({"time_zones": {"a/b": "UTC"}}, "time_zones.a/b.key: Must not contain a slash."),
+        *(({"collections": value}, "collections: ") for value in ([], {})),
+        ({"collections": {"drivers": {"documents": "", "sha256": ""}}}, "collections.drivers.value.documents: Must be"),
+        ({"collections": {"drivers": []}}, "collections.drivers.value: Invalid input type."),
+    ],
+)
+def test_an_invalid_manifest_is_named_before_anything_is_loaded(command, saved, empty, tmp_path, changes, reason):
+    folder = shutil.copytree(saved, tmp_path / "saved")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **changes}))
+    refused = command("restore", str(folder))
+    assert (refused.exit_code, refused.stderr.count("\n"), empty.list_collection_names()) == (1, 1, [])
+    assert refused.stderr.startswith(f"Error: {folder}/manifest.json is invalid: {reason}")
 
 
 @pytest.mark.parametrize(
