@@ -1,38 +1,48 @@
-"""The command line, `driver-analytics`."""
+"""The command line, `driver-analytics`. It loads only the command that runs."""
 
-import re
+import importlib
 import signal
 import sys
 
 import click
-from pymongo.errors import BulkWriteError, PyMongoError, ServerSelectionTimeoutError
 
-from app.config import ConfigError
-from app.database import get_refusal
-from scripts.admin.backup import backup, restore
-from scripts.admin.keys import keys
-from scripts.admin.print_openapi import openapi
-from scripts.admin.rollups import rollups
-from scripts.demo.load import demo
-from scripts.ingest.erase import erase
-from scripts.ingest.export import export
-from scripts.ingest.fleets import fleets
-from scripts.ingest.follow import follow
-from scripts.ingest.importer import import_
-from scripts.ingest.mirror import mirror
-from scripts.ingest.prune import prune
-from scripts.mcp_server.command import mcp
 from scripts.output import echo, escape
-from scripts.reports.commands import reports
-from scripts.server.serve import serve
 
-# pymongo appends them to the address and the reason of each server.
-CONFIGURED_TIMEOUTS = re.compile(r" \(configured timeouts: [^)]*\)")
-# Documents within a message. They may have personal data, and may be long.
-BRACES = re.compile(r" ?\{[^{}]*\}")
+# Where each command is.
+COMMANDS = {
+    "serve": "scripts.server.serve:serve",
+    "demo": "scripts.demo.load:demo",
+    "import": "scripts.ingest.importer:import_",
+    "follow": "scripts.ingest.follow:follow",
+    "mirror": "scripts.ingest.mirror:mirror",
+    "export": "scripts.ingest.export:export",
+    "erase": "scripts.ingest.erase:erase",
+    "prune": "scripts.ingest.prune:prune",
+    "fleets": "scripts.ingest.fleets:fleets",
+    "keys": "scripts.admin.keys:keys",
+    "rollups": "scripts.admin.rollups:rollups",
+    "reports": "scripts.reports.commands:reports",
+    "backup": "scripts.admin.backup:backup",
+    "restore": "scripts.admin.backup:restore",
+    "mcp": "scripts.mcp_server.command:mcp",
+    "openapi": "scripts.admin.print_openapi:openapi",
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class LazyGroup(click.Group):
+    """The commands, each of which is loaded when it is used: a tool for agents starts without the service."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the alphabet."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command with a name."""
+        module, _, name = COMMANDS.get(cmd_name, "").partition(":")
+        return getattr(importlib.import_module(module), name) if module else None
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="driver-analytics-api")
 def cli() -> None:
     """Run the Driver Analytics API, import its data and manage it.
@@ -42,35 +52,13 @@ def cli() -> None:
     """
 
 
-COMMANDS = (
-    serve,
-    demo,
-    import_,
-    follow,
-    mirror,
-    export,
-    erase,
-    prune,
-    fleets,
-    keys,
-    rollups,
-    reports,
-    backup,
-    restore,
-    mcp,
-    openapi,
-)
-for command in COMMANDS:
-    cli.add_command(command)
-
-
 def main() -> None:
     """Run the command line. An error ends it with one line on standard error and an exit status other than 0."""
     # sys.exit lets a command stop the embedded MongoDB before it ends.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
-        raise SystemExit(cli(standalone_mode=False))
+        status = cli(standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         error.show()
         raise SystemExit(error.exit_code) from None
@@ -82,12 +70,17 @@ def main() -> None:
         raise _end(error.format_message()) from None
     except (click.Abort, KeyboardInterrupt):
         raise SystemExit("Aborted.") from None
-    except ConfigError as error:
-        raise _end(str(error)) from None
-    except PyMongoError as error:
-        raise _end(_describe(error)) from None
     except OSError as error:
         raise _end(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from None
+    except Exception as error:
+        # Loaded only now: a command may run without a database.
+        from scripts.mongodb.failures import describe_failure
+
+        if message := describe_failure(error):
+            raise _end(message) from None
+        raise
+    else:
+        raise SystemExit(status)
     finally:
         # A second Ctrl-C during the exit would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -95,24 +88,3 @@ def main() -> None:
 
 def _end(message: str) -> SystemExit:
     return SystemExit(escape(f"Error: {message}"))
-
-
-def _describe(error: PyMongoError) -> str:
-    """Return what happened, in a line, with the setting to correct if it is known."""
-    if refusal := get_refusal(error):
-        return f"{refusal}."
-    reason = _shorten(error)
-    if isinstance(error, ServerSelectionTimeoutError):
-        return f"No MongoDB responds: {CONFIGURED_TIMEOUTS.sub('', reason)}. Start it, or correct MONGODB_URI."
-    return f"MongoDB: {reason}"
-
-
-def _shorten(error: PyMongoError) -> str:
-    """Return the message without the topology, command or document that pymongo appends to it."""
-    write_errors = error.details["writeErrors"] if isinstance(error, BulkWriteError) else None
-    text = write_errors[0]["errmsg"] if write_errors else str(error)
-    for suffix in (", Timeout:", ", full error:", "\n"):
-        text = text.partition(suffix)[0]
-    while (shortened := BRACES.sub("", text)) != text:
-        text = shortened
-    return text

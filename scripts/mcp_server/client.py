@@ -17,9 +17,9 @@ from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, ValidationError
 
-from app.config import API
-from scripts.mcp_server.text import to_json
+from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
 
+API = "/api/v1"
 PACKAGE = "driver-analytics-api"
 TIMEOUT_SECONDS = 10.0
 CONNECT_TIMEOUT_SECONDS = 3.0
@@ -198,6 +198,15 @@ async def connect(
 
 
 async def _get_client(context: Context[Any, Any]) -> ApiClient:
+    """Return the client of a call. Raises ToolError for an unknown argument, which the SDK would ignore."""
+    call = context.request_context.params or {}
+    (tool,) = [tool for tool in await context.mcp_server.list_tools() if tool.name == call["name"]]
+    known = tool.input_schema["properties"]
+    for name in (call.get("arguments") or {}).keys() - known:
+        raise ToolError(
+            f"Correct the arguments. {to_json(name[:MAX_NAME_LENGTH])}: There is no such argument. There are: "
+            f"{', '.join(known)}."
+        )
     request = context.request_context.request
     # Over HTTP each call has a client of its own. Over stdio the process has one, and each call asks again what its key
     # opens.

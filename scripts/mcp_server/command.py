@@ -6,23 +6,19 @@ import signal
 
 import click
 
-from app.config import Config, is_address
-from scripts.addresses import listen, serve_metrics
+from scripts.addresses import listen
 from scripts.extras import importing_from_extra
 from scripts.output import echo
 from scripts.signals import end_on_signals
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-# As for the service: longer than the idle timeout of the proxies, and the time for open requests at the end.
-KEEP_ALIVE_SECONDS, GRACEFUL_SECONDS = 75, 20
+# As for the service: the time for open requests at the end.
+GRACEFUL_SECONDS = 20
 # More is refused with 503. Each may need a connection to the service, too.
 MAX_CONNECTIONS = 1_000
-
-
-def _parse_address(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
-    if text is not None and not is_address(text):
-        raise click.BadParameter("It takes ADDRESS:PORT.")
-    return text
+# A connection that stayed open would pass what nobody has read of a body on as the next request, perhaps of another
+# client of the same proxy.
+HEADERS = [("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
 
 
 @click.command()
@@ -30,7 +26,6 @@ def _parse_address(context: click.Context, parameter: click.Parameter, text: str
     "--http",
     "address",
     metavar="ADDRESS:PORT",
-    callback=_parse_address,
     help="Serve any number of agents over HTTP at /mcp, each request with its own key.",
 )
 def mcp(address: str | None) -> None:
@@ -71,37 +66,37 @@ def _serve_http(url: str, address: str) -> None:
         import uvicorn
 
         from scripts.mcp_server.client import is_url
-        from scripts.mcp_server.http import create_router
+        from scripts.mcp_server.connections import Connection, watch_requests
+        from scripts.mcp_server.http import create_app
+    # Over stdio, the command starts without them.
     from app import logs
-    from app.metrics import Metrics
+    from app.config import Config, is_address
 
-    config, metrics = Config.from_environment(), Metrics()
+    if not is_address(address):
+        raise click.BadParameter("It takes ADDRESS:PORT.", param_hint="--http")
     if not is_url(url.strip()):
         raise click.ClickException("DRIVER_ANALYTICS_URL cannot be used: it takes a URL such as http://127.0.0.1:8000.")
-    log = logs.make_logger(logging.getLevelNamesMapping()[config.log_level])
-    app = create_router(url, address, config, log, metrics)
-    # After the SDK has configured the log in its own way.
-    logs.configure()
-    # Their warnings quote requests, which have a line of their own.
-    for name in ("mcp", "uvicorn"):
-        logging.getLogger(name).setLevel(logging.ERROR)
+    config = Config.from_environment()
+    app = watch_requests(create_app(url, address, config))
     settings = uvicorn.Config(
         app,
-        http="h11",
+        http=Connection,
         ws="none",
         lifespan="on",
         log_config=None,
-        access_log=False,
+        log_level=config.log_level.lower(),
+        headers=HEADERS,
         proxy_headers=False,
         server_header=False,
         limit_concurrency=MAX_CONNECTIONS,
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
     )
+    # After the SDK and uvicorn have configured the log in their own way: keys are redacted.
+    logs.configure()
+    # Its warnings quote requests at any length.
+    logging.getLogger("mcp").setLevel(logging.ERROR)
     # uvicorn sends itself the signal again at the end.
     end_on_signals()
     with listen("--http", address) as listener:
-        if config.metrics_bind:
-            serve_metrics(config.metrics_bind, metrics.registry)
         echo(f"Serving agents on http://{address}/mcp")
         uvicorn.Server(settings).run(sockets=[listener])

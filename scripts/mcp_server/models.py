@@ -21,22 +21,16 @@ EPOCH = datetime.datetime.fromtimestamp(0, datetime.UTC)
 MAX_EXACT = 2**53
 
 
-def shorten_schema(schema: dict[str, Any]) -> None:
-    """Remove from a JSON schema titles, which repeat names, and null defaults: agents read all schemas at the start."""
-    for part in (schema, *schema.get("properties", {}).values()):
-        part.pop("title", None)
-        if part.get("default", ...) is None:
-            del part["default"]
-
-
 def _shorten_part(schema: dict[str, Any]) -> None:
-    """Remove from the JSON schema of a part of a result what agents see in it: that all fields are there, and dates."""
-    shorten_schema(schema)
+    """Remove from the JSON schema of a part of a result what agents, who read all at the start, see in it anyway.
+
+    That is titles, which repeat names, dates, and that all fields are there.
+    """
     for part in (schema, *schema["properties"].values()):
-        for key in ("required", "format"):
+        for key in ("title", "required", "format"):
             part.pop(key, None)
-        if all(option.keys() == {"type"} for option in part.get("anyOf", [{}])):
-            part["type"] = [option["type"] for option in part.pop("anyOf")]
+        if part.get("default", ...) is None:
+            _drop_default(part)
     for key in ("description", "type"):
         schema.pop(key, None)
 
@@ -47,6 +41,10 @@ def _shorten_result(schema: dict[str, Any]) -> None:
     schema["type"] = "object"
     for name in ("today", "notice"):
         del schema["properties"][name]
+
+
+def _drop_default(schema: dict[str, Any]) -> None:
+    schema.pop("default", None)
 
 
 def _round(value: float) -> int | float:
@@ -63,6 +61,8 @@ def _format_time(value: datetime.datetime, info: SerializationInfo) -> str:
     return value.astimezone(zone).isoformat().replace("+00:00", "Z")
 
 
+# An argument may be null, its default. That is not worth its place in the list of the tools.
+NULL_DEFAULT = Field(json_schema_extra=_drop_default)
 # An integer stays one: a count may have 63 bits, and a float 53.
 Number = Annotated[int | float, PlainSerializer(_round), WithJsonSchema({"type": "number"})]
 # Pydantic takes a small number for seconds. The `zone` of the context is that in which a result has its times.

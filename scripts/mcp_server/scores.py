@@ -11,6 +11,7 @@ from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
 from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
+    NULL_DEFAULT,
     Aggregates,
     Behaviour,
     Data,
@@ -28,8 +29,8 @@ from scripts.mcp_server.windows import EndDate, PeriodDate, StartDate, choose_pe
 
 # As many of the longest rows as have room in a result.
 MAX_DRIVERS = 10
-# How many drivers of each ranking are read.
-MAX_RANKED = 5_000
+# How many drivers of each of two rankings are compared.
+MAX_COMPARED = 5_000
 BEST_SCORE = 100
 
 DriverAndScore = tuple[Driver, ExplainedScore | NoScore]
@@ -57,7 +58,7 @@ class Explanation(Data):
     score: Score | NoScore
     score_before: Score | NoScore
     score_change: Number | None
-    behaviours: list[Behaviour] = Field(description="The most costly first.")
+    behaviours: list[Behaviour] = Field(description="The most costly first. Counts cost nothing without miles.")
 
 
 async def get_driver_score(api: ApiClient, driver_id: str, window: Window, interval: PeriodName) -> DriverScore:
@@ -103,7 +104,7 @@ def _make_explanation(
     costly = [
         row.model_copy(update={"points_lost_before": points_before.get(row.behaviour)})
         for row in behaviours
-        if row.points_lost or points_before.get(row.behaviour)
+        if row.count or row.points_lost or points_before.get(row.behaviour)
     ]
     return Explanation(
         driver=driver,
@@ -187,11 +188,13 @@ class Coaching(Comparison):
 
     driver_count: int = Field(description="How many drove, at least min_distance_miles.")
     compared_driver_count: int | None = Field(description="got_worse: how many of them have a score before, too.")
-    left_out: int = Field(description="How many more to coach are among the 5,000 who lost most.")
+    left_out: int = Field(description="More to coach of the 100 who lost most; got_worse: of the 5,000.")
 
 
-# The service checks it. Null is accepted, but not worth its place in the list of the tools.
-BehaviourName = Annotated[str | None, WithJsonSchema({"type": "string", "enum": list(COUNTED_BEHAVIOURS)})]
+# The service checks it.
+BehaviourName = Annotated[
+    str | None, WithJsonSchema({"type": "string", "enum": list(COUNTED_BEHAVIOURS)}), NULL_DEFAULT
+]
 
 
 async def who_needs_coaching(
@@ -213,57 +216,63 @@ async def who_needs_coaching(
     """
     today = (await api.get_info()).today
     window, before = choose_periods(today, period, date)
-    compares = order == "got_worse"
-    first = (before if compares else window).start_date
-    # What costs points is read as of any window, which begins in the last six months, also for a month.
-    if first < get_first_date(today, "day"):
-        raise ToolError(
-            f"Correct the arguments. date: Must be later. What costs points since {first} is not known, because that "
-            "is more than six months ago."
-        )
     # Like the service, without an exponent.
     params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}", "limit": PAGE_SIZE}
-    count, lost = await _rank(api, params, window, behaviour, includes_best=compares)
-    to_coach = list(lost)
-    if compares:
-        _, lost_before = await _rank(api, params, before, behaviour, includes_best=True)
-        # Rounded, so that equal changes are equal.
-        changes = {
-            driver_id: round(lost[driver_id] - lost_before[driver_id], 1) for driver_id in lost.keys() & lost_before
-        }
-        worse = sorted((-change, driver_id) for driver_id, change in changes.items() if change > 0)
-        to_coach = [driver_id for _, driver_id in worse]
+    compared = None
+    if order == "got_worse":
+        # A score before is that of a window, which begins in the last six months, also for a month.
+        if before.start_date < get_first_date(today, "day"):
+            raise ToolError(f"Correct the arguments. date: Must be later. The {period} before is not known.")
+        count, compared, rows = await _find_worse(api, params, window, before, behaviour)
+    else:
+        by = {"behaviour": behaviour} if behaviour is not None else {}
+        page = await _get_ranking(api, {**params, **by}, window)
+        count, rows = page.count, [row for row in page.drivers if _get_points_lost(row, behaviour)]
+    scores: list[DriverAndScore] = [(row.driver_info, _explain(row.driving_summary)) for row in rows[:limit]]
     return Coaching(
         window=window,
         window_before=before,
-        drivers=await _compare(api, await find_scores(api, to_coach[:limit], window), before),
+        drivers=await _compare(api, scores, before),
         driver_count=count,
-        compared_driver_count=len(changes) if compares else None,
-        left_out=max(0, len(to_coach) - limit),
+        compared_driver_count=compared,
+        left_out=len(rows) - len(scores),
     )
 
 
-async def _rank(
-    api: ApiClient, params: Params, window: Window, behaviour: str | None, *, includes_best: bool
-) -> tuple[int, dict[str, float]]:
-    """Return how many drivers a ranking has, and the points lost, by the behaviour or all, of MAX_RANKED by driver_id.
+async def _find_worse(
+    api: ApiClient, params: Params, window: Window, before: Window, behaviour: str | None
+) -> tuple[int, int, list[RankedDriver]]:
+    """Return how many drivers are ranked, how many of them also before, and those of them who lost more, most first."""
+    # By the score, for which the service has an index. By a behaviour, it would sort all drivers for each page.
+    (count, rows), (_, rows_before) = [await _find_ranked(api, params, one) for one in (window, before)]
+    # Rounded, so that equal changes are equal.
+    changes = {
+        driver_id: round(_get_points_lost(row, behaviour) - _get_points_lost(rows_before[driver_id], behaviour), 1)
+        for driver_id, row in rows.items()
+        if driver_id in rows_before
+    }
+    worse = sorted((-change, driver_id) for driver_id, change in changes.items() if change > 0)
+    return count, len(changes), [rows[driver_id] for _, driver_id in worse]
 
-    Those who lost most come first. Those who lost none are left out unless `includes_best`.
-    """
-    ranking = {**params, "start_date": str(window.start_date)}
-    if behaviour is not None:
-        ranking["behaviour"] = behaviour
-    lost: dict[str, float] = {}
+
+async def _find_ranked(api: ApiClient, params: Params, window: Window) -> tuple[int, dict[str, RankedDriver]]:
+    """Return how many drivers a ranking has, and MAX_COMPARED of them by driver_id, the lowest scores first."""
+    found: dict[str, RankedDriver] = {}
     next_page: int | None = 1
-    while next_page and len(lost) < MAX_RANKED:
-        page = await api.get(Ranking, "ranking", params={**ranking, "page": next_page})
-        found = {row.driver_info.driver_id: _get_points_lost(row.driving_summary, behaviour) for row in page.drivers}
-        lost |= {driver_id: points for driver_id, points in found.items() if points or includes_best}
-        next_page = page.next_page if includes_best or all(found.values()) else None
-    return page.count, lost
+    while next_page and len(found) < MAX_COMPARED:
+        page = await _get_ranking(api, {**params, "page": next_page}, window)
+        found |= {row.driver_info.driver_id: row for row in page.drivers}
+        next_page = page.next_page
+    return page.count, found
 
 
-def _get_points_lost(summary: Summary, behaviour: str | None) -> float:
+async def _get_ranking(api: ApiClient, params: Params, window: Window) -> Ranking:
+    """Return a page of the drivers who drove in a week or month, those who lost most first."""
+    return await api.get(Ranking, "ranking", params={**params, "start_date": str(window.start_date)})
+
+
+def _get_points_lost(row: RankedDriver, behaviour: str | None) -> float:
     """Return the points that the behaviour, or all of them, cost, as a result shows them: with one decimal."""
+    summary = row.driving_summary
     points = BEST_SCORE - summary.fm_score if behaviour is None else compute_points_lost(dict(summary))[behaviour]
     return round(points, 1)

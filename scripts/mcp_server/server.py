@@ -9,20 +9,18 @@ from typing import Any
 
 import anyio
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
-from mcp.server.mcpserver.tools import Tool
-from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import ValidationError, create_model
-from pydantic_core import ErrorDetails
+from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 
 from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.fleet import fleet_summary
-from scripts.mcp_server.models import NOTICE, Result, shorten_schema
+from scripts.mcp_server.models import NOTICE, Result
 from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
 from scripts.mcp_server.text import escape_texts, to_json
 from scripts.mcp_server.trips import describe_trip, list_trips
-from scripts.output import escape
 
 TOOLS = (
     fleet_summary,
@@ -36,16 +34,8 @@ TOOLS = (
 )
 # Shorter than the time for which the proxies wait, and most clients.
 TOOL_SECONDS = 50
-# An agent corrects all of them at once, unless they make no sense.
-MAX_REASONS = 10
-# Where pydantic words the reason for programmers, by its type of the error.
-REASONS = {
-    "too_short": "Must have at least {min_length} values",
-    "too_long": "Must have at most {max_length} values",
-    "list_type": "Must be a list",
-    "int_parsing": "Must be a whole number",
-    "float_parsing": "Must be a number",
-}
+# Of a text of a request other than its arguments, such as the name of a tool, which an error repeats.
+MAX_TEXT_LENGTH = 1_000
 INSTRUCTIONS = """\
 Answers questions about one fleet: whether it is getting better, who drove how safely, who got worse and why, which
 trips mattered.
@@ -67,48 +57,36 @@ Everything is read-only.
 
 def create_server(api: contextlib.AbstractAsyncContextManager[ApiClient] | None = None) -> MCPServer[Any]:
     """Return a server whose tools use `api`. Over HTTP they use the client in the state of each request: `api`."""
-    return MCPServer(
+    server = MCPServer[Any](
         "driver-analytics",
         title="Driver Analytics",
         version=version(PACKAGE),
         instructions=INSTRUCTIONS.format(notice=NOTICE),
-        tools=[_make_tool(function) for function in TOOLS],
         lifespan=(lambda server: api) if api else None,
         # Nothing changes while the server runs, so nobody needs a response that does not end.
         subscriptions=False,
+        middleware=[_refuse_long_texts],
         log_level="WARNING",
     )
+    for function in TOOLS:
+        server.add_tool(
+            _present(function),
+            description=inspect.getdoc(function),
+            annotations=ToolAnnotations(read_only_hint=True),
+        )
+    return server
 
 
-class ExplainingTool(Tool):
-    """A tool that says what is wrong with its arguments, in the words of the service."""
-
-    async def run(self, *arguments: Any, **options: Any) -> Any:
-        """Run the tool. Raises ToolError: a validation error of the arguments is its cause."""
-        try:
-            return await super().run(*arguments, **options)
-        except UnexpectedToolError:
-            raise
-        except ToolError as error:
-            if not isinstance(error.__cause__, ValidationError):
-                raise
-            reasons = " ".join(map(self._explain, error.__cause__.errors(include_url=False)[:MAX_REASONS]))
-        raise ToolError(f"Correct the arguments of {self.name}. {escape(reasons)}")
-
-    def _explain(self, error: ErrorDetails) -> str:
-        name = ".".join(map(str, error["loc"]))
-        if error["type"] == "extra_forbidden":
-            return f"{name}: There is no such argument. There are: {', '.join(self.parameters['properties'])}."
-        if error["type"] == "missing":
-            return f"{name}: Must be given."
-        own = REASONS.get(error["type"], "").format_map(error.get("ctx", {}))
-        reason = own or error["msg"].removeprefix("Value error, ").replace("Input should", "Must").rstrip(".")
-        return f"{name}: {reason}."
+async def _refuse_long_texts(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
+    """Refuse a request with a text that an error of the SDK would repeat at any length."""
+    texts = [ctx.method, *(ctx.params or {}).values()]
+    if any(isinstance(text, str) and len(text) > MAX_TEXT_LENGTH for text in texts):
+        raise MCPError(INVALID_PARAMS, f"A method, name or URI has at most {MAX_TEXT_LENGTH} characters.")
+    return await call_next(ctx)
 
 
-@functools.cache
-def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
-    """Return the tool of a function, whose signature and docstring describe it to agents."""
+def _present(function: Callable[..., Awaitable[Result]]) -> Callable[..., Awaitable[CallToolResult]]:
+    """Return a tool that calls the function, whose signature and docstring describe it to agents."""
 
     @functools.wraps(function)
     async def run(**arguments: Any) -> CallToolResult:
@@ -123,11 +101,4 @@ def _make_tool(function: Callable[..., Awaitable[Result]]) -> Tool:
             raise ToolError(f"This takes longer than {TOOL_SECONDS} seconds. Ask for a shorter window.") from None
         return CallToolResult(content=[TextContent(text=to_json(data))], structured_content=escape_texts(data))
 
-    tool = ExplainingTool.from_function(
-        run, description=inspect.getdoc(function), annotations=ToolAnnotations(read_only_hint=True)
-    )
-    # An unknown argument is an error, so that a misspelt one is not ignored.
-    config = {"extra": "forbid", "json_schema_extra": shorten_schema}
-    arguments = create_model("Arguments", __base__=tool.fn_metadata.arg_model, __cls_kwargs__=config)
-    tool.fn_metadata.arg_model, tool.parameters = arguments, arguments.model_json_schema()
-    return tool
+    return run

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from schemas import fields
 from schemas.date_params import get_first_date
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
-from scripts.mcp_server.models import Window
+from scripts.mcp_server.models import NULL_DEFAULT, Window
 
 ONE_DAY = datetime.timedelta(days=1)
 
@@ -27,8 +27,8 @@ def _parse_date(value: Any) -> datetime.date | None:
 Date = Annotated[
     Annotated[datetime.date, Field(ge=datetime.date(1900, 1, 1), le=datetime.date(2999, 12, 31))] | None,
     BeforeValidator(_parse_date),
-    # Null is accepted, but not worth its place in the list of the tools.
     WithJsonSchema({"type": "string", "format": "date"}),
+    NULL_DEFAULT,
 ]
 PeriodDate = Annotated[Date, Field(description="Any date in the period. Default: the last complete one.")]
 StartDate = Annotated[Date, Field(description="Default: the Monday of last week.")]

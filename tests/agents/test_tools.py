@@ -206,8 +206,8 @@ REQUEST_COUNTS = [
     ("driver_summary", ANN, 3),
     ("compare_drivers", THREE, 3),
     ("explain_score", ANN, 3),
-    ("who_needs_coaching", {}, 4),
-    ("who_needs_coaching", {"behaviour": "phone_use"}, 4),
+    ("who_needs_coaching", {}, 3),
+    ("who_needs_coaching", {"behaviour": "phone_use"}, 3),
     ("who_needs_coaching", {"order": "got_worse"}, 5),
     ("list_trips", ANN, 3),
     ("describe_trip", {"trip_id": "brake"}, 3),
@@ -218,6 +218,8 @@ REQUEST_COUNTS = [
 def test_a_tool_makes_few_requests(call, service, load, tool, arguments, count):
     # More drivers and later trips than are on a page, which must not matter.
     trips = [make_trip(f"2026-03-17T{n // 60:02}:{n % 60:02}", "ann", trail_path=[]) for n in range(120)]
+    brakes = make_event_summary(hard_brake_count=1, phone_use_time_seconds=60)
+    trips += [make_trip("2026-03-10T08:00", f"x{n}", event_summary=brakes) for n in range(120)]
     load(*trips, drivers=[make_driver(f"x{n}") for n in range(120)])
     requests = []
     service.app.before_request(lambda: requests.append(1))
@@ -325,6 +327,13 @@ def test_nobody_is_to_coach_where_nobody_lost_a_point(call, load):
     load(make_trip("2026-02-24T08:00", "dee"))
     data = call("who_needs_coaching", date="2026-02-24")
     assert (data["drivers"], data["driver_count"], data["left_out"]) == ([], 1, 0)
+
+
+def test_brakes_without_a_mile_are_explained_though_they_cost_nothing(call, load):
+    load(make_trip("2026-03-10T08:00", "dee", distance_miles=0, event_summary=make_event_summary(hard_brake_count=9)))
+    result = call("explain_score", **DEE)
+    assert (result["score"]["fm_score"], find(result, "behaviours.*.count")) == (100, [9])
+    assert find(result, "behaviours.*.points_lost") == [0]
 
 
 def test_today_is_that_of_the_fleet(call, service, clock):

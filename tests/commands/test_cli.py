@@ -62,8 +62,8 @@ def commands_of(command, *words):
     """Yield the words and the object of a command, and of all below it."""
     yield words, command
     if isinstance(command, click.Group):
-        for name, below in command.commands.items():
-            yield from commands_of(below, *words, name)
+        for name in command.list_commands(None):
+            yield from commands_of(command.get_command(None, name), *words, name)
 
 
 WITH_FLEET = [words for words, found in commands_of(cli) if any("--fleet" in param.opts for param in found.params)]
