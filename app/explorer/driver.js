@@ -41,7 +41,7 @@ export async function show({ id, parameters, settle, render }) {
       ui.behaviourLegend(byStart.get(at)?.behaviours, ["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
     summary && el("section", { class: "halves" },
       el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
-      el("section", {}, tripList(trips, summary.trip_count, at, sort, link))));
+      el("section", {}, tripList(trips, summary.trip_count, [at, format.shift(interval, at, 1)], sort, link))));
   scrollTo(page.starts, at);
 }
 
@@ -117,22 +117,22 @@ const countEvents = (trip) => Object.keys(format.LABELS)
   .reduce((sum, behaviour) => sum + trip.event_summary[`${behaviour}_count`], 0);
 
 /** Returns the trips, which are sorted by time, in the order that is chosen, and why some are missing. */
-function tripList(trips, total, start, sort, link) {
+function tripList(trips, total, [start, end], sort, link) {
   const [, rank] = SORTS[sort], sorted = trips.toSorted((a, b) => rank(a) - rank(b));
   const choices = Object.entries(SORTS).map(([name, [label]]) => [label, link({ sort: name }), name === sort]);
   return [el("div", { class: "head" }, el("h2", {}, words("Your trips", "Trips")),
     trips.length > 1 && ui.choice("Sort trips by", choices)),
   trips.length > 0 && ui.table("trips", [`Start (${format.zone})`, "Score", "Length", "Events"], sorted.map(tripRow)),
   trips.length < total && el("p", { class: "quiet" },
-    `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start)}`)];
+    `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start, end)}`)];
 }
 
-/** Returns why the list has fewer trips than the period that starts on this date. */
-function findWhyMissing(trips, start) {
+/** Returns why the list has fewer trips than the period from a date to before another one. */
+function findWhyMissing(trips, start, end) {
   const oldest = format.oldestDate();
   if (trips.length >= MAX_TRIPS) return `the list ends after ${format.number(MAX_TRIPS)} trips.`;
   if (start < oldest) return `before ${format.day(Date.parse(oldest))}, too long ago to be listed.`;
-  return `a trip is listed ${format.DELAY} after its end.`;
+  return end < format.today() ? "counted, but not listed." : `a trip is listed ${format.DELAY} after its end.`;
 }
 
 function tripRow(trip) {

@@ -563,6 +563,14 @@ def test_events_at_one_place_can_be_told_apart_and_chosen(visit):
             expect(page.locator(".map .chosen")).to_have_count(1)
 
 
+def test_trips_that_are_missing_from_a_list_are_not_said_to_be_too_new_if_they_are_not(visit):
+    page = (dated := visit("dated")).page
+    page.route("**/driver/busy/trips?**", lambda route: route.fulfill(json={"next_page": None, "trips": []}))
+    dated.open(f"#/driver/busy?at={last_week(-7, '')[:10]}")
+    dated.open(f"#/driver/busy?at={last_week(0, '')[:10]}")
+    expect(page.locator("main")).to_contain_text("130 trips more: counted, but not listed.")
+
+
 @pytest.mark.parametrize(("width", "height"), [(390, 600), (1024, 768), (1440, 900)])
 def test_a_shared_link_to_an_event_and_choosing_one_keep_the_map_and_the_event_in_view(visit, width, height):
     page = (named := visit("named", width=width)).page
