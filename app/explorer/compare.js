@@ -19,8 +19,12 @@ export async function show({ id, parameters, settle, render }) {
   settle({ interval, at: chosen, with: other, find });
   const [first, second, found] = await Promise.all([fetchScores(id, interval),
     other ? fetchScores(other, interval) : fetchFleetScores(interval), find && fetchFound(find)]);
-  const sides = [first, second].map(({ driver, byStart }) => ({ byStart,
-    text: driver ? format.driverName(driver) : "The fleet", write: () => (driver ? ui.name(driver) : "The fleet") }));
+  const names = [first, second].map(({ driver }) => driver && format.driverName(driver));
+  const sides = [first, second].map(({ driver, byStart }, side) => {
+    const id = names[0] === names[1] && ` (${driver.driver_id})`;
+    return { byStart, text: driver ? [names[side], id].filter(Boolean).join("") : "The fleet",
+      write: () => (driver ? [ui.name(driver), id && el("bdi", {}, id)] : "The fleet") };
+  });
   const starts = listStarts(interval), isThere = (start) => sides.some(({ byStart }) => byStart.has(start));
   const isOfBoth = (start) => sides.every(({ byStart }) => byStart.has(start));
   const at = chosen ?? starts.findLast(isOfBoth) ?? starts.findLast(isThere) ?? starts.at(-1);
@@ -29,7 +33,7 @@ export async function show({ id, parameters, settle, render }) {
   const soFar = format.shift(interval, at, 1) > format.today() && el("small", {}, " so far");
   const driverLink = el("a", { href: format.address("driver", id, { interval, at: chosen }) }, ui.name(first.driver));
   render(el("div", { class: "up" }, el("span", {}, "Driver ", driverLink)),
-    ui.heading(ui.name(first.driver), " and ", second.driver ? ui.name(second.driver) : "the fleet"),
+    ui.heading(sides[0].write(), " and ", second.driver ? sides[1].write() : "the fleet"),
     el("section", {}, controls("Scores over time", interval, page, link, chosen),
       ui.legend(sides.map(({ write }, side) => [SIDES[side], write()])),
       chart(interval, page.starts, sides, at, link)),
