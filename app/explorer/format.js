@@ -23,12 +23,16 @@ const UNITS = {
 };
 // The least loss of points that a score, which has one decimal, shows.
 const LEAST_LOSS = 0.05;
-const MS_PER_DAY = 86_400_000;
+const MS_PER_DAY = 86_400_000, MS_PER_HOUR = 3_600_000, MS_PER_QUARTER = 900_000;
 // The compact notation has no letters for numbers from 1e15 on, and writes all their digits.
 const short = (value) => ({ notation: value < 1e15 ? "compact" : "scientific", maximumSignificantDigits: 4 });
 
-export const number = (value, digits = 0) => value.toLocaleString("en", Math.abs(value) >= 1e6
-  ? short(Math.abs(value)) : { minimumFractionDigits: digits, maximumFractionDigits: digits });
+// Making a format takes longer than writing a number.
+const WITH_DIGITS = [0, 1].map((digits) =>
+  new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+
+export const number = (value, digits = 0) => (Math.abs(value) >= 1e6
+  ? value.toLocaleString("en", short(Math.abs(value))) : WITH_DIGITS[digits].format(value));
 export const score = (value) => number(value, 1);
 export const share = (part, whole) => (whole > 0 ? `${number(100 * (part / whole))} %` : "–");
 export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
@@ -70,19 +74,27 @@ export function driverName({ first_name: first, last_name: last, alias, driver_i
 // A time is milliseconds since 1970 in UTC, and a date is the time at which it begins in UTC. So a time is shown as if it
 // was as much later as the time zone is ahead of UTC.
 export let zone = "UTC";
-let offsets;
+let offsetFormat, zoneNames, offsets = new Map();
 export function setZone(name) {
-  [zone, offsets] = ["UTC", undefined];
+  [zone, offsetFormat, offsets] = ["UTC", undefined, new Map()];
   try {
-    offsets = new Intl.DateTimeFormat("en-GB", { timeZone: name, timeZoneName: "longOffset" });
+    offsetFormat = new Intl.DateTimeFormat("en-GB", { timeZone: name, timeZoneName: "longOffset" });
+    zoneNames = new Intl.DateTimeFormat("en-US", { timeZone: name, timeZoneName: "short" });
     zone = name;
   } catch { /* The browser does not know the time zone. */ }
 }
-function local(ms) {
-  const [, sign, ...parts] = /GMT([+-])(\d+):(\d+):?(\d*)/.exec(offsets?.format(ms)) ?? [];
+function readOffset(ms) {
+  const [, sign, ...parts] = /GMT([+-])(\d+):(\d+):?(\d*)/.exec(offsetFormat?.format(ms)) ?? [];
   const [hours, minutes, seconds] = parts.map(Number);
-  return sign ? ms + Number(`${sign}1`) * 1000 * (3600 * hours + 60 * minutes + seconds) : ms;
+  return sign ? Number(`${sign}1`) * 1000 * (3600 * hours + 60 * minutes + seconds) : 0;
 }
+/** Returns by how many milliseconds the zone is ahead of UTC. To find it takes long; clocks change at quarters of hours. */
+function offsetAt(ms) {
+  const quarter = Math.floor(ms / MS_PER_QUARTER);
+  if (!offsets.has(quarter)) offsets.set(quarter, readOffset(ms));
+  return offsets.get(quarter);
+}
+const local = (ms) => ms + offsetAt(ms);
 
 const dateFormat = (options) => new Intl.DateTimeFormat("en-GB", { timeZone: "UTC", ...options });
 const DAY = { day: "numeric", month: "short" }, DATE = { ...DAY, year: "numeric" };
@@ -95,11 +107,20 @@ const WEEKDAY = dateFormat({ weekday: "short", ...DAY });
 
 export const day = (ms) => PERIODS.day.long.format(ms).replace(",", "");
 export const shortDay = (ms) => WEEKDAY.format(local(ms)).replace(",", "");
-export const time = (ms) => clock(ms).slice(0, 5);
+/** Returns the zone of a time, such as " MST", if a change of clocks repeats its hour, or nothing. */
+function zoneIfRepeated(ms) {
+  const offset = offsetAt(ms), others = [-2, 2].map((hours) => offsetAt(ms + hours * MS_PER_HOUR));
+  const isRepeated = others.some((other) => other !== offset && offsetAt(ms + offset - other) === other);
+  return isRepeated ? ` ${zoneNames.formatToParts(ms).find(({ type }) => type === "timeZoneName").value}` : "";
+}
+const write = (ms, length) => new Date(local(ms)).toISOString().slice(-13).slice(0, length) + zoneIfRepeated(ms);
+export const time = (ms) => write(ms, 5);
+export const clock = (ms) => write(ms, 8);
 export const moment = (ms) => `${day(local(ms))}, ${time(ms)}`;
+/** Returns a time with seconds, and with its date if that is not the date of another time. */
+export const clockAfter = (other, ms) => `${dateOf(ms) === dateOf(other) ? "" : `${day(local(ms))}, `}${clock(ms)}`;
 /** Returns when the last trip of a date was; a clock that is wrong may date it in the future. */
 export const wasOn = (date) => `${date > today() ? "is dated" : "was on"} ${day(Date.parse(date))}`;
-export const clock = (ms) => new Date(local(ms)).toISOString().slice(-13, -5);
 
 // Dates are texts such as 2026-03-18, as in the API. A period is a day, week or month.
 const toDate = (ms) => new Date(ms).toISOString().slice(0, 10);

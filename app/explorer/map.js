@@ -1,7 +1,7 @@
 // The map of a trail, drawn by Leaflet: a line coloured by speed, events, and the point that is selected.
 
-import { LABELS, inUnits, settings, units, unitsName } from "./format.js";
-import { EVENTS, describe, indexNear, positionOf } from "./trail.js";
+import * as format from "./format.js";
+import { EVENTS, describe, indexNear } from "./trail.js";
 import { el } from "./ui.js";
 
 const GRID_PIXELS = 64;
@@ -13,6 +13,15 @@ const EVENT_PIXELS = 24;
 // below the one under the pointer, which Leaflet raises by 250.
 const ICONS = { start: [16, -1000], end: [16, -1000], dot: [30, -500] }, EVENT_ICON = [22, 0];
 const CHOSEN_LAYER = 100;
+// By how much a marker with a number of events is wider for each further digit.
+const DIGIT_PIXELS = 7;
+// Where the marker of an event may be, in pixels from its place: there, or on two circles around it.
+const PLACES = [[0, 0], ...[1, 2].flatMap((circle) => Array.from({ length: 6 * circle }, (_, i) => {
+  const angle = (Math.PI * i) / (3 * circle), radius = circle * EVENT_PIXELS;
+  return [-radius * Math.sin(angle), -radius * Math.cos(angle)];
+}))];
+// A square of the map and those around it, in pixels.
+const SQUARES = [-1, 0, 1].flatMap((x) => [-1, 0, 1].map((y) => [x * EVENT_PIXELS, y * EVENT_PIXELS]));
 
 /** Loads Leaflet once. It is not a module: it sets the global name L. */
 async function loadLeaflet() {
@@ -32,18 +41,33 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   // One finger and the wheel scroll the page.
   box.addEventListener("wheel", (wheel) => wheel.ctrlKey || wheel.stopImmediatePropagation(), { capture: true });
   const map = L.map(box, { attributionControl: false, zoomSnap: 0.25, maxZoom: MAX_ZOOM, dragging: !L.Browser.mobile });
-  L.control.scale({ position: "bottomright", imperial: unitsName === "miles", metric: unitsName === "km" }).addTo(map);
+  L.control.scale({ position: "bottomright", imperial: format.unitsName === "miles",
+    metric: format.unitsName === "km" }).addTo(map);
   makeBackground().addTo(map);
-  const positions = trail.positions.length > 1 ? trail.positions : [...trail.positions, ...events.map(positionOf)];
+  const shown = events.filter(({ outside }) => !outside || !trail.positions.length);
+  const positions = [...trail.positions, ...shown.map(({ position }) => position)];
   // Clear of the buttons of the zoom.
   map.fitBounds(L.latLngBounds(positions).pad(0.08), { animate: false, maxZoom: 17, paddingTopLeft: [44, 16] });
   addLine(map, trail);
-  const markers = events.map((event, number) => addEvent(map, trail, event, () => onEvent(number)));
   for (const [name, position] of [["start", trail.positions[0]], ["end", trail.positions.at(-1)]]) {
     if (position) addMarker(map, position, name, "", name);
   }
-  map.on("zoomend", () => spread(map, markers));
-  spread(map, markers);
+  const layer = L.layerGroup().addTo(map);
+  let markers, chosen;
+  function raise(number) {
+    chosen = number;
+    for (const { marker, numbers } of markers) {
+      const isChosen = numbers.includes(number);
+      marker.setZIndexOffset(isChosen ? CHOSEN_LAYER : Math.min(numbers.length, CHOSEN_LAYER - 1));
+      marker.getElement().classList.toggle("chosen", isChosen);
+    }
+  }
+  function redraw() {
+    markers = drawEvents(map, layer, trail, events, onEvent);
+    raise(chosen);
+  }
+  map.on("zoomend", redraw);
+  redraw();
   const dot = addMarker(map, positions[0], "dot", "", "", { interactive: false });
   map.on("mousemove", ({ latlng, containerPoint }) => {
     const index = indexNear(trail, [latlng.lat, latlng.lng]), nearest = trail.positions[index];
@@ -54,66 +78,90 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   observer.observe(box);
   return {
     select: (position) => dot.setLatLng(position),
-    raise: (number) => markers.forEach((marker, i) => {
-      marker.setZIndexOffset(i === number ? CHOSEN_LAYER : 0).getElement().classList.toggle("chosen", i === number);
-    }),
+    raise,
     show: (position) => map.panInside(position, { padding: [60, 60] }),
   };
 }
 
-/** Moves markers of events that would cover others to the nearest free place. */
-function spread(map, markers) {
-  const taken = [];
-  for (const marker of markers) {
-    const own = map.latLngToLayerPoint(marker.getLatLng()), place = findFree(own, taken), { x, y } = place.subtract(own);
-    taken.push(place);
-    marker.getElement().style.translate = `${x}px ${y}px`;
+/**
+ * Returns the markers that the events have at this zoom: events at one place have one. A marker that would cover
+ * another one is at a free place beside its own, or, if there is none, its events are with those of the other one.
+ */
+function arrange(map, events) {
+  const byPosition = new Map(), bySquare = new Map(), groups = [];
+  const key = (x, y) => `${Math.floor(x / EVENT_PIXELS)},${Math.floor(y / EVENT_PIXELS)}`;
+  const findCovered = (point) => bySquare.get(key(point.x, point.y))
+    ?.find((group) => group.place.distanceTo(point) < EVENT_PIXELS - 1);
+  function add(position) {
+    const own = map.latLngToLayerPoint(position);
+    const place = PLACES.map((offset) => own.add(offset)).find((point) => !findCovered(point));
+    if (!place) return findCovered(own);
+    const group = { position, place, offset: place.subtract(own), numbers: [] };
+    for (const [x, y] of SQUARES) getOrAdd(bySquare, key(place.x + x, place.y + y), () => []).push(group);
+    groups.push(group);
+    return group;
   }
+  for (const [number, { position }] of events.entries()) {
+    getOrAdd(byPosition, format.position(position), () => add(position)).numbers.push(number);
+  }
+  return groups;
 }
 
-/** Returns the first of the places on circles around a point that is not near one that is taken. */
-function findFree(point, taken) {
-  for (let circle = 0; ; circle++) {
-    const count = Math.max(1, 6 * circle), radius = circle * EVENT_PIXELS;
-    for (let i = 0; i < count; i++) {
-      const angle = (2 * Math.PI * i) / count, place = point.add([-radius * Math.sin(angle), -radius * Math.cos(angle)]);
-      if (taken.every((other) => other.distanceTo(place) > EVENT_PIXELS - 1)) return place;
-    }
-  }
+function getOrAdd(map, key, make) {
+  if (!map.has(key)) map.set(key, make());
+  return map.get(key);
 }
 
 /** Returns the tiles of the operator's choice, or a quiet grid. */
 function makeBackground() {
-  if (settings.map_tiles_url) return L.tileLayer(settings.map_tiles_url, { maxZoom: MAX_ZOOM });
+  if (format.settings.map_tiles_url) return L.tileLayer(format.settings.map_tiles_url, { maxZoom: MAX_ZOOM });
   const Grid = L.GridLayer.extend({ createTile: () => el("div", { class: "grid-tile" }) });
   return new Grid({ tileSize: GRID_PIXELS });
 }
 
-/** Adds the trail as one line for each colour, however many points it has. */
-function addLine(map, { positions, mph }) {
-  const { speedSteps } = units(), lines = speedSteps.map(() => []);
+/** Adds the trail as one line for each colour, however many points it has, and one for its gaps. */
+function addLine(map, { positions, mph, starts }) {
+  const { speedSteps } = format.units(), lines = {};
   let current;
   for (let i = 1; i < positions.length; i++) {
-    const colour = speedSteps.findLastIndex((low) => inUnits(mph[i]) >= low);
-    if (colour === current) lines[colour].at(-1).push(positions[i]);
-    else lines[colour].push([positions[i - 1], positions[i]]);
-    current = colour;
+    const name = starts.has(i) ? "gap" : `speed-${speedSteps.findLastIndex((low) => format.inUnits(mph[i]) >= low)}`;
+    if (name === current) lines[name].at(-1).push(positions[i]);
+    else (lines[name] ??= []).push([positions[i - 1], positions[i]]);
+    current = name;
   }
-  L.polyline(positions, { className: "trail-outline", interactive: false }).addTo(map);
-  lines.forEach((parts, colour) => L.polyline(parts, { className: `speed-${colour}`, interactive: false }).addTo(map));
+  const { gap = [], ...speeds } = lines, outline = Object.values(speeds).flat();
+  for (const [className, parts] of Object.entries({ gap, "trail-outline": outline, ...speeds })) {
+    L.polyline(parts, { className, interactive: false }).addTo(map);
+  }
 }
 
 function addMarker(map, position, className, letter, tooltip, options) {
   const [size, zIndexOffset] = ICONS[className] ?? EVENT_ICON, html = el("span", { "aria-hidden": "true" }, letter);
-  const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [size, size] });
+  const width = size + DIGIT_PIXELS * Math.max(0, letter.length - 1);
+  const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [width, size] });
   const marker = L.marker(position, { icon, keyboard: false, riseOnHover: true, zIndexOffset, ...options }).addTo(map);
   return tooltip ? marker.bindTooltip(tooltip, { direction: "top", offset: [0, -8] }) : marker;
 }
 
-/** Adds a marker of an event, on the turn of the globe on which the trail is. The keyboard goes to the list instead. */
-function addEvent(map, trail, event, onClick) {
-  const { behaviour, letter } = EVENTS[event.event_type], [latitude, longitude] = positionOf(event);
-  const turns = trail.positions.length ? Math.round((trail.positions[0][1] - longitude) / 360) : 0;
-  const tooltip = el("span", {}, el("b", {}, LABELS[behaviour]), el("br", {}), describe(event, trail));
-  return addMarker(map, [latitude, longitude + 360 * turns], behaviour, letter, tooltip).on("click", onClick);
+/**
+ * Draws the markers of events at this zoom: each has a letter, or how many events it has, of which a click chooses one
+ * after another, and a line to its place if it is beside it. The keyboard goes to the list instead.
+ */
+function drawEvents(map, layer, trail, events, onEvent) {
+  layer.clearLayers();
+  return arrange(map, events).map(({ position, place, offset, numbers }) => {
+    const kinds = new Set(numbers.map((number) => events[number].event_type)), count = numbers.length;
+    const event = events[numbers[0]], { behaviour, letter } = EVENTS[event.event_type];
+    const text = count > 1 ? format.number(count) : letter, className = kinds.size > 1 ? "mixed" : behaviour;
+    const tooltip = () => el("span", {}, count > 1 ? `${text} events: each click shows the next one.`
+      : [el("b", {}, format.LABELS[behaviour]), el("br", {}), describe(event, trail)]);
+    const marker = addMarker(layer, position, className, text, tooltip);
+    let clicks = 0;
+    marker.on("click", () => onEvent(numbers[clicks++ % count]));
+    marker.getElement().style.translate = `${offset.x}px ${offset.y}px`;
+    if (offset.x || offset.y) {
+      L.polyline([position, map.layerPointToLatLng(place)], { className: "joint", interactive: false }).addTo(layer);
+    }
+    return { marker, numbers };
+  });
 }

@@ -1,4 +1,5 @@
 // What a trail tells: speeds, distances, and what an event was. Nothing here draws.
+// Speeds are in mph. A speed that the trail does not tell is null.
 
 import * as format from "./format.js";
 
@@ -15,13 +16,19 @@ export const EVENTS = {
   9: { behaviour: "overspeeding", letter: "S" },
 };
 
-// No car is so fast, in mph, or gains or loses so much speed in a second: a position, or its time, was wrong.
-const MAX_MPH = 200, MAX_GAIN = 10, MAX_LOSS = 25;
+// No car is so fast, in mph, or gains or loses so much speed in a second, and no road has such a limit: a position, its
+// time, or a device was wrong.
+const MAX_MPH = 200, MAX_GAIN = 10, MAX_LOSS = 25, MAX_LIMIT_MPH = 100;
 // How exact the time of a point is: devices write whole seconds.
 const TIME_ERROR_MS = 1000;
+// By how much a point or an event may be outside its trip, because clocks and positions differ.
+const SLACK_MS = 60_000, SLACK_MILES = 10;
+// The points around an event tell its speed if they are so close in time. So long without a point is a gap.
+const CLOSE_MS = 30_000, GAP_MS = 120_000;
 // In how many places a trail without sense may be at a time.
 const MAX_TRACKS = 100;
 
+export const isMeasured = (mph) => mph !== null;
 export const highest = (values) => values.reduce((a, b) => Math.max(a, b), 0);
 
 const placeOf = ({ latitude, longitude }) => [latitude, longitude];
@@ -70,26 +77,34 @@ function unwrap(points) {
   });
 }
 
+/** Returns whether a time is that of the trip. */
+const isDuring = ({ trip_start_time: start, trip_end_time: end }, ms) => ms >= start - SLACK_MS && ms <= end + SLACK_MS;
+
 /**
- * Returns of each point of a trail where a car can have been, in order of time: times (epoch ms), positions, mph (of the
- * way to it) and miles since the start; and how many points are left out. In place of a speed that no car can have,
- * there is the one before.
+ * Returns of each point of a trail, during the trip and where a car can have been, in order of time: times (epoch ms),
+ * positions, mph (of the way to it) and miles since the start; the points with which the parts between gaps start; and
+ * how many points have another time, and how many another place. In place of a speed that no car can have, there is the
+ * one before.
  */
-export function measure(trailPath) {
-  const points = findTrack(trailPath), leftOut = trailPath.length - points.length;
+export function measure(trip) {
+  const during = trip.trail_path.filter(({ timestamp }) => isDuring(trip, timestamp)), points = findTrack(during);
   const times = points.map(({ timestamp }) => timestamp), positions = unwrap(points);
-  const mph = [0], miles = [0];
+  const starts = new Set([0]), mph = [null], miles = [0];
   let last = 0;
-  for (let i = 1; i < points.length; i++) {
-    const way = milesBetween(positions[i - 1], positions[i]), seconds = (times[i] - times[last]) / 1000;
-    const step = (way / (times[i] - times[i - 1])) * MS_PER_HOUR, gain = last > 0 ? (step - mph[last]) / seconds : 0;
-    const isPossible = step >= 0 && step <= MAX_MPH && gain <= MAX_GAIN && gain >= -MAX_LOSS;
+  for (let i = 1; i < times.length; i++) {
+    const way = milesBetween(positions[i - 1], positions[i]), step = (way / (times[i] - times[i - 1])) * MS_PER_HOUR;
+    const gain = isMeasured(mph[last]) ? (step - mph[last]) / ((times[i] - times[last]) / 1000) : 0;
+    const isGap = times[i] - times[i - 1] > GAP_MS;
+    const isPossible = step <= MAX_MPH && gain <= MAX_GAIN && gain >= -MAX_LOSS;
     miles.push(miles[i - 1] + way);
-    mph.push(isPossible ? step : mph[i - 1]);
-    if (isPossible) last = i;
+    if (isGap) starts.add(i);
+    mph.push(isGap ? null : isPossible ? step : mph[i - 1]);
+    if (isGap || isPossible) last = i;
   }
-  if (mph.length > 1) mph[0] = mph[1];
-  return { times, positions, mph, miles, leftOut };
+  // Before the first speed of a part there is that one.
+  for (let i = times.length - 2; i >= 0; i--) mph[i] ??= starts.has(i + 1) ? null : mph[i + 1];
+  return { times, positions, mph, miles, starts,
+    otherTime: trip.trail_path.length - during.length, otherPlace: during.length - points.length };
 }
 
 /** Returns the index of the last point at or before a time. */
@@ -128,24 +143,74 @@ export function areaUrl(positions) {
   return `${OPEN_STREET_MAP}?${new URLSearchParams({ ...query, box: "yes" })}`;
 }
 
-export const positionOf = (event) => [event.event_start_latitude, event.event_start_longitude];
+/** Returns the indexes of the last point at or before a start, and of the first one at or after an end; -1 is none. */
+function around({ times }, start, end) {
+  const last = indexAt({ times }, end);
+  return [start >= times[0] ? indexAt({ times }, start) : -1, last + (times[last] < end)];
+}
+
+/** Returns whether the points from one index to another tell how fast it went on the way, because they are close. */
+function isKnown({ times, mph }, from, to) {
+  if (from < 0 || to >= times.length) return false;
+  for (let i = from + 1; i <= to; i++) if (times[i] - times[i - 1] > CLOSE_MS || !isMeasured(mph[i])) return false;
+  return true;
+}
+
+/** Returns the miles since the start at a time, or undefined if the points around it do not tell. */
+export function milesAt(trail, ms) {
+  const { times, miles } = trail, [from, to] = around(trail, ms, ms);
+  if (!isKnown(trail, from, to)) return undefined;
+  return miles[from] + (from < to && ((ms - times[from]) / (times[to] - times[from])) * (miles[to] - miles[from]));
+}
+
+/**
+ * Returns the events of a trip in order of time, each with its position, on the turn of the globe on which the trail
+ * is, and with what of it is outside the trip: its "time", its "place", or nothing.
+ */
+export function placeEvents(trip, trail) {
+  const sorted = trip.events.toSorted((a, b) => a.event_start_timestamp - b.event_start_timestamp);
+  return sorted.map((event) => {
+    const { event_start_timestamp: start, event_start_latitude: latitude, event_start_longitude: longitude } = event;
+    const index = indexAt(trail, start), near = trail.positions.slice(index, index + 2);
+    const turns = near.length ? Math.round((near[0][1] - longitude) / 360) : 0;
+    const position = [latitude, longitude + 360 * turns];
+    const isReached = near.every((other, i) => milesBetween(position, other)
+      <= SLACK_MILES + (MAX_MPH * Math.abs(start - trail.times[index + i])) / MS_PER_HOUR);
+    const isInTime = isDuring(trip, start) && isDuring(trip, event.event_end_timestamp);
+    return { ...event, position, outside: isInTime ? !isReached && "place" : "time" };
+  });
+}
+
+/** Returns the speed limit of an event, if it has one that a road can have. */
+export const limitOf = ({ event_data: { speed_limit_mph: limit } }) =>
+  (limit > 0 && limit <= MAX_LIMIT_MPH ? limit : undefined);
 
 /** Returns an event in words: what happened, how fast, for how long and where. */
-export const describe = (event, trail) => `${describeDriving(event, trail)}, at ${format.position(positionOf(event))}`;
-
-function describeDriving(event, trail) {
-  const { event_type: type, event_data: data } = event;
+export function describe(event, trail) {
   const duration = format.duration((event.event_end_timestamp - event.event_start_timestamp) / 1000);
-  if (data.speed_limit_mph !== undefined) {
-    const { user_speed_mph: speed, speed_limit_mph: limit, max_user_speed_mph: most } = data;
-    const over = format.speed(Math.max(0, speed - limit));
-    return `${over} over the limit of ${format.speed(limit)} for ${duration}, up to ${format.speed(most)}`;
+  const driving = event.event_type === 9 ? describeSpeeding(event, duration) : describeDriving(event, trail, duration);
+  const where = event.outside ? `. Its ${event.outside} is outside the trip.` : "";
+  return `${driving}, at ${format.position(event.position)}${where}`;
+}
+
+function describeSpeeding(event, duration) {
+  const { user_speed_mph: speed, max_user_speed_mph: most } = event.event_data, limit = limitOf(event);
+  const isPossible = speed >= 0 && speed <= MAX_MPH, over = isPossible && speed > limit && format.speed(speed - limit);
+  const what = limit ? `${over ? `${over} over` : "Over"} the limit of ${format.speed(limit)}`
+    : ["Limit unknown", isPossible && `at ${format.speed(speed)}`].filter(Boolean).join(", ");
+  return `${what} for ${duration}${most >= speed && most <= MAX_MPH ? `, up to ${format.speed(most)}` : ""}`;
+}
+
+function describeDriving(event, trail, duration) {
+  const { event_type: type, event_start_timestamp: start, event_end_timestamp: end, outside } = event, { mph } = trail;
+  const [from, to] = around(trail, start, end), reach = type === 7 ? 0 : 1;
+  // Braking and acceleration are between the ways before and after them.
+  if (outside || to - from + reach < 1 || !isKnown(trail, from - reach, to + reach)) return `For ${duration}`;
+  if (type === 7) {
+    const miles = milesAt(trail, end) - milesAt(trail, start);
+    return `For ${duration} and ${format.distance(miles)}, up to ${format.speed(highest(mph.slice(from + 1, to + 1)))}`;
   }
-  if (trail.times.length < 2) return `For ${duration}`;
-  const first = indexAt(trail, event.event_start_timestamp), last = indexAt(trail, event.event_end_timestamp);
-  const speeds = trail.mph.slice(first, last + 2).sort((a, b) => a - b), low = speeds[0], high = speeds.at(-1);
-  const distance = format.distance(trail.miles[last] - trail.miles[first]);
-  if (type === 7) return `For ${duration} and ${distance}, up to ${format.speed(high)}`;
-  const [from, to] = type === 2 ? [high, low] : [low, high];
-  return `From about ${format.number(format.inUnits(from))} to ${format.speed(to)} in ${duration}`;
+  const speeds = mph.slice(from, to + 2).sort((a, b) => a - b);
+  const [first, last] = type === 2 ? [speeds.at(-1), speeds[0]] : [speeds[0], speeds.at(-1)];
+  return `From about ${format.number(format.inUnits(first))} to ${format.speed(last)} in ${duration}`;
 }

@@ -4,14 +4,15 @@ import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
 import { makeChart } from "./chart.js";
 import * as format from "./format.js";
 import { drawMap } from "./map.js";
-import { EVENTS, areaUrl, describe, highest, indexAt, measure, placeUrl, positionOf } from "./trail.js";
-import { actionButton, el, empty, grade, heading, homeLink, legend, name, stepper, tiles, words } from "./ui.js";
+import { EVENTS, areaUrl, describe, highest, indexAt, isMeasured, measure, milesAt, placeEvents, placeUrl } from "./trail.js";
+import * as ui from "./ui.js";
 
+const { actionButton, el, empty, grade, heading, homeLink, legend, name, stepper, tiles, words } = ui;
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
 const NEIGHBOURS_MASK = "{driver_info{driver_id,first_name,last_name,alias},series{start_date}}";
 const GRID_NOTE = "The grid is no map. If the service has the setting MAP_TILES_URL, there is one below the trail. ";
-const NO_TRAIL = ["This trip has no trail.", "The trail of this trip has only one point."];
+const NO_TRAIL = ["There is no trail to draw.", "There is only one point to draw."];
 
 export async function show({ id, parameters, settle, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
@@ -21,9 +22,9 @@ export async function show({ id, parameters, settle, render }) {
       el("p", {}, homeLink()));
   }
   const { driver, previous, next } = await fetchNeighbours(trip);
-  const trail = measure(trip.trail_path), { trip_start_time: start, trip_end_time: end } = trip;
-  const events = [...trip.events].sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
-  const view = new TripView(trail, events), week = format.nearestStart("week", format.dateOf(start), format.today());
+  const trail = measure(trip), events = placeEvents(trip, trail), { trip_start_time: start, trip_end_time: end } = trip;
+  const view = new TripView(trip, trail, events);
+  const week = format.nearestStart("week", format.dateOf(start), format.today());
   const link = (other) => other && format.address("trip", other);
   const isOneDay = format.dateOf(start) === format.dateOf(end);
   const { event, about } = settle(readParameters(parameters, events));
@@ -67,7 +68,7 @@ function summary(trip, trail) {
   return tiles(["Score", grade(format.rateTrip(trip))], ["Distance", format.distance(trip.distance_miles)],
     ["Duration", format.duration(trip.duration_seconds)],
     ["Mean speed", hours > 0 ? format.speed(trip.distance_miles / hours) : "–"],
-    trail.mph.length > 1 && ["Highest speed", format.speed(highest(trail.mph)), el("small", {}, "by GPS")],
+    trail.mph.some(isMeasured) && ["Highest speed", format.speed(highest(trail.mph)), el("small", {}, "by GPS")],
     ["Highway", format.share(trip.highway_miles, trip.distance_miles)],
     ["At night", format.share(trip.night_driving_seconds, trip.duration_seconds)],
     trip.insurance_period !== null && ["Insurance period", String(trip.insurance_period)]);
@@ -85,8 +86,8 @@ const mapLink = (label, href) => el("a", { class: "button small", href, rel: "no
 
 /** The map, the chart, the slider and the list of events, which show the same point of the trail, if it has some. */
 class TripView {
-  constructor(trail, events) {
-    Object.assign(this, { trail, events, index: 0 });
+  constructor(trip, trail, events) {
+    Object.assign(this, { trip, trail, events, index: 0 });
     this.hover = (index) => this.timer || this.select(index);
     this.box = el("div", { class: "map", role: "region", "aria-label": "Map of the trail" });
     this.chart = trail.times.length > 1 && makeChart(trail, events, this.hover);
@@ -98,9 +99,8 @@ class TripView {
     this.playButton = el("button", { onclick: () => (this.timer ? this.pause() : this.play()) }, "Replay");
     this.buttons = events.map((event, number) => this.makeEventButton(event, number));
     this.node = el("div", { class: "trip" }, el("div", { class: "trip-map" }, this.trailNodes()),
-      el("section", { class: "trip-events" }, el("h2", {}, format.count(events.length, "event")),
-        events.length ? el("ol", { class: "events" }, this.buttons.map((button) => el("li", {}, button)))
-          : empty("No risky behaviour on this trip.")));
+      el("section", { class: "trip-events" }, eventsHeading(trip, events),
+        events.length > 0 && el("ol", { class: "events" }, this.buttons.map((button) => el("li", {}, button)))));
   }
 
   /** Returns as much as the trail and the events have positions for. */
@@ -108,12 +108,14 @@ class TripView {
     const points = this.trail.times.length, attribution = format.settings.map_tiles_attribution;
     const map = [this.box, attribution && el("p", { class: "attribution quiet" }, attribution)];
     const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout, this.placeLink);
-    const { leftOut } = this.trail, left = leftOut > 0 && `${format.count(leftOut, "position")} left out: no car gets so `
-      + "far in so short a time.";
+    const { otherTime, otherPlace, starts } = this.trail, positions = (count) => format.count(count, "position");
+    const are = otherTime === 1 ? "is" : "are";
+    const left = [otherTime > 0 && `${positions(otherTime)} ${are} not from the time of the trip. `,
+      otherPlace > 0 && `${positions(otherPlace)} left out: no car gets so far in so short a time.`];
     const source = el("p", { class: "quiet" }, `Times are in ${format.zone}, by the clock of the recording device. `,
       "Speeds are computed from its positions. ",
       !format.settings.map_tiles_url && words(null, GRID_NOTE), left);
-    if (this.chart) return [map, speedLegend(), this.chart.node, player, source];
+    if (this.chart) return [map, speedLegend(starts.size > 1), this.chart.node, player, source];
     return [el("p", {}, NO_TRAIL[points], " ", left),
       (points > 0 || this.events.length > 0) && [map, el("div", { class: "player" }, this.readout, this.placeLink)]];
   }
@@ -122,7 +124,7 @@ class TripView {
     const { behaviour, letter } = EVENTS[event.event_type];
     return el("button", { id: `event-${number}`, "aria-pressed": "false", onclick: () => this.showEvent(number) },
       el("span", { class: `marker ${behaviour}`, "aria-hidden": "true" }, letter),
-      el("span", {}, el("time", {}, format.clock(event.event_start_timestamp)), el("b", {}, format.LABELS[behaviour]),
+      el("span", {}, el("time", {}, this.write(event.event_start_timestamp)), el("b", {}, format.LABELS[behaviour]),
         el("small", {}, describe(event, this.trail))));
   }
 
@@ -138,26 +140,32 @@ class TripView {
       return this.box.replaceWith(empty("The map could not be drawn. ",
         el("button", { onclick: () => location.reload() }, "Load the page again")));
     }
-    this.map.raise(this.number);
     if (this.position) this.map.select(this.position);
+    if (this.number === undefined) return;
+    this.map.raise(this.number);
+    this.map.show(this.position);
   }
 
-  /** Selects a point of the trail. The time is that of an event, which may be between two points. */
-  select(index, ms = this.trail.times[index]) {
-    const { mph, miles, positions } = this.trail;
-    this.index = index;
+  write(ms) {
+    return format.clockAfter(this.trip.trip_start_time, ms);
+  }
+
+  /** Selects a point of the trail. */
+  select(index) {
+    const { times, mph, miles, positions } = this.trail, speed = isMeasured(mph[index]) && format.speed(mph[index]);
+    this.showPosition(index, times[index], positions[index], this.chart ? [speed, format.distance(miles[index])] : []);
+  }
+
+  /** Shows a time and a position, which may be between two points: the one at or before it has this index. */
+  showPosition(index, ms, position, facts) {
+    const words = [`${this.write(ms)} ${format.zone}`, ...facts, format.position(position)].filter(Boolean).join(" · ");
+    Object.assign(this, { index, position });
     this.slider.value = index;
-    if (this.chart) this.chart.select(index);
-    this.showPosition(ms, positions[index],
-      this.chart ? [format.speed(mph[index]), format.distance(miles[index])] : []);
-    this.slider.setAttribute("aria-valuetext", this.readout.textContent);
-  }
-
-  showPosition(ms, position, facts = []) {
-    this.position = position;
+    if (this.chart) this.chart.select(ms);
     this.map?.select(position);
     Object.assign(this.placeLink, { href: placeUrl(position), hidden: false });
-    this.readout.textContent = [`${format.clock(ms)} ${format.zone}`, ...facts, format.position(position)].join(" · ");
+    this.readout.textContent = words;
+    this.slider.setAttribute("aria-valuetext", words);
   }
 
   goTo(index) {
@@ -169,9 +177,9 @@ class TripView {
   showEvent(number, isChosen = true) {
     this.pause();
     this.number = number;
-    const event = this.events[number], start = event.event_start_timestamp;
-    if (this.chart) this.select(indexAt(this.trail, start), start);
-    else this.showPosition(start, positionOf(event));
+    const { event_start_timestamp: start, position, outside } = this.events[number];
+    const miles = outside ? undefined : milesAt(this.trail, start);
+    this.showPosition(indexAt(this.trail, start), start, position, [miles !== undefined && format.distance(miles)]);
     this.map?.raise(number);
     this.map?.show(this.position);
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
@@ -199,8 +207,26 @@ class TripView {
   }
 }
 
-function speedLegend() {
+/** Returns how many events are listed and, if that differs, how many the totals of the trip count. */
+function eventsHeading({ event_summary: totals }, events) {
+  const kinds = Object.entries(format.LABELS).map(([behaviour, label]) => {
+    const listed = events.filter(({ event_type: type }) => EVENTS[type].behaviour === behaviour).length;
+    const count = totals[`${behaviour}_count`], seconds = totals[`${behaviour}_time_seconds`];
+    return { count, listed, text: `${label}: counted ${ui.extent({ count, seconds })}; ${format.number(listed)} listed` };
+  });
+  const others = kinds.filter(({ listed, count }) => listed !== count);
+  if (!others.length) {
+    return [el("h2", {}, format.count(events.length, "event")),
+      !events.length && empty("No risky behaviour on this trip.")];
+  }
+  return [el("h2", {}, `${format.count(events.length, "event")} listed`),
+    el("p", {}, "The score is from the totals of the trip, which differ from this list."),
+    el("ul", {}, others.map(({ text }) => el("li", {}, text)))];
+}
+
+function speedLegend(hasGaps) {
   const { speed, speedSteps } = format.units();
-  return legend(speedSteps.map((low, i) =>
-    [`speed-${i}`, i + 1 < speedSteps.length ? `${low}–${speedSteps[i + 1]} ${speed}` : `${low} ${speed} and more`]));
+  return legend([...speedSteps.map((low, i) =>
+    [`speed-${i}`, i + 1 < speedSteps.length ? `${low}–${speedSteps[i + 1]} ${speed}` : `${low} ${speed} and more`]),
+  ...hasGaps ? [["gap", "no position for more than 2 min"]] : []]);
 }

@@ -1,6 +1,7 @@
 """The fleets that the explorer is tested with."""
 
 import datetime
+import itertools
 
 from app.store import Store
 from scripts.demo.load import load_demo
@@ -75,7 +76,9 @@ def _long_trip():
     speeding = {"user_speed_mph": 70.5, "speed_limit_mph": 55, "max_user_speed_mph": 82.0}
     kinds = ((1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", speeding))
     events = [
-        make_event(begin + 900_000 * number, event_type=kind, event_name=name, event_data=data)
+        make_event(
+            begin + 900_000 * number, event_type=kind, event_name=name, event_data=data, **_place(trail, 900 * number)
+        )
         for number, (kind, name, data) in enumerate(kinds, 1)
     ]
     totals = {"trip_end_time": begin + 1000 * POINTS, "duration_seconds": POINTS, "distance_miles": 150.0}
@@ -108,13 +111,99 @@ def _lost_trip():
     return make_trip(last_week(), "lost", trip_id="lost", trail_path=trail)
 
 
-def _crossing_trip():
-    """Return a trip with five events at one place."""
+def _place(trail, index):
+    return {f"event_start_{name}": trail[index][name] for name in ("latitude", "longitude")}
+
+
+def _crossing_trips():
+    """Yield a trip with five events that are close to each other, and one with 5,000 events at one place."""
     begin = epoch_ms(last_week())
     trail = straight_trail(begin)
-    place = {f"event_start_{name}": trail[30][name] for name in ("latitude", "longitude")}
-    events = [make_event(begin + 10_000 * (28 + number), **place) for number in range(5)]
-    return make_trip(last_week(), "crossing", trip_id="crossing", trail_path=trail, events=events)
+    events = [make_event(begin + 10_000 * number, **_place(trail, number)) for number in range(28, 33)]
+    yield make_trip(last_week(), "crossing", trip_id="crossing", trail_path=trail, events=events)
+    storm = [make_event(begin + 100 * number, **_place(trail, 30)) for number in range(5000)]
+    yield make_trip(last_week(), "crossing", trip_id="storm", trail_path=trail, events=storm)
+
+
+def _braking_trips():
+    """Yield trips with a point each so many seconds: 12 s of phone use, and braking from 60 to 30 mph in 10 s."""
+    begin = epoch_ms(last_week())
+    speeds = [min(60, max(30, 60 - 3 * (second - 305))) for second in range(600)]
+    latitudes = list(itertools.accumulate((mph / 3600 / 69.0934 for mph in speeds), initial=41))
+    for seconds in (1, 10, 30, 31, 60):
+        trail = [make_point(begin + 1000 * n, latitude=latitudes[n]) for n in range(0, 600, seconds)]
+        phone = {"event_type": 7, "event_name": "PHONE_USE", "event_start_latitude": latitudes[105]}
+        events = [
+            make_event(begin + 105_000, event_end_timestamp=begin + 117_000, **phone),
+            make_event(begin + 305_000, event_end_timestamp=begin + 315_000, event_start_latitude=latitudes[305]),
+        ]
+        yield make_trip(last_week(), "braking", trip_id=f"every {seconds} s", trail_path=trail, events=events)
+
+
+def _gap_trip():
+    """Return a trip with ten miles in 210 seconds without a point, during which a phone was used."""
+    trail = straight_trail(begin := epoch_ms(last_week()))
+    phone = {"event_type": 7, "event_name": "PHONE_USE", "event_end_timestamp": begin + 310_000}
+    trail[20:] = [point | {"longitude": -96.3} for point in trail[40:]]
+    return make_trip(last_week(), "gap", trip_id="gap", trail_path=trail, events=[make_event(begin + 300_000, **phone)])
+
+
+def _trips_of_wrong_clocks():
+    """Yield trips with points and events of another time, or at a place out of reach, and one over forty hours."""
+    for name, count, back in (("1970", 3, epoch_ms(last_week())), ("weeks", 1, 1024 * 7), ("days", 61, 5)):
+        trail = straight_trail(epoch_ms(last_week()))
+        for point in trail[:count]:
+            point["timestamp"] -= back if name == "1970" else back * 86_400_000
+        yield make_trip(last_week(), "clock", trip_id=name, trail_path=trail)
+    begin = epoch_ms(last_week())
+    events = [
+        make_event(begin - 86_400_000),
+        make_event(begin + 300_000, event_start_latitude=48.1, event_start_longitude=2.3),
+    ]
+    trail = straight_trail(begin)
+    yield make_trip(last_week(), "clock", trip_id="outside", trail_path=trail, events=events)
+    trail = [make_point(begin + 100_000 * n, latitude=41 + n / 1000) for n in range(1441)]
+    events = [make_event(begin + hours * 3_600_000, **_place(trail, hours * 36)) for hours in (1, 20)]
+    end = begin + 40 * 3_600_000
+    yield make_trip(last_week(), "clock", trip_id="long", trail_path=trail, events=events, trip_end_time=end)
+
+
+def _trips_of_wrong_numbers():
+    """Yield a trip with limits and speeds that cannot be, and trips whose totals differ from their events."""
+    begin = epoch_ms(last_week())
+    numbers = ((32, 0, 38), (32, -1, 38), (32, 255, 38), (3200, 35, 6553.5), (62, 35, 40), (62, 35, 71))
+    names = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")
+    speeding = {"event_type": 9, "event_name": "OVERSPEEDING"}
+    events = [
+        make_event(begin + 60_000 * n, event_data=dict(zip(names, data, strict=True)), **speeding)
+        for n, data in enumerate(numbers)
+    ]
+    yield make_trip(last_week(), "numbers", trip_id="limits", events=events)
+    summary = make_event_summary(phone_use_count=2, phone_use_time_seconds=120, hard_brake_count=3)
+    brakes = [make_event(begin + 60_000 * n) for n in range(3)]
+    for name, totals, events in (
+        ("totals", summary, []),
+        ("list", make_event_summary(), brakes),
+        ("part", summary, brakes[:1]),
+        ("both", make_event_summary(hard_brake_count=3), brakes),
+    ):
+        yield make_trip(last_week(), "numbers", trip_id=name, event_summary=totals, events=events)
+
+
+def _of_the_field():
+    """Return trips as wrong devices record them, and two drivers of one name."""
+    names = {"first_name": "Jan", "last_name": "Example"}
+    trips = [*_braking_trips(), _gap_trip(), *_trips_of_wrong_clocks(), *_trips_of_wrong_numbers()]
+    return trips, [make_driver(driver_id, **names) for driver_id in ("jan-1", "jan-2")]
+
+
+def _denver_trips():
+    """Yield a trip on Friday evening in Denver, and one in the hour that is repeated when summer time ends."""
+    yield make_trip(last_week(5, "05:30"), trip_id="friday")
+    begin = epoch_ms("2025-11-02T07:40")
+    events = [make_event(begin + minutes * 60_000) for minutes in (5, 35)]
+    end = begin + 2_400_000
+    yield make_trip("2025-11-02T07:40", "hour", trip_id="repeated", events=events, trip_end_time=end)
 
 
 # The names of drivers, and how they are shown.
@@ -135,7 +224,7 @@ def _named():
     trips = [make_trip(last_week(), driver_id) for driver_id in NAMES]
     one = make_event_summary(hard_brake_count=1)
     trips.append(make_trip(last_week(), "Little", distance_miles=3.0, event_summary=one))
-    return [*trips, _lost_trip(), _crossing_trip()], [
+    return [*trips, _lost_trip(), *_crossing_trips()], [
         make_driver(driver_id, **names) for driver_id, (names, _) in NAMES.items()
     ]
 
@@ -169,7 +258,7 @@ FLEETS = {
     "brief": lambda: ([make_trip(days_ago(9), "gone", trip_id="only")], []),
     "extreme": _extreme,
     "named": _named,
-    # A trip on Friday evening in Denver.
-    "denver": lambda: ([make_trip(last_week(5, "05:30"), trip_id="friday")], []),
+    "field": _of_the_field,
+    "denver": lambda: (_denver_trips(), []),
     "empty": lambda: ([], []),
 }

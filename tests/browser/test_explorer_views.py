@@ -452,14 +452,19 @@ def test_a_jump_of_the_position_does_not_set_the_highest_speed(visit):
     assert "Highest speed\n40 mph by GPS" in odd.text(".tiles")
 
 
+def measure(visit, points):
+    """Return what the page measures of the trail of a trip of ten minutes."""
+    trip = {"trip_start_time": 0, "trip_end_time": 600_000, "trail_path": points}
+    return visit.page.evaluate("trip => import('./explorer/trail.js').then(t => t.measure(trip))", trip)
+
+
 @pytest.mark.parametrize(
     ("steps", "most"), [([84, 83, 101, 67, 84], 84), ([25, 25, 61, 61, 32], 32), ([0, 10, 20, 20, 0], 20)]
 )
 def test_a_speed_that_no_car_gets_to_in_a_second_is_left_out(visit, steps, most):
     latitudes = [41 + sum(steps[:second]) / 3600 / 69.0934 for second in range(len(steps) + 1)]
     points = [make_point(1000 * second, latitude=latitude) for second, latitude in enumerate(latitudes)]
-    highest = "points => import('./explorer/trail.js').then(t => t.highest(t.measure(points).mph))"
-    assert visit("odd").page.evaluate(highest, points) == pytest.approx(most, abs=0.1)
+    assert max(measure(visit("odd"), points)["mph"]) == pytest.approx(most, abs=0.1)
 
 
 def moved(*indexes, **position):
@@ -486,10 +491,10 @@ TRAILS = {
 
 @pytest.mark.parametrize(("trail", "left_out"), TRAILS.values(), ids=TRAILS)
 def test_a_trail_has_the_points_where_a_car_can_have_been_in_order_of_time(visit, trail, left_out):
-    measured = visit("odd").page.evaluate("points => import('./explorer/trail.js').then(t => t.measure(points))", trail)
+    measured = measure(visit("odd"), trail)
     times, miles = measured["times"], measured["miles"]
     assert times == sorted(times)
-    assert (len(times), measured["leftOut"]) == (len(trail) - left_out, left_out)
+    assert (len(times), measured["otherPlace"]) == (len(trail) - left_out, left_out)
     if trail:
         assert times[-1] - times[0] == pytest.approx(600_000, abs=50_000)
         assert miles[-1] == pytest.approx(3.3, abs=0.3)
@@ -497,9 +502,8 @@ def test_a_trail_has_the_points_where_a_car_can_have_been_in_order_of_time(visit
 
 
 def test_a_trail_without_times_is_drawn_as_it_is(visit):
-    trail = [point | {"timestamp": 0} for point in TRAIL]
-    measured = visit("odd").page.evaluate("points => import('./explorer/trail.js').then(t => t.measure(points))", trail)
-    assert (len(measured["positions"]), measured["leftOut"], max(measured["mph"])) == (61, 0, 0)
+    measured = measure(visit("odd"), [point | {"timestamp": 0} for point in TRAIL])
+    assert (len(measured["positions"]), measured["otherPlace"], set(measured["mph"])) == (61, 0, {None})
 
 
 def test_a_position_that_was_lost_is_named_and_not_on_the_map(visit):
@@ -520,7 +524,7 @@ def test_a_name_that_nobody_sees_is_replaced_and_a_long_one_leaves_room(visit):
 
 
 @pytest.mark.parametrize(
-    ("trip", "text"), [("no trail, event", "This trip has no trail."), ("one point", "has only one point.")]
+    ("trip", "text"), [("no trail, event", "There is no trail to draw."), ("one point", "There is only one point")]
 )
 def test_a_trip_with_hardly_a_trail_shows_its_events_and_where_they_were(visit, trip, text):
     odd = visit("odd", f"#/trip/{quote(trip)}?event=0")
@@ -551,9 +555,10 @@ def test_an_event_is_above_the_marker_of_the_start_and_the_chosen_one_above_othe
     hostile.page.locator(".map .hard_brake").click(trial=True)
 
 
-def test_events_at_one_place_can_be_told_apart_and_chosen(visit):
+def test_events_that_are_close_to_each_other_can_be_told_apart_and_chosen(visit):
     page = visit("named", "#/trip/crossing").page
     markers = page.locator(".map .hard_brake")
+    expect(page.locator(".map .joint")).not_to_have_count(0)
     for zoom in (False, True):
         if zoom:
             page.get_by_role("button", name="Zoom in").click()
@@ -561,6 +566,114 @@ def test_events_at_one_place_can_be_told_apart_and_chosen(visit):
             markers.nth(number).click()
             expect(page.locator(f"#event-{number}")).to_have_attribute("aria-pressed", "true")
             expect(page.locator(".map .chosen")).to_have_count(1)
+
+
+def test_5000_events_at_one_place_are_one_marker_that_leads_to_each(visit):
+    page = visit("named", "#/trip/storm").page
+    page.locator(".leaflet-control-zoom-in").click()
+    marker = page.locator(".map .hard_brake", has_text="5,000")
+    for number in range(2):
+        marker.click()
+        expect(page.locator(f"#event-{number}")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".map .hard_brake")).to_have_count(1)
+
+
+CLOSE = ("For 12 s and 0.2 mi, up to 60 mph, at", "From about 60 to 30 mph in 10 s, at", " · 5.1 mi · ")
+APART = ("For 12 s, at", "For 10 s, at", "08:05:05 UTC · 41.07")
+
+
+@pytest.mark.parametrize(("seconds", "texts"), [(1, CLOSE), (10, CLOSE), (30, CLOSE), (31, APART), (60, APART)])
+def test_an_event_has_its_place_and_the_speeds_around_it_if_points_are_close(visit, seconds, texts):
+    field = visit("field", f"#/trip/every%20{seconds}%20s?event=1")
+    shown = (field.text("#event-0"), field.text("#event-1"), field.text("output"))
+    assert all(part in text for part, text in zip(texts, shown, strict=True))
+    assert shown[1].split(" at ")[1] == shown[2].split(" · ")[-1]
+
+
+def test_a_gap_in_the_trail_is_a_hole_in_the_chart_dashed_on_the_map_and_without_a_speed(visit):
+    page = (field := visit("field", "#/trip/gap")).page
+    assert "Highest speed\n20 mph by GPS" in field.text(".tiles")
+    assert page.locator(".plot .speed-line").get_attribute("d").count("M") == 2
+    assert page.locator(".map .gap").evaluate("line => getComputedStyle(line).strokeDasharray") != "none"
+    assert field.text(".events small").startswith("For 10 s, at ")
+
+
+@pytest.mark.parametrize(
+    ("trip", "text", "first"),
+    [
+        ("1970", "3 positions are not from the time of the trip.", "08:00:30 UTC"),
+        ("weeks", "1 position is not from the time of the trip.", "08:00:10 UTC"),
+        ("days", "There is no trail to draw. 61 positions are not from the time of the trip.", None),
+    ],
+)
+def test_positions_that_are_not_from_the_time_of_the_trip_are_named_and_not_drawn(visit, trip, text, first):
+    field = visit("field", f"#/trip/{trip}")
+    assert text in field.text()
+    assert "no car gets" not in field.text()
+    assert first is None or field.text("output").startswith(first)
+
+
+def test_an_event_outside_its_trip_says_so_and_has_its_date_and_no_speed(visit):
+    page = (field := visit("field", "#/trip/outside?event=0")).page
+    day = datetime.datetime.fromisoformat(last_week(1))
+    assert re.search(
+        rf"{day:%a} {day.day} \w+ {day.year}, 08:00:00\nHard braking\nFor 1 s, at ", field.text("#event-0")
+    )
+    endings = [text.split(". ")[-1] for text in page.locator(".events small").all_inner_texts()]
+    assert endings == ["Its time is outside the trip.", "Its place is outside the trip."]
+    assert field.text("output").endswith(":00 UTC · 41.25000, -96.50000")
+    field.open("#/trip/outside")
+    expect(page.locator(".leaflet-control-scale-line")).to_have_text(re.compile(r"^(\d+ ft|1 mi)$"))
+
+
+def test_a_trip_over_more_than_a_day_has_dates_where_another_one_begins(visit):
+    page = (field := visit("field", "#/trip/long")).page
+    start, day = (datetime.datetime.fromisoformat(last_week(number)) for number in (2, 3))
+    times = "\n".join(page.locator(".events time").all_inner_texts())
+    assert re.fullmatch(rf"09:00:00\n{day:%a} {day.day} \w+ {day.year}, 04:00:00", times)
+    labels = "\n".join(page.locator(".time-labels span").all_inner_texts()[:4])
+    other = rf"{day:%a} {day.day} \w+, 04:00"
+    assert re.fullmatch(rf"{start:%a} {start.day} \w+, 08:00\n18:00\n{other}\n14:00", labels)
+    assert field.messages == []
+
+
+def test_in_the_hour_that_a_change_of_clocks_repeats_times_have_their_zone(visit):
+    page = (denver := visit("denver", "#/trip/repeated")).page
+    assert denver.text("h1") == "Trip on Sun 2 Nov 2025, 01:40 MDT – 01:20 MST America/Denver"
+    assert page.locator(".events time").all_inner_texts() == ["01:45:00 MDT", "01:15:00 MST"]
+
+
+def test_a_limit_or_speed_that_cannot_be_is_unknown(visit):
+    texts = visit("field", "#/trip/limits").text(".events").split("\n")
+    assert [text.split(", at 41")[0] for text in texts if " for 1 s" in text] == [
+        *["Limit unknown, at 32 mph for 1 s, up to 38 mph"] * 3,
+        "Over the limit of 35 mph for 1 s",
+        "27 mph over the limit of 35 mph for 1 s",
+        "27 mph over the limit of 35 mph for 1 s, up to 71 mph",
+    ]
+
+
+DIFFER = "The score is from the totals of the trip, which differ from this list."
+PHONE = "Phone use: counted 2 times, 2 min; 0 listed"
+
+
+@pytest.mark.parametrize(
+    ("trip", "texts"),
+    [
+        ("totals", ["0 events listed", DIFFER, PHONE, "Hard braking: counted 3 times; 0 listed"]),
+        ("list", ["3 events listed", DIFFER, "Hard braking: counted 0 times; 3 listed"]),
+        ("part", ["1 event listed", DIFFER, PHONE, "Hard braking: counted 3 times; 1 listed"]),
+        ("both", ["3 events"]),
+    ],
+)
+def test_totals_that_differ_from_the_events_of_a_trip_are_shown_with_them(visit, trip, texts):
+    shown = visit("field", f"#/trip/{trip}").text(".trip-events").split("\n")
+    assert [text for text in shown if text][: len(texts)] == texts
+    assert DIFFER in texts or DIFFER not in shown
+
+
+def test_drivers_of_one_name_are_compared_with_their_ids(visit):
+    assert visit("field", "#/compare/jan-1?with=jan-2").text("h1") == "Jan Example (jan-1) and Jan Example (jan-2)"
 
 
 def test_trips_that_are_missing_from_a_list_are_not_said_to_be_too_new_if_they_are_not(visit):
