@@ -1,6 +1,7 @@
 """The command line, `driver-analytics`. It loads only the command that runs."""
 
 import importlib
+import os
 import signal
 import sys
 
@@ -84,6 +85,16 @@ def main() -> None:
     finally:
         # A second Ctrl-C during the exit would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _discard_unwritten()
+
+
+def _discard_unwritten() -> None:
+    """Discard what standard output does not take: at its end, Python would print a traceback and change the status."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _end(message: str) -> SystemExit:

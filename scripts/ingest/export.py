@@ -134,8 +134,10 @@ def _find_days(store: Store, match: Document) -> Iterator[Document]:
 def _create_files(folder: Path, names: Iterable[str], temporary: Iterable[str] = ()) -> Iterator[dict[str, Path]]:
     """Create empty files, and yield their paths by name.
 
-    When the block ends without an error, those of `names` take the place of earlier ones. The others are removed.
+    When the block ends without an error, those of `names` take the place of earlier ones. The others are removed, and
+    after an error a folder that this has created.
     """
+    is_new = not folder.exists()
     folder.mkdir(OWNER_ONLY, exist_ok=True)
     partial = {name: folder / f"{name}.part" for name in (*names, *temporary)}
     try:
@@ -149,3 +151,5 @@ def _create_files(folder: Path, names: Iterable[str], temporary: Iterable[str] =
     finally:
         for path in partial.values():
             path.unlink(missing_ok=True)
+        if is_new and not any(folder.iterdir()):
+            folder.rmdir()

@@ -39,7 +39,7 @@ def run_transaction(store: Store, fleet: str, change: Callable[[ClientSession], 
             is_late = time.monotonic() - started > MESSAGE_AFTER_SECONDS
             if error.code == WRITE_CONFLICT and is_late and not has_printed:
                 has_printed = True
-                echo(f"Waiting for another command that writes to the fleet {fleet} ...", err=True)
+                echo(f"Waiting for another command that writes to {fleet}, for two minutes at most ...", err=True)
             raise
         return change(session)
 

@@ -116,6 +116,13 @@ def test_ctrl_c_while_it_loads_ends_it_without_a_traceback():
     assert (result.returncode, result.stderr) == (-signal.SIGINT, "")
 
 
+def test_a_full_standard_output_is_an_error_in_one_line(monkeypatch):
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([COMMAND, "openapi"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "Error: [Errno 28] No space left on device\n")
+
+
 def test_the_installed_program_prints_an_error_in_one_line():
     result = subprocess.run([COMMAND, "keys", "list"], capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout, result.stderr.count("\n")) == (2, "", 1)

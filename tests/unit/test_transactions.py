@@ -10,7 +10,7 @@ from pymongo.errors import OperationFailure
 from scripts.mongodb.transactions import TRANSIENT, WRITE_CONFLICT, run_transaction
 
 LIFETIME_EXCEEDED = 290
-WAITING = "Waiting for another command that writes to the fleet f1 ...\n"
+WAITING = "Waiting for another command that writes to f1, for two minutes at most ...\n"
 
 
 def run_four_times(run):
