@@ -285,15 +285,19 @@ class Config:
         return config
 
 
-def find_warnings(environ: Mapping[str, str]) -> list[str]:
-    """Return a sentence on each setting of an environment that is valid and likely to be a mistake."""
+def find_misspelt(environ: Mapping[str, str]) -> list[str]:
+    """Return a sentence on each variable of an environment whose name is nearly that of a setting."""
     names = [field.name.upper() for field in dataclasses.fields(Config)]
-    warnings = [
+    return [
         f"{variable} is not a setting: did you mean {name}?"
         for variable in environ
         if variable not in names and (name := get_near_name(variable, names))
     ]
-    warnings += [
+
+
+def find_warnings(environ: Mapping[str, str]) -> list[str]:
+    """Return a sentence on each setting of an environment that is valid and likely to be a mistake."""
+    warnings = find_misspelt(environ) + [
         f"TRUSTED_PROXIES has {network}: a client with one of so many addresses can claim any other one, so "
         "AUTH_FAILURE_LIMIT limits nobody. Set it to the addresses of your proxies."
         for network in _parse_networks(environ.get("TRUSTED_PROXIES", ""))

@@ -32,6 +32,7 @@ REFUSALS = {
     AUTHENTICATION_FAILED: "MongoDB refused the user in MONGODB_URI: authentication failed",
     UNAUTHORIZED: "MongoDB refused the user in MONGODB_URI: not authorized for this in MONGODB_DATABASE",
 }
+NO_USER = "MongoDB requires a user, and MONGODB_URI has none"
 
 
 def connect(uri: str, **options: Any) -> MongoClient[Document]:
@@ -97,7 +98,10 @@ def get_refusal(error: BaseException) -> str | None:
     """
     if isinstance(error, ServerSelectionTimeoutError) and "AuthenticationFailed" in str(error):
         return REFUSALS[AUTHENTICATION_FAILED]
-    return REFUSALS.get(error.code or 0) if isinstance(error, OperationFailure) else None
+    if not isinstance(error, OperationFailure):
+        return None
+    # The same code as that of a user who lacks a role.
+    return NO_USER if "requires authentication" in str(error) else REFUSALS.get(error.code or 0)
 
 
 def probe() -> contextlib.AbstractContextManager[Any]:

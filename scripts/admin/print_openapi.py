@@ -3,7 +3,7 @@
 import click
 
 from app import openapi_document
-from app.config import Config
+from scripts.mongodb.connection import read_config
 
 
 @click.command()
@@ -12,4 +12,4 @@ def openapi() -> None:
 
     It is byte for byte the document that the service returns with the same settings.
     """
-    click.echo(openapi_document(Config.from_environment().public_base_url), nl=False)  # noqa: TID251
+    click.echo(openapi_document(read_config().public_base_url), nl=False)  # noqa: TID251

@@ -10,7 +10,6 @@ import click
 from pymongo.client_session import ClientSession
 from pymongo.errors import PyMongoError
 
-from app.config import Config
 from app.database import get_refusal
 from app.logs import make_logger
 from app.store import Document, Store
@@ -25,7 +24,7 @@ from scripts.materialize.rebuild_and_verify import repair_fleet
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers, find_unidentified
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
-from scripts.mongodb.connection import find_fleets, open_store
+from scripts.mongodb.connection import find_fleets, open_store, read_config
 from scripts.mongodb.transactions import run_transaction
 from scripts.output import echo, with_progress
 from scripts.signals import end_on_signals
@@ -54,7 +53,7 @@ def follow() -> None:
     # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, and `serve` sets that first.
     from scripts.ingest.follow_metrics import FollowMetrics
 
-    config = Config.from_environment()
+    config = read_config()
     metrics = FollowMetrics()
     if config.metrics_bind:
         serve_metrics(config.metrics_bind, metrics.registry)

@@ -119,9 +119,14 @@ def _import_file(store: Store, fleet: str, path: Path, record_type: RecordType, 
     with Rejects(target, is_pipe=source.is_pipe) as rejects:
         max_seconds = loader.BATCH_SECONDS if source.is_pipe else None
         with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
-            for count in loader.load(store, fleet, record_type, source.records(), rejects, doubts, max_seconds):
-                loaded += count
-                bar.update(source.consumed - bar.pos)
+            try:
+                for count in loader.load(store, fleet, record_type, source.records(), rejects, doubts, max_seconds):
+                    loaded += count
+                    bar.update(source.consumed - bar.pos)
+            except SystemExit:
+                # A signal, or the end of the embedded MongoDB.
+                echo(f"{source.name}: {loaded} loaded, and the rest not", err=True)
+                raise
     echo(f"{source.name}: {loaded} loaded, {rejects.describe()}")
     for sentence in itertools.chain(filter(None, [rejects.hint]), doubts.describe("line {number}")):
         echo(f"{source.name}: {sentence}", err=True)

@@ -1,6 +1,10 @@
 """Opening the store for a command, and which fleets and identifiers are in it."""
 
 import contextlib
+import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -9,21 +13,32 @@ from typing import Any
 import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING, MongoClient
-from pymongo.errors import BulkWriteError, WriteError
+from pymongo.errors import BulkWriteError, OperationFailure, WriteError
+from pymongo.monitoring import ServerHeartbeatListener
 
-from app.config import Config, ConfigError
-from app.database import connect
+from app.config import Config, ConfigError, find_misspelt
+from app.database import UNAUTHORIZED, connect, get_refusal
 from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, Store
 from schemas.stored import ids_of_fleet, split_id
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
-from scripts.mongodb.embedded_mongod import MongodFailed, NoMongod, embedded_mongod
-from scripts.output import echo
+from scripts.mongodb.embedded_mongod import FOLDER, NoMongod, embedded_mongod, has_database, is_running
+from scripts.output import echo, escape
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.
 LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="surrogateescape")
 # Fleets that a message names.
 MAX_NAMED_FLEETS = 10
+# The users of deploy/mongodb-roles.json, without the name of the database, by command. The others need the importer.
+USERS = {
+    "export": "exporter",
+    "erase": "eraser",
+    "prune": "eraser",
+    "fleets erase": "eraser",
+    "follow": "follow",
+    "mirror": "mirror",
+    "backup": "backup",
+}
 # Documents per reply of MongoDB. Small, because MongoDB closes a cursor that is idle for 10 minutes.
 BATCH_SIZE = 1_000
 # The errors that an invalid document can cause.
@@ -33,12 +48,10 @@ INVALID_DOCUMENT_ERRORS = (KeyError, IndexError, TypeError, ValueError, Attribut
 def enter_mongodb(stack: contextlib.ExitStack, config: Config) -> str:
     """Return MONGODB_URI, or start the embedded MongoDB, which runs until the stack is closed, and return its URI.
 
-    Raises NoMongod, or click.ClickException in one line.
+    Raises NoMongod, or click.ClickException in one line, also for the errors of the block if that MongoDB has ended.
     """
     try:
         return config.mongodb_uri or stack.enter_context(embedded_mongod(Path(config.data_dir)))
-    except MongodFailed as error:
-        raise click.ClickException(str(error)) from None
     except OSError as error:
         raise click.ClickException(
             f"DATA_DIR={config.data_dir} cannot be used: {error.strerror}. Set MONGODB_URI to the address of a "
@@ -56,22 +69,86 @@ def check_transactions(client: MongoClient[Document]) -> None:
         )
 
 
+def read_config() -> Config:
+    """Return the settings of the environment. Names variables whose names are nearly those of settings."""
+    config = Config.from_environment()
+    for sentence in find_misspelt(os.environ):
+        echo(f"Warning: {sentence}", err=True)
+    return config
+
+
+def _confirm_new_database(data_dir: Path) -> None:
+    """Say that a database will be created in a folder, and ask on a terminal. Raises click.Abort for no."""
+    sentence = f"MONGODB_URI is not set, and {data_dir.resolve()} has no database yet."
+    if sys.stdin and sys.stdin.isatty():
+        click.confirm(escape(f"{sentence} Create one?"), abort=True, err=True)
+    else:
+        echo(f"{sentence} Creating one.", err=True)
+
+
+@contextlib.contextmanager
+def _naming_user(config: Config) -> Iterator[None]:
+    """Name the user that the command needs if MongoDB refuses one of the block. Raises click.ClickException."""
+    try:
+        yield
+    except OperationFailure as error:
+        context = click.get_current_context(silent=True)
+        if not context or error.code != UNAUTHORIZED:
+            raise
+        command = context.command_path.partition(" ")[2]
+        user = f"{config.mongodb_database}_{USERS.get(command, 'importer')}"
+        raise click.ClickException(
+            f"{get_refusal(error)}. '{command}' needs the user {user} of deploy/mongodb-roles.js."
+        ) from None
+
+
+class MongodWatch(ServerHeartbeatListener):
+    """Ends the command as SIGTERM does when the server has ended. PyMongo would repeat transactions for two minutes."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._folder, self._is_over = data_dir.resolve() / FOLDER, False
+
+    def close(self) -> None:
+        """Stop watching. PyMongo may still report the end of a server after the client was closed."""
+        self._is_over = True
+
+    def failed(self, event: object) -> None:
+        """End the command, from a thread of PyMongo, unless the server runs and only does not respond."""
+        if not self._is_over and not is_running(self._folder):
+            self._is_over = True
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+    def started(self, event: object) -> None:
+        """Do nothing."""
+
+    succeeded = started
+
+
+def _connect(stack: contextlib.ExitStack, config: Config) -> MongoClient[Document]:
+    """Return a client of the MongoDB of the settings, which is closed with the stack. Raises click.ClickException."""
+    data_dir, is_embedded = Path(config.data_dir), not config.mongodb_uri
+    if is_embedded and not has_database(data_dir):
+        _confirm_new_database(data_dir)
+    try:
+        uri = enter_mongodb(stack, config)
+    except NoMongod as error:
+        raise click.ClickException(str(error)) from None
+    watches = [stack.enter_context(contextlib.closing(MongodWatch(data_dir)))] if is_embedded else []
+    options = {"serverSelectionTimeoutMS": SELECTION_TIMEOUT_MS, "readPreference": "primary"}
+    return stack.enter_context(connect(uri, event_listeners=watches, **options))
+
+
 @contextlib.contextmanager
 def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator[Store]:
     """Open the store of the settings. If the command `writes`, also prepare the collections.
 
-    Raises click.ClickException, in one line, if there is no MongoDB, if it is a standalone server, which has no
-    transactions, or if the block reads an invalid document.
+    Raises click.ClickException, in one line, if there is no MongoDB, if it has ended, if it refuses the user, if it is
+    a standalone server, which has no transactions, or if the block reads an invalid document.
     """
-    config = config or Config.from_environment()
+    config = config or read_config()
     with contextlib.ExitStack() as stack:
-        try:
-            uri = enter_mongodb(stack, config)
-        except NoMongod as error:
-            raise click.ClickException(str(error)) from None
-        client = stack.enter_context(
-            connect(uri, serverSelectionTimeoutMS=SELECTION_TIMEOUT_MS, readPreference="primary")
-        )
+        client = _connect(stack, config)
+        stack.enter_context(_naming_user(config))
         check_transactions(client)
         store = Store.of(client.get_database(config.mongodb_database, codec_options=LENIENT))
         if writes:

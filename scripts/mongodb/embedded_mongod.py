@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import quote
 
+import click
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
@@ -27,7 +28,7 @@ START_SECONDS = 60
 STOP_SECONDS = 30
 POLL_SECONDS = 0.05
 # The folder in DATA_DIR with everything of the embedded MongoDB, and the socket in it.
-FOLDER, SOCKET = "mongodb", "mongod.sock"
+FOLDER, SOCKET, LOG = "mongodb", "mongod.sock", "mongod.log"
 # The longest path of a socket on macOS. On Linux it is 107 bytes.
 MAX_SOCKET_BYTES = 103
 # MongoDB takes them for parts of an address. A URI has no bytes that are not UTF-8, which Python decodes as surrogates.
@@ -50,7 +51,10 @@ REPLICA_SET_OPTIONS = (
     REPLICA_SET,
     *(word for name, value in PARAMETERS.items() for word in ("--setParameter", f"{name}={value}")),
 )
-
+# So many bytes at the end of a log have the last error. With less space on its disk, the disk is full for MongoDB.
+MAX_LOG_BYTES = MIN_FREE_BYTES = 1_000_000
+# A line of the log about an error: what it says, and what the operating system said.
+ERROR = re.compile(r'"s":"[EF]".*?"msg":"(.*?)"(?:.*"error_str":"(.*?)")?.*\n')
 REMEDY = "Set MONGOD to the path of a mongod, or MONGODB_URI to the address of a MongoDB."
 
 
@@ -58,8 +62,8 @@ class NoMongod(Exception):
     """There is no usable `mongod`. The message says what was tried, and what to install or set."""
 
 
-class MongodFailed(Exception):
-    """A `mongod` did not start. The message says where to find the reason, or what to set."""
+class MongodFailed(click.ClickException):
+    """A `mongod` did not start, or ended. The message says where to find the reason, or what to set."""
 
 
 def get_mongod_path() -> str:
@@ -101,7 +105,8 @@ def _candidates() -> Iterator[tuple[str, str]]:
 def embedded_mongod(data_dir: Path) -> Iterator[str]:
     """Start a `mongod` with the data in `data_dir`, or use the one that runs there, and yield its URI.
 
-    The last command that uses it stops it. Raises NoMongod, MongodFailed, or OSError if the folder cannot be written.
+    The last command that uses it stops it. Raises NoMongod, MongodFailed, also in place of an error of the block if the
+    server has ended, or OSError if the folder cannot be written.
     """
     folder, owner = data_dir.resolve() / FOLDER, os.getpid()
     folder.mkdir(parents=True, exist_ok=True)
@@ -116,6 +121,10 @@ def embedded_mongod(data_dir: Path) -> Iterator[str]:
         fcntl.flock(start, fcntl.LOCK_UN)
         try:
             yield _uri(folder)
+        except (PyMongoError, SystemExit):
+            if os.getpid() == owner and not is_running(folder):
+                raise MongodFailed(f"The embedded MongoDB ended: {_find_reason(folder / LOG)}") from None
+            raise
         finally:
             # A forked worker also runs this code when it ends, and has the same lock. Only the parent stops the server.
             if os.getpid() == owner and _try_lock(users):
@@ -187,7 +196,7 @@ def make_primary(client: MongoClient[dict[str, Any]], address: str) -> bool:
     return False
 
 
-def _is_running(folder: Path) -> bool:
+def is_running(folder: Path) -> bool:
     """Return whether a server runs with this data."""
     with (folder / LOCK_FILE).open("a") as lock:
         return not _try_lock(lock)
@@ -196,15 +205,33 @@ def _is_running(folder: Path) -> bool:
 def _becomes_primary(folder: Path) -> bool:
     """Wait until a server is primary. Returns False if it ends, or if it takes longer than START_SECONDS."""
     deadline = time.monotonic() + START_SECONDS
-    while _is_running(folder) and time.monotonic() < deadline:
+    while is_running(folder) and time.monotonic() < deadline:
         if _is_primary(folder):
             return True
         time.sleep(POLL_SECONDS)
     return False
 
 
+def has_database(data_dir: Path) -> bool:
+    """Return whether the folder has a database of the embedded MongoDB."""
+    # mongod creates this file.
+    return (data_dir / FOLDER / "WiredTiger").exists()
+
+
+def _find_reason(log: Path) -> str:
+    """Return why the server has ended, which is the last error in its log, and where the log is."""
+    with log.open("rb") as file:
+        file.seek(max(0, _get_size(log) - MAX_LOG_BYTES))
+        errors = ERROR.findall(file.read().decode(errors="replace").rpartition("SERVER RESTARTED")[2])
+    reason = ": ".join(filter(None, errors[-1])) if errors else "there is no error in its log"
+    # A log on a full disk may have no room for the error.
+    if shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
+        reason = "its disk is full"
+    return f"{reason}. Its log: {log}"
+
+
 def _start(folder: Path) -> None:
-    mongod, log, pid_file = get_mongod_path(), folder / "mongod.log", folder / PID_FILE
+    mongod, log, pid_file = get_mongod_path(), folder / LOG, folder / PID_FILE
     _check_socket(folder / SOCKET)
     # --nounixsocket is about another socket, in /tmp.
     command = [mongod, "--bind_ip", str(folder / SOCKET), "--filePermissions", "0600", "--nounixsocket"]
@@ -215,8 +242,8 @@ def _start(folder: Path) -> None:
     pid = _spawn([*command, *REPLICA_SET_OPTIONS], folder / LOCK_FILE)
     try:
         if not _becomes_primary(folder):
-            reason = f"Its log says why: {log}" if _get_size(log) > size else f"{mongod} wrote no log. {REMEDY}"
-            raise MongodFailed(f"The embedded MongoDB did not start. {reason}")
+            reason = _find_reason(log) if _get_size(log) > size else f"{mongod} wrote no log. {REMEDY}"
+            raise MongodFailed(f"The embedded MongoDB did not start: {reason}")
     except BaseException:
         with _uninterrupted(), contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.kill(pid, signal.SIGTERM)
@@ -248,7 +275,7 @@ def _stop(folder: Path) -> None:
     deadline = time.monotonic() + STOP_SECONDS
     # Another command may have started it, or it ends by itself.
     with contextlib.suppress(ProcessLookupError):
-        if _is_running(folder):
+        if is_running(folder):
             os.kill(int((folder / PID_FILE).read_text()), signal.SIGTERM)
-    while _is_running(folder) and time.monotonic() < deadline:
+    while is_running(folder) and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)

@@ -89,6 +89,11 @@ def test_a_setting_is_checked_by_every_command(run_main):
     assert (result.status, result.stderr[:36]) == (1, "Error: WEB_CONCURRENCY=abc cannot be")
 
 
+def test_a_variable_that_is_nearly_a_setting_is_named(run_main):
+    warning = "Warning: MONGODB_URL is not a setting: did you mean MONGODB_URI?\n"
+    assert run_main("openapi", MONGODB_URL="mongodb://db").stderr == warning
+
+
 def test_a_mongodb_that_does_not_respond_is_named_with_what_to_do(run_main):
     result = run_main("keys", "list", "--fleet", "f", MONGODB_URI="mongodb://127.0.0.1:1/?serverSelectionTimeoutMS=100")
     message = r"Error: No MongoDB responds: 127\.0\.0\.1:1: [^()]*\. Start it, or correct MONGODB_URI\.\n"

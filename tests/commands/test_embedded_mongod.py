@@ -1,8 +1,12 @@
 """The embedded MongoDB: whom it lets in, and where its folder may be."""
 
 import contextlib
+import io
+import json
 import os
+import signal
 import socket
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -10,8 +14,14 @@ import pytest
 from pymongo import MongoClient
 
 from scripts.mongodb.embedded_mongod import embedded_mongod
+from tests.factories import make_trip
+from tests.service_process import COMMAND, wait_until
 
 NOBODY = 65534
+# A mongod that writes an error to its log, which is the ninth argument, and ends.
+FAILING = """#!/bin/sh
+[ "$1" = --version ] || echo '{"s":"E", "msg":"WiredTiger error message", "attr":{"error_str":"I/O error"}}' >"$9"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -66,3 +76,53 @@ def test_a_folder_that_was_moved_keeps_its_data(mongod_uri, data_folder):
     with embedded_mongod(after) as uri, MongoClient(uri) as client:
         assert client.test.things.find_one() == {"_id": 1}
         client.test.things.insert_one({"_id": 2})
+
+
+@pytest.fixture
+def run_without_a_database(run_main, tmp_path, monkeypatch):
+    """Run a command in a folder without a database, with a mongod that does not start, and answer it."""
+    (mongod := tmp_path / "mongod").write_text(FAILING)
+    mongod.chmod(0o700)
+    monkeypatch.delenv("MONGODB_URI", raising=False)
+
+    def run(answer=None):
+        monkeypatch.setattr("sys.stdin", stdin := io.StringIO(answer))
+        stdin.isatty = lambda: answer is not None
+        return run_main("keys", "issue", "--fleet", "f1", MONGOD=str(mongod), DATA_DIR=str(tmp_path / "data"))
+
+    return run
+
+
+def test_a_server_that_does_not_start_is_named_with_the_last_error_of_its_log(run_without_a_database, tmp_path):
+    (_, error) = run_without_a_database().stderr.splitlines()
+    reason = "WiredTiger error message: I/O error"
+    log = tmp_path / "data/mongodb/mongod.log"
+    assert error == f"Error: The embedded MongoDB did not start: {reason}. Its log: {log}"
+
+
+def test_a_command_says_that_it_creates_a_database(run_without_a_database, tmp_path):
+    sentence = f"MONGODB_URI is not set, and {tmp_path}/data has no database yet. Creating one."
+    assert run_without_a_database().stderr.splitlines()[0] == sentence
+
+
+def test_a_command_on_a_terminal_asks_before_it_creates_a_database(run_without_a_database, tmp_path):
+    question = f"MONGODB_URI is not set, and {tmp_path}/data has no database yet. Create one? [y/N]: "
+    assert run_without_a_database("n\n") == (1, "", f"{question}Aborted.\n")
+    assert not (tmp_path / "data").exists()
+
+
+def test_an_import_whose_server_ends_says_so_and_how_much_it_loaded(mongod_uri, data_folder):
+    words, folder = [COMMAND, "import", "--fleet", "f1", "--trips", "-"], data_folder / "ends"
+    line, settings = json.dumps(make_trip()).encode() + b"\n", {"DATA_DIR": str(folder), "MONGODB_URI": ""}
+    with (
+        embedded_mongod(folder) as uri,
+        subprocess.Popen(words, stdin=-1, stderr=-1, bufsize=0, env={**os.environ, **settings}) as importing,
+    ):
+        importing.stdin.write(line)
+        with MongoClient(uri) as client:
+            wait_until(lambda: client.driver_analytics.trips.find_one())
+        os.kill(int((folder / "mongodb" / "mongod.pid").read_text()), signal.SIGKILL)
+        _, errors = importing.communicate(line)
+    reason = f"there is no error in its log. Its log: {folder}/mongodb/mongod.log"
+    ends = ["stdin: 1 loaded, and the rest not", f"Error: The embedded MongoDB ended: {reason}"]
+    assert (importing.returncode, errors.decode().splitlines()[-2:]) == (1, ends)

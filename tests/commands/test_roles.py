@@ -255,23 +255,47 @@ def test_the_service_serves_as_its_user(connect, loaded):
 
 
 WHO = "MongoDB refused the user in MONGODB_URI: "
-REFUSALS = pytest.mark.parametrize(
+NO_ROLE = f"{WHO}not authorized for this in MONGODB_DATABASE"
+NO_USER = "MongoDB requires a user, and MONGODB_URI has none"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "user"),
+    [
+        ("keys issue", "--fleet f1", "importer"),
+        ("export", "--fleet f1 --out out", "exporter"),
+        ("erase", "--fleet f1 --driver d1 --yes", "eraser"),
+        ("prune", "--before 2026-01-01", "eraser"),
+        ("fleets erase", "--fleet f1 --yes", "eraser"),
+        ("follow", "", "follow"),
+        ("mirror", "--from http://localhost:1 --fleet f1", "mirror"),
+        ("backup", "out", "backup"),
+    ],
+)
+def test_a_command_whose_user_lacks_its_role_names_the_user_that_it_needs(server, run_main, name, options, user):
+    settings = {"MONGODB_URI": server.uri_of(f"{NAME}_service"), "MONGODB_DATABASE": NAME, "MIRROR_KEY": KEY}
+    needed = f"'{name}' needs the user {NAME}_{user} of deploy/mongodb-roles.js"
+    assert run_main(*name.split(), *options.split(), **settings).stderr == f"Error: {NO_ROLE}. {needed}.\n"
+
+
+def test_a_command_whose_password_is_wrong_names_the_setting(server, run_main):
+    settings = {"MONGODB_URI": server.uri_of("root", "canary"), "MONGODB_DATABASE": NAME}
+    assert run_main("keys", "list", "--fleet", "f1", **settings).stderr == f"Error: {WHO}authentication failed.\n"
+
+
+def test_a_command_without_a_user_says_that_it_needs_one(server, run_main):
+    ended = run_main("keys", "list", "--fleet", "f1", MONGODB_URI=server.uri, MONGODB_DATABASE=NAME)
+    assert ended.stderr.startswith(f"Error: {NO_USER}. 'keys list' needs the user {NAME}_importer of ")
+
+
+@pytest.mark.parametrize(
     ("user", "password", "health", "message"),
     [
         ("root", "canary", 503, f"{WHO}authentication failed"),
-        (f"{NAME}_exporter", f"{NAME}_exporter", 200, f"{WHO}not authorized for this in MONGODB_DATABASE"),
+        (f"{NAME}_exporter", f"{NAME}_exporter", 200, NO_ROLE),
     ],
     ids=["wrong password", "wrong role"],
 )
-
-
-@REFUSALS
-def test_a_command_whose_user_is_refused_names_the_setting(server, run_main, user, password, health, message):
-    settings = {"MONGODB_URI": server.uri_of(user, password), "MONGODB_DATABASE": NAME}
-    assert run_main("keys", "list", "--fleet", "f1", **settings).stderr == f"Error: {message}.\n"
-
-
-@REFUSALS
 def test_the_service_logs_that_its_user_is_refused(server, log, user, password, health, message):
     with service_client(Config(mongodb_uri=server.uri_of(user, password), secret_key="test")) as client:
         service, headers = Service(client[NAME]), {"Authorization": f"APIKEY {make_key()}"}
