@@ -16,8 +16,8 @@ from schemas.score import make_driving_summary
 from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary, SummaryFocusArea
 
 # The decimals to which a value is rounded, half to even, before it is an integer, by its unit; and for each total.
-UNIT_DECIMALS = {"count": 0, "miles": 6, "seconds": 3}
-DECIMALS = {name: UNIT_DECIMALS[name.rpartition("_")[2]] for name in TOTALS}
+DECIMALS_OF_UNIT = {"count": 0, "miles": 6, "seconds": 3}
+DECIMALS_OF_TOTAL = {name: DECIMALS_OF_UNIT[name.rpartition("_")[2]] for name in TOTALS}
 # The largest amount that a driver contributes: a million miles, 32 years or 10^12 events. The sums of nine million
 # drivers fit 64 bits.
 MAX_CONTRIBUTION = 10**12
@@ -95,7 +95,7 @@ class FleetAggregate(Schema):
 def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:
     """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION."""
     values = {**summary, **summary["events_summary"]}
-    totals = {name: _to_integer(values[name], decimals) for name, decimals in DECIMALS.items()}
+    totals = {name: _to_integer(values[name], decimals) for name, decimals in DECIMALS_OF_TOTAL.items()}
     drivers = {"driver_count": 1, **{name: int(summary["fm_grade"] == name) for name in GRADES}}
     return {**drivers, **{name: int(flag) for name, flag in summary["focus_area"].items()}, **totals}
 
@@ -109,7 +109,7 @@ def _to_integer(value: float, decimals: int) -> int:
 
 def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
     """Return the FleetSummary of a sum of contributions."""
-    totals = {name: _to_amount(sums[name], decimals) for name, decimals in DECIMALS.items()}
+    totals = {name: _to_amount(sums[name], decimals) for name, decimals in DECIMALS_OF_TOTAL.items()}
     return {
         **make_driving_summary({**totals, "events_summary": {name: totals[name] for name in EVENT_TOTALS}}),
         "driver_count": sums["driver_count"],

@@ -46,15 +46,15 @@ def _with_hours(name: str) -> tuple[str, ...]:
 
 
 # The decimals of an amount, by the last word of its name. A sum of doubles has more, which mean nothing.
-DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
+UNIT_DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
 # A row has the fields of the Driver, the totals of the summary, a rate and the points lost for each behaviour, and the
 # score.
 SCORE = ("fm_score", "fm_grade")
-DRIVER = tuple(fields_of(Driver))
-TOTALS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
+DRIVER_COLUMNS = tuple(fields_of(Driver))
+TOTAL_PATHS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
 HEADER = (
-    *DRIVER,
-    *(name for *_, total in TOTALS for name in _with_hours(total)),
+    *DRIVER_COLUMNS,
+    *(name for *_, total in TOTAL_PATHS for name in _with_hours(total)),
     *(f"{name}_per_100_miles" for name in COUNTED_BEHAVIOURS),
     *(f"{name}_points_lost" for name in COUNTED_BEHAVIOURS),
     *SCORE,
@@ -91,17 +91,17 @@ UNITS = {MILES: Units("miles", "Miles", 1.0), "km": Units("km", "km", 1.609344)}
 
 
 def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Mapping[str, float]) -> list[Any]:
-    """Return the row of a driver: the values in the order of HEADER, amounts rounded to their DECIMALS.
+    """Return the row of a driver: the values in the order of HEADER, amounts rounded to their UNIT_DECIMALS.
 
     `points_lost` has the points that each behaviour costs. A field that the driver lacks is None. Without a summary,
     because the driver did not drive, the values after those of the Driver are None.
     """
     # A read model written before a field was added to the schema lacks it until it is rebuilt.
-    driver_values = [driver.get(name) for name in DRIVER]
+    driver_values = [driver.get(name) for name in DRIVER_COLUMNS]
     if summary is None:
         return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals: list[Any] = []
-    for path in TOTALS:
+    for path in TOTAL_PATHS:
         total: Any = functools.reduce(operator.getitem, path, summary)
         totals += [total, total / SECONDS_PER_HOUR] if path[-1].endswith(SECONDS) else [total]
     events, miles = summary["events_summary"], summary["distance_miles"]
@@ -112,5 +112,5 @@ def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Map
 
 
 def _round(name: str, value: Any) -> Any:
-    decimals = DECIMALS.get(name.rpartition("_")[2])
+    decimals = UNIT_DECIMALS.get(name.rpartition("_")[2])
     return value if decimals is None else round(value, decimals)

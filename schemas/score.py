@@ -129,7 +129,7 @@ class DriverScore(Schema):
     series = Objects(ScoreInterval, "The intervals in which the driver drove, oldest first.")
 
 
-DRIVING_SUMMARY, SCORE_EXPLANATION = fields_of(DrivingSummary), fields_of(ScoreExplanation)
+DRIVING_SUMMARY_FIELDS, SCORE_EXPLANATION_FIELDS = fields_of(DrivingSummary), fields_of(ScoreExplanation)
 
 
 def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
@@ -153,13 +153,13 @@ def compute_score(totals: Mapping[str, Any]) -> dict[str, Any]:
 def make_driving_summary(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Return the DrivingSummary of totals."""
     summary = compute_score(totals)
-    return {name: summary[name] for name in DRIVING_SUMMARY}
+    return {name: summary[name] for name in DRIVING_SUMMARY_FIELDS}
 
 
 def explain_score(totals: Mapping[str, Any]) -> dict[str, Any]:
     """Return the ScoreExplanation of totals."""
     explanation = compute_score(totals)
-    return {name: explanation[name] for name in SCORE_EXPLANATION}
+    return {name: explanation[name] for name in SCORE_EXPLANATION_FIELDS}
 
 
 def compute_points_lost(summary: Mapping[str, Any]) -> dict[str, float]:

@@ -163,7 +163,7 @@ class FleetDrivers(Schema):
     version = Text(required=False)
 
 
-class Calendar(Schema):
+class StoredCalendar(Schema):
     """The days of a month on which a driver drove, in order of date: parallel arrays with an element for each day.
 
     `versions` has the version of the day's document, `last_trip_ends` the latest end (epoch ms) of its trips.
@@ -217,7 +217,7 @@ class DriverPeriod(_ReadModel):
     last_trip_end = EpochMs(required=False)
     trips = List(Text(), required=False)
     trip_ends = List(EpochMs(), required=False)
-    calendar = Object(Calendar, required=False)
+    calendar = Object(StoredCalendar, required=False)
     day_totals = Object(DayTotals, required=False)
     contribution = Object(Contribution, required=False)
 

@@ -217,7 +217,7 @@ class _Feed(NamedTuple):
             for entry in entries:
                 if len(changes) == limit:
                     return changes, cursor, True
-                changes += _describe(entry, start, delay_ms)
+                changes += _make_changes(entry, start, delay_ms)
                 cursor = cursor._replace(change=entry["change"], trip_id=entry["trip_id"], next_end_time=UNKNOWN_END)
             if len(entries) < size:
                 cursor = cursor._replace(caught_up_change=writes, change=writes + 1, trip_id="")
@@ -250,7 +250,7 @@ def _after(field: str, value: int, trip_id: str, last: int) -> Document:
     return {"$or": [{field: value, "trip_id": {"$gt": trip_id}}, {field: {"$gt": value, "$lte": last}}]}
 
 
-def _describe(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Document]:
+def _make_changes(entry: Document, cursor: FeedCursor, delay_ms: int) -> Iterator[Document]:
     """Yield the change that an entry is for a client with this cursor, if it is one.
 
     A client must not get identifiers of drivers who were erased before it began.

@@ -17,7 +17,7 @@ SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
 # The order of the index, as all documents have the same fleet and driver.
 BY_PERIOD = [("period", ASCENDING), ("start_date", ASCENDING)]
 BY_DRIVER = [("driver_id", ASCENDING)]
-CALENDAR = {"_id": 0, "calendar": 1}
+ONLY_CALENDAR = {"_id": 0, "calendar": 1}
 TRIP_ENDS, TRIPS = ({"_id": 0, "start_date": 1, name: 1} for name in ("trip_ends", "trips"))
 # More than the days of six months, so that all arrive in the first batch.
 MAX_DAYS = 200
@@ -42,7 +42,7 @@ def find_profiles(
 
 
 class Calendar(NamedTuple):
-    """The days on which a driver drove, in order of date: the parallel arrays of `schemas.stored.Calendar`."""
+    """The days on which a driver drove, in order of date: the parallel arrays of `schemas.stored.StoredCalendar`."""
 
     dates: list[str]
     trip_counts: list[int]
@@ -76,7 +76,7 @@ class DriverPeriods(NamedTuple):
 
     def get_calendar(self, start_date: str, end_date: str) -> Calendar:
         """Return the driver's calendar from one date to another."""
-        months = self.find(MONTH, {"$gte": first_of_month(start_date), "$lte": end_date}, CALENDAR)
+        months = self.find(MONTH, {"$gte": first_of_month(start_date), "$lte": end_date}, ONLY_CALENDAR)
         return Calendar.of(months, start_date, end_date)
 
     def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:

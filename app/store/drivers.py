@@ -15,7 +15,7 @@ from schemas.driver import Driver
 from schemas.introspection import Fields, fields_of
 from schemas.search import split_words
 
-DRIVER = fields_of(Driver)
+DRIVER_FIELDS = fields_of(Driver)
 # The maximum number of drivers in a block. A page of 100 drivers is on few blocks.
 BLOCK_SIZE = 100
 # The offset of the head of the list, which has the number of a fleet's drivers (schema FleetDrivers).
@@ -43,7 +43,7 @@ def find_drivers(store: Store, scope: Scope, *, page: int, limit: int, fields: F
             listed = _search_list(store, session, scope, page_request, array, words)
         else:
             listed = read_list(store, session, scope, page_request, array)
-    records = render_list(fields.get("drivers"), DRIVER, listed.values)
+    records = render_list(fields.get("drivers"), DRIVER_FIELDS, listed.values)
     return page_request.build_result(listed.driver_count, listed.versions, {"drivers": records}, fields)
 
 

@@ -22,7 +22,7 @@ BUCKET = "report_files"
 # The files of a report, as fields of its document.
 FILES = ("csv", "page")
 NEWEST_FIRST = [("report_date", DESCENDING)]
-REPORT = fields_of(ReportPage)["reports"] or {}
+REPORT_FIELDS = fields_of(ReportPage)["reports"] or {}
 SCHEMA = StoredReport(unknown=EXCLUDE)
 
 
@@ -56,7 +56,7 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
         for report in reports
     ]
     versions = [f"{report['report_date']}:{report['built_at']}" for report in reports]
-    prune = make_pruner(fields.get("reports") or {}, REPORT)
+    prune = make_pruner(fields.get("reports") or {}, REPORT_FIELDS)
     return page_request.build_result(count, versions, {"reports": prune(records)}, fields)
 
 

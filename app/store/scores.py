@@ -14,10 +14,10 @@ from schemas.mask import make_pruner
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, NO_DATE, PROFILE, months_of
 from schemas.score import DriverScore, explain_score
 
-FIELDS = fields_of(DriverScore)
+DRIVER_SCORE_FIELDS = fields_of(DriverScore)
 # The fields that are computed from the days of the window.
 FROM_DAYS = ("total", "series")
-SUMS, TOTALS = sum_days(), saturate_totals()
+SUMS_OF_DAYS, SATURATED_TOTALS = sum_days(), saturate_totals()
 
 
 class Window(NamedTuple):
@@ -58,7 +58,7 @@ def get_explanation(
         totals = _add_up_days(periods, intervals, from_days) if intervals else {}
     driver = {"driver_info": orjson.loads(profile["json"])} if "driver_info" in fields else {}
     content = {**driver, **window._asdict(), **_explain(intervals, totals)}
-    return Result(version, make_pruner(fields, FIELDS)(content))
+    return Result(version, make_pruner(fields, DRIVER_SCORE_FIELDS)(content))
 
 
 def _find_months_and_profile(periods: DriverPeriods, window: Window, fields: Fields) -> list[Document]:
@@ -89,7 +89,12 @@ def _add_up_days(
     pipeline = [
         {"$match": {**periods.driver, "period": DAY, "start_date": days}},
         {"$sort": dict(BY_PERIOD)},
-        {"$facet": {name: [{"$group": {"_id": group_ids[name], **SUMS}}, {"$project": TOTALS}] for name in names}},
+        {
+            "$facet": {
+                name: [{"$group": {"_id": group_ids[name], **SUMS_OF_DAYS}}, {"$project": SATURATED_TOTALS}]
+                for name in names
+            }
+        },
     ]
     (totals,) = periods.store.driver_periods.aggregate(pipeline, session=periods.session)
     return totals

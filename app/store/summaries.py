@@ -11,7 +11,7 @@ from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
 from schemas.periods import DAY, MONTH, NO_DATE, PROFILE, WEEK, PeriodName
 from schemas.summary import DrivingSummary
 
-DRIVING_SUMMARY = fields_of(DrivingSummary)
+DRIVING_SUMMARY_FIELDS = fields_of(DrivingSummary)
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
 # The fields of an element of the response, by period.
@@ -66,7 +66,7 @@ def _find_fragments(period: PeriodName, name: str, element: Fields) -> list[str]
     if name == "driver_info" or period == DAY:
         return ["json"]
     fields = element[name] or {}
-    needed = {BREAKDOWN_FRAGMENT if field not in DRIVING_SUMMARY else SUMMARY_FRAGMENT for field in fields}
+    needed = {BREAKDOWN_FRAGMENT if field not in DRIVING_SUMMARY_FIELDS else SUMMARY_FRAGMENT for field in fields}
     return [fragment for fragment in (SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT) if fragment in needed]
 
 

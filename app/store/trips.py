@@ -18,9 +18,9 @@ from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
-TRIP_SUMMARY, TRIP_DETAIL = fields_of(TripSummary), fields_of(TripDetail)
+TRIP_SUMMARY_FIELDS, TRIP_DETAIL_FIELDS = fields_of(TripSummary), fields_of(TripDetail)
 # The fields of the detail form that are not in the summary form. Each is stored as a fragment.
-DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL if name not in TRIP_SUMMARY)
+DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL_FIELDS if name not in TRIP_SUMMARY_FIELDS)
 # The detail form as JSON: the summary without its closing brace, then each fragment.
 DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
 TRACKING_INDEX = "tracking_id"
@@ -68,7 +68,7 @@ def find_driver_trips(
         if "trips" in fields and page_request.skip < count:
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
             rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
-    records = render_list(fields.get("trips"), TRIP_SUMMARY, rows)
+    records = render_list(fields.get("trips"), TRIP_SUMMARY_FIELDS, rows)
     return page_request.build_result(count, calendar.versions, {"trips": records}, fields)
 
 
@@ -126,17 +126,19 @@ def find_trips(
 def _find_fragments(fields: Fields) -> Sequence[str]:
     """Return the names of the fragments that contain these fields of the detail form."""
     fragments = [name for name in DETAIL_FRAGMENTS if name in fields]
-    return fragments if TRIP_SUMMARY.keys().isdisjoint(fields) else ["summary", *fragments]
+    return fragments if TRIP_SUMMARY_FIELDS.keys().isdisjoint(fields) else ["summary", *fragments]
 
 
 def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
-    if fields is TRIP_DETAIL:
+    if fields is TRIP_DETAIL_FIELDS:
         # One format call copies the text once. A trail has tens of kilobytes.
         return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))
-    summary_fields = {name: below for name, below in fields.items() if name in TRIP_SUMMARY}
-    render_summary = make_renderer(summary_fields, TRIP_SUMMARY)
-    renderers = {name: make_renderer(fields[name], TRIP_DETAIL[name]) for name in DETAIL_FRAGMENTS if name in fields}
+    summary_fields = {name: below for name, below in fields.items() if name in TRIP_SUMMARY_FIELDS}
+    render_summary = make_renderer(summary_fields, TRIP_SUMMARY_FIELDS)
+    renderers = {
+        name: make_renderer(fields[name], TRIP_DETAIL_FIELDS[name]) for name in DETAIL_FRAGMENTS if name in fields
+    }
 
     def render(trip: Document) -> Document:
         values = render_summary(trip["summary"]) if summary_fields else {}

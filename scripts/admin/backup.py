@@ -247,7 +247,7 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
                 documents.insert_many([*map(schema.fill, batch)] if schema else batch, ordered=False)
                 bar.update(len(batch))
         except BulkWriteError as error:
-            raise click.ClickException(_describe(name, error)) from None
+            raise click.ClickException(_describe_write_error(name, error)) from None
         except (InvalidBSON, EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise click.ClickException(
                 f"{_file(folder, name)} cannot be read: {error}. Use another backup. Drop this database, which is "
@@ -267,7 +267,7 @@ class _DocumentFile(NamedTuple):
         return self.file.read(size)
 
 
-def _describe(name: str, error: BulkWriteError) -> str:
+def _describe_write_error(name: str, error: BulkWriteError) -> str:
     failed = error.details["writeErrors"][0]
     document = {field: failed["op"][field] for field in ("_id", *IDENTIFYING_FIELDS) if field in failed["op"]}
     return (

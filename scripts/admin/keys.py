@@ -203,10 +203,10 @@ def list_(fleet: str) -> None:
         stored_keys = list(store.keys.find({"fleet": fleet}).sort([("created_at", 1), ("key_id", 1)]))
         if not stored_keys:
             echo(f"The fleet {fleet} has no keys.{name_other_fleets(store, fleet)}", err=True)
-        echo_table(COLUMNS, map(_describe, stored_keys))
+        echo_table(COLUMNS, map(_make_row, stored_keys))
 
 
-def _describe(key: Document) -> tuple[str, ...]:
+def _make_row(key: Document) -> tuple[str, ...]:
     """Return the values of COLUMNS."""
     expires = "never" if key["expires_at"] is None else _format_time(key["expires_at"])
     times = _format_time(key["created_at"]), expires

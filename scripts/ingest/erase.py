@@ -59,7 +59,7 @@ def erase(fleet: str, driver_id: str, yes: bool) -> None:
             require_fleet(store, fleet)
             echo(f"{fleet}: nothing is stored of the driver {driver_id}")
             return
-        confirm(f"{fleet}: {driver_id}: {_describe(counts, reports, len(unused))}", yes)
+        confirm(f"{fleet}: {driver_id}: {_describe_found(counts, reports, len(unused))}", yes)
         trips = sum_with_progress(fleet, counts.get("trips", 0), erase_driver(store, fleet, driver_id))
         for date in reports:
             build_report(store, fleet, date)
@@ -112,7 +112,7 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     return count
 
 
-def _describe(counts: dict[str, int], reports: list[str], unused: int) -> str:
+def _describe_found(counts: dict[str, int], reports: list[str], unused: int) -> str:
     parts = [f"{count} documents in {name}" for name, count in counts.items()]
     parts += [f"the reports of {', '.join(reports)}"] if reports else []
     parts += [f"{unused} files of earlier builds of reports"] if unused else []

@@ -33,7 +33,7 @@ Pipeline = list[dict[str, Any]]
 OF_DAYS = {"days": "$json"}
 # What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
 # the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
-CALENDAR = dict(zip(Calendar._fields, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
+CALENDAR_ARRAYS = dict(zip(Calendar._fields, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
 DAY_PREFIX = "day_"
 DAY_TOTALS = {
     f"{DAY_PREFIX}{name}": {"$ifNull": [path, None]}
@@ -102,7 +102,7 @@ class PeriodType(NamedTuple):
 
 PERIOD_TYPES = (
     PeriodType(WEEK, WeeklySummary(only=DATE_FIELDS), OF_DAYS),
-    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), {**OF_DAYS, **CALENDAR, **DAY_TOTALS}),
+    PeriodType(MONTH, MonthlySummary(only=DATE_FIELDS), {**OF_DAYS, **CALENDAR_ARRAYS, **DAY_TOTALS}),
 )
 
 
@@ -238,7 +238,7 @@ def _make_period(
 def _make_calendar(all_dates: list[str], of_days: Mapping[str, list[Any]]) -> Document:
     """Return what only a month has: the calendar of its days, and their totals for each of its dates.
 
-    `of_days` has what CALENDAR and DAY_TOTALS name.
+    `of_days` has what CALENDAR_ARRAYS and DAY_TOTALS name.
     """
     day_totals = {}
     for name in ("versions", *TOTALS):

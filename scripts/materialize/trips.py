@@ -12,7 +12,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
-from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY
+from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.periods import date_of, now_ms
 from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
@@ -33,7 +33,7 @@ CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
 def make_trip_detail(fleet: str, trip: Document) -> Document:
     """Return the details of a trip (schema ImportedTrip) but for its date, which `set_dates` adds."""
     detail = TRIP_DETAIL.dump(add_focus_area(trip))
-    summary = {name: detail[name] for name in TRIP_SUMMARY}
+    summary = {name: detail[name] for name in TRIP_SUMMARY_FIELDS}
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])

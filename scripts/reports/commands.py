@@ -73,10 +73,10 @@ def list_(fleet: str) -> None:
         stored_reports = list(store.reports.find({"fleet": fleet}).sort("report_date"))
         if not stored_reports:
             echo(f"The fleet {fleet} has no reports.{name_other_fleets(store, fleet)}", err=True)
-        echo_table(COLUMNS, map(_describe, stored_reports))
+        echo_table(COLUMNS, map(_make_row, stored_reports))
 
 
-def _describe(report: Document) -> tuple[str, ...]:
+def _make_row(report: Document) -> tuple[str, ...]:
     """Return the values of COLUMNS."""
     built = datetime.datetime.fromtimestamp(report["built_at"] // 1000, datetime.UTC)
     numbers = str(report["drivers"]), str(report["csv"]["bytes"])

@@ -194,7 +194,7 @@ def _chart_scores(figures: Figures) -> Chart:
     edges = [str(edge) for edge in range(0, 101, 10)]
     bins = [f"{low} to {high}" for low, high in itertools.pairwise(edges)]
     counts = [format_number(count) for count in figures.scores]
-    return Chart(_describe("Drivers by score", bins, counts), edges, [_pair(_to_shares(figures.scores), counts)])
+    return Chart(_describe_chart("Drivers by score", bins, counts), edges, [_pair(_to_shares(figures.scores), counts)])
 
 
 def _chart_days(figures: Figures) -> Chart:
@@ -214,7 +214,7 @@ def _chart_by_day(title: str, dates: Sequence[str], shares: Sequence[float], tex
     days = [format_day(date) for date in dates]
     # Without the month, such as Mon 9.
     names = [day.rpartition(" ")[0] for day in days]
-    return Chart(_describe(f"{title} by day", days, texts), names, [_pair(shares, texts)])
+    return Chart(_describe_chart(f"{title} by day", days, texts), names, [_pair(shares, texts)])
 
 
 def _chart_events(figures: Figures, units: Units) -> Chart:
@@ -226,7 +226,7 @@ def _chart_events(figures: Figures, units: Units) -> Chart:
     ]
     texts = [[format_number(value, 1) for value in week] for week in weeks]
     descriptions = [
-        _describe(f"Events per 100 {units.name}, {week_name}", labels, week_texts)
+        _describe_chart(f"Events per 100 {units.name}, {week_name}", labels, week_texts)
         for week_name, week_texts in zip(("this week", "the week before"), texts, strict=False)
     ]
     shares = [_to_shares(week, max(map(max, weeks))) for week in weeks]
@@ -250,6 +250,6 @@ def _format_short(value: float) -> str:
     return f"{value / 1e6:.1f}M" if value >= 1e6 else f"{value / 1e3:.1f}k"
 
 
-def _describe(title: str, names: Iterable[str], texts: Iterable[str]) -> str:
+def _describe_chart(title: str, names: Iterable[str], texts: Iterable[str]) -> str:
     items = (f"{name} {'nobody drove' if text == NO_VALUE else text}" for name, text in zip(names, texts, strict=True))
     return f"{title}: {'; '.join(items)}."
