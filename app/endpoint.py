@@ -10,7 +10,8 @@ import orjson
 from flask import Response, current_app, request
 from marshmallow import Schema
 
-from app.responses import JSON, format_page_links, get_matching_etag, json_response, make_etag, not_modified, prefers
+from app.conditional import find_not_modified, make_etag
+from app.responses import JSON, format_page_links, json_response, prefers
 from app.services import get_fleet, get_request_today, get_services
 from schemas.error import ErrorBody
 from schemas.header import MASK
@@ -129,12 +130,13 @@ class ResultEndpoint(Endpoint):
             return json_response(content)
         # The default of end_date changes at midnight, and the response with it.
         etag = make_etag(f"{params.get('end_date')} {version}", media_type, mask)
-        if matching_etag := get_matching_etag(etag):
-            return not_modified(self._make_headers(matching_etag, params, page_count))
+        headers = self._make_headers(etag, params, page_count)
+        if unchanged := find_not_modified(etag, headers):
+            return unchanged
         body = orjson.dumps(content)
         if convert:
             body = convert(orjson.loads(body))
-        return Response(body, headers=self._make_headers(etag, params, page_count), mimetype=media_type)
+        return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
     def _fields(self) -> Fields:

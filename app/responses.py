@@ -1,7 +1,6 @@
-"""Responses: JSON and other media types, the choice between them and between encodings, and conditional requests."""
+"""Responses: JSON and other media types, and the choice between them and between encodings."""
 
 import functools
-import hashlib
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -13,7 +12,7 @@ from werkzeug.datastructures import Accept
 from werkzeug.http import parse_accept_header
 from werkzeug.sansio.utils import get_host
 
-from app.services import get_scope, get_services
+from app.services import get_services
 
 JSON, HTML = "application/json", "text/html"
 # The Content-Security-Policy of a page that a report link leads to: it has no scripts and loads nothing.
@@ -25,7 +24,6 @@ LINKED_PAGE_POLICY = (
 ENCODINGS = ("zstd", "gzip")
 # A smaller response fits into one packet with its headers, so compressing it gains nothing.
 MIN_ENCODED_BYTES = 1_000
-ETAG_BYTES = 12
 MAX_CACHED_HOSTS = 100
 # Characters of a query that stay unencoded in a link. Commas and semicolons separate links and their parameters.
 QUERY_CHARACTERS = "!$&'()*+/:=?@%"
@@ -83,45 +81,11 @@ def _begin_link(name: str) -> str:
     return f"<{get_base_url()}{environ['PATH_INFO']}?{query}{name}="
 
 
-def make_etag(version: str, media_type: str, mask: str) -> str:
-    """Return the ETag, without quotes, of the response to the current request in a media type and without an encoding.
-
-    It depends on the version of the content, on what the request may see, on path and query, and on the field mask.
-    """
-    scope, environ = get_scope().identity, request.environ
-    identity = f"{scope}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
-    return hashlib.blake2b(identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()
-
-
-def not_modified(headers: Mapping[str, str]) -> Response:
-    """Return a 304: the client has the current response stored."""
-    return empty_response(HTTPStatus.NOT_MODIFIED, headers)
-
-
 def empty_response(status: HTTPStatus, headers: Mapping[str, str]) -> Response:
     """Return a response that has no content, and so no type of content."""
     response = Response(status=status, headers=headers)
     del response.headers["Content-Type"]
     return response
-
-
-def get_matching_etag(etag: str) -> str | None:
-    """Return the ETag in If-None-Match that matches a response in any encoding, or None.
-
-    `etag` is that of the response without an encoding. A 304 has to carry the matching ETag, because the client uses it
-    to select its stored response. ETags are without quotes.
-    """
-    if "HTTP_IF_NONE_MATCH" not in request.environ:
-        return None
-    preferred, _ = choose_encoding(request.environ.get("HTTP_ACCEPT_ENCODING", ""))
-    # A cache may have stored several encodings, and needs the one that its client accepts.
-    etags = (get_encoded_etag(etag, encoding) for encoding in (preferred, None, *ENCODINGS))
-    return next(filter(request.if_none_match.contains_weak, etags), None)
-
-
-def get_encoded_etag(etag: str, encoding: str | None) -> str:
-    """Return the ETag of a response in an encoding; `etag` is that without an encoding."""
-    return f"{etag}-{encoding}" if encoding else etag
 
 
 @functools.lru_cache

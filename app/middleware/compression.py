@@ -9,7 +9,8 @@ from typing import Any
 from flask import Response, request
 from isal import isal_zlib
 
-from app.responses import choose_encoding, get_encoded_etag
+from app.conditional import get_encoded_etag
+from app.responses import choose_encoding
 
 if sys.version_info >= (3, 14):
     from compression import zstd

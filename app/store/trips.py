@@ -14,7 +14,6 @@ from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer, render_list
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
-from schemas.periods import MS_PER_HOUR, now_ms
 from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
@@ -25,11 +24,6 @@ DETAIL_FRAGMENTS = tuple(name for name in TRIP_DETAIL_FIELDS if name not in TRIP
 DETAIL_FORMAT = "%s" + "".join(f',"{name}":%s' for name in DETAIL_FRAGMENTS) + "}"
 TRACKING_INDEX = "tracking_id"
 OLDEST_FIRST = [("trip_start_time", ASCENDING), ("trip_id", ASCENDING)]
-
-
-def get_max_visible_end_ms(processing_delay_hours: float) -> int:
-    """Return the latest end (epoch ms) that a visible trip can have now."""
-    return now_ms() - int(processing_delay_hours * MS_PER_HOUR)
 
 
 def find_driver_trips(

@@ -8,10 +8,11 @@ from flask import Blueprint, Response, g
 from marshmallow import ValidationError
 from werkzeug.http import dump_options_header
 
+from app.conditional import find_not_modified
 from app.endpoint import Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import NotFound
 from app.report_links import ReportLink
-from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url, get_matching_etag, not_modified
+from app.responses import HTML, LINKED_PAGE_POLICY, get_base_url
 from app.services import get_fleet, get_request_time_zone, get_request_today, get_services
 from app.store import Result
 from app.store.reports import FILES, find_reports, get_report, has_only_later_trips, read_file
@@ -109,10 +110,9 @@ def get_report_file(params: dict[str, Any]) -> Response:
         if report is None:
             raise NotFound("The report was deleted.")
         file = report[link.file]
-        matching_etag = get_matching_etag(file["digest"])
-        headers = {"ETag": f'"{matching_etag or file["digest"]}"', "Cache-Control": Caching.REVALIDATE}
-        if matching_etag:
-            return not_modified(headers)
+        headers = {"ETag": f'"{file["digest"]}"', "Cache-Control": Caching.REVALIDATE}
+        if unchanged := find_not_modified(file["digest"], headers):
+            return unchanged
         # Reading the first part before the response starts turns a failure of the database into a 503. A later failure
         # can only end the connection.
         parts = read_file(services.store, file)

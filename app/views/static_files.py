@@ -7,8 +7,8 @@ from importlib.resources.abc import Traversable
 from flask import Response, request
 from werkzeug.http import generate_etag
 
+from app.conditional import find_not_modified
 from app.config import API
-from app.responses import get_matching_etag
 from app.services import get_request_today, get_services
 from schemas.params import NoParams
 
@@ -40,12 +40,9 @@ def static_response(mimetype: str, content: bytes, policy: str = "") -> Response
     """
     if request.path.startswith(f"{API}/"):
         NoParams().parse(request.query_string, get_request_today(), get_services().config.unknown_parameters)
-    response = Response(content, mimetype=mimetype)
     etag = _make_etag(content)
-    response.set_etag(get_matching_etag(etag) or etag)
-    response.make_conditional(request)
     # Any cache may store the response, and revalidates it before each use, which costs an empty 304.
-    response.headers["Cache-Control"] = "public, no-cache"
+    headers = {"ETag": f'"{etag}"', "Cache-Control": "public, no-cache"}
     if policy:
-        response.headers["Content-Security-Policy"] = policy
-    return response
+        headers["Content-Security-Policy"] = policy
+    return find_not_modified(etag, headers) or Response(content, headers=headers, mimetype=mimetype)

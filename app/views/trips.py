@@ -8,6 +8,7 @@ from flask import Blueprint
 from app.endpoint import Representation, ResultEndpoint
 from app.services import get_scope, get_services
 from app.store import Result, trips
+from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, TripMap, make_map
 from schemas.gpx import GPX, make_gpx
 from schemas.introspection import Fields
@@ -67,4 +68,4 @@ def list_trips(params: dict[str, Any], fields: Fields) -> Result:
 
 
 def _get_max_end_ms() -> int:
-    return trips.get_max_visible_end_ms(get_services().config.processing_delay_hours)
+    return get_max_visible_end_ms(get_services().config.processing_delay_hours)

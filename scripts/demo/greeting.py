@@ -14,7 +14,7 @@ from app.store.api_keys import get_key
 from app.store.fleets import get_time_zone
 from app.store.reports import FILES
 from app.store.scope import Scope
-from app.store.trips import get_max_visible_end_ms
+from app.store.visibility import get_max_visible_end_ms
 from schemas.date_params import HISTORY
 from schemas.periods import get_today, monday_of
 from scripts.addresses import get_local_url
