@@ -16,6 +16,10 @@ class RawFields(Fields):
     """The fields of an object in which any of them may be absent (schemas.fields.RawObject)."""
 
 
+class SelectedFields(Fields):
+    """What a field mask leaves of the fields of an object: some of them, or all in another order."""
+
+
 @functools.cache
 def fields_of(schema: type[Schema]) -> Fields:
     """Return the declared fields of a schema with those of nested schemas. Each call returns the same object."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from schemas.introspection import Fields, RawFields
+from schemas.introspection import Fields, RawFields, SelectedFields
 
 # The names in a mask, in its order, each with the nested mask of that name or None.
 Mask = dict[str, "Mask | None"]
@@ -31,10 +31,10 @@ class ParseError(MaskError):
 
 
 def select_fields(all_fields: Fields, text: str) -> Fields:
-    """Return the fields that a mask selects, in the order of the mask. A mask of only spaces selects `all_fields`.
+    """Return the fields that a mask selects, in the order of the mask. A mask of only spaces selects all.
 
-    Where a mask selects all fields of a part, the result has the same object as `all_fields`, so that callers can
-    compare with `is`. Takes linear time. Raises ParseError and MaskError.
+    What the mask leaves as it is, or all fields of a part in their order, are no SelectedFields. Takes linear time.
+    Raises ParseError and MaskError.
     """
     text = text.strip()
     return apply_mask(all_fields, parse(text)) if text else all_fields
@@ -72,10 +72,7 @@ def parse(text: str) -> Mask:
 
 
 def apply_mask(all_fields: Fields, mask: Mask) -> Fields:
-    """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError.
-
-    Returns `all_fields` itself if the mask selects all fields in their order.
-    """
+    """Return the fields that the mask names, in its order, then the others if it names `*`. Raises MaskError."""
     if isinstance(all_fields, RawFields) and any(below is not None for below in mask.values()):
         raise MaskError
     selected: Fields = {}
@@ -87,22 +84,19 @@ def apply_mask(all_fields: Fields, mask: Mask) -> Fields:
             selected[name] = apply_mask(part, below) if part is not None and below else part
     if WILDCARD in mask:
         selected |= {name: part for name, part in all_fields.items() if name not in selected}
-    is_all_fields = list(selected) == list(all_fields) and all(
-        selected[name] is part for name, part in all_fields.items()
-    )
-    return all_fields if is_all_fields else selected
+    is_whole = [*selected] == [*all_fields] and not any(isinstance(part, SelectedFields) for part in selected.values())
+    return all_fields if is_whole else SelectedFields(selected)
 
 
-def make_pruner(selected: Fields, all_fields: Fields) -> Callable[[Any], Any]:
-    """Return a function that prunes an object, a list of objects or None to the selected fields, in their order.
+def make_pruner(fields: Fields | None) -> Callable[[Any], Any]:
+    """Return a function that prunes an object, a list of objects or None to SelectedFields, in their order.
 
-    `all_fields` has all fields of the object. An object is returned unchanged if all of its fields are selected.
+    Other `fields` are all that there are: the value is returned unchanged.
     """
-    if selected is all_fields:
+    if not isinstance(fields, SelectedFields):
         return lambda value: value
-    pruned = {name: below for name, below in selected.items() if below is not None and below is not all_fields[name]}
-    pruners = {name: make_pruner(below, all_fields[name] or {}) for name, below in pruned.items()}
-    names = tuple(selected)
+    names = tuple(fields)
+    pruners = {name: make_pruner(below) for name, below in fields.items() if isinstance(below, SelectedFields)}
 
     def prune(value: Any) -> Any:
         if isinstance(value, dict):

@@ -11,11 +11,9 @@ from app.store.driver_periods import find_profiles
 from app.store.pagination import PageRequest
 from app.store.rendering import render_list
 from app.store.scope import Scope
-from schemas.driver import Driver
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import Fields
 from schemas.search import split_words
 
-DRIVER_FIELDS = fields_of(Driver)
 # The maximum number of drivers in a block. A page of 100 drivers is on few blocks.
 BLOCK_SIZE = 100
 # The offset of the head of the list, which has the number of a fleet's drivers (schema FleetDrivers).
@@ -43,7 +41,7 @@ def find_drivers(store: Store, scope: Scope, *, page: int, limit: int, fields: F
             listed = _search_list(store, session, scope, page_request, array, words)
         else:
             listed = read_list(store, session, scope, page_request, array)
-    records = render_list(fields.get("drivers"), DRIVER_FIELDS, listed.values)
+    records = render_list(fields.get("drivers"), listed.values)
     return page_request.build_result(listed.driver_count, listed.versions, {"drivers": records}, fields)
 
 

@@ -7,12 +7,9 @@ from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.rendering import make_renderer
-from schemas.fleet import FleetAggregate
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
 
-RESPONSE_FIELDS = fields_of(FleetAggregate)
-FLEET_SUMMARY_FIELDS = (RESPONSE_FIELDS["series"] or {})["fleet_summary"]
 # More than the days of six months, so that all arrive in the first batch.
 MAX_INTERVALS = 200
 
@@ -31,7 +28,7 @@ def find_fleet_aggregate(
     version = " ".join(period["version"] for period in periods)
     element = fields.get("series") or {}
     _, last_of = FIRST_AND_LAST_DATE[interval]
-    render = make_renderer(element.get("fleet_summary"), FLEET_SUMMARY_FIELDS)
+    render = make_renderer(element.get("fleet_summary"))
     values: dict[str, Callable[[Document], Any]] = {
         "start_date": lambda period: period["start_date"],
         "end_date": lambda period: last_of(period["start_date"]),

@@ -9,12 +9,10 @@ from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
-from schemas.introspection import Fields, fields_of
-from schemas.page import RankingPage
+from schemas.introspection import Fields
 from schemas.params import BEST, WORST
 from schemas.periods import FIRST_AND_LAST_DATE
 
-RANKED_DRIVER_FIELDS: Fields = fields_of(RankingPage)["drivers"] or {}
 # The orders of a ranking, as MongoDB sorts: 1 is ascending. Of equal scores, the longer distance comes first in both.
 ORDERS = {
     name: [("fm_score", direction), ("distance_miles", -1), ("driver_id", 1)]
@@ -110,8 +108,8 @@ def _sort_by_behaviour(
 
 def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Any]:
     """Return a function that makes an element for orjson from a rank and a week or month."""
-    render_info = make_renderer(element.get("driver_info"), RANKED_DRIVER_FIELDS["driver_info"])
-    render_summary = make_renderer(element.get("driving_summary"), RANKED_DRIVER_FIELDS["driving_summary"])
+    render_info = make_renderer(element.get("driver_info"))
+    render_summary = make_renderer(element.get("driving_summary"))
     values: dict[str, Callable[[int, Document], Any]] = {
         "rank": lambda rank, row: rank,
         "driver_info": lambda rank, row: render_info(profiles[row["driver_id"]]["json"]),

@@ -11,9 +11,8 @@ from pymongo import ASCENDING, DESCENDING
 from app.store import Document, InvalidDocument, Result, Store
 from app.store.pagination import PageRequest
 from schemas.fields import MIN_EPOCH_MS
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import Fields
 from schemas.mask import make_pruner
-from schemas.page import ReportPage
 from schemas.periods import dates_of_report, midnight
 from schemas.stored import StoredReport
 
@@ -22,7 +21,6 @@ BUCKET = "report_files"
 # The files of a report, as fields of its document.
 FILES = ("csv", "page")
 NEWEST_FIRST = [("report_date", DESCENDING)]
-REPORT_FIELDS = fields_of(ReportPage)["reports"] or {}
 SCHEMA = StoredReport(unknown=EXCLUDE)
 
 
@@ -56,7 +54,7 @@ def find_reports(store: Store, fleet: str, *, page: int, limit: int, fields: Fie
         for report in reports
     ]
     versions = [f"{report['report_date']}:{report['built_at']}" for report in reports]
-    prune = make_pruner(fields.get("reports") or {}, REPORT_FIELDS)
+    prune = make_pruner(fields.get("reports"))
     return page_request.build_result(count, versions, {"reports": prune(records)}, fields)
 
 

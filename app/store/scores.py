@@ -9,12 +9,11 @@ from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import Fields
 from schemas.mask import make_pruner
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, NO_DATE, PROFILE, months_of
-from schemas.score import DriverScore, explain_score
+from schemas.score import explain_score
 
-DRIVER_SCORE_FIELDS = fields_of(DriverScore)
 # The fields that are computed from the days of the window.
 FROM_DAYS = ("total", "series")
 SUMS_OF_DAYS, SATURATED_TOTALS = sum_days(), saturate_totals()
@@ -58,7 +57,7 @@ def get_explanation(
         totals = _add_up_days(periods, intervals, from_days) if intervals else {}
     driver = {"driver_info": orjson.loads(profile["json"])} if "driver_info" in fields else {}
     content = {**driver, **window._asdict(), **_explain(intervals, totals)}
-    return Result(version, make_pruner(fields, DRIVER_SCORE_FIELDS)(content))
+    return Result(version, make_pruner(fields)(content))
 
 
 def _find_months_and_profile(periods: DriverPeriods, window: Window, fields: Fields) -> list[Document]:

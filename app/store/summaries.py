@@ -7,19 +7,12 @@ from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
 from app.store.rendering import join_fragments, make_renderer
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
-from schemas.page import DailyAggregates, MonthlyAggregates, WeeklyAggregates
-from schemas.periods import DAY, MONTH, NO_DATE, PROFILE, WEEK, PeriodName
+from schemas.periods import DAY, NO_DATE, PROFILE, PeriodName
 from schemas.summary import DrivingSummary
 
 DRIVING_SUMMARY_FIELDS = fields_of(DrivingSummary)
 # A request reads at most two documents for each of 20 drivers, so one batch is enough.
 MAX_DOCUMENTS = 100
-# The fields of an element of the response, by period.
-ELEMENTS: dict[PeriodName, Fields] = {
-    DAY: fields_of(DailyAggregates)["data"] or {},
-    WEEK: fields_of(WeeklyAggregates)["data"] or {},
-    MONTH: fields_of(MonthlyAggregates)["data"] or {},
-}
 
 
 def find_aggregates(
@@ -72,7 +65,7 @@ def _find_fragments(period: PeriodName, name: str, element: Fields) -> list[str]
 
 def _make_element_renderer(period: PeriodName, element: Fields) -> Callable[[Document, Document | None], Document]:
     """Return a function that makes an element for orjson from a driver's profile and summary, which may be None."""
-    renderers = {name: make_renderer(below, ELEMENTS[period][name]) for name, below in element.items()}
+    renderers = {name: make_renderer(below) for name, below in element.items()}
     fragments = {name: _find_fragments(period, name, element) for name in element}
 
     def render(profile: Document, summary: Document | None) -> Document:

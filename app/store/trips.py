@@ -13,7 +13,7 @@ from app.store.driver_periods import LAST_DATE, DriverPeriods, find_profiles
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer, render_list
 from app.store.scope import Scope
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import Fields, SelectedFields, fields_of
 from schemas.stored import make_id
 from schemas.trip import TripDetail, TripSummary
 
@@ -62,7 +62,7 @@ def find_driver_trips(
         if "trips" in fields and page_request.skip < count:
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
             rows = periods.find_visible_trips(days, trip_ends, max_end_ms)[offset : offset + limit]
-    records = render_list(fields.get("trips"), TRIP_SUMMARY_FIELDS, rows)
+    records = render_list(fields.get("trips"), rows)
     return page_request.build_result(count, calendar.versions, {"trips": records}, fields)
 
 
@@ -113,7 +113,7 @@ def find_trips(
             count = page_request.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
-    records = list(map(_make_trip_renderer(element or {}), trips))
+    records = list(map(_make_trip_renderer(element), trips)) if element is not None else []
     return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
 
 
@@ -125,14 +125,12 @@ def _find_fragments(fields: Fields) -> Sequence[str]:
 
 def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
-    if fields is TRIP_DETAIL_FIELDS:
+    if not isinstance(fields, SelectedFields):
         # One format call copies the text once. A trail has tens of kilobytes.
         return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))
-    summary_fields = {name: below for name, below in fields.items() if name in TRIP_SUMMARY_FIELDS}
-    render_summary = make_renderer(summary_fields, TRIP_SUMMARY_FIELDS)
-    renderers = {
-        name: make_renderer(fields[name], TRIP_DETAIL_FIELDS[name]) for name in DETAIL_FRAGMENTS if name in fields
-    }
+    summary_fields = SelectedFields({name: below for name, below in fields.items() if name in TRIP_SUMMARY_FIELDS})
+    render_summary = make_renderer(summary_fields)
+    renderers = {name: make_renderer(fields[name]) for name in DETAIL_FRAGMENTS if name in fields}
 
     def render(trip: Document) -> Document:
         values = render_summary(trip["summary"]) if summary_fields else {}

@@ -12,14 +12,12 @@ from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
 from app.store.totals import saturate_totals
-from schemas.introspection import Fields, fields_of
+from schemas.introspection import Fields
 from schemas.mask import make_pruner
-from schemas.page import WindowPage
 from schemas.periods import MONTH, months_of
 from schemas.score import make_driving_summary
 from schemas.summary import TOTALS
 
-ELEMENT_FIELDS: Fields = fields_of(WindowPage)["data"] or {}
 # A page has at most 100 drivers, so one batch is enough.
 MAX_DOCUMENTS = 101
 DAYS_A_MONTH = 31
@@ -74,8 +72,8 @@ def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str
         "driving_summary": {driver_id: make_driving_summary(totals) for driver_id, totals in days.items()},
     }
     renderers: dict[str, Callable[[Any], Any]] = {
-        "driver_info": make_renderer(element.get("driver_info"), ELEMENT_FIELDS["driver_info"]),
-        "driving_summary": make_pruner(element.get("driving_summary") or {}, ELEMENT_FIELDS["driving_summary"] or {}),
+        "driver_info": make_renderer(element.get("driver_info")),
+        "driving_summary": make_pruner(element.get("driving_summary")),
     }
     return [
         {name: renderers[name](values[name][driver_id]) for name in element if driver_id in values[name]}
