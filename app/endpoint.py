@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
@@ -91,7 +92,7 @@ class Endpoint:
     def __call__(self, view: View) -> Callable[..., Response]:
         """Return a Flask view that validates the parameters and responds with what `view` returns."""
         # Clients repeat requests.
-        parse = functools.lru_cache(MAX_CACHED_QUERIES)(self.params.parse)
+        parse = functools.lru_cache(MAX_CACHED_QUERIES)(self._parse)
 
         @functools.wraps(view)
         def respond(**path: str) -> Response:
@@ -104,7 +105,12 @@ class Endpoint:
         respond.endpoint, respond.credential = self, self.credential  # type: ignore[attr-defined]
         return respond
 
-    def _respond(self, view: View, params: dict[str, Any]) -> Response:
+    def _parse(self, *args: Any, **path: str) -> Mapping[str, Any]:
+        """Return the parameters, which requests share, so that nobody can change them. Raises ValidationError."""
+        params = self.params.parse(*args, **path)
+        return MappingProxyType({name: _freeze(value) for name, value in params.items()})
+
+    def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
         response: Response = view(params)
         return response
 
@@ -119,7 +125,7 @@ class ResultEndpoint(Endpoint):
 
     representations: Mapping[str, Representation] = dataclasses.field(default_factory=dict)
 
-    def _respond(self, view: View, params: dict[str, Any]) -> Response:
+    def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
         media_type, convert = self._choose_representation()
         # X-Fields applies only to JSON.
         mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
@@ -150,13 +156,17 @@ class ResultEndpoint(Endpoint):
                 chosen, convert = media_type, representation.convert
         return chosen, convert
 
-    def _make_headers(self, etag: str, params: dict[str, Any], page_count: int) -> dict[str, str]:
+    def _make_headers(self, etag: str, params: Mapping[str, Any], page_count: int) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
         vary = f"Accept, {MASK}" if self.representations else MASK
         headers = {"ETag": f'"{etag}"', "Cache-Control": self.caching, "Vary": vary}
         if "page" in params:
             headers["Link"] = format_page_links(params["page"], page_count)
         return headers
+
+
+def _freeze(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def public(view: View) -> View:

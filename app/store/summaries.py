@@ -1,6 +1,6 @@
 """The Daily, Weekly and Monthly summaries of drivers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from app.store import Document, Result, Store, UnknownDrivers
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
@@ -16,7 +16,7 @@ MAX_DOCUMENTS = 100
 
 
 def find_aggregates(
-    store: Store, scope: Scope, period: PeriodName, *, driver_ids: list[str], start_date: str, fields: Fields
+    store: Store, scope: Scope, period: PeriodName, *, driver_ids: Sequence[str], start_date: str, fields: Fields
 ) -> Result:
     """Return the aggregates of one day, week or month: an element for each driver, in the order of `driver_ids`.
 
@@ -40,7 +40,7 @@ def find_aggregates(
 
 
 def _find_documents(
-    store: Store, scope: Scope, driver_ids: list[str], start_dates: Document, fragments: Document
+    store: Store, scope: Scope, driver_ids: Sequence[str], start_dates: Document, fragments: Document
 ) -> dict[tuple[str, str], Document]:
     """Return the documents of drivers by period and driver_id. `start_dates` has the start_date for each period."""
     match = {

@@ -1,5 +1,6 @@
 """Daily, Weekly and Monthly summaries of up to 20 drivers, and the summaries of any window."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -21,7 +22,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/data/0/driver_info/driver_id"}
 
 @bp.get("/driver-aggregate/daily")
 @ResultEndpoint(params=DailyParams(), response=DailyAggregates())
-def get_daily_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
+def get_daily_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise a day of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A trip belongs to the date on which
@@ -33,7 +34,7 @@ def get_daily_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result
 
 @bp.get("/driver-aggregate/weekly")
 @ResultEndpoint(params=WeeklyParams(), response=WeeklyAggregates())
-def get_weekly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
+def get_weekly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise a week of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A week is seven dates from a Monday.
@@ -45,7 +46,7 @@ def get_weekly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resul
 
 @bp.get("/driver-aggregate/monthly")
 @ResultEndpoint(params=MonthlyParams(), response=MonthlyAggregates())
-def get_monthly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
+def get_monthly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise a month of up to 20 drivers.
 
     The response has one element for each driver, in the order of the request. A month is a calendar month. The
@@ -58,7 +59,7 @@ def get_monthly_driver_aggregate(params: dict[str, Any], fields: Fields) -> Resu
 
 @bp.get("/driver-aggregate/window")
 @ResultEndpoint(params=WindowAggregateParams(), response=WindowPage(), links=[FIRST_DRIVER])
-def get_window_driver_aggregate(params: dict[str, Any], fields: Fields) -> Result:
+def get_window_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     """Summarise any window of days: of up to 20 drivers, or of all drivers of the fleet.
 
     The response is a page. Without `driver_id`, it is of all drivers, in order of `driver_id` by code point; with

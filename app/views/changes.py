@@ -1,5 +1,6 @@
 """The change feed of a fleet."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response
@@ -25,7 +26,7 @@ FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/change
     caching=Caching.NEVER,
     links=[NEXT_PAGE, FIRST_TRIP],
 )
-def list_changes(params: dict[str, Any]) -> Response:
+def list_changes(params: Mapping[str, Any]) -> Response:
     """List the trips that became visible, changed or were deleted since the last request.
 
     Use it to keep a copy of all visible trips. Without `cursor`, the feed starts with all of them, those older than six

@@ -1,5 +1,6 @@
 """The drivers of a fleet."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint
@@ -18,7 +19,7 @@ FIRST_DRIVER = {"driver_id": "$response.body#/drivers/0/driver_id"}
 
 @bp.get("/drivers")
 @ResultEndpoint(params=DriversParams(), response=DriverPage(), links=[FIRST_DRIVER])
-def list_drivers(params: dict[str, Any], fields: Fields) -> Result:
+def list_drivers(params: Mapping[str, Any], fields: Fields) -> Result:
     """List the drivers of the fleet.
 
     The drivers are in order of `driver_id` by code point. With `search`, they are those who match all of its words.

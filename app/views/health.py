@@ -1,6 +1,7 @@
 """The health checks."""
 
 import functools
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -30,7 +31,7 @@ HealthCheck = functools.partial(
 
 @bp.get("/healthz")
 @HealthCheck(unavailable_response=Unhealthy())
-def get_health(params: dict[str, Any]) -> Response:
+def get_health(params: Mapping[str, Any]) -> Response:
     """Check whether the service can serve requests.
 
     The status is 200 if the database responds, otherwise 503 within 2 seconds. Both are `application/json`. The check
@@ -51,7 +52,7 @@ def get_health(params: dict[str, Any]) -> Response:
 
 @bp.get("/livez")
 @HealthCheck(unavailable_response=None)
-def get_liveness(params: dict[str, Any]) -> Response:
+def get_liveness(params: Mapping[str, Any]) -> Response:
     """Check whether the service is running.
 
     The check does not use the database. Use it to decide whether to restart the service, which would not help while the

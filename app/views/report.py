@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from flask import Blueprint, Response, g
@@ -43,7 +44,7 @@ UNSAFE_IN_NAMES = re.compile(r"[^\w.-]+", re.ASCII)
     # The links need no key.
     caching=Caching.NEVER,
 )
-def get_report_links(params: dict[str, Any], fields: Fields) -> Result:
+def get_report_links(params: Mapping[str, Any], fields: Fields) -> Result:
     """Get links to the fleet's report of a date.
 
     A report covers the seven full days before its date. Any `report_time` on that date selects it. Until the report
@@ -81,7 +82,7 @@ def _make_not_found(fleet: str, report_date: str) -> NotFound:
 
 @bp.get("/reports")
 @ResultEndpoint(params=PageParams(), response=ReportPage(), credential=Credential.FLEET_KEY)
-def list_reports(params: dict[str, Any], fields: Fields) -> Result:
+def list_reports(params: Mapping[str, Any], fields: Fields) -> Result:
     """List the reports that are built, newest first."""
     return find_reports(get_services().store, get_fleet(), **params, fields=fields)
 
@@ -93,7 +94,7 @@ def list_reports(params: dict[str, Any], fields: Fields) -> Result:
     credential=Credential.REPORT_LINK,
     description=COLUMNS,
 )
-def get_report_file(params: dict[str, Any]) -> Response:
+def get_report_file(params: Mapping[str, Any]) -> Response:
     """Get a file of a report, by its link.
 
     The link needs no key. It leads to a web page or to a CSV file (RFC 4180, UTF-8 with a byte order mark) with a

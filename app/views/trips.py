@@ -1,5 +1,6 @@
 """Trips in summary form and in detail form."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -25,7 +26,7 @@ DETAIL_LIMIT = 5
 
 @bp.get("/driver/<segment:driver_id>/trips")
 @ResultEndpoint(params=DriverTripsParams(), response=TripSummaryPage(), links=[FIRST_TRIP])
-def list_driver_trips(params: dict[str, Any], fields: Fields) -> Result:
+def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     """List a driver's trips from a date on, or between two dates.
 
     The trips are in summary form, oldest first. A trip becomes visible, and is counted, four hours after its end; the
@@ -46,7 +47,7 @@ def list_driver_trips(params: dict[str, Any], fields: Fields) -> Result:
     },
     links=[FIRST_DRIVER],
 )
-def list_trips(params: dict[str, Any], fields: Fields) -> Result:
+def list_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     """List trips in detail form, by an identifier.
 
     A page has five trips with their trails and events, oldest first. Several trips may share a `tracking_id`. If no
