@@ -37,13 +37,8 @@ export function makeChart(trail, events, onSelect) {
   function select(ms) {
     for (const name of ["x1", "x2"]) cursor.setAttribute(name, x(ms));
   }
-  const write = duration < SHORT_MS ? format.clock : format.time;
-  const labels = TIMES.map((share) => start + share * duration).map((ms, i, all) => {
-    const isAnotherDay = format.dateOf(ms) !== format.dateOf(all.at(i - 1));
-    return el("span", {}, isAnotherDay && `${format.shortDay(ms)}, `, write(ms));
-  });
   const node = el("div", { class: "chart", "aria-hidden": "true" }, scale(speeds), plot,
-    el("div", { class: "time-labels" }, labels));
+    el("div", { class: "time-labels" }, timeLabels(start, duration)));
   return { node, select };
 }
 
@@ -52,6 +47,16 @@ function listSpeeds(most) {
   const step = GRID_STEP * Math.max(1, Math.ceil(most / GRID_STEP / MAX_LINES));
   const count = Math.max(1, Math.ceil(most / step));
   return Array.from({ length: count + 1 }, (_, i) => (count - i) * step);
+}
+
+/** Returns the times of the axis, with a date where it is not that of the time before, or, of the first, of the last. */
+function timeLabels(start, duration) {
+  const times = TIMES.map((share) => start + share * duration);
+  const write = duration < SHORT_MS ? format.clock : format.time;
+  return times.map((ms, i) => {
+    const isAnotherDay = format.dateOf(ms) !== format.dateOf(times.at(i - 1));
+    return el("span", {}, isAnotherDay && `${format.shortDay(ms)}, `, write(ms));
+  });
 }
 
 /** Returns where an event is from left to right, and how wide that is. */

@@ -118,7 +118,10 @@ export const time = (ms) => write(ms, 5);
 export const clock = (ms) => write(ms, 8);
 export const moment = (ms) => `${day(local(ms))}, ${time(ms)}`;
 /** Returns a time with seconds, and with its date if that is not the date of another time. */
-export const clockAfter = (other, ms) => `${dateOf(ms) === dateOf(other) ? "" : `${day(local(ms))}, `}${clock(ms)}`;
+export function clockAfter(other, ms) {
+  const [own, others] = [ms, other].map((each) => Math.floor(local(each) / MS_PER_DAY));
+  return own === others ? clock(ms) : `${day(local(ms))}, ${clock(ms)}`;
+}
 /** Returns when the last trip of a date was; a clock that is wrong may date it in the future. */
 export const wasOn = (date) => `${date > today() ? "is dated" : "was on"} ${day(Date.parse(date))}`;
 

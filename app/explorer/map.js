@@ -52,22 +52,7 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   for (const [name, position] of [["start", trail.positions[0]], ["end", trail.positions.at(-1)]]) {
     if (position) addMarker(map, position, name, "", name);
   }
-  const layer = L.layerGroup().addTo(map);
-  let markers, chosen;
-  function raise(number) {
-    chosen = number;
-    for (const { marker, numbers } of markers) {
-      const isChosen = numbers.includes(number);
-      marker.setZIndexOffset(isChosen ? CHOSEN_LAYER : Math.min(numbers.length, CHOSEN_LAYER - 1));
-      marker.getElement().classList.toggle("chosen", isChosen);
-    }
-  }
-  function redraw() {
-    markers = drawEvents(map, layer, trail, events, onEvent);
-    raise(chosen);
-  }
-  map.on("zoomend", redraw);
-  redraw();
+  const raise = addEvents(map, trail, events, onEvent);
   const dot = addMarker(map, positions[0], "dot", "", "", { interactive: false });
   map.on("mousemove", ({ latlng, containerPoint }) => {
     const index = indexNear(trail, [latlng.lat, latlng.lng]), nearest = trail.positions[index];
@@ -141,6 +126,27 @@ function addMarker(map, position, className, letter, tooltip, options) {
   const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [width, size] });
   const marker = L.marker(position, { icon, keyboard: false, riseOnHover: true, zIndexOffset, ...options }).addTo(map);
   return tooltip ? marker.bindTooltip(tooltip, { direction: "top", offset: [0, -8] }) : marker;
+}
+
+/** Adds the markers of events, anew at each zoom, and returns a function that raises the one of an event. */
+function addEvents(map, trail, events, onEvent) {
+  const layer = L.layerGroup().addTo(map);
+  let markers, chosen;
+  function raise(number) {
+    chosen = number;
+    for (const { marker, numbers } of markers) {
+      const isChosen = numbers.includes(number);
+      marker.setZIndexOffset(isChosen ? CHOSEN_LAYER : Math.min(numbers.length, CHOSEN_LAYER - 1));
+      marker.getElement().classList.toggle("chosen", isChosen);
+    }
+  }
+  function redraw() {
+    markers = drawEvents(map, layer, trail, events, onEvent);
+    raise(chosen);
+  }
+  map.on("zoomend", redraw);
+  redraw();
+  return raise;
 }
 
 /**
