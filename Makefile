@@ -6,17 +6,15 @@ BIN := $(VENV)/bin
 # One stamp for what running needs, and one for everything else.
 RUN_STAMP := $(VENV)/.installed-run
 STAMP := $(VENV)/.installed
+RUN_LOCKS := -r requirements.lock -r requirements-run.lock
 PEER := bench/.venv-peer/.installed
 NPM := tests/clients/node_modules/.installed
 
-# uv takes a third of the time that pip takes. Both check the hashes. pip is the fallback where there is no uv for the
-# platform, or where uv reaches no package index: it does not read pip's configuration. UV_SYSTEM_CERTS lets it trust
-# the certificate authority of a proxy.
-UV_LOCK := $(VENV)/uv.lock
-PIP_INSTALL := $(BIN)/pip install -q --disable-pip-version-check
-UV_INSTALL := UV_SYSTEM_CERTS=1 $(BIN)/uv pip install -q --python $(BIN)/python
-INSTALL = install() { test -x $(BIN)/uv && { $(UV_INSTALL) "$$@" || { echo "uv failed. pip takes its place."; false; }; } || \
-	$(PIP_INSTALL) "$$@"; }; install
+# uv takes a third of the time that pip takes. pip takes its place where there is no uv for the platform, or where uv
+# reaches no package index: it does not read pip's configuration. UV_SYSTEM_CERTS lets it trust the certificate authority
+# of a proxy.
+PIP := $(BIN)/pip install -q --disable-pip-version-check
+install = UV_SYSTEM_CERTS=1 $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(PIP) $(1)
 
 # The tests start hundreds of processes. Without bytecode files, each would compile every module that it imports.
 unexport PYTHONDONTWRITEBYTECODE
@@ -33,10 +31,10 @@ setup: $(STAMP) ## install everything that the targets below need from Python's 
 # pip compiles what it installs, uv only if it is told to. Each process of a test run would compile it again.
 $(STAMP): requirements-dev.lock $(RUN_STAMP)
 	@echo "Installing the tools for tests and development ..."
-	@export UV_COMPILE_BYTECODE=1; $(INSTALL) --require-hashes -r $<
+	@export UV_COMPILE_BYTECODE=1; $(call install,--require-hashes $(RUN_LOCKS) -r $<)
 	@touch $@
 
-$(RUN_STAMP): requirements-run.lock setup.cfg pyproject.toml
+$(RUN_STAMP): requirements.lock requirements-run.lock setup.cfg pyproject.toml
 	@command -v $(PYTHON) >/dev/null || \
 		{ echo "There is no $(PYTHON); set PYTHON to one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -45,11 +43,11 @@ $(RUN_STAMP): requirements-run.lock setup.cfg pyproject.toml
 		{ echo "Python's venv is missing: apt-get install python3-venv"; exit 1; }
 	@echo "Creating $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
-	@sed -n '/^uv==/,/[^\\]$$/p' $< >$(UV_LOCK)
-	@$(PIP_INSTALL) --require-hashes -r $(UV_LOCK) || echo "There is no uv for this platform. pip takes its place."
-	@echo "Installing the service and an embedded MongoDB, about 110 MB ..."
-	@$(INSTALL) --require-hashes -r $<
-	@$(INSTALL) --no-deps --no-build-isolation -e .
+	@echo "Installing the service and an embedded MongoDB, about 130 MB ..."
+	@sed -n '/^uv==/,/[^\\]$$/p' requirements-run.lock >$(VENV)/uv.lock
+	@$(PIP) --require-hashes -r $(VENV)/uv.lock || true
+	@$(call install,--require-hashes $(RUN_LOCKS))
+	@$(call install,--no-deps --no-build-isolation -e .)
 	@touch $@
 
 run: $(RUN_STAMP) ## serve the API on http://127.0.0.1:8000, with a demonstration fleet; installs what that needs
@@ -115,12 +113,16 @@ audit: setup ## look for known vulnerabilities in the pinned dependencies
 COMPILE = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	--no-emit-find-links --no-annotate --custom-compile-command "make lock" setup.cfg
 
-lock: setup ## pin the newest dependencies, with hashes, in the three lock files: production, make run, make setup
-	@$(COMPILE) --upgrade --all-extras -o requirements-dev.lock
-	@$(COMPILE) -c requirements-dev.lock --extra export --extra mirror --extra mcp \
-		--extra build -o requirements.lock
-	@$(COMPILE) -c requirements-dev.lock --extra build --extra lock --extra embedded \
-		--extra mcp --extra mirror -o requirements-run.lock
+# What other lock files pin is left out.
+pinned = $$(sed -nE 's/^([a-z0-9.-]+)==.*/--no-emit-package=\1/p' $(1))
+
+lock: setup ## pin the newest dependencies, with hashes, each once: production, make run, make setup
+	@$(COMPILE) --upgrade --all-extras -o $(VENV)/all.lock
+	@$(COMPILE) -c $(VENV)/all.lock --extra export --extra mirror --extra mcp --extra build -o requirements.lock
+	@$(COMPILE) -c $(VENV)/all.lock --extra lock --extra embedded $(call pinned,requirements.lock) \
+		-o requirements-run.lock
+	@$(COMPILE) -c $(VENV)/all.lock --all-extras $(call pinned,requirements.lock requirements-run.lock) \
+		-o requirements-dev.lock
 
 clean: ## remove .venv and the caches, but not the data in .data
 	@rm -rf $(VENV) .venv-newer $(dir $(PEER)) $(dir $(NPM)) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache build *.egg-info

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.large
 def programs(tmp_path_factory):
     """The programs of an environment with the extra `embedded`."""
     clone, environment = tmp_path_factory.mktemp("source") / "clone", tmp_path_factory.mktemp("environment")
-    pins = re.findall(r"^[\w.-]+==[^\\\n]+", (ROOT / "requirements-run.lock").read_text(), re.MULTILINE)
+    locks = "".join((ROOT / name).read_text() for name in ("requirements.lock", "requirements-run.lock"))
+    pins = re.findall(r"^[\w.-]+==[^\\\n]+", locks, re.MULTILINE)
     (environment / "pins").write_text("\n".join(pins))
     untracked = shutil.ignore_patterns(".*", "__pycache__", "build", "*.egg-info", "node_modules")
     shutil.copytree(ROOT, clone, symlinks=True, ignore=untracked)
