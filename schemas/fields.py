@@ -206,7 +206,10 @@ class EpochMs(Int64):
 
 
 class Number(_StrictField, fields.Float):
-    """A finite number: a double, or an integer of at most 64 bits, which is stored as an integer."""
+    """A finite number: a double, or an integer of at most 64 bits, which is stored as an integer.
+
+    It is loaded as it is, but -0.0 as 0.0: they are equal, and should look equal wherever they are shown.
+    """
 
     types = frozenset({int, float})
     bson_types = ("int", "long", "double")
@@ -232,7 +235,8 @@ class Number(_StrictField, fields.Float):
                 raise self.make_error("large")
         elif not math.isfinite(number):
             raise self.make_error("infinite")
-        return number
+        # Also for zero, which may be -0.0.
+        return number or abs(number)
 
 
 class Amount(Number):

@@ -39,8 +39,8 @@ def _add_point(parent: ET.Element, tag: str, latitude: float, longitude: float, 
     longitude = round(longitude, DECIMALS)
     # A longitude is less than 180 in GPX.
     place = {"lat": latitude, "lon": -longitude if longitude == HALF_TURN else longitude}
-    # Numbers have no exponents in GPX.
-    point = ET.SubElement(parent, tag, {name: f"{value:.{DECIMALS}f}" for name, value in place.items()})
+    # Numbers have no exponents in GPX. With `z`, zero has no sign.
+    point = ET.SubElement(parent, tag, {name: f"{value:z.{DECIMALS}f}" for name, value in place.items()})
     time = EPOCH + datetime.timedelta(milliseconds=time_ms)
     _add_text(point, "time", time.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
     return point

@@ -2,7 +2,7 @@
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from operator import itemgetter
+from operator import itemgetter, not_
 from typing import Any, ClassVar
 
 from marshmallow import Schema, ValidationError, fields
@@ -129,7 +129,7 @@ def _load(schema: Any, rows: list[Any]) -> list[dict[str, Any]] | None:
 
 
 def _is_valid_column(field: Any, column: list[Any]) -> bool:
-    """Return whether every value of the column is valid for the field."""
+    """Return whether every value of the column is valid for the field, which returns it as it is."""
     types = set(map(type, column))
     if not all(map(field.accepts, types)):
         return False
@@ -142,4 +142,4 @@ def _is_valid_column(field: Any, column: list[Any]) -> bool:
                 field.deserialize(value)
     except ValidationError:
         return False
-    return True
+    return not (float in types and "-0.0" in map(repr, filter(not_, column)))

@@ -28,8 +28,8 @@ const MS_PER_DAY = 86_400_000, MS_PER_HOUR = 3_600_000, MS_PER_QUARTER = 900_000
 const short = (value) => ({ notation: value < 1e15 ? "compact" : "scientific", maximumSignificantDigits: 4 });
 
 // Making a format takes longer than writing a number.
-const WITH_DIGITS = [0, 1].map((digits) =>
-  new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits }));
+const WITH_DIGITS = [0, 1].map((digits) => new Intl.NumberFormat(
+  "en", { minimumFractionDigits: digits, maximumFractionDigits: digits, signDisplay: "negative" }));
 
 export const number = (value, digits = 0) => (Math.abs(value) >= 1e6
   ? value.toLocaleString("en", short(Math.abs(value))) : WITH_DIGITS[digits].format(value));

@@ -67,7 +67,7 @@ NULL_DEFAULT = Field(json_schema_extra=_drop_default)
 Number = Annotated[int | float, PlainSerializer(_round), WithJsonSchema({"type": "number"})]
 # Pydantic takes a small number for seconds. The `zone` of the context is that in which a result has its times.
 EpochMs = Annotated[datetime.datetime, BeforeValidator(_parse_epoch_ms), PlainSerializer(_format_time)]
-Degrees = Annotated[float, PlainSerializer(lambda value: round(value, 5))]
+Degrees = Annotated[float, PlainSerializer(lambda value: round(value, 5) or 0.0)]
 Name = Annotated[str, BeforeValidator(clean_name)]
 # Why there is no score: the driver did not drive, or the dates are older than what the service shows.
 NoScore = Annotated[Literal["did_not_drive", "not_known"], WithJsonSchema({"enum": ["did_not_drive", "not_known"]})]

@@ -27,6 +27,7 @@ def check(element):
         latitude, longitude = element.get("lat"), element.get("lon")
         assert DECIMAL.fullmatch(latitude)
         assert DECIMAL.fullmatch(longitude)
+        assert "-0.0000000" not in (latitude, longitude)
         assert -90 <= float(latitude) <= 90
         assert -180 <= float(longitude) < 180
     if tag == "time":

@@ -269,6 +269,11 @@ def test_a_duration_has_seconds_if_it_is_short(visit):
     assert [text.replace("\xa0", " ") for text in texts] == list(durations.values())
 
 
+def test_what_rounds_to_zero_has_no_sign(visit):
+    texts = visit("odd").page.evaluate("import('./explorer/format.js').then(f => [-0.4, -0.6, 0].map(f.speed))")
+    assert texts == ["0 mph", "-1 mph", "0 mph"]
+
+
 def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):
     late = visit("late")
     late.page.get_by_role("link", name="Look at").click()

@@ -20,7 +20,7 @@ NUMBERS = {
     "distance_miles": 2**53 + 1,
     "highway_miles": 0.1 + 0.2,
     "night_driving_miles": 1e-300,
-    "start_latitude": -0.0,
+    "start_latitude": -5e-324,
 }
 SPEEDING = {"user_speed_mph": 61.5, "speed_limit_mph": 55, "max_user_speed_mph": 70.25}
 SPEEDING_EVENT = {"event_type": 9, "event_name": "OVERSPEEDING", "event_data": SPEEDING}

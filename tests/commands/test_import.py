@@ -166,7 +166,7 @@ def test_a_focus_area_stands_if_it_is_given_and_follows_from_the_event_summary_i
 
 
 AT_THE_BOUNDS = [
-    *itertools.product(["start_latitude", "trail_path.0.latitude"], ["90", "-90", "90.0", "-90.0", "-0.0"]),
+    *itertools.product(["start_latitude", "trail_path.0.latitude"], ["90", "-90", "90.0", "-90.0"]),
     *itertools.product(["end_longitude", "trail_path.1.longitude"], ["180", "-180", "180.0"]),
     *itertools.product(["events.0.event_start_latitude", "events.0.event_end_latitude"], ["90", "-90"]),
     *itertools.product(["events.0.event_start_longitude", "events.0.event_end_longitude"], ["180", "-180"]),
@@ -192,6 +192,13 @@ def test_values_at_the_bounds_are_loaded_as_they_are(load_file, write_lines, mon
         trip = json.loads(line)
         result = mongod.trips.find_one({"trip_id": trip["trip_id"]}, {"_id": 0, "fleet": 0})
         assert {name: repr(value) for name, value in result.items()} == {n: repr(v) for n, v in trip.items()}
+
+
+def test_a_zero_with_a_sign_is_loaded_without(load_file, write_lines, mongod):
+    paths = ["distance_miles", "trail_path.0.course", "events.3.event_data.user_speed_mph", "start_latitude"]
+    load_file(write_lines("trips.ndjson", *(altered(path, "-0.0", make_whole_trip(trip_id=path)) for path in paths)))
+    assert mongod.trips.count_documents({}) == len(paths)
+    assert "-0.0" not in repr(list(mongod.trips.find()))
 
 
 # The rejects file.

@@ -6,7 +6,7 @@ import pytest
 from app.store import Store
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
 from scripts.mongodb.collections import VALIDATORS
-from tests.factories import make_driver, make_trip
+from tests.factories import make_driver, make_point, make_trip
 from tests.feed_client import Client
 from tests.fleet_states import FLEET, differences
 from tests.following import Following, make_source
@@ -88,6 +88,16 @@ def test_a_corrected_document_is_served(mongod, following):
         mongod[name].update_one({}, {"$set": {field: value}})
     following.catch_up()
     assert differences(mongod) == []
+
+
+def test_a_zero_with_a_sign_is_served_without(service):
+    following, zeros = Following(service.db), {"distance_miles": -0.0, "trail_path": [make_point(0, course=-0.0)]}
+    following.catch_up()
+    service.db.trips.insert_one(make_source(make_trip(trip_id="t1", **zeros)))
+    following.catch_up()
+    texts = [service.get(path).text for path in ("/trip/trip_id/t1", "/changes")]
+    assert ['"distance_miles":0.0,' in text and "-0.0" not in text for text in texts] == [True, True]
+    assert differences(service.db) == []
 
 
 def test_a_trip_is_found_by_another_tracking_id(mongod, following):
