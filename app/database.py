@@ -2,6 +2,8 @@
 
 import contextlib
 import contextvars
+import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +28,8 @@ TIMEOUT_SECONDS = 1.1
 # The limit for a request that probes whether the database responds again, and for a ping after a timeout. It is shorter
 # because a health check may wait for the timeout and the ping of another request, and then for its own two.
 PROBE_TIMEOUT_SECONDS = 0.25
+# The limit for a ping after a timeout while the interpreter is busy: then a ping takes longer than the database.
+BUSY_PING_SECONDS = 0.6
 # How MongoDB refuses a user, by its error code.
 AUTHENTICATION_FAILED, UNAUTHORIZED = 18, 13
 REFUSALS = {
@@ -72,7 +76,8 @@ def service_client(config: Config, listeners: Sequence[CommandListener] = ()) ->
 def is_outage(error: BaseException, store: Store) -> bool:
     """Return whether an error means that the database does not respond.
 
-    After a timeout a ping decides: a slow query of one client must not open the circuit for all. After a broken
+    After a timeout a ping decides: a slow query of one client must not open the circuit for all. Nor must a thread that
+    computes, such as one that converts long trips: while others wait for it, the ping has more time. After a broken
     connection PyMongo tries again. If it then finds no server, it raises the first error, AutoReconnect. The report
     that an operation exceeded its time limit is a response.
     """
@@ -84,11 +89,19 @@ def is_outage(error: BaseException, store: Store) -> bool:
 
 def _responds(store: Store) -> bool:
     try:
-        with probe():
+        with pymongo.timeout(BUSY_PING_SECONDS if _is_interpreter_busy() else PROBE_TIMEOUT_SECONDS):
             ping(store)
     except PyMongoError:
         return False
     return True
+
+
+def _is_interpreter_busy() -> bool:
+    """Return whether a thread that wakes up has to wait, on average, until another one must let it run."""
+    started, sleeps = time.monotonic(), 3
+    for _ in range(sleeps):
+        time.sleep(0.001)
+    return time.monotonic() - started > sleeps * sys.getswitchinterval()
 
 
 def get_refusal(error: BaseException) -> str | None:
