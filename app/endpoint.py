@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,7 +31,7 @@ JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
 UNAVAILABLE = ErrorBody()
 
 View = Callable[..., Any]
-Convert = Callable[[Any], bytes]
+Convert = Callable[[Any], Iterator[bytes]]
 
 
 class Credential(Enum):
@@ -54,6 +54,8 @@ class Caching(StrEnum):
 
 class Representation(NamedTuple):
     """An alternative representation of a response: its conversion from the JSON value, and its schema if it is JSON.
+
+    The conversion yields the body in parts, and reads the elements of lists one after the other.
 
     The OpenAPI document has no content of one that is not JSON: a client that is generated from it would have to tell
     objects from text in each response.
@@ -139,9 +141,7 @@ class ResultEndpoint(Endpoint):
         headers = self._make_headers(etag, params, page_count)
         if unchanged := find_not_modified(etag, headers):
             return unchanged
-        body = orjson.dumps(content)
-        if convert:
-            body = convert(orjson.loads(body))
+        body = convert(_parse(content)) if convert else orjson.dumps(content)
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
@@ -149,7 +149,7 @@ class ResultEndpoint(Endpoint):
         return fields_of(type(self.response)) if self.response else {}
 
     def _choose_representation(self) -> tuple[str, Convert | None]:
-        """Return the media type that the client prefers, and the conversion of the JSON value to it, if any."""
+        """Return the media type that the client prefers, and the conversion to it, if any."""
         chosen, convert = JSON, None
         for media_type, representation in self.representations.items():
             if prefers(media_type, *JSON_MEDIA_RANGES) and not (convert and prefers(chosen, media_type)):
@@ -167,6 +167,21 @@ class ResultEndpoint(Endpoint):
 
 def _freeze(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
+
+
+class _Parsed:
+    """The elements of a list, each parsed when it is read: all of them together may take hundreds of megabytes."""
+
+    def __init__(self, values: list[Any]) -> None:
+        self._values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return (orjson.loads(orjson.dumps(value)) for value in self._values)
+
+
+def _parse(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values for orjson as a conversion reads them."""
+    return {name: _Parsed(value) if isinstance(value, list) else value for name, value in content.items()}
 
 
 def public(view: View) -> View:

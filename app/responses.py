@@ -1,7 +1,7 @@
 """Responses: JSON and other media types, and the choice between them and between encodings."""
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote_from_bytes, unquote_plus
@@ -32,6 +32,15 @@ QUERY_CHARACTERS = "!$&'()*+/:=?@%"
 def json_response(content: Any, status: HTTPStatus = HTTPStatus.OK, mimetype: str = JSON) -> Response:
     """Return a JSON response. `content` has exactly the fields of the response, in their order."""
     return Response(orjson.dumps(content), status, mimetype=mimetype)
+
+
+def stream_json(content: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield an object as JSON. Its last field is an array, whose elements come in lists that are not empty."""
+    *others, (name, lists) = content.items()
+    yield orjson.dumps(dict(others)).removesuffix(b"}") + f',"{name}":['.encode()
+    for index, elements in enumerate(lists):
+        yield b"," * (index > 0) + orjson.dumps(elements)[1:-1]
+    yield b"]}"
 
 
 def get_base_url() -> str:

@@ -1,7 +1,5 @@
 """Trips as GeoJSON (RFC 7946): the schema, and the conversion from a Trip page."""
 
-import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,15 +8,10 @@ from marshmallow.validate import Length, OneOf
 
 from schemas.fields import Identifier, List, Number, Object, OneOfNested, Text
 from schemas.page import TripDetailPage
+from schemas.trail import HALF_TURN, divide_at_antimeridian, make_line
 from schemas.trip import Event, TripSummary
 
 GEO_JSON = "application/geo+json"
-# The longitude of the antimeridian, in degrees, and also half of the circumference.
-HALF_TURN = 180
-# Longitude comes first in GeoJSON.
-Position = list[float]
-# A position, and the time (epoch ms) at which the trip was there.
-PointInTime = tuple[Position, int]
 
 
 def _always(name: str) -> Text:
@@ -59,6 +52,7 @@ class MultiLineString(Schema):
 class TripProperties(TripSummary):
     """A trip in summary form, with the time of each point of its trail."""
 
+    kind = _always("trip")
     coordinate_times = List(
         fields.Raw(),
         "When the trip was at each position of the geometry, in epoch milliseconds. For a MultiLineString, it is a "
@@ -86,6 +80,7 @@ class TripEvent(Event):
     """An event, with the identifier of its trip."""
 
     trip_id = Identifier("Identifier of the trip.")
+    kind = _always("event")
 
 
 class EventFeature(Schema):
@@ -116,52 +111,32 @@ SUMMARY = tuple(TripSummary().fields)
 
 
 def make_map(page: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the TripMap of a Trip page in detail form."""
-    features = [feature for trip in page["trips"] for feature in _features(trip)]
-    collection = {**page, "type": "FeatureCollection", "features": features}
+    """Return the TripMap of a Trip page in detail form. Its `features` yield those of one trip after the other."""
+    collection = {
+        **page,
+        "type": "FeatureCollection",
+        "features": (list(_make_features(trip)) for trip in page["trips"]),
+    }
     return {name: collection[name] for name in TripMap.Meta.fields}
 
 
-def _features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    geometry, times = _line(trip["trail_path"])
-    properties = {**{name: trip[name] for name in SUMMARY}, "coordTimes": times}
+def _make_features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    geometry, times = _make_geometry(trip["trail_path"])
+    properties = {**{name: trip[name] for name in SUMMARY}, "kind": "trip", "coordTimes": times}
     yield {"type": "Feature", "kind": "trip", "id": trip["trip_id"], "geometry": geometry, "properties": properties}
     for event in trip["events"]:
         start = {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
-        properties = {**event, "trip_id": trip["trip_id"]}
+        properties = {**event, "trip_id": trip["trip_id"], "kind": "event"}
         yield {"type": "Feature", "kind": "event", "geometry": start, "properties": properties}
 
 
-def _line(trail: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
+def _make_geometry(trail: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:
     """Return the geometry of a trail, and the time of each of its positions."""
     if len(trail) < 2:
         return None, []
-    parts = _parts([([point["longitude"], point["latitude"]], point["timestamp"]) for point in trail])
-    positions = [[position for position, _ in part] for part in parts]
-    times = [[time for _, time in part] for part in parts]
+    parts = divide_at_antimeridian(make_line(trail))
+    positions = [[[longitude, latitude] for longitude, latitude, _ in part] for part in parts]
+    times = [[time for *_, time in part] for part in parts]
     if len(parts) == 1:
         return {"type": "LineString", "coordinates": positions[0]}, times[0]
     return {"type": "MultiLineString", "coordinates": positions}, times
-
-
-def _parts(line: list[PointInTime]) -> list[list[PointInTime]]:
-    """Divide a line at the antimeridian (RFC 7946, 3.1.9).
-
-    Two points are joined by the shorter way round, so the line crosses the antimeridian between two points whose
-    longitudes differ by more than 180 degrees.
-    """
-    parts: list[list[PointInTime]] = [line[:1]]
-    for ((left, south), begin), ((right, north), end) in itertools.pairwise(line):
-        if abs(right - left) > HALF_TURN:
-            before, after = HALF_TURN - abs(left), HALF_TURN - abs(right)
-            share = before / ((before + after) or 1)
-            latitude, time = south + (north - south) * share, round(begin + (end - begin) * share)
-            edge = math.copysign(HALF_TURN, left)
-            # A point on the antimeridian belongs to both sides. Adding it again would give a part a point twice.
-            if [left, south] != [edge, latitude]:
-                parts[-1].append(([edge, latitude], time))
-            parts.append([([-edge, latitude], time)])
-            if [right, north] == [-edge, latitude]:
-                continue
-        parts[-1].append(([right, north], end))
-    return [part for part in parts if len(part) > 1] or [line]

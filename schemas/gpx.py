@@ -1,50 +1,71 @@
 """Trips as GPX 1.1, for map programs and navigation devices."""
 
 import datetime
+import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
-from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
+
+from schemas.trail import HALF_TURN, divide_at_antimeridian, divide_at_gaps, make_line
 
 GPX = "application/gpx+xml"
 NAMESPACE = "http://www.topografix.com/GPX/1/1"
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+BEGIN = (
+    f'<?xml version="1.0" encoding="utf-8"?>\n<gpx xmlns="{NAMESPACE}" version="1.1" creator="Driver Analytics API">'
+)
+EPOCH = datetime.datetime(1970, 1, 1)  # noqa: DTZ001
+MS_PER_MINUTE = 60_000
 # A centimetre.
 DECIMALS = 7
-HALF_TURN = 180
+# A longitude is less than 180 in GPX.
+MAX_LONGITUDE = HALF_TURN - 10**-DECIMALS
 # Identifiers may have them, XML may not.
 NO_XML = re.compile("[\ufffe\uffff]")
 
 
-def make_gpx(page: Mapping[str, Any]) -> bytes:
-    """Return a Trip page in detail form as GPX: a waypoint where each event began, then a track for each trip."""
-    root = ET.Element("gpx", {"xmlns": NAMESPACE, "version": "1.1", "creator": "Driver Analytics API"})
-    for trip in page["trips"]:
-        for event in trip["events"]:
-            place = [event[f"event_start_{name}"] for name in ("latitude", "longitude", "timestamp")]
-            waypoint = _add_point(root, "wpt", *place)
-            _add_text(waypoint, "name", event["event_name"])
-            _add_text(waypoint, "cmt", trip["trip_id"])
-    for trip in page["trips"]:
-        track = ET.SubElement(root, "trk")
-        _add_text(track, "name", trip["trip_id"])
-        segment = ET.SubElement(track, "trkseg")
-        for point in trip["trail_path"]:
-            _add_point(segment, "trkpt", point["latitude"], point["longitude"], point["timestamp"])
-    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
-    return document
+def write_gpx(page: Mapping[str, Any]) -> Iterator[bytes]:
+    """Yield a Trip page in detail form as GPX: a waypoint where each event began, then a track for each trip.
+
+    It reads the trips twice, one after the other.
+    """
+    yield BEGIN.encode()
+    for format_part in (_format_waypoints, _format_track):
+        for trip in page["trips"]:
+            yield "".join(format_part(trip)).encode()
+    yield b"</gpx>"
 
 
-def _add_point(parent: ET.Element, tag: str, latitude: float, longitude: float, time_ms: int) -> ET.Element:
-    longitude = round(longitude, DECIMALS)
-    # A longitude is less than 180 in GPX.
-    place = {"lat": latitude, "lon": -longitude if longitude == HALF_TURN else longitude}
+def _format_waypoints(trip: Mapping[str, Any]) -> Iterator[str]:
+    for event in trip["events"]:
+        point = [event[f"event_start_{name}"] for name in ("longitude", "latitude", "timestamp")]
+        texts = f"<name>{event['event_name']}</name><cmt>{_escape(trip['trip_id'])}</cmt>"
+        yield f"<wpt {_format_point(*point)}{texts}</wpt>"
+
+
+def _format_track(trip: Mapping[str, Any]) -> Iterator[str]:
+    yield f"<trk><name>{_escape(trip['trip_id'])}</name>"
+    for part in divide_at_gaps(make_line(trip["trail_path"])):
+        for segment in divide_at_antimeridian(part):
+            yield "<trkseg>"
+            yield from (f"<trkpt {_format_point(*point)}</trkpt>" for point in segment)
+            yield "</trkseg>"
+    yield "</trk>"
+
+
+def _format_point(longitude: float, latitude: float, time_ms: int) -> str:
+    """Return the attributes of a point, and the element of its time."""
+    minutes, ms = divmod(time_ms, MS_PER_MINUTE)
     # Numbers have no exponents in GPX. With `z`, zero has no sign.
-    point = ET.SubElement(parent, tag, {name: f"{value:z.{DECIMALS}f}" for name, value in place.items()})
-    time = EPOCH + datetime.timedelta(milliseconds=time_ms)
-    _add_text(point, "time", time.isoformat(timespec="milliseconds").replace("+00:00", "Z"))
-    return point
+    place = f'lat="{latitude:z.{DECIMALS}f}" lon="{min(longitude, MAX_LONGITUDE):z.{DECIMALS}f}"'
+    return f"{place}><time>{_format_minutes(minutes)}:{ms / 1000:06.3f}Z</time>"
 
 
-def _add_text(parent: ET.Element, tag: str, text: str) -> None:
-    ET.SubElement(parent, tag).text = NO_XML.sub("\ufffd", text)
+@functools.lru_cache
+def _format_minutes(minutes: int) -> str:
+    """Return minutes since 1970 as text. Many points are in the same minute."""
+    return (EPOCH + datetime.timedelta(minutes=minutes)).isoformat(timespec="minutes")
+
+
+def _escape(text: str) -> str:
+    return escape(NO_XML.sub("\ufffd", text))

@@ -132,6 +132,6 @@ def _describe_content(endpoint: Endpoint) -> dict[str, Any]:
     if isinstance(endpoint, ResultEndpoint):
         for media_type, representation in endpoint.representations.items():
             if representation.schema:
-                converted = orjson.loads(representation.convert(content[JSON]["example"]))
+                converted = orjson.loads(b"".join(representation.convert(content[JSON]["example"])))
                 content[media_type] = {"schema": representation.schema, "example": converted}
     return content | {media_type: {"schema": {"type": "string"}} for media_type in endpoint.files}

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
 from flask import Blueprint
 
 from app.endpoint import Representation, ResultEndpoint
+from app.responses import stream_json
 from app.services import get_scope, get_services
 from app.store import Result, trips
 from app.store.visibility import get_max_visible_end_ms
 from schemas.geojson import GEO_JSON, TripMap, make_map
-from schemas.gpx import GPX, make_gpx
+from schemas.gpx import GPX, write_gpx
 from schemas.introspection import Fields
 from schemas.page import TripDetailPage, TripSummaryPage
 from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
@@ -42,8 +42,8 @@ def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     params=TripParams(),
     response=TripDetailPage(),
     representations={
-        GEO_JSON: Representation(lambda page: orjson.dumps(make_map(page)), TripMap()),
-        GPX: Representation(make_gpx),
+        GEO_JSON: Representation(lambda page: stream_json(make_map(page)), TripMap()),
+        GPX: Representation(write_gpx),
     },
     links=[FIRST_DRIVER],
 )

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +43,7 @@ def trip_feature(*places):
         for number, (longitude, latitude) in enumerate(places)
     ]
     page = {**example(TripDetailPage()), "trips": [make_trip(trail_path=trail)]}
-    (feature,) = make_map(page)["features"]
+    ((feature,),) = make_map(page)["features"]
     return feature
 
 
@@ -58,7 +59,7 @@ def test_a_trip_is_a_line_with_its_summary(service, load):
     summary = {name: trip[name] for name in trip if name not in ("focus_area", "trail_path", "events")}
     assert feature["geometry"] == {"type": "LineString", "coordinates": [[-96.5, 41.25], [-96.6, 41.3]]}
     times = [point["timestamp"] for point in trip["trail_path"]]
-    assert list(feature["properties"].items()) == [*summary.items(), ("coordTimes", times)]
+    assert list(feature["properties"].items()) == [*summary.items(), ("kind", "trip"), ("coordTimes", times)]
     assert {**feature, "geometry": 0, "properties": 0} == {
         "type": "Feature",
         "kind": "trip",
@@ -75,7 +76,7 @@ def test_an_event_is_a_point_where_it_began_with_its_fields_and_its_trip(service
     load(make_trip(trip_id="t1", events=[event]))
     _, feature = features(get_map(service))
     point = {"type": "Point", "coordinates": [-96.25, 41.5]}
-    properties = {**event, "trip_id": "t1"}
+    properties = {**event, "trip_id": "t1", "kind": "event"}
     assert feature == {"type": "Feature", "kind": "event", "geometry": point, "properties": properties}
 
 
@@ -134,6 +135,19 @@ def test_no_line_goes_more_than_half_way_round(places):
 )
 def test_a_trail_that_only_touches_the_antimeridian_or_does_not_is_whole(places, expected):
     assert line(*places) == {"type": "LineString", "coordinates": expected}
+
+
+@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
+def test_the_conversion_of_five_long_trips_takes_little_more_memory_than_that_of_one(service, load, accept):
+    trail, peaks = [make_point(START + number) for number in range(5_000)], []
+    load(*(make_trip(trip_id=f"t{number}", tracking_id="k", trail_path=trail) for number in range(5)))
+    for path in ("/trip/trip_id/t1", "/trip/tracking_id/k"):
+        tracemalloc.start()
+        response = get_map(service, path, accept)
+        assert sum(map(len, response.iter_encoded())) > 5_000
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < 2 * peaks[0]
 
 
 def test_a_map_is_paged_as_trips_are(service, load):

@@ -1,8 +1,11 @@
 """GET /trip/{filter_param}/{filter_value} as GPX 1.1, by the rules of its schema."""
 
 import datetime
+import itertools
 import re
 from xml.etree import ElementTree as ET
+
+import pytest
 
 from tests.factories import epoch_ms, make_event, make_point, make_trip
 
@@ -61,6 +64,37 @@ def test_a_trip_is_a_track_and_an_event_a_waypoint(service, load):
     assert texts(root, "*trk/*trkseg/*trkpt/*time") == ["2026-03-10T08:00:00.000Z", "2026-03-10T08:00:01.500Z"]
     assert texts(root, "*trk/*name") == texts(root, "*wpt/*cmt") == ["t1"]
     assert (texts(root, "*wpt/*name"), texts(root, "*wpt/*time")) == (["HARD_BRAKE"], ["2026-03-10T08:00:00.250Z"])
+
+
+def segments(service, load, *points):
+    """Return the longitudes in each segment of a trip with these points, as pairs of seconds and longitude."""
+    start = epoch_ms("2026-03-10T08:00")
+    trail = [make_point(start + 1000 * seconds, longitude=longitude, latitude=10) for seconds, longitude in points]
+    load(make_trip(trip_id="t1", trail_path=trail))
+    root = read(get_gpx(service))
+    return [[float(point.get("lon")) for point in part] for part in root.iter(f"{NAMESPACE}trkseg")]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        ([0, 120, 241, 250], [[1, 2], [3, 4]]),
+        ([0, 121, 242], [[1], [2], [3]]),
+        # Some points came late.
+        ([0, 300, 310, 60], [[1], [2, 3], [4]]),
+    ],
+)
+def test_a_new_segment_begins_after_more_than_two_minutes_without_a_point(service, load, times, expected):
+    points = zip(times, itertools.count(1), strict=False)
+    assert segments(service, load, *points) == expected
+
+
+def test_a_new_segment_begins_at_the_antimeridian(service, load):
+    assert segments(service, load, (0, 179), (30, -179), (60, -180), (400, 180)) == [
+        [179, 179.9999999],
+        [-180, -179, -180],
+        [179.9999999],
+    ]
 
 
 def test_any_trip_is_valid_gpx(service, load):
