@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
-PACKAGE = "driver-analytics-api"
+VERSION = version("driver-analytics-api")
 TIMEOUT_SECONDS = 10.0
 CONNECT_TIMEOUT_SECONDS = 3.0
 # For a whole request: the client's own timeouts apply to each part that it receives.
@@ -191,7 +191,7 @@ async def connect(
     `authorities` are those that TLS trusts, by default the ones of the system.
     """
     timeout = httpx2.Timeout(TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS)
-    own = {"User-Agent": f"driver-analytics-mcp/{version(PACKAGE)}", "Accept": "application/json"}
+    own = {"User-Agent": f"driver-analytics-mcp/{VERSION}", "Accept": "application/json"}
     # Redirects are not followed, so the key goes to no other address.
     async with httpx2.AsyncClient(timeout=timeout, headers={**own, **(headers or {})}, verify=authorities) as client:
         yield ApiClient(client, url, key)

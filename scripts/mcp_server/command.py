@@ -16,6 +16,8 @@ DEFAULT_URL = "http://127.0.0.1:8000"
 GRACEFUL_SECONDS = 20
 # More is refused with 503. Each may need a connection to the service, too.
 MAX_CONNECTIONS = 1_000
+# So many connections are accepted at a time, before the oldest that wait for a request are closed.
+BACKLOG = 100
 # A connection that stayed open would pass what nobody has read of a body on as the next request, perhaps of another
 # client of the same proxy.
 HEADERS = [("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
@@ -88,6 +90,7 @@ def _serve_http(url: str, address: str) -> None:
         headers=HEADERS,
         proxy_headers=False,
         server_header=False,
+        backlog=BACKLOG,
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
     )

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
-from importlib.metadata import version
 from typing import Any
 
 import anyio
@@ -14,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 
-from scripts.mcp_server.client import PACKAGE, ApiClient, InvalidInput
+from scripts.mcp_server.client import VERSION, ApiClient, InvalidInput
 from scripts.mcp_server.drivers import driver_summary, find_drivers
 from scripts.mcp_server.fleet import fleet_summary
 from scripts.mcp_server.models import NOTICE, Result
@@ -60,7 +59,7 @@ def create_server(api: contextlib.AbstractAsyncContextManager[ApiClient] | None 
     server = MCPServer[Any](
         "driver-analytics",
         title="Driver Analytics",
-        version=version(PACKAGE),
+        version=VERSION,
         instructions=INSTRUCTIONS.format(notice=NOTICE),
         lifespan=(lambda server: api) if api else None,
         # Nothing changes while the server runs, so nobody needs a response that does not end.

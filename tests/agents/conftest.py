@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -11,6 +11,7 @@ from mcp import Client
 from scripts.mcp_server.client import connect
 from scripts.mcp_server.server import create_server
 from tests.factories import make_driver, make_event_summary, make_trip
+from tests.resilience.processes import Agents
 
 LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
 
@@ -19,6 +20,13 @@ LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
 def url(serve, service, no_authorities) -> str:
     """The URL of the service."""
     return serve(service)
+
+
+@pytest.fixture
+def agents(url, tmp_path) -> Iterator[Agents]:
+    """A process that serves the tools over HTTP."""
+    with Agents(tmp_path, "agents").ask(url) as process:
+        yield process
 
 
 def call_tool(url: str, key: str, tool: str, arguments: dict[str, Any]) -> tuple[Any, str]:

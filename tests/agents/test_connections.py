@@ -10,20 +10,13 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from scripts.mcp_server import connections
-from tests.resilience.processes import HOST, Agents
+from tests.resilience.processes import HOST
 from tests.resilience.raw import exchange, first_response
 
 CALL = json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "find_drivers"}})
 HEAD = f"POST /mcp HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nAccept: application/json\r\n"
 # More than 1,000 clients: of one that sends nothing, a part of the headers, or a part of the body.
 UNFINISHED = [b"", HEAD.encode(), f"{HEAD}Authorization: Bearer x\r\nContent-Length: 99\r\n\r\n{{".encode()] * 335
-
-
-@pytest.fixture
-def agents(url, tmp_path):
-    """A process that serves the tools."""
-    with Agents(tmp_path, "agents").ask(url) as process:
-        yield process
 
 
 @pytest.fixture

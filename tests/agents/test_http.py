@@ -1,8 +1,6 @@
 """The tools over HTTP: who is let in, and that requests share nothing."""
 
 import asyncio
-import contextlib
-import itertools
 import json
 import signal
 import socket
@@ -15,16 +13,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from app.config import Config
 from scripts.mcp_server import http
-from tests.conftest import Service
 from tests.factories import make_driver
-from tests.resilience.processes import Agents, accepts
+from tests.resilience.processes import accepts
 from tests.service_process import free_port, wait_until
-from tests.store_contents import load as load_documents
 
 ADDRESS = "127.0.0.1:8011"
 HEADERS = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
 CALL = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "find_drivers"}}
-NEW = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": "find_drivers"}
 
 
 @pytest.fixture
@@ -54,33 +49,22 @@ def send(url, service):
     return run
 
 
-@pytest.mark.parametrize("headers", [[], [*NEW.items()]], ids=["2025-11-25", "2026-07-28"])
-def test_a_single_request_is_answered_without_a_session(send, load, headers):
-    load(drivers=[make_driver("d1", first_name="Ann")])
-    body = CALL if not headers else {**CALL, "params": {**CALL["params"], "_meta": META}}
-    response = send(body, headers=headers)
+def test_a_single_request_is_answered_without_a_session(send):
+    response = send()
     assert (response.status_code, response.json()["id"]) == (200, 7)
-    assert response.json()["result"]["structuredContent"]["drivers"][0]["first_name"] == "Ann"
     assert "mcp-session-id" not in response.headers
 
 
-META = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 MAX = http.MAX_BODY_BYTES
 REFUSED = [
     pytest.param(401, {"key": None}, "Authorization: Bearer KEY", id="no key"),
-    pytest.param(401, {"key": ""}, "Authorization: Bearer KEY", id="an empty key"),
     pytest.param(401, {"key": "nonsense"}, "missing, wrong, expired or revoked", id="a wrong key"),
     pytest.param(401, {"key": None, "headers": [(b"Authorization", "Bearer ključ".encode())]}, "KEY", id="not ASCII"),
     pytest.param(401, {"headers": [("Authorization", "Bearer x")]}, "in one header", id="two keys"),
     pytest.param(401, {"key": None, "headers": [("Authorization", "Basic YTpi")]}, "Bearer KEY", id="a password"),
     pytest.param(401, {"key": None, "path": "/mcp%0A"}, "Authorization: Bearer KEY", id="a line break in the path"),
     pytest.param(403, {"headers": [("Origin", "https://evil.example")]}, "Origin", id="a foreign origin"),
-    pytest.param(403, {"headers": [("Origin", "null")]}, "Origin", id="an origin without a name"),
     pytest.param(421, {"headers": [("Host", "evil.example")]}, "Host", id="another host"),
-    pytest.param(400, {"body": b"{"}, "Parse error", id="no JSON"),
     pytest.param(413, {"body": b" " * (MAX + 1)}, "too large", id="too large"),
     pytest.param(405, {"method": "GET"}, "", id="GET"),
     pytest.param(404, {"path": "/other"}, "Not Found", id="another path"),
@@ -135,72 +119,39 @@ def test_a_revoked_key_is_refused_at_the_next_request(send, service, store, cloc
     assert send().status_code == 401
 
 
-class RoundRobin(httpx2.AsyncHTTPTransport):
-    """Sends one request after another to one process after another."""
-
-    def __init__(self, ports):
-        super().__init__()
-        self._ports = itertools.cycle(ports)
-
-    async def handle_async_request(self, request):
-        request.url = request.url.copy_with(port=next(self._ports))
-        return await super().handle_async_request(request)
-
-
-@contextlib.asynccontextmanager
-async def open_client(ports, key, mode="auto"):
-    """Open the SDK's client, with a key, on two processes behind a round-robin."""
-    headers = {"Authorization": f"APIKEY {key}"}
-    async with (
-        httpx2.AsyncClient(transport=RoundRobin(ports), headers=headers, timeout=60) as sender,
-        Client(streamable_http_client("http://127.0.0.1/mcp", http_client=sender), mode=mode) as client,
-    ):
-        yield client
-
-
-def test_two_fleets_share_two_processes_and_nothing_else(db, serve, tmp_path):
-    service = Service(db)
+def test_fleets_share_a_process_and_nothing_else(agents, service, load):
     for fleet, driver in (("f1", "ann"), ("f2", "bob")):
-        load_documents(db, drivers=[make_driver(driver)], fleet=fleet)
-    keys = {service.key("f1"): ["ann"], service.key("f2"): ["bob"], service.key("f1", "ann"): ["ann"]}
-    url = serve(service)
+        load(drivers=[make_driver(driver)], fleet=fleet)
+    drivers = {service.key("f1"): ["ann"], service.key("f2"): ["bob"], service.key("f1", "ann"): ["ann"]}
 
-    async def find(ports, key, mode):
-        async with open_client(ports, key, mode) as client:
+    async def find(key, mode):
+        url = "http://{}:{}/mcp".format(*agents.address)
+        async with (
+            httpx2.AsyncClient(headers={"Authorization": f"APIKEY {key}"}, timeout=60) as sender,
+            Client(streamable_http_client(url, http_client=sender), mode=mode) as client,
+        ):
             assert len((await client.list_tools()).tools) == 8
             results = await asyncio.gather(*(client.call_tool("find_drivers", {}) for _ in range(5)))
-        return [[driver["driver_id"] for driver in result.structured_content["drivers"]] for result in results]
+        found = [[driver["driver_id"] for driver in result.structured_content["drivers"]] for result in results]
+        assert found == [drivers[key]] * 5
 
-    async def talk(ports):
-        pairs = [(key, mode) for mode in ("auto", "legacy") for key in keys]
-        found = await asyncio.gather(*(find(ports, key, mode) for key, mode in pairs))
-        assert found == [[keys[key]] * 5 for key, _ in pairs]
+    async def talk():
+        await asyncio.gather(*(find(key, mode) for key in drivers for mode in ("auto", "legacy")))
 
-    one, two = (Agents(tmp_path, name).ask(url) for name in ("one", "two"))
-    with one, two:
-        asyncio.run(talk([one.port, two.port]))
-    for process in (one, two):
-        assert process.process.returncode == 0
-        assert "POST /mcp" in process.log_text()
-        assert "Traceback" not in process.log_text()
-        assert not any(key in process.log_text() for key in keys)
+    asyncio.run(talk())
 
 
-def test_no_key_is_logged_wherever_a_client_puts_it(db, serve, tmp_path):
-    service = Service(db)
+def test_no_key_is_logged_wherever_a_client_puts_it(agents, service):
     key = service.key("f1")
-    with Agents(tmp_path, "agents").ask(serve(service)) as agents:
-        for headers in ({"Authorization": f"Bearer {key}!"}, {"Authorization": f"Bearer {key}", "Host": key}):
-            for body in (CALL, {"x": key}, {**CALL, "params": {"name": key}}):
-                url = "http://{}:{}/mcp?key={key}".format(*agents.address, key=key)
-                assert key not in httpx2.post(url, json=body, headers={**HEADERS, **headers}).text
+    for headers in ({"Authorization": f"Bearer {key}!"}, {"Authorization": f"Bearer {key}", "Host": key}):
+        for body in (CALL, {"x": key}, {**CALL, "params": {"name": key}}):
+            url = "http://{}:{}/mcp?key={key}".format(*agents.address, key=key)
+            assert key not in httpx2.post(url, json=body, headers={**HEADERS, **headers}, timeout=60).text
     assert "POST /mcp" in agents.log_text()
     assert key not in agents.log_text()
 
 
-def test_sigterm_lets_a_request_end(db, serve, tmp_path):
-    service = Service(db)
-    agents = Agents(tmp_path, "agents").ask(serve(service))
+def test_sigterm_lets_a_request_end(agents, service):
     list_drivers = service.app.view_functions["drivers.list_drivers"]
 
     def wait(**path):
@@ -209,11 +160,11 @@ def test_sigterm_lets_a_request_end(db, serve, tmp_path):
         return list_drivers(**path)
 
     service.app.view_functions["drivers.list_drivers"] = wait
-    with agents:
-        headers = {**HEADERS, "Authorization": f"APIKEY {service.key('f1')}"}
-        response = httpx2.post("http://{}:{}/mcp".format(*agents.address), json=CALL, headers=headers, timeout=60)
-        assert response.json()["result"]["structuredContent"]["count"] == 0
-    assert agents.process.returncode == 0
+    headers = {**HEADERS, "Authorization": f"APIKEY {service.key('f1')}"}
+    response = httpx2.post("http://{}:{}/mcp".format(*agents.address), json=CALL, headers=headers, timeout=60)
+    assert response.json()["result"]["structuredContent"]["count"] == 0
+    assert agents.process.wait(60) == 0
+    assert "Traceback" not in agents.log_text()
 
 
 @pytest.mark.parametrize(
@@ -221,7 +172,6 @@ def test_sigterm_lets_a_request_end(db, serve, tmp_path):
     [
         ("nonsense", {}, "It takes ADDRESS:PORT"),
         ("203.0.113.1:8011", {}, "Cannot serve on 203.0.113.1:8011: Cannot assign requested address. Set --http to"),
-        ("127.0.0.1:0", {}, "It takes ADDRESS:PORT"),
         ("127.0.0.1:{free}", {"DRIVER_ANALYTICS_URL": "localhost"}, "DRIVER_ANALYTICS_URL cannot be used"),
         ("127.0.0.1:{used}", {}, "Address already in use. Stop the program that uses it, or set --http"),
     ],
