@@ -21,7 +21,7 @@ from app.config import API
 from app.database import get_refusal
 from app.responses import HTML, JSON, LINKED_PAGE_POLICY, empty_response, get_base_url, json_response, prefers
 from app.services import FleetKeyRequired, get_services
-from app.store import InvalidDocument, StoreLags, UnknownDrivers
+from app.store import InvalidDocument, OtherFormat, StoreLags, UnknownDrivers
 from schemas import mask
 from schemas.params import FILTER_PARAMS
 from schemas.query import repeat_hint
@@ -176,7 +176,7 @@ class InternalError(BaseExtApiException):
 
 
 class StoreUnavailable(BaseExtApiException):
-    """The database does not respond in time.
+    """The database does not respond in time, or an upgrade of the service is not complete.
 
     Wait for the number of seconds in the header `Retry-After` and try again. If the error persists for minutes,
     tell the operator of the service.
@@ -184,9 +184,9 @@ class StoreUnavailable(BaseExtApiException):
 
     status = HTTPStatus.SERVICE_UNAVAILABLE
 
-    def __init__(self) -> None:
+    def __init__(self, message: str = "The database does not respond. Try again in a few seconds.") -> None:
         super().__init__(
-            "The database does not respond. Try again in a few seconds.",
+            message,
             headers={"Retry-After": str(STORE_RETRY_AFTER_SECONDS)},
         )
 
@@ -277,6 +277,9 @@ def _make_error(exception: Exception) -> BaseExtApiException:
             return StoreUnavailable()
         case PyMongoError() if _is_unavailable(exception):
             return StoreUnavailable()
+        case OtherFormat():
+            get_services().log.error("read models of another format", reason=str(exception))
+            return StoreUnavailable("The data of this fleet has to be built again. Try again in a few minutes.")
         case InvalidDocument():
             get_services().log.error("invalid document", document=str(exception))
         case _:

@@ -30,6 +30,10 @@ from schemas.summary import AMOUNTS, TOTALS, DailySummary
 from schemas.trip import EventSummary, ImportedTrip
 
 Expression = dict[str, Any]
+# The number of the format of the read models and of the fleet state. Increment it with each change after which those
+# that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
+# document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
+FORMAT = 1
 
 
 def make_id(fleet: str, identifier: str) -> str:
@@ -126,7 +130,8 @@ class StoredFleet(Schema):
     `writes` is the number of transactions that wrote to the fleet, and `written_at` MongoDB's time in the last one.
     `feed_key` is a random secret that signs the cursors of the change feed, and differs whenever the feed begins from
     scratch. `trips_written_at` is when a trip was last changed (epoch ms). `erasures` is the number of drivers erased.
-    `time_zone` is the name of the time zone of its dates, UTC if it is absent.
+    `time_zone` is the name of the time zone of its dates, UTC if it is absent. `format` is the FORMAT of its read
+    models. It is absent while they are built from scratch, and in a fleet of an earlier version.
     """
 
     writes = Count()
@@ -135,6 +140,7 @@ class StoredFleet(Schema):
     trips_written_at = Int64(required=False)
     erasures = Count(required=False)
     time_zone = Text(required=False)
+    format = Count(required=False)
 
 
 class _ReadModel(Schema):

@@ -37,6 +37,10 @@ class InvalidDocument(Exception):
         super().__init__(f"{collection.name} {identifiers}{reason and f': {reason}'}")
 
 
+class OtherFormat(Exception):
+    """The read models of a fleet have another format than this version reads. The message says what to do."""
+
+
 class StoreLags(Exception):
     """A member of the replica set has not received yet what a client has already read from another one."""
 

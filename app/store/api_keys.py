@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from marshmallow import EXCLUDE
 
 from app.store import Document, InvalidDocument, Store
-from app.store.fleets import get_time_zone
+from app.store.fleets import check_format, get_time_zone
 from app.store.scope import Scope
 from schemas.periods import UTC
 from schemas.stored import StoredKey
@@ -91,7 +91,8 @@ def is_well_formed(key: str) -> bool:
 def get_key(store: Store, key: str) -> ApiKey | None:
     """Return the ApiKey of a key that was issued and is neither revoked nor expired. Index: (digest).
 
-    Does not query the database for a key that is not well formed. Raises InvalidDocument.
+    Does not query the database for a key that is not well formed. Raises InvalidDocument, and OtherFormat if the read
+    models of the fleet cannot be read.
     """
     if not is_well_formed(key):
         return None
@@ -99,7 +100,7 @@ def get_key(store: Store, key: str) -> ApiKey | None:
 
 
 def get_key_by_id(store: Store, key_id: str) -> ApiKey | None:
-    """Return the ApiKey with this id if it is neither revoked nor expired. Index: (key_id). Raises InvalidDocument."""
+    """Return the ApiKey with this id if it is neither revoked nor expired, as `get_key` does. Index: (key_id)."""
     return _get_live_key(store, {"key_id": key_id})
 
 
@@ -113,6 +114,7 @@ def _get_live_key(store: Store, match: Document) -> ApiKey | None:
     if get_state(stored) != LIVE:
         return None
     fleet = stored["fleet"]
+    check_format(store, fleet)
     zone = get_time_zone(store, fleet)
     return ApiKey(stored["key_id"], Scope(fleet, stored["driver_id"]), stored["expires_at"], zone)
 

@@ -1,11 +1,12 @@
-"""The time zone of a fleet."""
+"""The time zone of a fleet, and the format of its read models."""
 
 from zoneinfo import ZoneInfo
 
 from pymongo.client_session import ClientSession
 
-from app.store import InvalidDocument, Store
+from app.store import InvalidDocument, OtherFormat, Store
 from schemas.periods import UTC, get_zone
+from schemas.stored import FORMAT
 
 
 def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None) -> ZoneInfo:
@@ -20,3 +21,18 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
         return zone
     reason = f"this host does not know the time zone {name}. Update its time zone database, or the package tzdata"
     raise InvalidDocument(store.fleets, state, reason)
+
+
+def check_format(store: Store, fleet: str | None = None, session: ClientSession | None = None) -> None:
+    """Raise OtherFormat if the read models of a fleet, or without one of any fleet, have another format than FORMAT.
+
+    A fleet without a state has no read models. Index: fleets (_id).
+    """
+    match = {"format": {"$ne": FORMAT}, **({"_id": fleet} if fleet else {})}
+    if state := store.fleets.find_one(match, {"format": 1}, session=session):
+        raise OtherFormat(
+            f"The read models of the fleet {state['_id']} are of another version: their format is "
+            f"{state.get('format', 'unknown')}, and that of this version is {FORMAT}. Stop the service and whatever "
+            "writes, and run 'driver-analytics rollups rebuild', or go back to the version that built them: see "
+            "'Upgrades' in docs/deployment.md."
+        )

@@ -102,7 +102,7 @@ def backup(folder: Path) -> None:
         raise click.ClickException(f"{folder} already exists. Choose another folder.")
     if not folder.parent.is_dir():
         raise click.ClickException(f"There is no folder {folder.parent}. Create it first.")
-    with open_store(writes=False) as store, _create(folder) as partial:
+    with open_store(writes=False, any_format=True) as store, _create(folder) as partial:
         manifest = _write(store, partial)
         invalid = [*_find_invalid_sources(store), *find_invalid_documents(store, VALIDATED, {})]
         if not any(entry["documents"] for entry in manifest["collections"].values()):

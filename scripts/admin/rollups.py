@@ -35,7 +35,7 @@ def rebuild(fleet: str | None, since: str | None) -> None:
     The API stays available, and each of its responses comes from one committed state. If the command was killed, run it
     again.
     """
-    with open_store() as store:
+    with open_store(any_format=True) as store:
         for name in select_fleets(store, fleet):
             rebuild_with_progress(store, name, since or "")
             echo(f"{name}: {_count_days(store, name, since or '')} days rebuilt")

@@ -9,6 +9,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Store
 from app.store.driver_periods import find_profiles
+from app.store.fleets import check_format
 from schemas.fields import Date
 from schemas.periods import DAY, now_ms
 from schemas.stored import make_id
@@ -45,6 +46,8 @@ def materialize(
 
     The parameters are those of `build`. Returns how many documents were built: with 0, nothing was written.
     """
+    # Another version may have begun to build them from scratch since the command began.
+    check_format(store, fleet, session)
     built = Counter[str]()
     for collection, documents in build(store, session, fleet, trips, (), driver_ids, tombstones=tombstones):
         write(collection, session, fleet, documents)

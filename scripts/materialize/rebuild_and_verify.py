@@ -9,9 +9,10 @@ from typing import NamedTuple
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, DocumentCollection, Store
+from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import NO_DATE, PERIODS, PROFILE, midnight
+from schemas.stored import FORMAT, StoredFleet
 from scripts.batches import batches
 from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
@@ -20,7 +21,7 @@ from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, bu
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
-from scripts.mongodb.transactions import run_transaction
+from scripts.mongodb.transactions import make_feed_key, run_transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_PART = 100
@@ -92,7 +93,26 @@ class Outcome(NamedTuple):
 
 
 def rebuild_fleet(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
-    """Write the read models of the days since a date, and of all drivers. Yields after each transaction."""
+    """Write the read models of the days since a date, and of all drivers. Yields after each transaction.
+
+    Those of another format are deleted before, and all are written, whatever the date.
+    """
+    state = store.fleets.find_one({"_id": fleet}) or {}
+    if state.get("format") == FORMAT:
+        yield from _rebuild_parts(store, fleet, since)
+        return
+    # Without the number, nothing reads them, and after a kill the next rebuild begins from scratch again. A client of
+    # the change feed does so, too. Fields of another version go.
+    removed = {"format", *(state.keys() - {"_id", *StoredFleet().fields})}
+    change = {"$unset": dict.fromkeys(removed, ""), "$set": {"feed_key": make_feed_key()}}
+    store.fleets.update_one({"_id": fleet}, change)
+    for name in READ_MODELS:
+        store.db[name].delete_many({"fleet": fleet})
+    yield from _rebuild_parts(store, fleet)
+    store.fleets.update_one({"_id": fleet}, {"$set": {"format": FORMAT}})
+
+
+def _rebuild_parts(store: Store, fleet: str, since: str = "") -> Iterator[Outcome]:
     for part in _find_parts(store, fleet, since):
         yield _rebuild(store, fleet, part)
 

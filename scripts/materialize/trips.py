@@ -28,6 +28,9 @@ TRIP_TOTALS_FIELDS = tuple(TripTotals().fields)
 MAX_TRIPS_A_DAY = 5_000
 # The fields of an entry of the change feed that follow from its trip.
 CONTENT = ("driver_id", "tracking_id", "trip_end_time", "version", "json")
+# The fields of an entry, and of a tombstone.
+ENTRY_FIELDS = {"_id", "fleet", "trip_id", "change", "replaced", *CONTENT}
+TOMBSTONE_FIELDS = ENTRY_FIELDS - {*CONTENT} | {"driver_id", "deleted_at"}
 
 
 def make_trip_detail(fleet: str, trip: Document) -> Document:
@@ -136,15 +139,20 @@ def make_entries(
 
     Details are by trip_id, and None for a trip that does not exist. `tombstones` says whether the feed reports its
     deletion; otherwise it forgets the trip. But a tombstone stays: clients have to learn of a deletion that came
-    before. `run_transaction` has given the change its number.
+    before. An entry that lacks a field is replaced, or deleted. `run_transaction` has given the change its number.
     """
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in details]}, "fleet": fleet}
-    stored = {entry["trip_id"]: entry for entry in store.trip_changes.find(match, session=session)}
+    stored, damaged = dict[str, Document](), dict[str, Document | None]()
+    for entry in store.trip_changes.find(match, session=session):
+        if entry.keys() in (ENTRY_FIELDS, TOMBSTONE_FIELDS):
+            stored[entry["trip_id"]] = entry
+        else:
+            damaged[entry["_id"]] = None
     changed = {trip_id: detail for trip_id, detail in details.items() if _differs(stored.get(trip_id), detail)}
     if not changed:
-        return {}
+        return damaged
     state: Document = store.fleets.find_one({"_id": fleet}, session=session) or {"writes": 0, "written_at": None}
-    return {
+    return damaged | {
         make_id(fleet, trip_id): None
         if detail is None and not tombstones
         else _make_entry(fleet, trip_id, detail, stored.get(trip_id), state)
@@ -155,7 +163,7 @@ def make_entries(
 def _differs(entry: Document | None, detail: Document | None) -> bool:
     if detail is None:
         return entry is not None and "deleted_at" not in entry
-    return entry is None or {name: entry.get(name) for name in CONTENT} != _get_content(detail)
+    return entry is None or "deleted_at" in entry or {name: entry[name] for name in CONTENT} != _get_content(detail)
 
 
 def _get_content(detail: Document) -> Document:

@@ -18,7 +18,8 @@ from pymongo.monitoring import ServerHeartbeatListener
 
 from app.config import Config, ConfigError, find_misspelt
 from app.database import UNAUTHORIZED, connect, get_refusal
-from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, Store
+from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
+from app.store.fleets import check_format
 from schemas.stored import ids_of_fleet, split_id
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
 from scripts.mongodb.embedded_mongod import FOLDER, NoMongod, embedded_mongod, has_database, is_running
@@ -139,11 +140,12 @@ def _connect(stack: contextlib.ExitStack, config: Config) -> MongoClient[Documen
 
 
 @contextlib.contextmanager
-def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator[Store]:
+def open_store(config: Config | None = None, *, writes: bool = True, any_format: bool = False) -> Iterator[Store]:
     """Open the store of the settings. If the command `writes`, also prepare the collections.
 
     Raises click.ClickException, in one line, if there is no MongoDB, if it has ended, if it refuses the user, if it is
-    a standalone server, which has no transactions, or if the block reads an invalid document.
+    a standalone server, which has no transactions, if the block reads an invalid document, or if read models have
+    another format. `any_format` is for a block that does not read them.
     """
     config = config or read_config()
     with contextlib.ExitStack() as stack:
@@ -151,10 +153,14 @@ def open_store(config: Config | None = None, *, writes: bool = True) -> Iterator
         stack.enter_context(_naming_user(config))
         check_transactions(client)
         store = Store.of(client.get_database(config.mongodb_database, codec_options=LENIENT))
-        if writes:
-            prepare_collections(store)
         try:
+            if not any_format:
+                check_format(store)
+            if writes:
+                prepare_collections(store)
             yield store
+        except OtherFormat as error:
+            raise click.ClickException(str(error)) from None
         except InvalidDocument as error:
             raise click.ClickException(f"Invalid document: {error}.") from None
 

@@ -11,6 +11,7 @@ from pymongo.client_session import ClientSession
 from pymongo.errors import OperationFailure
 
 from app.store import Document, DocumentCollection, Store
+from schemas.stored import FORMAT
 from scripts.output import echo
 
 T = TypeVar("T")
@@ -69,7 +70,7 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     change = {
         "$inc": {"writes": 1},
         "$currentDate": {"written_at": True},
-        "$setOnInsert": {"feed_key": secrets.token_urlsafe(FEED_KEY_BYTES)},
+        "$setOnInsert": {"feed_key": make_feed_key(), "format": FORMAT},
     }
     if store.fleets.update_one({"_id": fleet}, change, upsert=True, session=session).upserted_id is None:
         return
@@ -77,6 +78,11 @@ def lock_fleet(store: Store, session: ClientSession, fleet: str) -> None:
     newest = store.trip_changes.find_one({"fleet": fleet}, {"change": 1}, sort=newest_first, session=session)
     if newest:
         store.fleets.update_one({"_id": fleet}, {"$set": {"writes": newest["change"] + 1}}, session=session)
+
+
+def make_feed_key() -> str:
+    """Return a new `feed_key` of a fleet state, with which a change feed begins."""
+    return secrets.token_urlsafe(FEED_KEY_BYTES)
 
 
 def write_by_id(

@@ -18,21 +18,30 @@ from app.config import Config, ConfigError, find_warnings
 from app.database import get_refusal, service_client
 from app.report_links import generate_secret
 from app.services import Services, get_services
+from app.store import OtherFormat
+from app.store.fleets import check_format
 from scripts.addresses import describe_failure, split_address
 from scripts.mongodb.connection import check_transactions
 
 
 def check_application(config: Config) -> None:
-    """Raise ConfigError unless a worker can create the application. Logs settings that are likely to be mistakes."""
+    """Raise ConfigError unless a worker can create the application, and serve what is stored.
+
+    Logs settings that are likely to be mistakes.
+    """
     # A worker without a secret key logs that itself.
     config = dataclasses.replace(config, metrics_bind="", secret_key=config.secret_key or generate_secret())
     with service_client(config) as client:
-        log = get_services(create_app(config, client)).log
+        services = get_services(create_app(config, client))
         for warning in find_warnings(os.environ):
-            log.warning(warning)
+            services.log.warning(warning)
         # An outage is no error, and each worker logs it.
         with contextlib.suppress(PyMongoError):
             check_transactions(client)
+            try:
+                check_format(services.store)
+            except OtherFormat as error:
+                raise ConfigError(str(error)) from None
 
 
 def open_connections(services: Services) -> None:

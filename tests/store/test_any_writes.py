@@ -63,7 +63,7 @@ CONTENT = {
 def written():
     """A database with the trips of two drivers. A rebuild leaves it as it was."""
     db = memory_client()["damaged"]
-    trips = [make_trip(driver_id=f"d{n}", tracking_id="k") for n in range(2)]
+    trips = [make_trip(driver_id=f"d{n}", tracking_id=tracking_id) for n, tracking_id in enumerate(("k", None))]
     write_batches(Store.of(db), [Batch("trips", trips), Batch("drivers", [make_driver("d1")])])
     return db
 
@@ -74,6 +74,16 @@ def test_damage_is_found_by_verify_and_repaired_by_a_rebuild(written, name, fiel
     damage = type(written[name].find_one(holds_it)[field])()
     written[name].update_one(holds_it, {"$set": {field: damage}})
     assert len(differences(written)) > 0
+    list(rebuild_fleet(Store.of(written), FLEET))
+    assert differences(written) == []
+    assert state_of(written) == before
+
+
+@pytest.mark.parametrize("field", [*sorted(CONTENT["trip_changes"]), "change", "replaced"])
+def test_a_field_that_entries_of_the_feed_lack_is_found_by_verify_and_written_by_a_rebuild(written, field):
+    before = state_of(written)
+    written.trip_changes.update_many({}, {"$unset": {field: 1}})
+    assert len(differences(written)) == 2
     list(rebuild_fleet(Store.of(written), FLEET))
     assert differences(written) == []
     assert state_of(written) == before

@@ -1,0 +1,102 @@
+"""Read models of another format: of another version of the program, or half built from scratch."""
+
+import pytest
+
+from app.store import READ_MODELS, OtherFormat, Store
+from schemas.stored import FORMAT
+from scripts.materialize.rebuild_and_verify import rebuild_fleet
+from tests.conftest import Service
+from tests.factories import make_driver, make_trip
+from tests.fleet_states import differences
+from tests.store_contents import contents, load
+
+WAY_OUT = "run 'driver-analytics rollups rebuild', or go back to the version that built them"
+FORMATS = {"none": {"$unset": {"format": 1}}, "a later one": {"$set": {"format": FORMAT + 1}}}
+
+
+@pytest.fixture
+def loaded(mongod):
+    """A fleet with a driver and trips, and another fleet."""
+    load(mongod, make_trip(trip_id="t1"), make_trip(trip_id="t2"), drivers=[make_driver("idle")])
+    load(mongod, make_trip(), fleet="f2")
+    return mongod
+
+
+@pytest.fixture(params=FORMATS.values(), ids=FORMATS)
+def other_format(loaded, request):
+    """The same, where one fleet has another format."""
+    loaded.fleets.update_one({"_id": "f1"}, request.param)
+    return loaded
+
+
+READ_OR_WRITTEN = [
+    "rollups verify",
+    "import --fleet f2 --trips -",
+    "follow",
+    "prune --before 2026-03-01",
+    "erase --fleet f1 --driver idle --yes",
+    "export --fleet f1 --out out",
+    "fleets list",
+    "keys issue --fleet f1 --driver idle",
+    "reports build --due",
+    "demo",
+]
+
+
+@pytest.mark.parametrize("words", READ_OR_WRITTEN)
+def test_every_command_that_reads_or_writes_them_ends_with_one_line(command, other_format, words):
+    before = contents(other_format)
+    result = command(*words.split())
+    (line,) = result.stderr.splitlines()
+    assert (result.exit_code, line.startswith("Error: The read models of the fleet f1 are of another version: ")) == (
+        1,
+        True,
+    )
+    assert WAY_OUT in line
+    assert contents(other_format) == before
+
+
+def test_the_service_does_not_start(serve_error, other_format, mongod_uri):
+    assert WAY_OUT in serve_error(MONGODB_URI=mongod_uri, MONGODB_DATABASE=other_format.name)
+
+
+@pytest.mark.parametrize("path", ["/drivers", "/changes", "/fleet-aggregate?start_date=2026-03-09&period=week"])
+def test_a_running_service_serves_nothing_of_the_fleet_and_logs_what_to_do(other_format, clock, log, path):
+    service = Service(other_format)
+    response = service.get(path)
+    assert (response.status_code, response.json["error"]) == (503, "StoreUnavailable")
+    assert response.json["message"].startswith("The data of this fleet has to be built again.")
+    (line,) = [line for line in log() if line["level"] == "error"]
+    assert (line["event"], WAY_OUT in line["reason"]) == ("read models of another format", True)
+    assert service.get("/drivers", fleet="f2").status_code == 200
+
+
+def test_a_running_command_writes_nothing_more(other_format):
+    before = contents(other_format)
+    with pytest.raises(OtherFormat):
+        load(other_format, make_trip())
+    assert contents(other_format) == before
+
+
+def test_a_rebuild_makes_them_from_scratch_whatever_they_were(loaded, command):
+    before = contents(loaded)
+    for name in READ_MODELS:
+        loaded[name].update_many({}, {"$unset": {"version": 1}, "$set": {"x": 1}}, bypass_document_validation=True)
+    feed = loaded.fleets.find_one({"_id": "f1"})["feed_key"]
+    loaded.fleets.update_many({}, {**FORMATS["none"], "$set": {"x": 1}}, bypass_document_validation=True)
+    assert command("rollups", "rebuild", "--since", "2026-03-11").exit_code == 0
+    assert contents(loaded) == before
+    assert command("rollups", "verify").exit_code == 0
+    # A client of the change feed may have what is no longer in it.
+    assert loaded.fleets.find_one({"_id": "f1"})["feed_key"] != feed
+
+
+def test_a_rebuild_of_another_format_that_was_killed_is_not_taken_for_a_whole_one(other_format, command):
+    next(rebuild_fleet(Store.of(other_format), "f1"))
+    assert WAY_OUT in command("rollups", "verify").stderr
+    assert command("rollups", "rebuild", "--fleet", "f1").exit_code == 0
+    assert differences(other_format) == []
+
+
+def test_a_backup_reads_the_sources_of_any_format(other_format, command, tmp_path):
+    assert command("backup", str(tmp_path / "saved")).exit_code == 0
