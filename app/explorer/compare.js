@@ -3,7 +3,7 @@
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
 import { fetchFleetScores, fetchScores, readInterval } from "./scores.js";
-import { INTERVALS, controls, findPage, listStarts, scrollTo } from "./timeline.js";
+import { INTERVALS, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
 
 const { bar, el, svg } = ui;

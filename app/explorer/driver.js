@@ -3,7 +3,7 @@
 import { fetchTripPages } from "./api.js";
 import * as format from "./format.js";
 import { fetchScores, fetchTotals, readInterval } from "./scores.js";
-import { INTERVALS, chart, controls, findPage, listStarts, scrollTo } from "./timeline.js";
+import { INTERVALS, chart, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
 
 const { bar, el, words } = ui;

@@ -2,7 +2,7 @@
 
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
-import { chart, findPage, listStarts, scrollTo } from "./timeline.js";
+import { chart, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
 
 const { el } = ui;

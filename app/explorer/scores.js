@@ -2,7 +2,7 @@
 
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
-import { INTERVALS } from "./timeline.js";
+import { INTERVALS } from "./score-chart.js";
 
 const TOTALS = "trip_count,distance_miles,duration_seconds,night_driving_seconds,highway_miles,events_summary";
 const TOTALS_MASK = `{data{driving_summary{fm_score,fm_grade,${TOTALS}}}}`;

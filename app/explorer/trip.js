@@ -1,7 +1,7 @@
 // A trip: the trail on a map, the speed over time, and what happened where.
 
 import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
-import { makeChart } from "./chart.js";
+import { makeChart } from "./speed-chart.js";
 import * as format from "./format.js";
 import { drawMap } from "./map.js";
 import { EVENTS, areaUrl, describe, highest, indexAt, isMeasured, measure, milesAt, placeEvents, placeUrl } from "./trail.js";

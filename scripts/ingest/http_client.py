@@ -234,7 +234,7 @@ class HttpClient:
 
 
 @contextlib.contextmanager
-def connect(url: str, key: str, *, is_followed: bool) -> Iterator[HttpClient]:
+def open_upstream(url: str, key: str, *, is_followed: bool) -> Iterator[HttpClient]:
     """Yield a client of the service at `url`. Redirects are not followed, so the key goes to no other address."""
     with importing_from_extra("mirror", "This command"):
         import httpx2

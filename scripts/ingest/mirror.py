@@ -9,7 +9,7 @@ from app.config import API, Config, is_base_url
 from app.store.fleets import get_time_zone
 from schemas.periods import get_today, midnight
 from scripts.ingest import loader
-from scripts.ingest.http_client import connect
+from scripts.ingest.http_client import open_upstream
 from scripts.ingest.mirror_feed import Feed
 from scripts.ingest.mirror_lists import Lists
 from scripts.ingest.rejects import Rejects
@@ -52,7 +52,7 @@ def mirror(url: str, fleet: str, since: str | None, is_followed: bool, rejects: 
     if is_followed:
         end_on_signals()
     rejected = _RejectedRecords((rejects or Path()) / "mirror.rejected.ndjson", is_pipe=is_followed)
-    with connect(url, key, is_followed=is_followed) as client, loader.open_fleet(fleet) as store, rejected:
+    with open_upstream(url, key, is_followed=is_followed) as client, loader.open_fleet(fleet) as store, rejected:
         zone = get_time_zone(store, fleet)
         if since and since > str(get_today(zone)):
             raise click.UsageError("Give --since as a date up to today.")

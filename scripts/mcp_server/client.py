@@ -116,8 +116,8 @@ class ApiClient:
                 response = await self._client.get(f"{self._url}{target}", headers=headers)
         except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
             raise ServiceError(
-                f"No service responds at the address in DRIVER_ANALYTICS_URL ({_describe(error)}). Tell the user "
-                "to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
+                f"No service responds at the address in DRIVER_ANALYTICS_URL ({_describe_failure(error)}). Tell the "
+                "user to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
             ) from None
         if response.status_code != HTTPStatus.OK:
             raise _make_failure(response, params or {})
@@ -131,7 +131,7 @@ class ApiClient:
             ) from None
 
 
-def _describe(error: BaseException) -> str:
+def _describe_failure(error: BaseException) -> str:
     """Return the name of an error, or why TLS failed, without the address."""
     cause: BaseException | None = error
     while cause:
@@ -183,7 +183,7 @@ def _make_failure(response: httpx2.Response, params: Params) -> InvalidInput | S
 
 
 @contextlib.asynccontextmanager
-async def connect(
+async def open_service(
     url: str, key: str, headers: Mapping[str, str] | None = None, authorities: ssl.SSLContext | bool = True
 ) -> AsyncIterator[ApiClient]:
     """Return a client of the service, whose connections are closed at the end. All its requests have the headers.

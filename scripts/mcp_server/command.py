@@ -48,7 +48,7 @@ def _serve_stdio(url: str) -> None:
     with importing_from_extra("mcp", "This command"):
         import anyio
 
-        from scripts.mcp_server.client import connect
+        from scripts.mcp_server.client import open_service
         from scripts.mcp_server.server import create_server
 
     key = os.environ.get("DRIVER_ANALYTICS_KEY", "")
@@ -58,7 +58,7 @@ def _serve_stdio(url: str) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     try:
-        anyio.run(create_server(connect(url, key)).run_stdio_async)
+        anyio.run(create_server(open_service(url, key)).run_stdio_async)
     except* BrokenPipeError:
         echo("The client has ended.", err=True)
 

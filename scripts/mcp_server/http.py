@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.client_ip import get_client_ip
 from app.config import Config
 from app.logs import choose_request_id
-from scripts.mcp_server.client import API, ServiceError, connect, is_key
+from scripts.mcp_server.client import API, ServiceError, is_key, open_service
 from scripts.mcp_server.server import create_server
 
 # The proxies request the same path of the service.
@@ -82,7 +82,7 @@ class KeyMiddleware:
         elif request and not (key := _get_key(request.headers)):
             response = _refuse(HTTPStatus.UNAUTHORIZED, NO_KEY, {"WWW-Authenticate": CHALLENGE})
         elif request:
-            async with connect(self._url, key, self._get_headers(request), self._authorities) as api:
+            async with open_service(self._url, key, self._get_headers(request), self._authorities) as api:
                 try:
                     await api.get_info()
                     request.state.api = api

@@ -17,10 +17,10 @@ def describe_failure(error: Exception) -> str | None:
     """Return what happened, in a line, with the setting to correct if it is known, or None for any other error."""
     if isinstance(error, ConfigError):
         return str(error)
-    return _describe(error) if isinstance(error, PyMongoError) else None
+    return _describe_failure(error) if isinstance(error, PyMongoError) else None
 
 
-def _describe(error: PyMongoError) -> str:
+def _describe_failure(error: PyMongoError) -> str:
     """Return what happened, in a line, with the setting to correct if it is known."""
     if refusal := get_refusal(error):
         return f"{refusal}."

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from scripts.mcp_server.client import connect
+from scripts.mcp_server.client import open_service
 from scripts.mcp_server.server import create_server
 from tests.factories import make_driver, make_event_summary, make_trip
 from tests.resilience.processes import Agents
@@ -33,7 +33,7 @@ def call_tool(url: str, key: str, tool: str, arguments: dict[str, Any]) -> tuple
     """Call a tool with the SDK's client, which checks the data against the schema; return the data and the text."""
 
     async def run() -> Any:
-        async with Client(create_server(connect(url, key))) as client:
+        async with Client(create_server(open_service(url, key))) as client:
             return await client.call_tool(tool, arguments)
 
     result = asyncio.run(run())

@@ -8,7 +8,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 from pymongo.errors import ServerSelectionTimeoutError
 
-from scripts.mcp_server.client import connect
+from scripts.mcp_server.client import open_service
 from scripts.mcp_server.server import create_server
 from tests.agents.conftest import call_tool
 from tests.factories import make_driver
@@ -173,7 +173,7 @@ def test_wrong_arguments_are_named_with_the_reason(fail, tool, arguments, reason
 )
 def test_an_error_does_not_repeat_a_long_name(url, request_name):
     async def run():
-        async with Client(create_server(connect(url, "x"))) as client:
+        async with Client(create_server(open_service(url, "x"))) as client:
             with pytest.raises(MCPError, match="has at most 1000 characters"):
                 await request_name(client, "x" * 900_000)
 
