@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from scripts.output import echo, escape
+from scripts.command_line.output import echo, escape
 
 # Where each command is.
 COMMANDS = {
@@ -16,10 +16,10 @@ COMMANDS = {
     "import": "scripts.ingest.importer:import_",
     "follow": "scripts.ingest.follow:follow",
     "mirror": "scripts.ingest.mirror:mirror",
-    "export": "scripts.ingest.export:export",
-    "erase": "scripts.ingest.erase:erase",
-    "prune": "scripts.ingest.prune:prune",
-    "fleets": "scripts.ingest.fleets:fleets",
+    "export": "scripts.lifecycle.export:export",
+    "erase": "scripts.lifecycle.erase:erase",
+    "prune": "scripts.lifecycle.prune:prune",
+    "fleets": "scripts.lifecycle.fleets:fleets",
     "keys": "scripts.admin.keys:keys",
     "rollups": "scripts.admin.rollups:rollups",
     "reports": "scripts.reports.commands:reports",

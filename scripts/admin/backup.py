@@ -30,14 +30,14 @@ from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document,
 from app.store.reports import BUCKET
 from schemas.fields import Count, FleetName, Text
 from scripts.admin.rollups import rebuild_with_progress
-from scripts.batches import batches_by_size
+from scripts.command_line.batches import batches_by_size
+from scripts.command_line.options import TimeZone
+from scripts.command_line.output import echo, make_bar
+from scripts.command_line.private_files import OWNER_ONLY, open_private
 from scripts.materialize.sources import SCHEMAS, describe_errors, find_invalid
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
-from scripts.options import TimeZone
-from scripts.output import echo, make_bar
-from scripts.private_files import OWNER_ONLY, open_private
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.

@@ -16,11 +16,11 @@ from app.store.driver_periods import find_profiles
 from app.store.scope import Scope
 from schemas.fields import Identifier
 from schemas.periods import MS_PER_DAY, now_ms
-from scripts.batches import batches
+from scripts.command_line.batches import batches
+from scripts.command_line.options import FLEET, ID, LABEL, option_once
+from scripts.command_line.output import echo, echo_table
 from scripts.mongodb.connection import has_data, name_other_fleets, open_store
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET, ID, LABEL, option_once
-from scripts.output import echo, echo_table
 
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500

@@ -6,11 +6,11 @@ import click
 
 from app.store import Store
 from schemas.periods import DAY
+from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
+from scripts.command_line.output import echo, with_progress
 from scripts.materialize.rebuild_and_verify import rebuild_fleet, verify_fleet
 from scripts.materialize.sources import find_unidentified
 from scripts.mongodb.connection import naming_invalid_documents, open_store, select_fleets
-from scripts.options import DATE, ONE_OR_ALL_FLEETS
-from scripts.output import echo, with_progress
 
 MAX_PRINTED_DIFFERENCES = 20
 

@@ -17,11 +17,11 @@ from app.store.scope import Scope
 from app.store.visibility import get_max_visible_end_ms
 from schemas.date_params import HISTORY
 from schemas.periods import get_today, monday_of
-from scripts.addresses import get_local_url
 from scripts.admin.keys import issue_key
+from scripts.command_line.addresses import get_local_url
+from scripts.command_line.private_files import open_private
 from scripts.demo.fleet import FLEET
 from scripts.demo.load import ensure_demo
-from scripts.private_files import open_private
 from scripts.reports.build import current_report_date
 
 

@@ -10,11 +10,11 @@ from app.store.reports import get_report
 from schemas.driver import Driver
 from schemas.periods import UTC, get_today
 from schemas.trip import ImportedTrip
-from scripts.batches import batches
+from scripts.command_line.batches import batches
+from scripts.command_line.output import echo, make_bar
 from scripts.demo.fleet import FLEET, make_drivers, make_trips
 from scripts.materialize.write_sources import delete_trips, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import open_store
-from scripts.output import echo, make_bar
 from scripts.reports.build import build_report, current_report_date
 
 BATCH_TRIPS = 300

@@ -1,4 +1,4 @@
-"""What brings data in and takes it out: the import, `follow`, the export, and the removal of drivers and old trips.
+"""What brings data in: the import, `mirror`, and `follow`, which applies what other programs write to the sources.
 
-`follow` applies what other programs write to the sources. The read models are built and deleted in `materialize`.
+What takes data out stands in `lifecycle`. The read models are built and deleted in `materialize`.
 """

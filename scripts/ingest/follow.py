@@ -15,8 +15,10 @@ from app.logs import make_logger
 from app.store import Document, Store
 from schemas.periods import now_ms
 from schemas.stored import make_id, split_id
-from scripts.addresses import serve_metrics
-from scripts.batches import batches_by_size
+from scripts.command_line.addresses import serve_metrics
+from scripts.command_line.batches import batches_by_size
+from scripts.command_line.output import echo, with_progress
+from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.read_models import materialize
@@ -26,8 +28,6 @@ from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store, read_config
 from scripts.mongodb.transactions import run_transaction
-from scripts.output import echo, with_progress
-from scripts.signals import end_on_signals
 
 if TYPE_CHECKING:
     from scripts.ingest.follow_metrics import FollowMetrics

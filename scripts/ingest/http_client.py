@@ -20,8 +20,8 @@ from werkzeug.http import parse_date
 
 from app.config import API
 from app.store import Document
-from scripts.extras import importing_from_extra
-from scripts.output import echo
+from scripts.command_line.extras import importing_from_extra
+from scripts.command_line.output import echo
 
 # Requests at the same time. A few make up for the distance of the service, and leave room for its other clients.
 REQUESTS = 4

@@ -13,12 +13,12 @@ from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
+from scripts.command_line.output import echo
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejects
 from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
-from scripts.output import echo
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
 # about a second; MongoDB's limit is 60 seconds. A transaction takes the longer, the more days of drivers it changes.

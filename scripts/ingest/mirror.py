@@ -8,14 +8,14 @@ import click
 from app.config import API, Config, is_base_url
 from app.store.fleets import get_time_zone
 from schemas.periods import get_today, midnight
+from scripts.command_line.options import DATE, FLEET, REJECTS
+from scripts.command_line.output import echo
+from scripts.command_line.signals import end_on_signals
 from scripts.ingest import loader
 from scripts.ingest.http_client import open_upstream
 from scripts.ingest.mirror_feed import Feed
 from scripts.ingest.mirror_lists import Lists
 from scripts.ingest.rejects import Rejects
-from scripts.options import DATE, FLEET, REJECTS
-from scripts.output import echo
-from scripts.signals import end_on_signals
 
 # How often the change feed is read, and how often lists are.
 FEED_SECONDS, LISTS_SECONDS = 10.0, 600.0

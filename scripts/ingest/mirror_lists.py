@@ -14,7 +14,8 @@ from app.store import Document, Store
 from schemas.fields import Identifier
 from schemas.stored import make_id
 from schemas.trip import TripSummary
-from scripts.batches import batches
+from scripts.command_line.batches import batches
+from scripts.command_line.output import echo, make_bar
 from scripts.ingest import loader, upstream
 from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
@@ -23,7 +24,6 @@ from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejects
 from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers
-from scripts.output import echo, make_bar
 
 # The most drivers, whose identifiers are in memory.
 MAX_DRIVERS = 500_000

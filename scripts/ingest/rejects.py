@@ -8,8 +8,8 @@ from typing import IO, Self
 
 import click
 
-from scripts.output import echo
-from scripts.private_files import open_private
+from scripts.command_line.output import echo
+from scripts.command_line.private_files import open_private
 
 # The longest JSON of a driver or trip.
 MAX_RECORD_BYTES = 15_000_000

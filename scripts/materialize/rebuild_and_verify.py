@@ -13,7 +13,7 @@ from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import NO_DATE, PERIODS, PROFILE, midnight
 from schemas.stored import FORMAT, StoredFleet
-from scripts.batches import batches
+from scripts.command_line.batches import batches
 from scripts.materialize.drivers import make_list
 from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.periods import Day

@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 from app.store import SOURCES, Document, DocumentCollection, Store
 from schemas.source import MAX_NAMED_ERRORS
 from schemas.stored import StoredDriver, StoredTrip, make_id
-from scripts.output import escape
+from scripts.command_line.output import escape
 
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}

@@ -13,7 +13,7 @@ from pymongo.client_session import ClientSession
 from app.store import Store
 from app.store.fleets import get_time_zone
 from schemas.periods import date_of
-from scripts.batches import batches
+from scripts.command_line.batches import batches
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource

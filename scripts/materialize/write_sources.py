@@ -10,7 +10,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
-from scripts.batches import batches
+from scripts.command_line.batches import batches
 from scripts.materialize.read_models import materialize
 from scripts.materialize.trips import make_trip_detail, read_trips, set_dates
 from scripts.mongodb.transactions import run_transaction, write_by_id

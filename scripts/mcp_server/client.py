@@ -117,7 +117,8 @@ class ApiClient:
         except (httpx2.RequestError, httpx2.InvalidURL, TimeoutError) as error:
             raise ServiceError(
                 f"No service responds at the address in DRIVER_ANALYTICS_URL ({_describe_failure(error)}). Tell the "
-                "user to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool again."
+                "user to start it (driver-analytics serve), or to correct DRIVER_ANALYTICS_URL. Then call the tool "
+                "again."
             ) from None
         if response.status_code != HTTPStatus.OK:
             raise _make_failure(response, params or {})

@@ -6,10 +6,10 @@ import signal
 
 import click
 
-from scripts.addresses import listen
-from scripts.extras import importing_from_extra
-from scripts.output import echo
-from scripts.signals import end_on_signals
+from scripts.command_line.addresses import listen
+from scripts.command_line.extras import importing_from_extra
+from scripts.command_line.output import echo
+from scripts.command_line.signals import end_on_signals
 
 DEFAULT_URL = "http://127.0.0.1:8000"
 # As for the service: the time for open requests at the end.

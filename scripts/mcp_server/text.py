@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from scripts.output import INVISIBLE, escape
+from scripts.command_line.output import INVISIBLE, escape
 
 # Names are free text. What is longer is cut.
 MAX_NAME_LENGTH = 60

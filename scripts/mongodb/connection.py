@@ -21,9 +21,9 @@ from app.database import UNAUTHORIZED, connect, get_refusal
 from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
 from app.store.fleets import check_format
 from schemas.stored import ids_of_fleet, split_id
+from scripts.command_line.output import echo, escape
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
 from scripts.mongodb.embedded_mongod import FOLDER, NoMongod, embedded_mongod, has_database, is_running
-from scripts.output import echo, escape
 
 SELECTION_TIMEOUT_MS = 5000
 # Text that is not UTF-8 has surrogates then, which no schema allows. So it makes a document invalid, and no query fail.

@@ -12,7 +12,7 @@ from pymongo.errors import OperationFailure
 
 from app.store import Document, DocumentCollection, Store
 from schemas.stored import FORMAT
-from scripts.output import echo
+from scripts.command_line.output import echo
 
 T = TypeVar("T")
 Operation = DeleteOne | InsertOne[Document] | ReplaceOne[Document]

@@ -16,8 +16,8 @@ from app.store.fleets import get_time_zone
 from schemas.periods import get_today, monday_of
 from schemas.report import HEADER, MILES, UNITS, row
 from schemas.score import compute_points_lost
+from scripts.command_line.output import make_bar
 from scripts.mongodb.transactions import run_transaction
-from scripts.output import make_bar
 from scripts.reports.content import FigureCollector, get_trips_version
 from scripts.reports.files import (
     discard_files,

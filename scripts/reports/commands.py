@@ -9,9 +9,9 @@ from app.store.fleets import get_time_zone
 from schemas.params import REPORT_TIME_FORMAT
 from schemas.periods import get_today
 from schemas.report import UNITS
+from scripts.command_line.options import DATE, FLEET, FLEET_NAME
+from scripts.command_line.output import echo, echo_table
 from scripts.mongodb.connection import name_other_fleets, open_store, select_fleets
-from scripts.options import DATE, FLEET, FLEET_NAME
-from scripts.output import echo, echo_table
 from scripts.reports.build import build_report, current_report_date, delete_report, is_current
 
 # The earliest date with the week of a report before it, and the week to which the report compares it.

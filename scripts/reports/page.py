@@ -17,7 +17,7 @@ from schemas.periods import MS_PER_SECOND, monday_of
 from schemas.report import Units, rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
-from scripts.output import is_visible
+from scripts.command_line.output import is_visible
 from scripts.reports.content import Figures
 
 # The label of each behaviour.

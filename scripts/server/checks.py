@@ -20,7 +20,7 @@ from app.report_links import generate_secret
 from app.services import Services, get_services
 from app.store import OtherFormat
 from app.store.fleets import check_format
-from scripts.addresses import describe_failure, split_address
+from scripts.command_line.addresses import describe_failure, split_address
 from scripts.mongodb.connection import check_transactions
 
 

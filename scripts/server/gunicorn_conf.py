@@ -14,7 +14,7 @@ from app.config import Config, ConfigError
 from app.database import service_client
 from app.services import EXTENSION, get_services
 from app.store import Store
-from scripts.addresses import serve_metrics
+from scripts.command_line.addresses import serve_metrics
 from scripts.server.checks import check_addresses, check_application, check_metrics_folder, open_connections
 
 try:

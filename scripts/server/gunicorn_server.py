@@ -12,7 +12,7 @@ from pymongo import MongoClient
 
 from app import create_app
 from app.store import Document
-from scripts.output import echo
+from scripts.command_line.output import echo
 from scripts.server import gunicorn_conf
 
 

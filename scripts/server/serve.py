@@ -15,11 +15,11 @@ from pymongo import MongoClient
 from app.config import Config
 from app.report_links import generate_secret
 from app.store import Document, Store
-from scripts.addresses import get_local_url
+from scripts.command_line.addresses import get_local_url
+from scripts.command_line.output import echo
 from scripts.demo.greeting import prepare_demo
 from scripts.mongodb.connection import enter_mongodb, open_store
 from scripts.mongodb.embedded_mongod import NoMongod
-from scripts.output import echo
 from scripts.server.checks import check_addresses, check_application
 
 

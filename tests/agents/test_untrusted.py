@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from scripts.output import escape, is_visible
+from scripts.command_line.output import escape, is_visible
 from tests.agents.conftest import call_tool
 from tests.factories import make_driver, make_event_summary, make_trip
 

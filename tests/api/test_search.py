@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scripts.ingest.erase import erase_driver
+from scripts.lifecycle.erase import erase_driver
 from tests.factories import make_driver, make_trip
 from tests.store_contents import load as load_documents
 

@@ -8,8 +8,8 @@ import bson
 import pytest
 
 from app.store import Store
-from scripts.ingest import erase
-from scripts.ingest.erase import erase_driver
+from scripts.lifecycle import erase
+from scripts.lifecycle.erase import erase_driver
 from scripts.reports.build import build_report
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_point, make_trip

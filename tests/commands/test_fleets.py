@@ -4,8 +4,8 @@ import bson
 import pytest
 
 from app.store import Store
-from scripts.ingest import fleets
 from scripts.ingest.resume_tokens import ResumeToken, name_cursor, save_resume_token
+from scripts.lifecycle import fleets
 from scripts.reports.build import build_report
 from tests.commands.test_erase import REPORT
 from tests.factories import make_driver, make_trip

@@ -12,7 +12,7 @@ from pymongo import MongoClient
 from app.store import Store
 from schemas.periods import midnight
 from scripts.ingest import loader, mirror
-from scripts.ingest.erase import erase_driver
+from scripts.lifecycle.erase import erase_driver
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import prepare_collections
 from tests.conftest import Service

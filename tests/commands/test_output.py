@@ -6,7 +6,7 @@ import pytest
 
 from app.store import Store
 from scripts.admin.keys import issue_key
-from scripts.output import escape, is_visible, make_bar
+from scripts.command_line.output import escape, is_visible, make_bar
 from tests.factories import make_trip
 from tests.following import make_source
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.store import Store
-from scripts.ingest import prune
+from scripts.lifecycle import prune
 from scripts.materialize.time_zones import set_time_zone
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip

@@ -7,7 +7,7 @@ import dateutil.tz
 import pytest
 
 from app.store import Store
-from scripts.ingest import fleets
+from scripts.lifecycle import fleets
 from scripts.materialize import time_zones
 from scripts.materialize.write_sources import prepare_trip, write_trips
 from tests.commands.test_import import dates_driven, profiles

@@ -22,8 +22,8 @@ from schemas.periods import (
     months_of,
     sunday_of,
 )
+from scripts.command_line.options import TimeZone
 from scripts.materialize.periods import Day, group_by_dates
-from scripts.options import TimeZone
 from tests.factories import epoch_ms
 
 DATES = dates_from("2026-03-01", 6)

@@ -12,14 +12,14 @@ from pymongo import ASCENDING
 from app.store import Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import DAY, midnight
-from scripts.extras import importing_from_extra
+from scripts.command_line.extras import importing_from_extra
+from scripts.command_line.options import DATE, FLEET, ID, option_once
+from scripts.command_line.output import echo
+from scripts.command_line.private_files import OWNER_ONLY, open_private
 from scripts.materialize.sources import InvalidSource, parse_sources
 from scripts.materialize.trips import add_focus_area
 from scripts.materialize.write_sources import OLDEST_FIRST
 from scripts.mongodb.connection import naming_invalid_documents, open_store, require_fleet
-from scripts.options import DATE, FLEET, ID, option_once
-from scripts.output import echo
-from scripts.private_files import OWNER_ONLY, open_private
 
 GZIP_LEVEL = 1
 # `import` reads the first two. Parquet files are made of all.
@@ -91,7 +91,7 @@ def _export(
         return counts
     # Imported here, because other commands run without this library.
     with importing_from_extra("export", "Parquet"):
-        from scripts.ingest.parquet import TABLES, write_tables
+        from scripts.lifecycle.parquet import TABLES, write_tables
     with _create_files(out, TABLES, NDJSON_FILES) as paths:
         counts, max_line_bytes = _write_lines(paths, drivers, map(add_focus_area, trips), days)
         write_tables(paths, max_line_bytes)

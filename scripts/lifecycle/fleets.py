@@ -10,7 +10,9 @@ from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
 from app.store.fleets import get_time_zone
 from schemas.stored import ids_of_fleet
-from scripts.batches import batches
+from scripts.command_line.batches import batches
+from scripts.command_line.options import FLEET, TIME_ZONE
+from scripts.command_line.output import confirm, echo, echo_table, sum_with_progress
 from scripts.ingest.loader import naming_new_fleet
 from scripts.ingest.resume_tokens import delete_cursors
 from scripts.materialize.sources import InvalidSource
@@ -25,8 +27,6 @@ from scripts.mongodb.connection import (
     say_empty,
 )
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET, TIME_ZONE
-from scripts.output import confirm, echo, echo_table, sum_with_progress
 from scripts.reports.files import remove_all_unused_files
 
 COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE", "TIME ZONE")

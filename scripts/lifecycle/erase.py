@@ -11,14 +11,14 @@ from pymongo.client_session import ClientSession
 from app.store import Store
 from schemas.periods import PERIODS
 from schemas.stored import make_id
+from scripts.command_line.options import FLEET, ID, option_once
+from scripts.command_line.output import confirm, echo, sum_with_progress
 from scripts.materialize.drivers import make_list
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import build, write
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, require_fleet
 from scripts.mongodb.transactions import run_transaction
-from scripts.options import FLEET, ID, option_once
-from scripts.output import confirm, echo, sum_with_progress
 from scripts.reports.build import build_report, find_reports_of
 from scripts.reports.files import find_unused_files_with, remove_all_unused_files
 

@@ -7,10 +7,10 @@ import click
 from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from schemas.periods import midnight
+from scripts.command_line.options import DATE, ONE_OR_ALL_FLEETS
+from scripts.command_line.output import echo, sum_with_progress
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
 from scripts.mongodb.connection import BATCH_SIZE, naming_invalid_documents, open_store, select_fleets
-from scripts.options import DATE, ONE_OR_ALL_FLEETS
-from scripts.output import echo, sum_with_progress
 from scripts.reports.build import delete_report
 
 
