@@ -83,16 +83,17 @@ def test_a_trip_with_any_fields_is_loaded_unchanged_or_rejected(patch):
 
 @given(st.from_regex(r"-?(0|[1-9][0-9]{0,22})(\.[0-9]{1,20})?([eE][+-]?[0-9]{1,3})?", fullmatch=True))
 @example("-0")
+@example("-0.0")
 @example("9223372036854775807")
 @example("9223372036854775808")
 @example("-9223372036854775809")
 @example("1e308")
 @example("1e309")
-def test_a_number_is_read_exactly_however_it_is_written(text):
+def test_a_number_is_read_exactly_and_zero_without_a_sign_however_it_is_written(text):
     line = json.dumps(make_trip(trail_path=[make_point(0, course="?")])).replace('"?"', text)
     number, result = json.loads(text), parsed(line.encode(), ImportedTrip())
     in_range = math.isfinite(number) if isinstance(number, float) else -(2**63) <= number < 2**63
-    assert repr(result and result["trail_path"][0]["course"]) == repr(number if in_range else None)
+    assert repr(result and result["trail_path"][0]["course"]) == repr((number or abs(number)) if in_range else None)
 
 
 @given(st.integers(0, len(json.dumps(TRIP))), st.binary(max_size=3))
