@@ -27,16 +27,19 @@ export const loadModule = (load) => load().catch(() => {
 export const reload = (show) => fetch("", { method: "HEAD" }).then(() => location.reload(), show);
 
 const STORAGES = [sessionStorage, localStorage];
-/** Returns what holds the key: this tab, which has precedence, or this device. */
-const holder = () => STORAGES.find((storage) => storage.getItem(STORAGE_NAME) !== null);
+/** Returns what holds the key in use: this tab, which has precedence, or this device. */
+const holder = () => STORAGES.find((storage) => storage.getItem(STORAGE_NAME));
 
-export const hasKey = () => holder() !== undefined;
+export const getKey = () => holder()?.getItem(STORAGE_NAME);
+/** Uses a key in this tab. Unless it is kept, a key of this device stays for other tabs. */
 export function setKey(key, isKept) {
-  forgetKey();
+  sessionStorage.removeItem(STORAGE_NAME);
   (isKept ? localStorage : sessionStorage).setItem(STORAGE_NAME, key.trim());
+  scope = undefined;
 }
+/** Forgets the key in use. */
 export function forgetKey() {
-  for (const storage of STORAGES) storage.removeItem(STORAGE_NAME);
+  holder()?.removeItem(STORAGE_NAME);
   scope = undefined;
 }
 addEventListener("storage", ({ key }) => {
@@ -88,7 +91,7 @@ export async function fetchResponse(segments, parameters = {}, { mask, accept } 
 
 async function send(url, headers, signal) {
   // A header has only characters of Latin-1, and somebody may paste anything.
-  const Authorization = `APIKEY ${encodeURI(holder()?.getItem(STORAGE_NAME))}`;
+  const Authorization = `APIKEY ${encodeURI(getKey())}`;
   return fetch(url, { headers: { ...headers, Authorization }, signal }).catch(() => {
     throw new ApiError(0);
   });

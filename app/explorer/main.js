@@ -15,17 +15,23 @@ const VIEWS = {
 };
 const VIEWS_OF_DRIVER = ["driver", "trip"];
 const KEY_FRAGMENT = "#key=";
+const KEY_QUESTION = "The link that you opened has another key. Use it in this tab? " +
+  "A key that you keep on this device stays there.";
 const find = (id) => document.getElementById(id);
 const main = find("main");
 // The view that is shown or loading: its path, whether it only changes, where its page was scrolled to before, the link
 // by which it was left, and a note about its address.
 let shown = {};
 
-/** Takes a key out of the address. The browser keeps it all the same: only the link of the demonstration has a key. */
+/**
+ * Takes a key out of the address, for this tab. The browser keeps it all the same: only the link of the demonstration
+ * has a key. Anybody may send a link, so it does not replace another key without a question.
+ */
 function takeKey() {
   if (!location.hash.startsWith(KEY_FRAGMENT)) return;
-  const key = location.hash.slice(KEY_FRAGMENT.length);
+  const key = location.hash.slice(KEY_FRAGMENT.length), current = api.getKey();
   history.replaceState(null, "", "#/fleet");
+  if (key === current || (current && !confirm(KEY_QUESTION))) return;
   api.setKey(key);
 }
 
@@ -41,7 +47,7 @@ function decode(text) {
 async function show() {
   takeKey();
   api.startView();
-  if (!api.hasKey()) return showSignIn();
+  if (!api.getKey()) return showSignIn();
   const [path, query] = (location.hash.slice(2) || "fleet").split(/\?(.*)/s), [view, id = ""] = path.split(/\/(.*)/s);
   const { scroll = 0, link } = history.state ?? {}, current = { path, isSameView: path === shown.path, scroll, link };
   shown = current;
@@ -102,8 +108,8 @@ function replace(...content) {
   const active = document.activeElement, isLost = !isSameView || main.contains(active);
   main.replaceChildren(...el("div", {}, ...content).childNodes);
   main.removeAttribute("aria-busy");
-  for (const id of ["forget", "zone"]) find(id).hidden = !api.hasKey();
-  find("search").hidden = !api.hasKey() || api.isOfDriver();
+  for (const id of ["forget", "zone"]) find(id).hidden = !api.getKey();
+  find("search").hidden = !api.getKey() || api.isOfDriver();
   const title = main.querySelector("h1"), links = [...main.querySelectorAll("a")];
   if (note) title.after(note);
   document.title = `${title.textContent} · Driver Analytics`;

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from tests.browser.explorer_fleets import HOSTILE
 from tests.browser.visit import RUN_AXE, SCREEN
 from tests.service_process import wait_until
+from tests.store_contents import issue_key
 
 pytestmark = pytest.mark.clients
 
@@ -110,6 +111,32 @@ def test_a_key_that_is_kept_on_the_device_opens_other_tabs_until_one_of_them_for
     for tab in (other, page):
         tab.get_by_role("heading", name=SIGN_IN).wait_for()
         assert tab.evaluate("localStorage.length + sessionStorage.length") == 0
+
+
+@pytest.mark.parametrize(("answer", "shown"), [("dismiss", "coaching"), ("accept", "Your score")])
+def test_a_link_with_another_key_asks_first_and_leaves_the_key_that_is_kept_on_the_device(visit, live, answer, shown):
+    page = (opened := visit()).page
+    page.goto(opened.address)
+    page.evaluate("key => localStorage.setItem('driver-analytics-key', key)", live.key("demo"))
+    page.reload()
+    opened.wait("coaching")
+    page.on("dialog", lambda dialog: getattr(dialog, answer)())
+    with page.expect_event("dialog"):
+        page.evaluate("key => location.hash = `#key=${key}`", issue_key(live.db, "demo", "demo-12"))
+    assert opened.wait(shown)
+    other = opened.context.new_page()
+    other.goto(opened.address)
+    other.get_by_role("heading", name="Who needs coaching first").wait_for()
+
+
+def test_a_refused_key_of_a_link_leaves_the_key_that_is_kept_on_the_device(visit, live):
+    page = (opened := visit("demo")).page
+    page.evaluate("localStorage.setItem('driver-analytics-key', sessionStorage.getItem('driver-analytics-key'))")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.evaluate("location.hash = '#key=nonsense'")
+    expect(page.get_by_role("alert")).to_contain_text("refused this key")
+    page.reload()
+    assert opened.wait("coaching")
 
 
 @pytest.mark.parametrize("key", ["nonsense", "ключ ☃"])
