@@ -3,6 +3,7 @@
 This package only reads. Commands and everything that writes are in `scripts`, which this package never imports.
 """
 
+import datetime
 import functools
 import logging
 from typing import Any
@@ -63,15 +64,19 @@ def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -
         report_link_signer=ReportLinkSigner(config),
         limiter=limiter,
         count_auth_failure=rate_limit.make_auth_failure_counter(limiter, config),
-        openapi_document=openapi_document(config.public_base_url),
+        get_openapi_document=functools.partial(openapi_document, config.public_base_url),
         metrics=metrics,
     )
 
 
-@functools.cache
-def openapi_document(public_base_url: str) -> bytes:
-    """Return the OpenAPI document of an application with this PUBLIC_BASE_URL, which may be empty."""
-    return openapi.build_document(_create_routed_app(), public_base_url)
+# A day takes the place of the one before.
+@functools.lru_cache(2)
+def openapi_document(public_base_url: str, today: datetime.date) -> bytes:
+    """Return the OpenAPI document of an application with this PUBLIC_BASE_URL, which may be empty.
+
+    The examples of parameters are requests that succeed on this day.
+    """
+    return openapi.build_document(_create_routed_app(), public_base_url, today)
 
 
 def _create_routed_app() -> Flask:

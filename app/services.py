@@ -33,6 +33,7 @@ class Services:
 
     - `store_breaker`: the circuit breaker of the store. Whatever reads from the store runs within its `guard()`.
     - `limiter`: counts the requests of a fleet or driver. `count_auth_failure` counts a request without a valid key.
+    - `get_openapi_document`: the OpenAPI document of a day.
     - `metrics`: None if METRICS_BIND is empty.
     """
 
@@ -45,7 +46,7 @@ class Services:
     report_link_signer: ReportLinkSigner
     limiter: Limiter
     count_auth_failure: Callable[[], None]
-    openapi_document: bytes
+    get_openapi_document: Callable[[datetime.date], bytes]
     metrics: "Metrics | None"
 
 

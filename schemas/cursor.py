@@ -14,6 +14,8 @@ from schemas.query import FLEET
 CHECKSUM_BYTES, SIGNATURE_BYTES = 8, 16
 # How long after the client was last caught up a cursor is valid: a day less than the feed keeps the deletions.
 CURSOR_DAYS = 29
+# The cursor of a client that has nothing yet: for tools that send each parameter.
+START = "start"
 START_AGAIN = "Start without a cursor and with an empty copy."
 # The message for every invalid cursor. It gives no reason, so it repeats nothing that the client sent.
 INVALID = f"Must be a cursor that this service returned for this fleet. {START_AGAIN}"
@@ -83,10 +85,11 @@ def decode_cursor(fleet: str, text: str) -> FeedCursor:
 
 
 class CursorParam(Text):
-    """A cursor of the feed of the fleet, as a FeedCursor."""
+    """A cursor of the feed of the fleet, as a FeedCursor, or None for its start."""
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
-        return decode_cursor(data[FLEET], super()._deserialize(value, attr, data, **kwargs))
+        text = super()._deserialize(value, attr, data, **kwargs)
+        return None if text == START else decode_cursor(data[FLEET], text)
 
 
 def _checksum(fleet: str, content: bytes) -> bytes:

@@ -9,11 +9,13 @@ from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError, post_load, validates_schema
 
 from schemas.fields import Date
-from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, monday_of
+from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, monday_of, sunday_of
 from schemas.query import TODAY, Params
 
 # How far back from today a start_date may be.
 HISTORY = relativedelta(months=6)
+# The examples are dates of last week, which every endpoint accepts in every time zone.
+A_WEEK = datetime.timedelta(weeks=1)
 
 
 @functools.lru_cache(6)
@@ -41,7 +43,8 @@ class StartDate(Date):
         default: str | None = None,
     ) -> None:
         self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
-        super().__init__(description)
+        first_of = first_of_month if periods == (MONTH,) else monday_of
+        super().__init__(description, example=lambda today: first_of(str(today - A_WEEK)))
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
@@ -74,6 +77,9 @@ def _check_start_date(text: str, period: PeriodName, today: datetime.date, *, to
 class EndDate(Date):
     """A date up to today. DateRangeParams compares it with `start_date` if that is valid."""
 
+    def __init__(self, description: str) -> None:
+        super().__init__(description, example=lambda today: sunday_of(str(today - A_WEEK)), required=False)
+
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)
         if datetime.date.fromisoformat(text) > data[TODAY]:
@@ -104,8 +110,7 @@ class WindowParams(DateRangeParams):
     )
     end_date = EndDate(
         "The last date of the window, `YYYY-MM-DD`: from `start_date` to today. By default yesterday, or "
-        "`start_date` if that is today.",
-        required=False,
+        "`start_date` if that is today."
     )
 
     @post_load(pass_original=True)

@@ -9,6 +9,7 @@ from schemas.fields import EXAMPLE_REQUEST_ID, MAX_SAFE_INT, Count, Int64, Text
 
 # The field mask, and the header of a conditional request.
 MASK, CONDITION = "X-Fields", "If-None-Match"
+EXAMPLE_ETAG = '"5b0c9d2f8a1e4c7d6f3b2a19"'
 # The headers of every response, and those of every response to a counted request with a valid key.
 EVERY_RESPONSE = ("X-Request-ID", "Cache-Control", "Link")
 RATE_LIMIT = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit-Policy", "RateLimit")
@@ -24,12 +25,14 @@ REQUEST_HEADERS: dict[str, Field[Any]] = {
     MASK: MaskText(
         "Field mask: the fields to return, in this order. `{a,b{c,d}}` selects `a`, and the fields `c` and `d` of `b`; "
         "if `b` is a list, those of each element. `*` selects all other fields. Unknown names are ignored. The schemas "
-        "describe responses without a mask.",
+        "describe responses without a mask, or with `*`.",
+        example="*",
         required=False,
     ),
     CONDITION: Text(
         "The `ETag` of a response that you have stored, or several, separated by commas. If one is current, the "
         "response is an empty 304.",
+        example=EXAMPLE_ETAG,
         required=False,
     ),
 }
@@ -51,7 +54,7 @@ RESPONSE_HEADERS: dict[str, Field[Any]] = {
     ),
     "ETag": Text(
         "Version of this response. Send it as `If-None-Match` with the next request.",
-        example='"5b0c9d2f8a1e4c7d6f3b2a19"',
+        example=EXAMPLE_ETAG,
     ),
     "Content-Disposition": Text(
         "Whether to save or to display the file, and a name for it.",

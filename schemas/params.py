@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, fields, post_load
 from marshmallow.validate import OneOf
 
-from schemas.cursor import CursorParam
+from schemas.cursor import START, CursorParam
 from schemas.date_params import DateRangeParams, EndDate, StartDate, WindowParams
 from schemas.fields import MAX_INT, NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
-from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
 from schemas.score import COUNTED_BEHAVIOURS
 from schemas.search import split_words
@@ -150,8 +150,7 @@ class DriverTripsParams(PageParams, DateRangeParams):
     )
     end_date = EndDate(
         "List trips that started on or before this date, `YYYY-MM-DD`: from `start_date` to today. Without it, the "
-        "list has all trips from `start_date` on.",
-        required=False,
+        "list has all trips from `start_date` on."
     )
 
 
@@ -215,8 +214,7 @@ class FleetAggregateParams(DateRangeParams):
     )
     end_date = EndDate(
         "A date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
-        "By default today.",
-        required=False,
+        "By default today."
     )
 
     @post_load(pass_original=True)
@@ -268,8 +266,9 @@ class ChangesParams(Params):
     """The parameters of a page of the change feed."""
 
     cursor = CursorParam(
-        "The `cursor` of the last page. Without it, the feed starts with all trips that are visible now; start with an "
-        "empty copy then.",
+        "The `cursor` of the last page. Without it, or with `start`, the feed starts with all trips that are visible "
+        "now; start with an empty copy then.",
+        example=START,
         required=False,
     )
     limit = IntegerParam("Maximum number of changes on a page.", high=MAX_CHANGES, default=DEFAULT_CHANGES)
@@ -298,7 +297,7 @@ class ReportParams(Params):
     report_time = ReportTime(
         "A time, `YYYY-MM-DDTHH:MM:SS`. Its date selects the report, which covers the seven days before that date; the "
         "time of day has no effect.",
-        example="2026-03-16T00:00:00",
+        example=lambda today: f"{monday_of(str(today))}T00:00:00",
         attribute="report_date",
     )
 

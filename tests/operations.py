@@ -10,7 +10,8 @@ from urllib.parse import quote, urlencode
 from app import openapi_document
 from app.config import API
 
-DOCUMENT = json.loads(openapi_document(""))
+# As of NOW.
+DOCUMENT = json.loads(openapi_document("", datetime.date(2026, 3, 18)))
 OPERATIONS = {path: item["get"] for path, item in DOCUMENT["paths"].items()}
 REPORT, REPORT_FILE, CHANGES = f"{API}/report", f"{API}/report/{{link}}", f"{API}/changes"
 REPORTS, FLEET = f"{API}/reports", f"{API}/fleet"
@@ -61,7 +62,7 @@ def make_target(path: str, required: Mapping[str, Any] | None = None, *, monday:
     for name, parameter in parameters_of(path).items():
         value = values.get(name)
         if parameter.get("required") and name not in values:
-            value = (required or {}).get(name) or parameter["schema"]["examples"][0]
+            value = (required or {}).get(name) or parameter["example"]
         if parameter["in"] == "path":
             path = path.replace(f"{{{name}}}", quote(value, safe=""))
         elif value is not None:

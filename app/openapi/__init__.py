@@ -1,8 +1,9 @@
 """The OpenAPI document, generated from the routes, the declarations of the endpoints, and the schemas.
 
-This package generates the document once, when the application starts. The view that serves it is in `app.views.docs`.
+The examples in the document have dates, so it is generated once a day. The view that serves it is in `app.views.docs`.
 """
 
+import datetime
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
@@ -12,7 +13,6 @@ from typing import cast
 import orjson
 from apispec import APISpec
 from apispec.ext.marshmallow import MarshmallowPlugin
-from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from flask import Flask
 from werkzeug.routing import Rule
 
@@ -38,14 +38,17 @@ TAGS = {
 }
 DESCRIPTION = (files("app") / "docs" / "description.md").read_text("utf-8")
 KEY_DESCRIPTION = (
-    "`APIKEY <key>`, with an API key of the fleet, or of one driver of it. A key of one driver opens the data of this "
-    "driver alone, and gets 403 Forbidden from endpoints about the whole fleet: its sums, reports, rankings and "
-    "changes."
+    "The value is the whole text `APIKEY da_…`: the word `APIKEY`, a space, and an API key of the fleet, or of one "
+    "driver of it. A key of one driver opens the data of this driver alone, and gets 403 Forbidden from endpoints "
+    "about the whole fleet: its sums, reports, rankings and changes."
 )
 
 
-def build_document(app: Flask, base_url: str) -> bytes:
-    """Return the document (JSON) of the routes of `app`. `base_url` is where clients reach the service, or empty."""
+def build_document(app: Flask, base_url: str, today: datetime.date) -> bytes:
+    """Return the document (JSON) of the routes of `app`.
+
+    `base_url` is where clients reach the service, or empty. The examples of parameters are valid on the day `today`.
+    """
     plugin = MarshmallowPlugin()
     plugin.Converter = SchemaConverter
     spec = APISpec(
@@ -62,7 +65,8 @@ def build_document(app: Flask, base_url: str) -> bytes:
         tags=[{"name": name, "description": description} for name, description in TAGS.items()],
         security=[{KEY_SCHEME: []}],
     )
-    converter = cast(OpenAPIConverter, plugin.converter)
+    converter = cast(SchemaConverter, plugin.converter)
+    converter.today = today
     _add_components(spec, converter, base_url)
     views, endpoints = app.view_functions, list(_find_endpoints(app))
     linked = {get_operation_id(views[rule.endpoint]): endpoint for rule, endpoint in endpoints}
@@ -82,13 +86,13 @@ def _format_behaviour(behaviour: Behaviour) -> str:
     return f"| {behaviour.name} | {rate} | {behaviour.cap:g} | {behaviour.weight} |\n"
 
 
-def _add_components(spec: APISpec, converter: OpenAPIConverter, base_url: str) -> None:
+def _add_components(spec: APISpec, converter: SchemaConverter, base_url: str) -> None:
     """Add the components that operations share: the authentication, headers and error responses."""
     scheme = {"type": "apiKey", "in": "header", "name": "Authorization", "description": KEY_DESCRIPTION}
     spec.components.security_scheme(KEY_SCHEME, scheme)
     for header in converter.schema2parameters(ResponseHeaders(), location="header"):
         spec.components.header(header["name"], {key: header[key] for key in ("description", "required", "schema")})
-    for header in converter.schema2parameters(RequestHeaders(), location="header"):
+    for header in converter.describe_parameters(RequestHeaders(), "header"):
         spec.components.parameter(header["name"], "header", header)
     for status in (*ERROR_STATUSES[Credential.KEY], HTTPStatus.FORBIDDEN):
         response = describe_error_response(status, ERROR_TYPES[status], base_url)

@@ -1,10 +1,12 @@
 """The conversion of our schemas and fields to JSON Schema."""
 
+import datetime
 import inspect
 from typing import Any
 
 from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from apispec.utils import build_reference
+from marshmallow import Schema
 from marshmallow.validate import OneOf
 
 from app.errors import find_error_types
@@ -16,7 +18,12 @@ UNLIMITED = {MIN_INT, MAX_INT, MAX_SAFE_INT}
 
 
 class SchemaConverter(OpenAPIConverter):
-    """Extends apispec's conversion with the keywords that our own field types declare."""
+    """Extends apispec's conversion with the keywords that our own field types declare.
+
+    `today` is the day on which the examples of parameters are valid.
+    """
+
+    today: datetime.date
 
     def init_attribute_functions(self) -> None:
         """Register the function for the attributes of our fields."""
@@ -42,6 +49,14 @@ class SchemaConverter(OpenAPIConverter):
             **getattr(field, "openapi_keywords", {}),
             **format_keyword,
         }
+
+    def describe_parameters(self, schema: Schema, location: str) -> list[dict[str, Any]]:
+        """Return the Parameter Objects of a schema. The example is beside its schema: not all tools look in there."""
+        parameters: list[dict[str, Any]] = self.schema2parameters(schema, location=location)
+        for parameter in parameters:
+            (example,) = parameter["schema"].pop("examples")
+            parameter["example"] = example(self.today) if callable(example) else example
+        return parameters
 
     def field2property(self, field: Any) -> dict[str, Any]:
         """Return the schema of a field. The values of one with a component are described once, in that component."""

@@ -6,11 +6,11 @@ from http import HTTPStatus
 from typing import Any
 
 import orjson
-from apispec.ext.marshmallow.openapi import OpenAPIConverter
 from werkzeug.routing import Rule
 
 from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import MaskError, ParseError
+from app.openapi.converter import SchemaConverter
 from app.openapi.responses import (
     ERROR_STATUSES,
     ERROR_TYPES,
@@ -31,7 +31,7 @@ def describe_operation(
     rule: Rule,
     view: Callable[..., Any],
     endpoint: Endpoint,
-    converter: OpenAPIConverter,
+    converter: SchemaConverter,
     base_url: str,
     linked: Mapping[str, Endpoint],
 ) -> dict[str, Any]:
@@ -72,9 +72,9 @@ def _describe_links(endpoint: Endpoint, linked: Mapping[str, Endpoint]) -> dict[
     }
 
 
-def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: OpenAPIConverter) -> list[Any]:
+def _describe_parameters(rule: Rule, endpoint: Endpoint, converter: SchemaConverter) -> list[Any]:
     """Return the parameters: those in the path, then those in the query, required ones first, then the headers."""
-    parameters = converter.schema2parameters(endpoint.params, location="query")
+    parameters = converter.describe_parameters(endpoint.params, "query")
     in_path = [{**parameter, "in": "path"} for parameter in parameters if parameter["name"] in rule.arguments]
     in_query = [parameter for parameter in parameters if parameter["name"] not in rule.arguments]
     in_query.sort(key=lambda parameter: not parameter["required"])

@@ -10,7 +10,7 @@ from flask import Blueprint, Response
 from app.config import API
 from app.endpoint import public
 from app.responses import JSON, format_link, get_base_url
-from app.services import get_services
+from app.services import get_request_today, get_services
 from app.views.docs import GUIDES
 from app.views.static_files import static_response
 
@@ -48,7 +48,8 @@ def get_catalog() -> Response:
 @public
 def get_llms_txt() -> Response:
     """Return an overview for language models, as llmstxt.org describes it: the endpoints and the documents."""
-    return static_response("text/plain", build_llms_txt(get_services().openapi_document, get_base_url()))
+    document = get_services().get_openapi_document(get_request_today())
+    return static_response("text/plain", build_llms_txt(document, get_base_url()))
 
 
 @functools.lru_cache(MAX_CACHED_BASE_URLS)

@@ -8,7 +8,7 @@ from flask import Blueprint, Response
 
 from app.endpoint import public
 from app.errors import BaseExtApiException, NotFound, find_error_types
-from app.services import get_services
+from app.services import get_request_today, get_services
 from app.views.static_files import build_policy, read_files, static_response
 
 bp = Blueprint("docs", __name__)
@@ -68,7 +68,7 @@ GUIDES = _read_guides()
 @public
 def get_document() -> Response:
     """Return the OpenAPI document."""
-    return static_response("application/json", get_services().openapi_document)
+    return static_response("application/json", get_services().get_openapi_document(get_request_today()))
 
 
 @bp.get("/docs")

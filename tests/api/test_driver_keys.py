@@ -4,24 +4,22 @@ The requests are made of the OpenAPI document, so that a new endpoint gets its s
 """
 
 import itertools
-import json
 from urllib.parse import quote, urlencode
 
 import pytest
 from limits import parse
 
-from app import openapi_document
 from app.errors import FLEET_KEY_REQUIRED
 from app.services import get_services
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
+from tests import operations
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.store_contents import load as load_documents
 
-PATHS = json.loads(openapi_document(""))["paths"]
 # All that take a key, and those of them that take a key of the fleet.
-OPERATIONS = {path: item["get"] for path, item in PATHS.items() if item["get"].get("security") != []}
+OPERATIONS = {path: operation for path, operation in operations.OPERATIONS.items() if operation.get("security") != []}
 OF_FLEET = [path for path, operation in OPERATIONS.items() if "403" in operation["responses"]]
 RANKING = "/ranking?period=week&start_date=2026-03-02"
 MINE, THEIRS, SHARED = "mine", "theirs-1", "shared"
@@ -64,7 +62,7 @@ def make_requests(path):
     """Yield requests to an endpoint: path and query."""
     parameters = {item["name"]: item for item in OPERATIONS[path]["parameters"] if "name" in item}
     used = {
-        name: VALUES.get(name) or [item["schema"]["examples"]]
+        name: VALUES.get(name) or [[item["example"]]]
         for name, item in parameters.items()
         if name in VALUES or item["required"]
     }

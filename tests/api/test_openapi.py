@@ -13,7 +13,6 @@ from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.introspection import example
 from schemas.page import ChangePage, TripDetailPage
-from schemas.params import ReportParams
 from schemas.trip import EventData
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
@@ -169,7 +168,8 @@ def test_a_pattern_has_no_escape_that_a_generator_writes_as_a_control_character(
 
 def test_examples_are_valid_against_their_schemas():
     for part in described():
-        for value in part.get("examples", part.get("schema", {}).get("examples", ())):
+        values = [part["example"]] if "example" in part else part.get("schema", part).get("examples", ())
+        for value in values:
             assert_valid(part.get("schema", part), value)
     for _, _, response in responses():
         for content in response["content"].values():
@@ -188,21 +188,51 @@ def example_fleet(shared_service):
     tracking_id = example(ChangePage())["changes"][0]["tracking_id"]
     trip = {**example(TripDetailPage())["trips"][0], "tracking_id": tracking_id}
     load_documents(shared_service.db, trip, drivers=[example(Driver())], fleet="demo")
-    build_report(shared_service.store, "demo", example(ReportParams())["report_time"][:10])
+    build_report(shared_service.store, "demo", "2026-03-16")
     return types.SimpleNamespace(get=functools.partial(shared_service.get, fleet="demo"))
 
 
+def make_example(path):
+    """Return the path and query, and the headers, of the request with the examples of all parameters."""
+    examples = {"header": {}, "query": {}, "path": {}}
+    for name, parameter in parameters_of(path).items():
+        examples[parameter["in"]][name] = parameter["example"]
+    return make_target(path, **examples["query"], **examples["path"]), examples["header"]
+
+
 @pytest.mark.parametrize("path", OF_RECORDS)
-def test_the_example_of_a_response_is_the_response_of_the_service(example_fleet, path):
-    response = example_fleet.get(make_target(path))
+def test_the_example_of_a_response_is_the_response_to_the_examples_of_all_parameters(example_fleet, path):
+    target, headers = make_example(path)
+    response = example_fleet.get(target, headers=headers)
     shown = OPERATIONS[path]["responses"]["200"]["content"][JSON]["example"]
     # The cursor of each feed has a random part.
     received = response.json | ({"cursor": shown["cursor"]} if path == CHANGES else {})
     assert (response.status_code, json.dumps(received)) == (200, json.dumps(shown))
 
 
-def test_links_to_a_report_are_valid_against_their_schema(example_fleet):
-    response = example_fleet.get(make_target(REPORT))
+@pytest.mark.parametrize(
+    ("today", "monday", "sunday", "first", "report"),
+    [
+        ("2026-05-04", "2026-04-27", "2026-05-03", "2026-04-01", "2026-05-04"),
+        ("2026-05-10", "2026-04-27", "2026-05-03", "2026-05-01", "2026-05-04"),
+    ],
+)
+def test_the_dates_of_the_examples_are_those_of_last_week(service, clock, today, monday, sunday, first, report):
+    clock.move_to(f"{today}T12:00Z")
+    paths = service.get("/openapi.json").json["paths"]
+    examples = {
+        (name, parameter["example"])
+        for path in paths.values()
+        for parameter in path["get"]["parameters"]
+        if (name := parameter.get("name", "")).endswith(("_date", "_time"))
+    }
+    dates = {("start_date", monday), ("start_date", first), ("end_date", sunday)}
+    assert examples == dates | {("report_time", f"{report}T00:00:00")}
+
+
+def test_the_response_to_the_example_of_a_report_is_valid_against_its_schema(example_fleet):
+    target, headers = make_example(REPORT)
+    response = example_fleet.get(target, headers=headers)
     assert response.status_code == 200
     assert_valid(OPERATIONS[REPORT]["responses"]["200"]["content"][JSON]["schema"], response.json)
 

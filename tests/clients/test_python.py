@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from app import openapi_document
 from app.config import API
 from tests.clients.original import DESCRIPTION
 from tests.clients.tools import generate
+from tests.operations import DOCUMENT
 
 pytestmark = pytest.mark.clients
 
@@ -24,8 +24,8 @@ DRIVER_IDS = ["demo-01", "demo-20"]
 def import_module(tmp_path_factory):
     """Import a module of a client by name: the packages are `ours` and `original`."""
     folder = tmp_path_factory.mktemp("packages")
-    for package, document in {"ours": openapi_document(""), "original": json.dumps(DESCRIPTION).encode()}.items():
-        (path := folder / f"{package}.json").write_bytes(document)
+    for package, document in {"ours": DOCUMENT, "original": DESCRIPTION}.items():
+        (path := folder / f"{package}.json").write_text(json.dumps(document))
         options = ("--fail-on-warning", "--meta", "none", "--output-path", folder / package)
         generate("openapi-python-client", "generate", "--path", path, *options)
     with pytest.MonkeyPatch.context() as patch:

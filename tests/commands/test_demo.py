@@ -20,6 +20,8 @@ def test_loading_it_on_another_day_moves_it_there_without_leftovers(mongod, cloc
         demo.load_demo(Store.of(mongod))
     dates = mongod.driver_periods.distinct("start_date", {"period": "day"})
     assert "2026-03-07" <= min(dates) <= max(dates) <= "2026-05-01"
+    # The example of the OpenAPI document.
+    assert mongod.trips.count_documents({"_id": "demo/demo-01-54-1"}) == 1
     assert mongod.trips.count_documents({"trip_start_time": {"$lt": epoch_ms("2026-03-07T00:00")}}) == 0
     assert [outcome for outcome in verify_fleet(Store.of(mongod), FLEET) if outcome.differences] == []
 
