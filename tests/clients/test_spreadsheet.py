@@ -10,6 +10,7 @@ import pytest
 
 from app.store.reports import read_file
 from scripts.reports.build import build_report
+from tests.clients.test_clients_page import PAGE
 from tests.clients.tools import require, run
 from tests.factories import make_driver, make_event_summary, make_trip
 
@@ -23,18 +24,23 @@ HARMLESS += ("Depot North; van 7", "José Martínez Ñ")
 # parameters).
 FILTER = "Text - txt - csv (StarCalc):{},34,76,1"
 COMMA, SEMICOLON, TAB = "44", "59", "9"
+# A profile in German, which has a decimal comma.
+GERMAN = """\
+<oor:items xmlns:oor="http://openoffice.org/2001/registry"><item oor:path="/org.openoffice.Setup/L10N">
+<prop oor:name="ooSetupSystemLocale" oor:op="fuse"><value>de-DE</value></prop></item></oor:items>
+"""
 NUMBER, DATE = re.compile(r"[+-]?\d+(\.\d+)?(e[+-]\d+)?"), re.compile(r"\d{4}-\d\d-\d\d")
 
 
-def open_in_libreoffice(content, folder, separators):
-    """Open a CSV file, split at these characters. Return its cells as they are shown, text or numbers.
+def open_in_libreoffice(content, folder, infilter):
+    """Open a CSV file with this filter. Return its cells as they are shown, text or numbers.
 
     None of them is a formula.
     """
     (folder / "report.csv").write_bytes(content)
     soffice = require(shutil.which("soffice"), "There is no soffice: apt-get install libreoffice-calc-nogui")
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
-    options = [profile, f"--infilter={FILTER.format(separators)}", "--convert-to", "fods", "--outdir", folder]
+    options = [profile, f"--infilter={infilter}", "--convert-to", "fods", "--outdir", folder]
     converted = run(soffice, "--headless", *options, folder / "report.csv")
     # That is of its installation.
     assert [line for line in converted.stderr.splitlines() if "javaldx" not in line] == []
@@ -77,7 +83,7 @@ def test_it_shows_every_cell_and_runs_none(content, tmp_path, separators):
     rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline="")))
     assert len(rows) == 1 + len(FORMULAS + HARMLESS)
     # Dates are shown as the language of the system has them.
-    opened = open_in_libreoffice(content, tmp_path, separators)
+    opened = open_in_libreoffice(content, tmp_path, FILTER.format(separators))
     for shown, written in zip(opened[: len(rows)], rows, strict=True):
         for cell, text in zip(shown[: len(written)], written, strict=True):
             assert cell == expected(text) or DATE.fullmatch(text), text
@@ -85,4 +91,16 @@ def test_it_shows_every_cell_and_runs_none(content, tmp_path, separators):
 
 @pytest.mark.parametrize("separator", [SEMICOLON, TAB])
 def test_it_runs_no_cell_where_it_does_not_split_at_commas(content, tmp_path, separator):
-    assert open_in_libreoffice(content, tmp_path, separator)[0][0].startswith("driver_id")
+    assert open_in_libreoffice(content, tmp_path, FILTER.format(separator))[0][0].startswith("driver_id")
+
+
+def test_the_filter_of_the_page_shows_numbers_and_text_as_they_are_in_a_language_with_a_decimal_comma(
+    content, tmp_path
+):
+    (settings := tmp_path / "profile" / "user").mkdir(parents=True)
+    (settings / "registrymodifications.xcu").write_text(GERMAN)
+    content = content.replace(b'"d1"', b'"0012"')
+    opened = open_in_libreoffice(content, tmp_path, re.search('--infilter="(.*?)"', PAGE)[1])
+    miles = opened[0].index("distance_miles")
+    shown = {row[0]: row[miles] for row in opened[1:5]}
+    assert shown == {"d0": 1.71, "0012": 1.86, "d10": "", "d11": ""}
