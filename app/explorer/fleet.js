@@ -18,7 +18,6 @@ const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,ev
 const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
 const AGGREGATES = { week: "weekly", month: "monthly" };
-const FLEET_MASK = "{series{start_date,fleet_summary}}";
 // How many weeks or months the chart shows.
 const COLUMNS = 12;
 
@@ -31,7 +30,7 @@ export async function show({ parameters, settle, render }) {
   const overTime = { start_date: format.oldestStart(period), interval: period };
   const [{ count, next_page: next, drivers }, { count: total }, { series }] = await Promise.all([
     fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" }),
-    fetchJson(["fleet-aggregate"], overTime, { mask: FLEET_MASK })]);
+    fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK })]);
   const infos = drivers.map((entry) => entry.driver_info);
   const before = await fetchScoresById(period, format.shift(period, start, -1), infos);
   const drove = series.find(({ start_date }) => start_date === start)?.fleet_summary.driver_count ?? 0;
@@ -48,8 +47,7 @@ export async function show({ parameters, settle, render }) {
 
 /** Returns the fleet in the period, against the one before, and its score over time. */
 function fleetOverTime(series, { period, start, behaviour }, link) {
-  const byStart = new Map(series.map(({ start_date, fleet_summary: summary }) =>
-    [start_date, { ...summary, behaviours: format.explain(summary) }]));
+  const byStart = format.fleetByStart(series);
   const summary = byStart.get(start), before = byStart.get(format.shift(period, start, -1));
   const { starts, previous, next } = findPage(listStarts(period), start, COLUMNS);
   if (!byStart.size) return undefined;
@@ -69,8 +67,8 @@ function fleetOverTime(series, { period, start, behaviour }, link) {
 
 /** Returns how many drivers to coach by each behaviour; choosing one orders the list by it. */
 function coaching({ drivers_by_focus_area: toCoach }, chosen, link) {
-  const counts = Object.entries(format.LABELS).map(([behaviour, label]) =>
-    [`${label}: ${format.number(toCoach[format.FOCUS_FLAGS[behaviour]])}`, behaviour]);
+  const counts = format.settings.behaviours.map(({ name, focus_flag: flag }) =>
+    [`${format.LABELS[name]}: ${format.number(toCoach[flag])}`, name]);
   return el("div", { class: "to-coach" }, el("b", {}, "Drivers to coach"), ui.choice("To coach by",
     [["All", undefined], ...counts].map(([text, behaviour]) => [text, link({ behaviour }), behaviour === chosen])));
 }

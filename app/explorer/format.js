@@ -8,13 +8,8 @@ export const LABELS = {
   hard_brake: "Hard braking",
   rapid_acceleration: "Rapid acceleration",
 };
-// The names of the behaviours in a focus area.
-export const FOCUS_FLAGS = {
-  phone_use: "is_phone_use",
-  overspeeding: "is_overspeeding",
-  hard_brake: "is_hard_brake",
-  rapid_acceleration: "is_acceleration",
-};
+// What a response about the fleet over time has to have for `fleetByStart`.
+export const FLEET_MASK = "{series{start_date,fleet_summary}}";
 const UNITS_NAME = "driver-analytics-units";
 // What miles are multiplied by, how the result is called, and the lowest speed of each colour. The API has miles.
 const UNITS = {
@@ -184,6 +179,9 @@ export const explain = (summary) => settings.behaviours.map(({ name, numerator, 
     seconds: numerator.endsWith("_seconds") ? value : null, points_lost: weight * Math.min(1, rate / cap),
   };
 });
+/** Returns the summary of each interval of a fleet by its first date, with what its behaviours cost. */
+export const fleetByStart = (series) => new Map(series.map(({ start_date, fleet_summary: summary }) =>
+  [start_date, { ...summary, behaviours: explain(summary) }]));
 
 /** Returns the score and the grade of a trip by itself, with what each behaviour cost. The API has those of periods. */
 export function rateTrip(trip) {

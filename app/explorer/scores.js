@@ -6,7 +6,6 @@ import { INTERVALS } from "./score-chart.js";
 
 const TOTALS = "trip_count,distance_miles,duration_seconds,night_driving_seconds,highway_miles,events_summary";
 const TOTALS_MASK = `{data{driving_summary{fm_score,fm_grade,${TOTALS}}}}`;
-const FLEET_MASK = "{series{start_date,fleet_summary}}";
 
 export const readInterval = ({ interval }) => (Object.hasOwn(INTERVALS, interval) ? interval : "week");
 
@@ -25,9 +24,8 @@ export async function fetchScores(id, interval) {
 /** Returns {byStart}: the summary of each interval in which somebody drove, with what its behaviours cost. */
 export async function fetchFleetScores(interval) {
   const query = { start_date: format.oldestStart(interval), interval };
-  const { series } = await fetchJson(["fleet-aggregate"], query, { mask: FLEET_MASK });
-  return { byStart: new Map(series.map(({ start_date, fleet_summary: summary }) =>
-    [start_date, { ...summary, behaviours: format.explain(summary) }])) };
+  const { series } = await fetchJson(["fleet-aggregate"], query, { mask: format.FLEET_MASK });
+  return { byStart: format.fleetByStart(series) };
 }
 
 /** Returns a driver's summary of a period with what its behaviours cost. There is none of one that begins today. */

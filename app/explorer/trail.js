@@ -81,10 +81,10 @@ function unwrap(points) {
 const isDuring = ({ trip_start_time: start, trip_end_time: end }, ms) => ms >= start - SLACK_MS && ms <= end + SLACK_MS;
 
 /**
- * Returns of each point of a trail, during the trip and where a car can have been, in order of time: times (epoch ms),
- * positions, mph (of the way to it) and miles since the start; the points with which the parts between gaps start; and
- * how many points have another time, and how many another place. In place of a speed that no car can have, there is the
- * one before.
+ * Returns what a trail shows of a trip, in order of time. It leaves out points that are not from the time of the trip,
+ * and points that no car can have reached, and counts both. For each point that is left there are: its time (epoch ms),
+ * its position, the speed on the way to it (mph), and the miles since the start. A speed that no car can have is
+ * replaced by the one before. `starts` has the points at which the trail begins again after a gap.
  */
 export function measure(trip) {
   const during = trip.trail_path.filter(({ timestamp }) => isDuring(trip, timestamp)), points = findTrack(during);

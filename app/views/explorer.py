@@ -14,7 +14,7 @@ from app.endpoint import public
 from app.services import get_services
 from app.views.static_files import build_policy, read_files, static_response
 from schemas.score import BEHAVIOURS
-from schemas.summary import GRADES
+from schemas.summary import FOCUS_FLAGS, GRADES
 
 bp = Blueprint("explorer", __name__)
 
@@ -54,7 +54,9 @@ def _build_page(config: Config) -> bytes:
         "map_tiles_url": config.map_tiles_url,
         "map_tiles_attribution": config.map_tiles_attribution,
         "processing_delay_hours": config.processing_delay_hours,
-        "behaviours": [dataclasses.asdict(behaviour) for behaviour in BEHAVIOURS],
+        "behaviours": [
+            {**dataclasses.asdict(behaviour), "focus_flag": FOCUS_FLAGS[behaviour.name]} for behaviour in BEHAVIOURS
+        ],
         "grades": GRADES,
     }
     return TEMPLATE.replace("{settings}", html.escape(orjson.dumps(settings).decode())).encode()

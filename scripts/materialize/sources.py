@@ -17,7 +17,7 @@ from scripts.command_line.output import escape
 
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
-# Of a longer error, a reason has the beginning and the end: the name of an unknown field may have megabytes.
+# A reason shows only the beginning and the end of a longer error: the name of an unknown field may have megabytes.
 MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
 MISSING = str(fields.Field.default_error_messages["required"])
 UNKNOWN = SCHEMAS["drivers"].error_messages["unknown"]
