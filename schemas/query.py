@@ -1,9 +1,9 @@
 """Reading the parameters of a request from its path and its query string."""
 
 import datetime
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
-from urllib.parse import parse_qsl
+from urllib.parse import unquote_plus
 
 from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
@@ -14,6 +14,9 @@ from schemas.near_names import get_near_name
 FLEET, TODAY = "fleet", "today"
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
+# A request line has room for thousands of unknown parameters: of how many the names are decoded and compared with the
+# declared ones, which takes time, and how many the errors name.
+MAX_COMPARED, MAX_NAMED = 20, 5
 
 
 class Params(Schema):
@@ -38,18 +41,19 @@ class Params(Schema):
         the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with the reasons for each
         parameter. A reason never repeats what the client sent.
         """
-        values_by_name: dict[str, list[str]] = {}
-        for name, value in _pairs(query_string):
-            values_by_name.setdefault(name, []).append(value)
         known = [name for name in self.fields if name not in path]
-        # For each unknown parameter the declared one with a similar name, or None.
-        unknown = {name: get_near_name(name, known) for name in values_by_name if name not in known}
-        declared = {name: values for name, values in values_by_name.items() if name not in unknown}
+        values_by_name: dict[str, list[str]] = {}
+        for name, value in _pairs(query_string, known):
+            values_by_name.setdefault(name, []).append(value)
+        declared = {name: [*map(_decode, values_by_name[name])] for name in known if name in values_by_name}
+        unknown = [name for name in values_by_name if name not in declared]
+        # For each of the first unknown parameters the declared one with a similar name, or None.
+        similar = {name: get_near_name(name, known) for name in unknown[:MAX_COMPARED]}
         params, errors = self._load_declared(declared, {FLEET: fleet, TODAY: today, **path})
         if unknown_parameters == "reject":
-            errors |= {name: [self._get_unknown_reason(suggestion)] for name, suggestion in unknown.items()}
+            errors |= self._describe_unknown(similar, len(unknown))
         else:
-            for name in errors.keys() & set(unknown.values()) - declared.keys():
+            for name in errors.keys() & set(similar.values()) - declared.keys():
                 errors[name] = [f"Must be given; a parameter with a similar name was ignored.{self._get_usage(name)}"]
         if errors:
             raise ValidationError({name: _flatten(reasons) for name, reasons in errors.items()})
@@ -76,6 +80,15 @@ class Params(Schema):
         except ValidationError as error:
             return {}, {**dict(error.messages_dict), **errors}
 
+    def _describe_unknown(self, similar: dict[str, str | None], count: int) -> dict[str, list[str]]:
+        """Return the reasons for the first unknown parameters; the last of them says how many more there are."""
+        errors: dict[str, list[str]] = {}
+        for name in list(similar)[:MAX_NAMED]:
+            errors[name] = [self._get_unknown_reason(similar[name])]
+        if count > MAX_NAMED:
+            errors[name][0] += f" More unknown parameters: {count - MAX_NAMED}."
+        return errors
+
     def _get_unknown_reason(self, suggestion: str | None) -> str:
         if suggestion is None:
             return "Unknown parameter."
@@ -96,9 +109,20 @@ def _flatten(reasons: list[str] | dict[int, list[str]]) -> list[str]:
     return reasons
 
 
-def _pairs(query_string: bytes) -> Iterator[tuple[str, str]]:
+def _pairs(query_string: bytes, known: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the encoded value of each parameter. Past MAX_COMPARED, unknown names stay encoded."""
+    names = {name: name for name in known}
+    for pair in query_string.decode("utf-8", "surrogateescape").split("&"):
+        if not pair:
+            continue
+        encoded, _, value = pair.partition("=")
+        if encoded not in names:
+            name = _decode(encoded) if len(names) < len(known) + MAX_COMPARED else encoded
+            # An error message names the parameter, and JSON cannot contain a surrogate.
+            names[encoded] = name.encode(errors="replace").decode()
+        yield names[encoded], value
+
+
+def _decode(text: str) -> str:
     # Bytes that are not UTF-8 become lone surrogates, which no field accepts.
-    text = query_string.decode("utf-8", "surrogateescape")
-    for name, value in parse_qsl(text, keep_blank_values=True, errors="surrogateescape"):
-        # An error message names the parameter, and JSON cannot contain a surrogate.
-        yield name.encode(errors="replace").decode(), value
+    return unquote_plus(text, errors="surrogateescape")

@@ -14,6 +14,11 @@ from app.middleware.deadline import Deadline
 from app.middleware.raw_path import RawPath
 from app.services import get_services
 
+# The headers that Werkzeug parses element by element before a key is checked, and how many characters of each. Clients
+# send about 200.
+PARSED_HEADERS = ("HTTP_ACCEPT", "HTTP_ACCEPT_ENCODING", "HTTP_IF_NONE_MATCH")
+MAX_PARSED_LENGTH = 1_000
+
 
 def register(app: Flask, limiter: Limiter) -> None:
     """Register the middleware of `app`. Raises ConfigError."""
@@ -27,8 +32,17 @@ def register(app: Flask, limiter: Limiter) -> None:
 def _before_request() -> None:
     access_log.start()
     g.request_id = choose_request_id(request.environ.get("HTTP_X_REQUEST_ID", ""))
+    _shorten_headers()
     _require_host()
     auth.authenticate()
+
+
+def _shorten_headers() -> None:
+    """Leave out what follows the first MAX_PARSED_LENGTH characters of a list, and the element that they end in."""
+    for name in PARSED_HEADERS:
+        value = request.environ.get(name, "")
+        if len(value) > MAX_PARSED_LENGTH:
+            request.environ[name] = value[:MAX_PARSED_LENGTH].rpartition(",")[0]
 
 
 def _require_host() -> None:

@@ -1,5 +1,6 @@
 """Routing on the path as the client sent it, so that an encoded slash stays part of an identifier."""
 
+import functools
 import re
 from collections.abc import Iterable
 from urllib.parse import quote, quote_from_bytes, unquote_to_bytes
@@ -7,8 +8,11 @@ from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from werkzeug.routing import BaseConverter
 
-# Characters that need no percent-encoding (RFC 3986, section 2.3), and the slash.
-UNRESERVED = re.compile(r"[A-Za-z0-9._~/-]*")
+# An encoded byte, or a character that needs encoding: neither unreserved (RFC 3986, section 2.3) nor a slash.
+ESCAPABLE = re.compile(r"%[0-9A-Fa-f]{2}|[^A-Za-z0-9._~/-]")
+
+# Each byte, encoded in up to four spellings, or not encoded.
+MAX_CACHED_BYTES = 2_000
 
 
 class RawPath:
@@ -23,9 +27,7 @@ class RawPath:
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         """Set PATH_INFO and handle the request."""
-        path = _get_raw_path(environ)
-        if not UNRESERVED.fullmatch(path):
-            path = "/".join(map(_normalize, path.split("/")))
+        path = ESCAPABLE.sub(lambda match: _normalize(match[0]), _get_raw_path(environ))
         # Werkzeug removes doubled slashes at the start, but such a path has to be a 404.
         environ["PATH_INFO"] = f"/%2F{path[2:]}" if path.startswith("//") else path
         return self.app(environ, start_response)
@@ -52,8 +54,9 @@ class RestConverter(BaseConverter):
     weight = 200
 
 
-def _normalize(segment: str) -> str:
-    return quote_from_bytes(unquote_to_bytes(segment.encode("latin-1")), safe="")
+@functools.lru_cache(MAX_CACHED_BYTES)
+def _normalize(byte: str) -> str:
+    return quote_from_bytes(unquote_to_bytes(byte.encode("latin-1")), safe="")
 
 
 def _get_raw_path(environ: WSGIEnvironment) -> str:

@@ -169,3 +169,9 @@ def test_a_preflight_request_is_allowed(make_service, path):
     assert response.headers["Access-Control-Allow-Methods"] == "GET, HEAD"
     assert response.headers["Access-Control-Max-Age"] == "7200"
     assert "Authorization" in response.headers["Access-Control-Allow-Headers"]
+
+
+@pytest.mark.parametrize(("length", "media_type"), [(900, "application/problem+json"), (1_100, "application/json")])
+def test_of_a_header_the_first_1_000_characters_count(service, length, media_type):
+    accept = f"{'a/b,' * (length // 4)}application/problem+json"
+    assert service.get("/nope", headers={"Accept": accept}).mimetype == media_type

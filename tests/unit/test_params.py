@@ -226,6 +226,13 @@ def test_an_unknown_parameter_is_refused_by_its_name_or_ignored_if_the_setting_s
     assert parse(DriversParams, query.encode(), "ignore") == {"limit": 7, "page": 1}
 
 
+def test_of_many_unknown_parameters_the_first_five_are_named():
+    names = [f"x%20{n}" for n in range(1_000)]
+    *others, last = reasons(DriversParams, "&".join([*names, "limit=0"])).items()
+    assert others == [("limit", ["Must be from 1 to 100."]), *((f"x {n}", ["Unknown parameter."]) for n in range(4))]
+    assert last == ("x 4", ["Unknown parameter. More unknown parameters: 995."])
+
+
 REPEAT = "Repeat driver_id for several values: driver_id=a&driver_id=b."
 
 
