@@ -139,9 +139,10 @@ def test_a_body_is_refused(proxy, method, headers):
 
 
 @BOTH
+@pytest.mark.parametrize("path", [f"{API}/livez", "/mcp"])
 @pytest.mark.parametrize("length", ["-1", "+1", "x", "", f"{2**64}"])
-def test_an_invalid_length_of_a_body_is_refused(proxy, length):
-    assert re.match(r"HTTP/1.1 4(00|13) ", get(proxy, "/livez", f"Content-Length: {length}"))
+def test_an_invalid_length_of_a_body_is_refused(proxy, path, length):
+    assert re.match(r"HTTP/1.1 4(00|13) ", send(proxy, f"POST {path} HTTP/1.1", f"Content-Length: {length}"))
 
 
 @BOTH
@@ -177,6 +178,14 @@ def test_more_headers_than_nginx_has_memory_for_are_refused(proxy):
 @BOTH
 def test_a_request_id_is_generated(proxy):
     assert re.search(r"x-request-id: [0-9a-f-]{32,36}\r\n", get(proxy, "/healthz").lower())
+
+
+@BOTH
+@pytest.mark.parametrize("ids", [("mine-6", "<b>"), ("<b>", "mine-6")])
+def test_a_second_request_id_is_checked_like_the_first(proxy, ids):
+    response = get(proxy, "/livez", *(f"X-Request-ID: {each}" for each in ids))
+    assert response.startswith("HTTP/1.1 200 ")
+    assert "<b>" not in response + log_now(proxy)
 
 
 @BOTH
