@@ -8,8 +8,11 @@ import time
 
 import pytest
 
-from tests.resilience.fleet import load_long_trip
+from tests.factories import make_driver
+from tests.import_processes import write_file
+from tests.resilience.fleet import SUNDAY, issue_key, load_long_trip
 from tests.resilience.load import API, TIMEOUT_SECONDS, Load, failures, summarize
+from tests.resilience.processes import run_command
 from tests.resilience.proxies import SHIPPED, Proxy
 from tests.service_process import wait_until
 
@@ -17,6 +20,8 @@ from tests.service_process import wait_until
 SLOW, READERS = 300, 16
 # Of its trail; the response is then larger than 8 MB, which no buffer of a system takes in.
 POINTS = 110_000
+# Imports of drivers with the longest names. The file of the report is then larger than 8 MB, too.
+IMPORTS, DRIVERS, NAME = 3, 500, "\U0001f697" * 500
 # Of others, meanwhile.
 REQUESTS = 1_000
 # Bodies that are begun and not finished, four a second, and how long others may wait.
@@ -113,6 +118,37 @@ def test_others_are_served_while_slow_clients_hold_connections(kind, readers, pa
     assert not failures(load.results)
     # nginx logs each instance that it tried. It tries another one after an instance has not responded for 10 seconds.
     assert kind != "nginx" or ", " not in (tmp_path / "access.log").read_text()
+
+
+@pytest.fixture(scope="module")
+def long_report(store, tmp_path_factory):
+    """The arguments of a request for the links to a report whose CSV is long."""
+    names = dict.fromkeys(("first_name", "last_name", "email", "alias"), NAME)
+    for part in range(IMPORTS):
+        drivers = [make_driver(f"{part}-{n}", **names) for n in range(DRIVERS)]
+        path = write_file(tmp_path_factory.mktemp("report") / "drivers", drivers)
+        run_command("import", "--fleet", "report", "--drivers", path, uri=store.uri)
+    run_command("reports", "build", "--fleet", "report", "--report-date", SUNDAY, uri=store.uri)
+    return f"/report?report_time={SUNDAY}T00:00:00", issue_key(store.uri, "report")
+
+
+@pytest.mark.parametrize("kind", SHIPPED)
+def test_others_are_served_while_a_report_is_read_slowly(kind, pair, long_report, store, tmp_path, report):
+    with (
+        contextlib.ExitStack() as clients,
+        Proxy(tmp_path, kind, pair) as proxy,
+        Load(proxy.address, store.key, store.expected, clients=4, keep_alive=False) as load,
+    ):
+        path = proxy.get(*long_report).json["report_link"].partition(API)[2]
+        for _ in range(2 * READERS):
+            client = clients.enter_context(socket.create_connection(proxy.address))
+            # A proxy may decode a path, or not.
+            client.sendall(f"GET {API}{path.replace('r', '%72', 1)} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+            time.sleep(PAUSE_SECONDS)
+        load.more()
+    report(f"{2 * READERS} slow readers of a report behind {kind}; the others: {summarize(load.results)}")
+    assert not failures(load.results)
+    assert max(result.seconds for result in load.results) < MOST_SECONDS
 
 
 @pytest.mark.parametrize("kind", SHIPPED)
