@@ -31,7 +31,7 @@ function takeKey() {
   if (!location.hash.startsWith(KEY_FRAGMENT)) return;
   const key = location.hash.slice(KEY_FRAGMENT.length), current = api.getKey();
   history.replaceState(null, "", "#/fleet");
-  if (key === current || (current && !confirm(KEY_QUESTION))) return;
+  if (!key || key === current || (current && !confirm(KEY_QUESTION))) return;
   api.setKey(key);
 }
 
