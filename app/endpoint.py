@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 from flask import Response, current_app, request
-from marshmallow import Schema
+from marshmallow import Schema, ValidationError
 
 from app.conditional import find_not_modified, make_etag
 from app.responses import JSON, format_page_links, json_response, prefers
@@ -25,6 +25,8 @@ MASK_ENVIRON_KEY = "HTTP_X_FIELDS"
 # The cache size of each endpoint. A query string has at most 8 kB.
 MAX_CACHED_QUERIES = 500
 
+# Converting as much takes seconds of processor time. One trip has at most as much.
+MAX_CONVERTED_BYTES = 16_000_000
 # The media ranges that include JSON, most specific first.
 JSON_MEDIA_RANGES = (JSON, "application/*", "*/*")
 # The 503 of an endpoint that has none of its own.
@@ -141,7 +143,7 @@ class ResultEndpoint(Endpoint):
         headers = self._make_headers(etag, params, page_count)
         if unchanged := find_not_modified(etag, headers):
             return unchanged
-        body = convert(_parse(content)) if convert else orjson.dumps(content)
+        body = convert(_parse(content, media_type)) if convert else orjson.dumps(content)
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
@@ -179,8 +181,13 @@ class _Parsed:
         return (orjson.loads(orjson.dumps(value)) for value in self._values)
 
 
-def _parse(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values for orjson as a conversion reads them."""
+def _parse(content: Mapping[str, Any], media_type: str) -> dict[str, Any]:
+    """Return values for orjson as a conversion reads them. Raises ValidationError if it would take too long."""
+    if any(isinstance(value, list) and len(value) > 1 for value in content.values()) and (
+        len(orjson.dumps(content)) > MAX_CONVERTED_BYTES
+    ):
+        way = "Request each trip by its trip_id, or the page as application/json."
+        raise ValidationError({"Accept": [f"The trips of this page are too long together for {media_type}. {way}"]})
     return {name: _Parsed(value) if isinstance(value, list) else value for name, value in content.items()}
 
 

@@ -150,6 +150,16 @@ def test_the_conversion_of_five_long_trips_takes_little_more_memory_than_that_of
     assert peaks[1] < 2 * peaks[0]
 
 
+@pytest.mark.parametrize("accept", [GEO_JSON, GPX])
+def test_trips_that_are_too_long_together_are_refused_and_given_one_by_one(service, load, accept, monkeypatch):
+    monkeypatch.setattr("app.endpoint.MAX_CONVERTED_BYTES", 1_500)
+    load(*(make_trip(trip_id=f"t{number}", tracking_id="k") for number in range(2)))
+    refused = get_map(service, "/trip/tracking_id/k", accept)
+    assert refused.status_code == 400
+    assert "Request each trip by its trip_id" in refused.json["errors"]["Accept"][0]
+    assert [get_map(service, f"/trip/trip_id/t{number}", accept).status_code for number in range(2)] == [200, 200]
+
+
 def test_a_map_is_paged_as_trips_are(service, load):
     load(*(make_trip(trip_id=f"t{number}", tracking_id="k") for number in range(7)))
     pages = [get_map(service, "/trip/tracking_id/k", page=page) for page in (1, 2, 3)]
