@@ -183,7 +183,7 @@ def check(folder: Path) -> Document:
         manifest = json.loads((folder / MANIFEST).read_text())
         if manifest["format"] != FORMAT:
             raise click.ClickException(
-                f"{folder} has the format {manifest['format']}, but this command reads only the format {FORMAT}."
+                f"{folder} has the format {manifest['format']!r}, but this command reads only the format {FORMAT}."
             )
         manifest = cast(Document, _Manifest().load(manifest))
     except ValidationError as error:

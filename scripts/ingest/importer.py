@@ -38,6 +38,7 @@ OTHER_FORMS = (
     (rb"\x1f\x8b", "is compressed with gzip twice", "gunzip"),
     (rb"\xfd7zXZ", "is compressed with xz", "unxz"),
     (rb"\x28\xb5\x2f\xfd", "is compressed with zstd", "unzstd"),
+    (rb"\xff\xfe\0\0|\0\0\xfe\xff", "is in UTF-32", "iconv -f UTF-32 -t UTF-8"),
     (rb"\xff\xfe|\xfe\xff", "is in UTF-16", "iconv -f UTF-16 -t UTF-8"),
     (rb"[\[{]\0", "is in UTF-16", "iconv -f UTF-16LE -t UTF-8"),
     (rb"\0[\[{]", "is in UTF-16", "iconv -f UTF-16BE -t UTF-8"),

@@ -145,7 +145,10 @@ OTHER_FORMS = [
     (lzma.compress(LINES[0]), "is compressed with xz: unxz writes"),
     (gzip.compress(gzip.compress(LINES[0])), "is compressed with gzip twice: gunzip | gunzip writes"),
     *((LINES[0].decode().encode(form), f"is in UTF-16: iconv -f {form.upper()} ") for form in ("utf-16le", "utf-16be")),
-    (LINES[0].decode().encode("utf-16"), "is in UTF-16: iconv -f UTF-16 -t UTF-8 writes"),
+    *(
+        (LINES[0].decode().encode(form), f"is in {form.upper()}: iconv -f {form.upper()} -t UTF-8 writes")
+        for form in ("utf-16", "utf-32")
+    ),
 ]
 
 
