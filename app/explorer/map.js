@@ -128,7 +128,7 @@ function addMarker(map, position, className, letter, tooltip, options) {
   return tooltip ? marker.bindTooltip(tooltip, { direction: "top", offset: [0, -8] }) : marker;
 }
 
-/** Adds the markers of events, anew at each zoom, and returns a function that raises the one of an event. */
+/** Adds the markers of events, again at each zoom, and returns a function that raises the one of an event. */
 function addEvents(map, trail, events, onEvent) {
   const layer = L.layerGroup().addTo(map);
   let markers, chosen;
