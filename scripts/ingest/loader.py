@@ -71,7 +71,7 @@ class RecordType(NamedTuple):
     """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
 
     `write` returns why documents are left out, by their index. `get_day` returns about which day a prepared document
-    changes.
+    changes. `doubt` notes whether a document is plausible, with its number in the input.
     """
 
     option: str
@@ -79,6 +79,7 @@ class RecordType(NamedTuple):
     prepare: Callable[[str, Document], Any]
     write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
     get_day: Callable[[Any], DriverDay | None]
+    doubt: Callable[[Doubts, int, Any], None]
 
 
 def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
@@ -88,13 +89,16 @@ def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
     return prepare_trip(fleet, trip)
 
 
-DRIVERS = RecordType("--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None)
+DRIVERS = RecordType(
+    "--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None, lambda doubts, number, driver: None
+)
 TRIPS = RecordType(
     "--trips",
     ImportedTrip(),
     _prepare_ended_trip,
     write_trips,
     lambda trip: (trip.detail["driver_id"], trip.detail["trip_start_time"] // MS_PER_DAY),
+    lambda doubts, number, trip: doubts.check(number, trip.source),
 )
 
 
@@ -139,8 +143,8 @@ def load(
                 rejects.add(*item)
             elif item.number in reasons:
                 rejects.add(item.number, item.content, reasons[item.number])
-            elif record_type is TRIPS:
-                doubts.check(item.number, item.document.source)
+            else:
+                record_type.doubt(doubts, item.number, item.document)
         yield len(accepted) - len(reasons)
 
 
@@ -175,7 +179,7 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
 
 def _get_hint(value: Any, record_type: RecordType) -> str:
     """Return a sentence that the input is of the other type if what is invalid for its own type is valid for that."""
-    other = TRIPS if record_type is DRIVERS else DRIVERS
+    other = next(other for other in (DRIVERS, TRIPS) if other != record_type)
     with contextlib.suppress(ValidationError):
         if other.schema.load(value):
             return f"these look like {other.option.removeprefix('--')}. Give the file as {other.option}."
