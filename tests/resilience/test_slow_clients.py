@@ -18,9 +18,9 @@ from tests.service_process import wait_until
 
 # Both are more than the two instances have threads: four each.
 SLOW, READERS = 300, 16
-# Of its trail; the response is then larger than 8 MB, which no buffer of a system takes in.
-POINTS = 110_000
-# Imports of drivers with the longest names. The file of the report is then larger than 8 MB, too.
+# Of its trail: the most. No buffer of a system takes in the response, of 8 MB.
+POINTS = 100_000
+# Imports of drivers with the longest names. The file of their report is then longer.
 IMPORTS, DRIVERS, NAME = 3, 500, "\U0001f697" * 500
 # Of others, meanwhile.
 REQUESTS = 1_000
