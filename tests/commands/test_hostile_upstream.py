@@ -294,7 +294,8 @@ def test_a_response_that_unpacks_to_gigabytes_takes_bounded_memory(measured, ori
 @pytest.mark.large
 def test_the_largest_responses_take_bounded_memory(measured, original, mongod, report):
     junk = respond(200, f'{{"trips":[{{"a":{make_junk(31_900_000)}}}]}}')
-    trail = [{"timestamp": 1, "latitude": 1, "longitude": 1, "course": 0}] * 200_000
+    place = dict.fromkeys(("latitude", "longitude", "course"), 1.2345678901234567)
+    trail = [{"timestamp": 1_000_000_000_000, **place}] * 100_000
     for number in range(0, 12, 2):
         original.load(*[make_trip(days_ago(2), "d1", trip_id=f"large{number + n:02}") for n in range(2)])
         page = {"trips": [{**original.trips[f"large{number:02}"], "trail_path": trail}]}
