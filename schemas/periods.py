@@ -21,8 +21,8 @@ WEEK: Final = "week"
 MONTH: Final = "month"
 PERIODS: tuple[PeriodName, ...] = (DAY, WEEK, MONTH)
 LONG_PERIODS: tuple[LongPeriodName, ...] = (WEEK, MONTH)
-# What a driver's profile has in place of a period and its first date.
-PROFILE, NO_DATE = "profile", ""
+# What a driver's profile has in place of a period.
+PROFILE: Final = "profile"
 
 MS_PER_SECOND, MS_PER_HOUR, MS_PER_DAY = 1_000, 3_600_000, 86_400_000
 DAYS_A_WEEK = 7

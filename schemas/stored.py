@@ -33,7 +33,7 @@ Expression = dict[str, Any]
 # The number of the format of the read models and of the fleet state. Increment it with each change after which those
 # that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
 # document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
-FORMAT = 1
+FORMAT = 2
 
 
 def make_id(fleet: str, identifier: str) -> str:
@@ -199,7 +199,7 @@ class DriverPeriod(_ReadModel):
     """A document of `driver_periods`: the profile of a driver, or a driver's day, week or month.
 
     `period` is `profile`, `day`, `week` or `month`. `start_date` is the first date of the day, week or month, and
-    empty in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
+    absent in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
     the Driver, or the Daily summary. A profile also has what a search reads, `search_text` (see `schemas.search`). A
     day also has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each
     as rendered JSON, `trip_ends` the end (epoch ms) of each. A day, a week and a month have their `contribution` to
@@ -210,7 +210,7 @@ class DriverPeriod(_ReadModel):
 
     driver_id = Identifier()
     period = Text(validate=OneOf((PROFILE, *PERIODS)))
-    start_date = Text()
+    start_date = Date(required=False)
     json = Text(required=False)
     search_text = Text(required=False)
     summary = Object(DailySummary, required=False)

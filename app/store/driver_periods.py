@@ -10,7 +10,7 @@ from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
-from schemas.periods import DAY, MONTH, NO_DATE, PROFILE, first_of_month
+from schemas.periods import DAY, MONTH, PROFILE, first_of_month
 
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
 SUMMARY_FRAGMENT, BREAKDOWN_FRAGMENT = "driving_summary", "breakdown"
@@ -35,7 +35,7 @@ def find_profiles(
     who is only known from trips. `limit` is the largest number of profiles, 0 for all. Index: (fleet, period,
     driver_id, start_date).
     """
-    match = {**drivers, "period": PROFILE, "start_date": NO_DATE}
+    match = {**drivers, "period": PROFILE}
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fields), 1)
     options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": PROFILES_A_BATCH, "session": session}
     return {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}
@@ -68,15 +68,15 @@ class DriverPeriods(NamedTuple):
     session: ClientSession
     driver: Document
 
-    def find(self, period: Any, start_date: Any, projection: Document) -> list[Document]:
-        """Return the documents whose period and start_date match, in order of period, then date."""
-        match = {**self.driver, "period": period, "start_date": start_date}
+    def find(self, match: Document, projection: Document) -> list[Document]:
+        """Return the matching documents in order of period, then date."""
         options: dict[str, Any] = {"sort": BY_PERIOD, "batch_size": MAX_DAYS, "session": self.session}
-        return list(self.store.driver_periods.find(match, projection, **options))
+        return list(self.store.driver_periods.find({**self.driver, **match}, projection, **options))
 
     def get_calendar(self, start_date: str, end_date: str) -> Calendar:
         """Return the driver's calendar from one date to another."""
-        months = self.find(MONTH, {"$gte": first_of_month(start_date), "$lte": end_date}, ONLY_CALENDAR)
+        dates = {"$gte": first_of_month(start_date), "$lte": end_date}
+        months = self.find({"period": MONTH, "start_date": dates}, ONLY_CALENDAR)
         return Calendar.of(months, start_date, end_date)
 
     def find_recent_trip_ends(self, calendar: Calendar, max_end_ms: int) -> dict[str, list[int]]:
@@ -86,7 +86,7 @@ class DriverPeriods(NamedTuple):
         """
         pairs = zip(calendar.dates, calendar.last_trip_ends, strict=True)
         dates = [date for date, last_end in pairs if last_end > max_end_ms]
-        days = self.find(DAY, {"$in": dates}, TRIP_ENDS) if dates else []
+        days = self.find({"period": DAY, "start_date": {"$in": dates}}, TRIP_ENDS) if dates else []
         return {day["start_date"]: day["trip_ends"] for day in days}
 
     def find_visible_trips(self, dates: Document, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[str]:
@@ -95,7 +95,7 @@ class DriverPeriods(NamedTuple):
         `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
         """
         trips: list[str] = []
-        for day in self.find(DAY, dates, TRIPS):
+        for day in self.find({"period": DAY, "start_date": dates}, TRIPS):
             if ends := trip_ends.get(day["start_date"]):
                 trips += [trip for trip, end in zip(day["trips"], ends, strict=True) if end <= max_end_ms]
             else:

@@ -11,7 +11,7 @@ from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
 from schemas.introspection import Fields
 from schemas.mask import make_pruner
-from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, NO_DATE, PROFILE, months_of
+from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, PROFILE, months_of
 from schemas.score import explain_score
 
 # The fields that are computed from the days of the window.
@@ -66,12 +66,12 @@ def _find_months_and_profile(periods: DriverPeriods, window: Window, fields: Fie
     The list is empty if the scope does not have the driver.
     """
     # MONTH comes before PROFILE. Every driver who drove has a profile.
-    dates = [NO_DATE]
+    kinds: list[Document] = [{"period": PROFILE}]
     if not fields.keys().isdisjoint(FROM_DAYS):
-        dates += months_of(*window)
+        kinds.append({"period": MONTH, "start_date": {"$in": months_of(*window)}})
     fragments = {"json": 1} if "driver_info" in fields else {}
     projection = {"_id": 0, "version": 1, "calendar": 1} | fragments
-    return periods.find({"$in": [MONTH, PROFILE]}, {"$in": dates}, projection)
+    return periods.find({"$or": kinds}, projection)
 
 
 def _add_up_days(

@@ -7,7 +7,7 @@ from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
 from app.store.rendering import join_fragments, make_renderer
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
-from schemas.periods import DAY, NO_DATE, PROFILE, PeriodName
+from schemas.periods import DAY, PROFILE, PeriodName
 from schemas.summary import DrivingSummary
 
 DRIVING_SUMMARY_FIELDS = fields_of(DrivingSummary)
@@ -25,14 +25,14 @@ def find_aggregates(
     """
     element: Fields = fields.get("data") or {}
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.
-    start_dates = {PROFILE: NO_DATE}
+    kinds: list[Document] = [{"period": PROFILE}]
     if "driving_summary" in element:
-        start_dates[period] = start_date
+        kinds.append({"period": period, "start_date": start_date})
     fragments = {fragment: 1 for name in element for fragment in _find_fragments(period, name, element)}
-    documents = _find_documents(store, scope, driver_ids, start_dates, fragments)
+    documents = _find_documents(store, scope, driver_ids, kinds, fragments)
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
-    identities = [(name, driver_id) for driver_id in driver_ids for name in start_dates]
+    identities = [(kind["period"], driver_id) for driver_id in driver_ids for kind in kinds]
     version = "".join(documents[one]["version"] if one in documents else "-" for one in identities)
     render = _make_element_renderer(period, element)
     data = [render(documents[PROFILE, driver_id], documents.get((period, driver_id))) for driver_id in driver_ids]
@@ -40,14 +40,10 @@ def find_aggregates(
 
 
 def _find_documents(
-    store: Store, scope: Scope, driver_ids: Sequence[str], start_dates: Document, fragments: Document
+    store: Store, scope: Scope, driver_ids: Sequence[str], kinds: Sequence[Document], fragments: Document
 ) -> dict[tuple[str, str], Document]:
-    """Return the documents of drivers by period and driver_id. `start_dates` has the start_date for each period."""
-    match = {
-        **scope.match_drivers(driver_ids),
-        "period": {"$in": list(start_dates)},
-        "start_date": {"$in": list(start_dates.values())},
-    }
+    """Return the documents of drivers that match any of `kinds`, by period and driver_id."""
+    match = {**scope.match_drivers(driver_ids), "$or": kinds}
     projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | fragments
     with store.snapshot() as session:
         documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))

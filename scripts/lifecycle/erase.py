@@ -13,7 +13,7 @@ from schemas.periods import PERIODS
 from schemas.stored import make_id
 from scripts.command_line.options import FLEET, ID, option_once
 from scripts.command_line.output import confirm, echo, sum_with_progress
-from scripts.materialize.drivers import make_list
+from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import build, write
 from scripts.materialize.write_sources import OLDEST_FIRST, TRIP_ID, delete_trips_of
@@ -103,8 +103,9 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     trips = {entry["trip_id"]: None for entry in entries}
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
     days = {Day(driver_id, period["start_date"]) for period in periods}
-    for collection, documents in build(store, session, fleet, trips, days, [driver_id], everything=True):
+    for collection, documents in build(store, session, fleet, trips, days, (), everything=True):
         write(collection, session, fleet, documents)
+    write(store.driver_periods, session, fleet, make_profiles(store, session, fleet, [driver_id]))
     if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):
         write(store.fleet_drivers, session, fleet, make_list(store, session, fleet))
     # A report that was begun before is not published.

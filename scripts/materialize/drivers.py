@@ -10,10 +10,10 @@ from app.store import Document, Store
 from app.store.driver_periods import find_profiles
 from app.store.drivers import BLOCK_SIZE, BY_OFFSET, HEAD_OFFSET
 from schemas.driver import Driver
-from schemas.periods import DAY, NO_DATE, PROFILE
+from schemas.periods import DAY, PROFILE
 from schemas.search import make_search_text
 from schemas.stored import make_id
-from scripts.materialize.periods import PeriodIdentity, to_json, version_of
+from scripts.materialize.periods import to_json, version_of
 from scripts.materialize.sources import read_sources
 
 DRIVER = Driver()
@@ -21,7 +21,7 @@ DRIVER = Driver()
 
 def make_profiles(
     store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
-) -> dict[PeriodIdentity, Document | None]:
+) -> dict[tuple[str, str], Document | None]:
     """Return the profiles of drivers, or None for one without a valid source and without trips.
 
     They are built from the sources, and from the stored documents of the days.
@@ -31,7 +31,7 @@ def make_profiles(
     sources = {source["driver_id"]: source for source in found}
     first, last = (_find_travel_dates(store, session, fleet, ids, order) for order in (ASCENDING, DESCENDING))
     return {
-        (driver_id, PROFILE, NO_DATE): _make_profile(
+        (driver_id, PROFILE): _make_profile(
             fleet, driver_id, sources.get(driver_id, {}), first.get(driver_id), last.get(driver_id)
         )
         if driver_id in sources or driver_id in first
@@ -71,7 +71,6 @@ def _make_profile(fleet: str, driver_id: str, source: Document, first: str | Non
         "fleet": fleet,
         "driver_id": driver_id,
         "period": PROFILE,
-        "start_date": NO_DATE,
         "json": text,
         "search_text": make_search_text(driver),
         "version": version_of(text),

@@ -19,7 +19,8 @@ from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, m
 from scripts.materialize.trips import make_entries
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
 
-# The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone.
+# The fields that, together with the fleet, identify a document of each collection. An `_id` does so alone, and a
+# profile has no `start_date`.
 IDENTITY_FIELDS = {
     "trip_details": ("_id",),
     "trip_changes": ("_id",),
@@ -75,9 +76,9 @@ def build(
 
     `trips` are details by trip_id, or None for a trip without a valid source (`trips.read_trips`). The days that they
     leave or reach are built, too, and so are the drivers of all days. The sources of the drivers are read here.
-    `tombstones` says whether the change feed reports deletions. `everything` includes the details of trips and the
-    profiles that have their version already, because their content may be damaged; it leaves out the list of drivers,
-    which the caller builds at the end.
+    `tombstones` says whether the change feed reports deletions. `everything` includes the details of trips that have
+    their version already, because their content may be damaged; it leaves out the profiles and the list of drivers,
+    which the caller builds at the end, when all days are built.
     """
     stored = _find_stored_trips(store, session, fleet, trips)
     changed = {trip_id: detail for trip_id, detail in trips.items() if _has_changed(detail, stored.get(trip_id))}
@@ -95,10 +96,9 @@ def build(
         sums |= change_sums(store, session, fleet, period_type.name, documents)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
-    profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
     if everything:
-        yield store.driver_periods, profiles
         return
+    profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
     differing = _select_changed(store, session, fleet, profiles)
     yield store.driver_periods, differing
     if differing:
@@ -147,6 +147,6 @@ def write(collection: DocumentCollection, session: ClientSession, fleet: str, do
     operations: list[Operation] = [
         ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
         for identity, document in documents.items()
-        for match in [{"fleet": fleet, **dict(zip(names, identity, strict=True))}]
+        for match in [{"fleet": fleet, **dict(zip(names, identity, strict=False))}]
     ]
     write_all(collection, session, operations)

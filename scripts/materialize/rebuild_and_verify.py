@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import READ_MODELS, Document, DocumentCollection, Store
 from app.store.fleets import get_time_zone
-from schemas.periods import NO_DATE, PERIODS, PROFILE, midnight
+from schemas.periods import DAY, PERIODS, PROFILE, midnight
 from schemas.stored import FORMAT, StoredFleet
 from scripts.command_line.batches import batches
-from scripts.materialize.drivers import make_list
+from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.fleet_periods import add_up_month, find_months
 from scripts.materialize.periods import Day
 from scripts.materialize.read_models import IDENTITY_FIELDS, Documents, Step, build, write
@@ -25,8 +25,7 @@ from scripts.mongodb.transactions import make_feed_key, run_transaction
 
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_PART = 100
-# A driver without a day in the part counts as a day.
-DAYS_PER_PART = 500
+DAYS_PER_PART = DRIVERS_PER_PART = 500
 
 
 class Reading(NamedTuple):
@@ -49,18 +48,31 @@ class TripsPart(NamedTuple):
 
     def build(self, reading: Reading) -> Iterator[Step]:
         """Yield the read models, as `read_models.build` does."""
-        return _build(reading, self.trip_ids, (), ())
+        store, session, fleet, invalid, tombstones = reading
+        trips = read_trips(store, session, fleet, self.trip_ids, invalid)
+        yield from build(store, session, fleet, trips, (), (), tombstones=tombstones, everything=True)
 
 
 class DaysPart(NamedTuple):
-    """Some days, and some drivers. The days of a driver may be in several parts: the profile follows from all."""
+    """Some days. Those of a driver may be in several parts."""
 
     days: list[Day]
-    driver_ids: list[str]
 
     def build(self, reading: Reading) -> Iterator[Step]:
         """Yield the read models, as `read_models.build` does."""
-        return _build(reading, (), self.days, self.driver_ids)
+        return build(reading.store, reading.session, reading.fleet, {}, self.days, (), everything=True)
+
+
+class DriversPart(NamedTuple):
+    """The profiles of some drivers, which follow from all of their days."""
+
+    driver_ids: list[str]
+
+    def build(self, reading: Reading) -> Iterator[Step]:
+        """Yield the profiles, and name the invalid sources."""
+        store, session, fleet, invalid, _ = reading
+        invalid += find_invalid_drivers(store, session, fleet, self.driver_ids)
+        yield store.driver_periods, make_profiles(store, session, fleet, self.driver_ids)
 
 
 class MonthPart(NamedTuple):
@@ -82,7 +94,7 @@ class ListPart(NamedTuple):
 
 
 # A part of a fleet. What follows from it is built in one transaction.
-Part = TripsPart | DaysPart | MonthPart | ListPart
+Part = TripsPart | DaysPart | DriversPart | MonthPart | ListPart
 
 
 class Outcome(NamedTuple):
@@ -157,23 +169,16 @@ def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, wr
     return Outcome(reading.invalid, differences)
 
 
-def _build(
-    reading: Reading, trip_ids: Iterable[str], days: Iterable[Day], driver_ids: Collection[str]
-) -> Iterator[Step]:
-    """Yield the read models of trips, days and drivers, and name the invalid sources."""
-    store, session, fleet, invalid, tombstones = reading
-    trips = read_trips(store, session, fleet, trip_ids, invalid)
-    invalid += find_invalid_drivers(store, session, fleet, driver_ids)
-    yield from build(store, session, fleet, trips, days, driver_ids, tombstones=tombstones, everything=True)
-
-
 def _compare(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> Iterator[str]:
     """Yield a line for each stored document that differs."""
-    names = IDENTITY_FIELDS[collection.name]
-    # This matches all combinations of the values, so also documents with other identities.
-    values = {name: {"$in": sorted({identity[index] for identity in documents})} for index, name in enumerate(names)}
-    found = collection.find({"fleet": fleet, **values}, None if "_id" in names else {"_id": 0}, session=session)
-    stored = {tuple(document[name] for name in names): document for document in found}
+    if not documents:
+        return
+    # All identities of a step have the same fields. This matches all combinations of their values, so also documents
+    # with other identities.
+    fields = zip(IDENTITY_FIELDS[collection.name], zip(*documents, strict=True), strict=False)
+    values = {name: {"$in": sorted(set(of_name))} for name, of_name in fields}
+    found = collection.find({"fleet": fleet, **values}, None if "_id" in values else {"_id": 0}, session=session)
+    stored = {tuple(document[name] for name in values): document for document in found}
     for identity in sorted(documents):
         if documents[identity] != stored.get(identity):
             expected = "differs" if documents[identity] else "should not be there"
@@ -182,7 +187,7 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
 
 
 def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
-    """Yield the parts of a fleet: all trips, then all days and drivers, then all months, and at the end the list.
+    """Yield the parts of a fleet: all trips, then all days, drivers and months, and at the end the list.
 
     The days that a changed trip leaves are built with the trip: once its details have their new version, nothing shows
     these days, and the parts with days may leave them out, because they begin at `since`, or the command is killed.
@@ -190,8 +195,9 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
     for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
         yield TripsPart(trip_ids)
     for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
-        named = [driver_id for driver_id, date in days if date == NO_DATE]
-        yield DaysPart([day for day in days if day.date != NO_DATE], named)
+        yield DaysPart(days)
+    for driver_ids in batches(_find_driver_ids(store, fleet), DRIVERS_PER_PART):
+        yield DriversPart(driver_ids)
     for month in find_months(store, fleet):
         yield MonthPart(month)
     yield ListPart()
@@ -214,24 +220,34 @@ def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
 
 
 def _find_days(store: Store, fleet: str, since: str) -> Iterator[Day]:
-    """Yield, by driver and date, the days since a date that any document refers to, and every driver with NO_DATE.
+    """Yield, by driver and date, the days since a date that any document refers to.
 
     A stored week or month counts as its first date.
     """
-    in_fleet = {"fleet": fleet}
-    periods = [{**in_fleet, "period": name} for name in (*PERIODS, PROFILE)]
+    # Damaged details may have an empty date.
+    dates = {"$gte": since or "0001-01-01"}
     streams = [
-        (Day(driver_id, NO_DATE) for driver_id in find_identifiers(store.drivers, fleet)),
-        _read_days(store.trip_details, in_fleet, "driver_id", "date"),
-        *(_read_days(store.driver_periods, match, "driver_id", "start_date") for match in periods),
+        _read_days(store.trip_details, {"fleet": fleet, "date": dates}, "date"),
+        *(
+            _read_days(store.driver_periods, {"fleet": fleet, "period": name, "start_date": dates}, "start_date")
+            for name in PERIODS
+        ),
     ]
     for day, _ in itertools.groupby(heapq.merge(*streams)):
-        if day.date == NO_DATE or day.date >= since:
-            yield day
+        yield day
 
 
-def _read_days(collection: DocumentCollection, match: Document, driver_field: str, date_field: str) -> Iterator[Day]:
+def _find_driver_ids(store: Store, fleet: str) -> list[str]:
+    """Return the drivers who have a source, a profile or a day."""
+    drivers = set(find_identifiers(store.drivers, fleet))
+    for period in (PROFILE, DAY):
+        pipeline = [{"$match": {"fleet": fleet, "period": period}}, {"$group": {"_id": "$driver_id"}}]
+        drivers.update(found["_id"] for found in store.driver_periods.aggregate(pipeline))
+    return sorted(drivers)
+
+
+def _read_days(collection: DocumentCollection, match: Document, date_field: str) -> Iterator[Day]:
     """Yield the days of a collection by driver and date."""
-    order = [(driver_field, ASCENDING), (date_field, ASCENDING)]
+    order = [("driver_id", ASCENDING), (date_field, ASCENDING)]
     for document in collection.find(match, {"_id": 0, **dict(order)}, sort=order, batch_size=BATCH_SIZE):
-        yield Day(document[driver_field], document[date_field])
+        yield Day(document["driver_id"], document[date_field])

@@ -66,8 +66,8 @@ def verify(command):
 
 @pytest.fixture
 def small_steps(monkeypatch):
-    """Read and write a few trips and days at a time."""
-    for name in ("TRIPS_PER_PART", "DAYS_PER_PART"):
+    """Read and write a few trips, days and drivers at a time."""
+    for name in ("TRIPS_PER_PART", "DAYS_PER_PART", "DRIVERS_PER_PART"):
         monkeypatch.setattr(f"scripts.materialize.rebuild_and_verify.{name}", 2)
 
 

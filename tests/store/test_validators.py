@@ -92,6 +92,7 @@ INVALID = [
     ("drivers", "alias", ...),
     ("fleet_drivers", "offset", "first"),
     ("driver_periods", "period", "year"),
+    ("driver_periods", "start_date", ""),
     ("fleet_periods", "sums.good", 0.5),
     ("fleets", "writes", -1),
     ("driver_periods", "summary.fm_score", 101),
