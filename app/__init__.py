@@ -15,12 +15,11 @@ from app import errors, logs, middleware, openapi
 from app.circuit_breaker import CircuitBreaker
 from app.config import API, Config
 from app.database import is_outage, probe, service_client
-from app.middleware import rate_limit
+from app.middleware import auth, rate_limit
 from app.middleware.raw_path import RestConverter, SegmentConverter
 from app.report_links import ReportLinkSigner
 from app.services import EXTENSION, Services
 from app.store import Store
-from app.store.api_keys import ApiKeyCache
 from app.store.changes import CursorCheck
 from app.views import BLUEPRINTS, ROOT_BLUEPRINTS
 
@@ -53,13 +52,14 @@ def _make_services(config: Config, client: MongoClient[dict[str, Any]] | None) -
     if client is None:
         client = service_client(config, listeners)
     store = Store.of(client[config.mongodb_database])
+    breaker = CircuitBreaker(lambda error: is_outage(error, store), probe)
     limiter = rate_limit.make_limiter(config)
     return Services(
         config=config,
         log=logs.make_logger(logging.getLevelNamesMapping()[config.log_level]),
         store=store,
-        store_breaker=CircuitBreaker(lambda error: is_outage(error, store), probe),
-        api_key_cache=ApiKeyCache(store),
+        store_breaker=breaker,
+        get_api_key=auth.ApiKeyCache(store, breaker.guard).get,
         cursor_check=CursorCheck(store),
         report_link_signer=ReportLinkSigner(config),
         limiter=limiter,

@@ -14,7 +14,7 @@ from app.circuit_breaker import CircuitBreaker
 from app.config import Config
 from app.report_links import ReportLinkSigner
 from app.store import Store
-from app.store.api_keys import ApiKeyCache
+from app.store.api_keys import ApiKey
 from app.store.changes import CursorCheck
 from app.store.scope import Scope
 from schemas.periods import UTC, get_today
@@ -32,6 +32,7 @@ class Services:
     """The services of an application, which `create_app` makes, and which all threads share.
 
     - `store_breaker`: the circuit breaker of the store. Whatever reads from the store runs within its `guard()`.
+    - `get_api_key`: returns the ApiKey of a valid key.
     - `limiter`: counts the requests of a fleet or driver. `count_auth_failure` counts a request without a valid key.
     - `get_openapi_document`: the OpenAPI document of a day.
     - `metrics`: None if METRICS_BIND is empty.
@@ -41,7 +42,7 @@ class Services:
     log: FilteringBoundLogger
     store: Store
     store_breaker: CircuitBreaker
-    api_key_cache: ApiKeyCache
+    get_api_key: Callable[[str], ApiKey | None]
     cursor_check: CursorCheck
     report_link_signer: ReportLinkSigner
     limiter: Limiter

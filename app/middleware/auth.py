@@ -1,4 +1,11 @@
-"""Authentication. Every path under /api/v1 requires an API key, unless its endpoint declares another credential."""
+"""Authentication. Every path under /api/v1 requires an API key, unless its endpoint declares another credential.
+
+A cache has the valid keys, so that few requests read one from the database.
+"""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from flask import g, request
 from werkzeug.exceptions import MethodNotAllowed
@@ -9,10 +16,45 @@ from app.endpoint import Credential, get_credential
 from app.errors import REFUSED_LINK_PAGE, Forbidden, Unauthorized
 from app.report_links import ReportLink
 from app.services import get_services
-from app.store.api_keys import ApiKey, get_key_by_id, is_well_formed
+from app.store import Store
+from app.store.api_keys import ApiKey, digest, get_key, get_key_by_id, has_expired, is_well_formed
 from app.store.scope import Scope
 
 SCHEME = "apikey"
+# A revoked key has to be refused within 5 seconds.
+CACHE_TTL_SECONDS = 3
+# An entry takes 500 bytes, so the cache takes at most 5 MB.
+MAX_CACHED_KEYS = 10_000
+
+
+class ApiKeyCache:
+    """A cache of the valid keys of a store, each for CACHE_TTL_SECONDS. All threads of a process share it.
+
+    `guard` returns the context within which a key is read.
+    """
+
+    def __init__(self, store: Store, guard: Callable[[], AbstractContextManager[None]]) -> None:
+        self._store, self._guard = store, guard
+        self._cached: dict[str, tuple[float, ApiKey]] = {}
+
+    def get(self, key: str) -> ApiKey | None:
+        """Return the ApiKey of a valid key, or None. A revoked key is valid for up to CACHE_TTL_SECONDS more."""
+        if not is_well_formed(key):
+            return None
+        now, key_digest = time.time(), digest(key)
+        if entry := self._cached.get(key_digest):
+            read_at, cached = entry
+            # A clock that is set back does not extend the TTL: the age is then negative.
+            if 0 <= now - read_at < CACHE_TTL_SECONDS and not has_expired(cached.expires_at):
+                return cached
+        with self._guard():
+            api_key = get_key(self._store, key)
+        if api_key:
+            # Invalid keys are not cached, so a client without a key cannot fill the cache.
+            if len(self._cached) >= MAX_CACHED_KEYS:
+                self._cached.clear()
+            self._cached[key_digest] = now, api_key
+        return api_key
 
 
 def authenticate() -> None:
@@ -31,22 +73,13 @@ def authenticate() -> None:
     if credential is Credential.NONE or not is_under_api(request.path):
         return
     scheme, _, key = request.environ.get("HTTP_AUTHORIZATION", "").partition(" ")
-    api_key = _get_api_key(key.strip()) if scheme.lower() == SCHEME else None
+    api_key = get_services().get_api_key(key.strip()) if scheme.lower() == SCHEME else None
     if api_key is None:
         g.client = _get_client()
         get_services().count_auth_failure()
         raise Unauthorized
     g.api_key = api_key
     g.scope = api_key.scope
-
-
-def _get_api_key(key: str) -> ApiKey | None:
-    services = get_services()
-    api_key = services.api_key_cache.get_cached(key)
-    if api_key is not None or not is_well_formed(key):
-        return api_key
-    with services.store_breaker.guard():
-        return services.api_key_cache.fetch(key)
 
 
 def _get_client() -> str:

@@ -1,4 +1,4 @@
-"""API keys: their format, their check against the database, and a cache of valid keys."""
+"""API keys: their format, and the read of a valid one."""
 
 import hashlib
 import re
@@ -23,10 +23,6 @@ RANDOM_LENGTH, CHECKSUM_LENGTH = 30, 6
 LIVE = "live"
 SCHEMA = StoredKey(unknown=EXCLUDE)
 KEY_PATTERN = re.compile(f"{PREFIX}[0-9A-Za-z]{{{RANDOM_LENGTH + CHECKSUM_LENGTH}}}")
-# A revoked key has to be refused within 5 seconds.
-CACHE_TTL_SECONDS = 3
-# An entry takes 500 bytes, so the cache takes at most 5 MB.
-MAX_CACHED_KEYS = 10_000
 
 
 class ApiKey(NamedTuple):
@@ -39,33 +35,6 @@ class ApiKey(NamedTuple):
     scope: Scope
     expires_at: int | None = None
     zone: ZoneInfo = UTC
-
-
-class ApiKeyCache:
-    """A cache of the valid keys of a store, each for CACHE_TTL_SECONDS. All threads of a process share it."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._cached: dict[str, tuple[float, ApiKey]] = {}
-
-    def get_cached(self, key: str) -> ApiKey | None:
-        """Return the cached ApiKey of a key, or None. A revoked key stays cached for up to CACHE_TTL_SECONDS."""
-        if entry := self._cached.get(digest(key)):
-            fetched_at, api_key = entry
-            # A clock that is set back does not extend the TTL: the age is then negative.
-            if 0 <= time.time() - fetched_at < CACHE_TTL_SECONDS and not _has_expired(api_key.expires_at):
-                return api_key
-        return None
-
-    def fetch(self, key: str) -> ApiKey | None:
-        """Return what `get_key` returns, and cache a valid key."""
-        now = time.time()
-        if api_key := get_key(self._store, key):
-            # Invalid keys are not cached, so a client without a key cannot fill the cache.
-            if len(self._cached) >= MAX_CACHED_KEYS:
-                self._cached.clear()
-            self._cached[digest(key)] = now, api_key
-        return api_key
 
 
 def make_key() -> str:
@@ -89,13 +58,10 @@ def is_well_formed(key: str) -> bool:
 
 
 def get_key(store: Store, key: str) -> ApiKey | None:
-    """Return the ApiKey of a key that was issued and is neither revoked nor expired. Index: (digest).
+    """Return the ApiKey of a well-formed key that was issued and is neither revoked nor expired. Index: (digest).
 
-    Does not query the database for a key that is not well formed. Raises InvalidDocument, and OtherFormat if the read
-    models of the fleet cannot be read.
+    Raises InvalidDocument, and OtherFormat if the read models of the fleet cannot be read.
     """
-    if not is_well_formed(key):
-        return None
     return _get_live_key(store, {"digest": digest(key)})
 
 
@@ -123,10 +89,11 @@ def get_state(stored: Document) -> str:
     """Return the state of a stored key now: `live`, `revoked` or `expired`."""
     if stored["revoked_at"] is not None:
         return "revoked"
-    return "expired" if _has_expired(stored["expires_at"]) else LIVE
+    return "expired" if has_expired(stored["expires_at"]) else LIVE
 
 
-def _has_expired(expires_at: int | None) -> bool:
+def has_expired(expires_at: int | None) -> bool:
+    """Return whether a key that expires at this time (epoch ms) has expired. None is never."""
     return expires_at is not None and expires_at <= time.time() * 1000
 
 

@@ -34,7 +34,8 @@ from scripts.command_line.batches import batches_by_size
 from scripts.command_line.options import TimeZone
 from scripts.command_line.output import echo, make_bar
 from scripts.command_line.private_files import OWNER_ONLY, open_private
-from scripts.materialize.sources import SCHEMAS, describe_errors, find_invalid
+from scripts.command_line.reasons import describe_errors
+from scripts.materialize.sources import SCHEMAS, find_invalid
 from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty

@@ -14,9 +14,9 @@ from schemas.driver import Driver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo
+from scripts.command_line.reasons import describe_errors
 from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Rejects
-from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 

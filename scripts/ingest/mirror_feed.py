@@ -10,11 +10,11 @@ from app.store import Document, Store
 from schemas.date_params import get_first_date
 from schemas.page import TripChange
 from schemas.periods import DAY, UTC, get_today, midnight, now_ms
+from scripts.command_line.reasons import describe_errors
 from scripts.ingest import upstream
 from scripts.ingest.http_client import HttpClient
 from scripts.ingest.mirror_lists import NOT_STORED, Lists, are_equal
 from scripts.ingest.resume_tokens import ResumeToken, get_resume_token, name_cursor, save_resume_token
-from scripts.materialize.sources import describe_errors
 from scripts.materialize.write_sources import delete_trips
 
 CHANGE = TripChange()

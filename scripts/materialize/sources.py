@@ -7,20 +7,16 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
-from marshmallow import ValidationError, fields
+from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import SOURCES, Document, DocumentCollection, Store
-from schemas.source import MAX_NAMED_ERRORS
 from schemas.stored import StoredDriver, StoredTrip, make_id
 from scripts.command_line.output import escape
+from scripts.command_line.reasons import describe_errors
 
 SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
 IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
-# A reason shows only the beginning and the end of a longer error: the name of an unknown field may have megabytes.
-MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
-MISSING = str(fields.Field.default_error_messages["required"])
-UNKNOWN = SCHEMAS["drivers"].error_messages["unknown"]
 
 
 class InvalidSource(NamedTuple):
@@ -101,30 +97,3 @@ def find_unidentified(store: Store, fleet: str | None = None) -> Iterator[Invali
     for name in SOURCES:
         for source in store.db[name].find(match, {"_id": 1}):
             yield InvalidSource.unidentified(name, source["_id"])
-
-
-def describe_errors(error: ValidationError) -> str:
-    """Return the first errors of a document as one text, errors about missing fields last."""
-    # marshmallow names unknown fields in the order of a set, which differs from process to process.
-    errors = sorted(_flatten(error.messages, ""), key=lambda e: (e[1] == MISSING, e[0] if e[1] == UNKNOWN else ""))
-    texts = [_shorten(f"{path}: {message}" if path else message) for path, message in errors[:MAX_NAMED_ERRORS]]
-    more = ["and more."] if len(errors) > MAX_NAMED_ERRORS else []
-    # An unknown field may have any name.
-    return escape(" ".join(texts + more))
-
-
-def _shorten(text: str) -> str:
-    if len(text) <= MAX_ERROR_CHARS:
-        return text
-    return f"{text[: MAX_ERROR_CHARS - ERROR_END_CHARS]}...{text[-ERROR_END_CHARS:]}"
-
-
-def _flatten(messages: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Yield marshmallow's messages with the path of their field, such as `trail_path[3].latitude`."""
-    if isinstance(messages, dict):
-        for name, inner in messages.items():
-            step = f"[{name}]" if isinstance(name, int) else f".{name}" if path else name
-            yield from _flatten(inner, path if name == "_schema" else path + step)
-    else:
-        for message in messages:
-            yield path, message

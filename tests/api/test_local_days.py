@@ -2,8 +2,8 @@
 
 import pytest
 
+from app.middleware.auth import CACHE_TTL_SECONDS
 from app.store import Store
-from app.store.api_keys import CACHE_TTL_SECONDS
 from scripts.materialize.time_zones import set_time_zone
 from tests.factories import make_trip
 from tests.store_contents import load as load_documents

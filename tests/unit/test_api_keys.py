@@ -1,11 +1,13 @@
-"""app/store/api_keys.py: the format of a key, and which keys are accepted."""
+"""The format of a key, and which keys are accepted: app/store/api_keys.py, and the cache in app/middleware/auth.py."""
 
 import hashlib
 import string
 import zlib
+from contextlib import nullcontext
 
 import pytest
 
+from app.middleware import auth
 from app.store import api_keys as keys
 from app.store.scope import Scope
 from scripts.admin.keys import issue_key
@@ -47,16 +49,12 @@ def test_a_checksum_is_padded_with_zeros():
 def test_what_is_not_well_formed_is_refused_without_a_database_query(key):
     assert keys.is_well_formed(KEY)
     assert not keys.is_well_formed(key)
-    assert keys.get_key(None, key) is None
+    assert auth.ApiKeyCache(None, nullcontext).get(key) is None
 
 
 @pytest.fixture
 def live(store, clock):
-    return keys.ApiKeyCache(store)
-
-
-def get_api_key(live, key):
-    return live.get_cached(key) or live.fetch(key)
+    return auth.ApiKeyCache(store, nullcontext)
 
 
 def revoke_all(store):
@@ -66,45 +64,47 @@ def revoke_all(store):
 def test_an_issued_key_has_its_id_and_fleet_until_it_is_revoked(store, live):
     key = issue_key(store, "f1")
     stored = store.keys.find_one({"digest": hashlib.sha256(key.encode()).hexdigest()})
-    assert live.fetch(key) == live.get_cached(key) == keys.ApiKey(stored["key_id"], Scope("f1"))
+    assert keys.get_key(store, key) == live.get(key) == keys.ApiKey(stored["key_id"], Scope("f1"))
     revoke_all(store)
-    assert live.fetch(key) is None
+    assert keys.get_key(store, key) is None
 
 
 # A clock that is set back does not extend the TTL.
 @pytest.mark.parametrize(("seconds", "accepted"), [(2.999, True), (3, False), (-1, False), (-86_400, False)])
 def test_a_cached_key_that_is_revoked_is_refused_within_three_seconds(store, live, clock, seconds, accepted):
     key = issue_key(store, "f1")
-    assert get_api_key(live, key)
+    assert live.get(key)
     revoke_all(store)
     clock.shift(seconds)
-    assert bool(get_api_key(live, key)) is accepted
+    assert bool(live.get(key)) is accepted
 
 
 def test_a_key_is_refused_from_the_millisecond_of_its_expiry_on_cached_or_not(store, live, clock):
     key = issue_key(store, "f1", expires_in_days=1)
     clock.shift(86_399.999)
-    assert live.fetch(key) == live.get_cached(key) is not None
+    assert keys.get_key(store, key) == live.get(key) is not None
     clock.shift(0.001)
-    assert live.get_cached(key) is None
-    assert live.fetch(key) is None
+    assert keys.get_key(store, key) is None
+    assert live.get(key) is None
 
 
 def test_refused_keys_do_not_evict_a_cached_key_and_are_accepted_once_they_are_issued(store, live, monkeypatch):
-    monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
+    monkeypatch.setattr(auth, "MAX_CACHED_KEYS", 2)
     revoked = issue_key(store, "f1")
     revoke_all(store)
-    assert get_api_key(live, key := issue_key(store, "f1"))
-    assert {get_api_key(live, refused) for refused in (revoked, KEY, "junk", "")} == {None}
-    assert live.get_cached(key)
+    assert live.get(key := issue_key(store, "f1"))
+    assert {live.get(refused) for refused in (revoked, KEY, "junk", "")} == {None}
+    revoke_all(store)
+    assert live.get(key)
     monkeypatch.setattr("scripts.admin.keys.make_key", lambda: KEY)
     issue_key(store, "f2")
-    assert get_api_key(live, KEY).scope == Scope("f2")
+    assert live.get(KEY).scope == Scope("f2")
 
 
 def test_the_number_of_cached_keys_is_bounded_and_no_plain_key_is_stored(store, live, monkeypatch):
-    monkeypatch.setattr(keys, "MAX_CACHED_KEYS", 2)
+    monkeypatch.setattr(auth, "MAX_CACHED_KEYS", 2)
     issued = [issue_key(store, "f1") for _ in range(5)]
-    assert all(get_api_key(live, key) for key in issued)
-    assert 1 <= sum(live.get_cached(key) is not None for key in issued) <= 2
+    assert all(live.get(key) for key in issued)
+    revoke_all(store)
+    assert 1 <= sum(live.get(key) is not None for key in issued) <= 2
     assert not any(key in str(vars(live)) for key in issued)

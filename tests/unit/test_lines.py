@@ -18,11 +18,11 @@ from marshmallow import ValidationError
 
 from schemas.driver import Driver
 from schemas.trip import ImportedTrip
+from scripts.command_line.reasons import describe_errors
 from scripts.ingest import importer
 from scripts.ingest.importer import Input, parse
 from scripts.ingest.loader import Rejected
 from scripts.ingest.rejects import TOO_LONG, Rejects
-from scripts.materialize.sources import describe_errors
 from tests.factories import make_driver, make_event, make_point, make_trip
 
 SCHEMAS = (Driver(), ImportedTrip())
