@@ -1,10 +1,12 @@
-"""The OpenAPI document, to the linters of such documents."""
+"""The OpenAPI document, to the linters of such documents and to Postman."""
 
 import json
+import re
 
 import pytest
 
-from tests.clients.tools import require_npm, run
+from tests.clients.test_clients_page import PAGE
+from tests.clients.tools import generate, require_npm, run
 from tests.operations import DOCUMENT
 
 pytestmark = pytest.mark.clients
@@ -31,3 +33,14 @@ def test_spectral_reports_no_problem(document):
     options = ("--ruleset=spectral.yaml", "--fail-severity=hint", "--format=json", "--quiet")
     linted = run("spectral", "lint", document, *options)
     assert (linted.returncode, json.loads(linted.stdout)) == (0, []), linted.stderr
+
+
+def test_postman_gets_a_200_for_each_request_with_the_examples_but_for_a_link_without_signature(live, tmp_path):
+    (tmp_path / "node_modules").symlink_to(require_npm())
+    (commands,) = re.findall(r"^```shell\n([^`]*newman.*?)^```$", PAGE, re.M | re.S)
+    commands = commands.rstrip() + " -r json --reporter-json-export ran.json"
+    generate("sh", "-euc", commands, cwd=tmp_path, SERVICE=live.url, KEY=live.key)
+    executions = json.loads((tmp_path / "ran.json").read_text())["run"]["executions"]
+    statuses = {"/".join(ran["item"]["request"]["url"]["path"]): ran["response"]["code"] for ran in executions}
+    assert statuses == {path: 403 if path.endswith(":link") else 200 for path in statuses}
+    assert {"api/v1/report/:link", "api/v1/changes"} < statuses.keys()
