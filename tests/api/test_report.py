@@ -18,7 +18,6 @@ from tests.factories import epoch_ms, make_driver, make_trip
 DATE = "2026-03-16"
 SECRET = "a secret of the tests"
 PATH = f"/report?report_time={DATE}T00:00:00"
-MINUTE_MS = 60_000
 
 
 @pytest.fixture

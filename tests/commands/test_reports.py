@@ -336,13 +336,6 @@ def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mon
     assert f"The seven days before {next_week} are not over yet" in result.stderr
 
 
-def test_the_figures_name_the_time_zone(mongod):
-    store = Store.of(mongod)
-    set_time_zone(store, "f1", "America/Denver")
-    with store.snapshot() as session:
-        assert FigureCollector(store, session, "f1", DATE).figures.time_zone == "America/Denver"
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -102,6 +102,15 @@ def test_what_violates_the_schema_is_rejected_with_its_path(record_type, whole, 
     assert whys
 
 
+@pytest.mark.parametrize("length", [999, 1000, 1001, 2500])
+def test_a_wrong_point_is_found_wherever_it_is(length):
+    point = WHOLE["trail_path"][0]
+    half = [*[point] * length, {**point, "latitude": 91}]
+    why = reason(json.dumps({**WHOLE, "trail_path": half * 2}))
+    assert why.startswith(f"trail_path[{length}].latitude: ")
+    assert f" trail_path[{2 * length + 1}].latitude: " in why
+
+
 @pytest.mark.parametrize("event", range(len(EVENTS)))
 def test_an_event_name_that_is_not_its_types_is_rejected(event):
     own, path = EVENTS[event][1], f"events.{event}.event_name"
