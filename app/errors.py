@@ -273,9 +273,7 @@ def _make_error(exception: Exception) -> BaseExtApiException:
             return ValidationError(f"The service cannot process the request: {exception.name}.", errors={})
         case HTTPException():
             return InternalError()
-        case CircuitOpen() | StoreLags():
-            return StoreUnavailable()
-        case PyMongoError() if _is_unavailable(exception):
+        case CircuitOpen() | StoreLags() | PyMongoError() if _is_unavailable(exception):
             return StoreUnavailable()
         case OtherFormat():
             get_services().log.error("read models of another format", reason=str(exception))
@@ -315,8 +313,10 @@ def _has_unencoded_slash(path: str) -> bool:
     return any(re.fullmatch(IDENTIFIER.sub(".+", pattern), path) for pattern in patterns)
 
 
-def _is_unavailable(error: PyMongoError) -> bool:
-    """Return whether an error means that the database cannot serve requests now, and log it if so."""
+def _is_unavailable(error: CircuitOpen | StoreLags | PyMongoError) -> bool:
+    """Return whether an error means that the database cannot serve requests now, and log it if MongoDB raised it."""
+    if not isinstance(error, PyMongoError):
+        return True
     if refusal := get_refusal(error):
         # Without MongoDB's message, which has the command, with identifiers in it.
         get_services().log.error(refusal)

@@ -83,13 +83,15 @@ def main() -> None:
     else:
         raise SystemExit(status)
     finally:
-        # A second Ctrl-C during the exit would print a traceback.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        _discard_unwritten()
+        _prevent_traceback()
 
 
-def _discard_unwritten() -> None:
-    """Discard what standard output does not take: at its end, Python would print a traceback and change the status."""
+def _prevent_traceback() -> None:
+    """Ignore a second Ctrl-C during the exit, and discard what standard output does not take.
+
+    For both, Python would print a traceback at its end, and for the latter change the status.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         if sys.stdout is not None:
             sys.stdout.flush()

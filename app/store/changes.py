@@ -136,14 +136,12 @@ def find_changes(
     with store.snapshot() as session:
         feed = _Feed(store, session, fleet)
         state = feed.get_fleet_state()
-        start = _make_first_cursor(state, max_end_ms)
         # A cursor from before the feed began is not signed. Its client has an empty copy.
-        if cursor and cursor.signature:
-            start = cursor
-            if not _has_reached(state, fleet, start):
-                cursor_check.refuse(fleet, start)
-            if start.caught_up_at < now_ms() - CURSOR_DAYS * MS_PER_DAY:
-                raise ValidationError({"cursor": [EXPIRED]})
+        start = cursor if cursor and cursor.signature else _make_first_cursor(state, max_end_ms)
+        if start is cursor and not _has_reached(state, fleet, start):
+            cursor_check.refuse(fleet, start)
+        if start.caught_up_at < now_ms() - CURSOR_DAYS * MS_PER_DAY:
+            raise ValidationError({"cursor": [EXPIRED]})
         changes, next_cursor = list[Document](), start
         has_more = start.change <= state["writes"]
         if has_more:

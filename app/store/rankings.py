@@ -1,6 +1,6 @@
 """Rankings: the drivers of a fleet by their score in a week or month."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pymongo.client_session import ClientSession
@@ -43,26 +43,20 @@ def find_ranking(
     period, driver_id, start_date) for the profiles.
     """
     page_request, element = PageRequest(page, limit), fields.get("drivers")
-    ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED}
-    if min_distance_miles:
-        ranking["distance_miles"] = {"$gte": min_distance_miles}
+    distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}
+    ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED, **distance}
     rows, profiles = list[Document](), dict[str, Document]()
     with store.snapshot() as session:
         count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)
         if element is not None and page_request.skip < count:
             rows = _find_rows(store, session, ranking, order, behaviour, page_request, element)
             if "driver_info" in element:
-                drivers = {"fleet": fleet, "driver_id": {"$in": [row["driver_id"] for row in rows]}}
-                profiles = find_profiles(store, session, drivers, "json")
+                driver_ids = [row["driver_id"] for row in rows]
+                profiles = find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
     versions = [document["version"] for document in (*rows, *profiles.values())]
     _, last_of = FIRST_AND_LAST_DATE[period]
-    render = _make_driver_renderer(element or {}, profiles)
-    content = {
-        "period": period,
-        "start_date": start_date,
-        "end_date": last_of(start_date),
-        "drivers": [render(rank, row) for rank, row in enumerate(rows, page_request.skip + 1)],
-    }
+    drivers = _render(element or {}, enumerate(rows, page_request.skip + 1), profiles)
+    content = {"period": period, "start_date": start_date, "end_date": last_of(start_date), "drivers": drivers}
     return page_request.build_result(count, versions, content, fields)
 
 
@@ -106,8 +100,10 @@ def _sort_by_behaviour(
     return [row["driver_id"] for row in store.driver_periods.aggregate(pipeline, **options)]
 
 
-def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> Callable[[int, Document], Any]:
-    """Return a function that makes an element for orjson from a rank and a week or month."""
+def _render(
+    element: Fields, ranked: Iterable[tuple[int, Document]], profiles: Mapping[str, Document]
+) -> list[Document]:
+    """Return the element of each driver for orjson, from the ranks with weeks or months."""
     render_info = make_renderer(element.get("driver_info"))
     render_summary = make_renderer(element.get("driving_summary"))
     values: dict[str, Callable[[int, Document], Any]] = {
@@ -115,5 +111,4 @@ def _make_driver_renderer(element: Fields, profiles: Mapping[str, Document]) -> 
         "driver_info": lambda rank, row: render_info(profiles[row["driver_id"]]["json"]),
         "driving_summary": lambda rank, row: render_summary(row[SUMMARY_FRAGMENT]),
     }
-    selected = {name: values[name] for name in element}
-    return lambda rank, row: {name: get(rank, row) for name, get in selected.items()}
+    return [{name: values[name](rank, row) for name in element} for rank, row in ranked]

@@ -2,14 +2,14 @@
 
 import itertools
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from orjson import Fragment
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.driver_periods import LAST_DATE, DriverPeriods, find_profiles
+from app.store.driver_periods import LAST_DATE, Calendar, DriverPeriods, find_profiles
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer, render_list
 from app.store.scope import Scope
@@ -52,12 +52,7 @@ def find_driver_trips(
         if not calendar.dates and not find_profiles(store, session, driver):
             raise UnknownDrivers([driver_id])
         trip_ends = periods.find_recent_trip_ends(calendar, max_end_ms)
-        visible_counts = [
-            sum(end <= max_end_ms for end in trip_ends[date]) if date in trip_ends else trip_count
-            for date, trip_count in zip(calendar.dates, calendar.trip_counts, strict=True)
-        ]
-        # For each day the number of trips before it, and at the end the number of all.
-        counts_before = [0, *itertools.accumulate(visible_counts)]
+        counts_before = _count_trips_before(calendar, trip_ends, max_end_ms)
         count = counts_before[-1]
         if "trips" in fields and page_request.skip < count:
             days, offset = _locate_page(page_request, calendar.dates, counts_before)
@@ -66,10 +61,22 @@ def find_driver_trips(
     return page_request.build_result(count, calendar.versions, {"trips": records}, fields)
 
 
+def _count_trips_before(calendar: Calendar, trip_ends: Mapping[str, list[int]], max_end_ms: int) -> list[int]:
+    """Return for each day the number of visible trips before it, and at the end the number of all.
+
+    `trip_ends` are those of the days with a trip that ended after `max_end_ms`.
+    """
+    visible_counts = [
+        sum(end <= max_end_ms for end in trip_ends[date]) if date in trip_ends else trip_count
+        for date, trip_count in zip(calendar.dates, calendar.trip_counts, strict=True)
+    ]
+    return [0, *itertools.accumulate(visible_counts)]
+
+
 def _locate_page(page_request: PageRequest, dates: Sequence[str], counts_before: Sequence[int]) -> tuple[Document, int]:
     """Return the condition on the dates of the days on a page, and how many trips of these days come before the page.
 
-    `counts_before` has for each of the `dates` the number of trips before it, and at the end the number of all.
+    `counts_before` is that of `_count_trips_before`.
     """
     first_day = bisect_right(counts_before, page_request.skip) - 1
     last_day = bisect_left(counts_before, page_request.skip + page_request.limit, hi=len(dates)) - 1
@@ -93,21 +100,14 @@ def find_trips(
     Indexes: trip_details (_id), (fleet, tracking_id, trip_start_time, trip_id, trip_end_time, driver_id).
     """
     page_request, element = PageRequest(page, limit), fields.get("trips")
-    match: Document = {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
-    options: dict[str, Any] = {"sort": OLDEST_FIRST, "skip": page_request.skip, "limit": limit}
-    hint: str | None = None
-    if filter_param == "trip_id":
-        match["_id"], options["sort"] = make_id(scope.fleet, filter_value), [("_id", ASCENDING)]
-    else:
-        match["tracking_id"] = filter_value
-        if scope.driver_id is not None:
-            # MongoDB might read all trips of the driver instead, with their trails.
-            hint = TRACKING_INDEX
+    match, order, hint = _choose_index(scope, filter_param, filter_value)
+    match |= {**scope.match(), "trip_end_time": {"$lte": max_end_ms}}
     trips = list[Document]()
     with store.snapshot() as session:
         if element is not None:
             projection = {"_id": 0, "version": 1} | dict.fromkeys(_find_fragments(element), 1)
-            trips = list(store.trip_details.find(match, projection, session=session, **options).hint(hint))
+            found = store.trip_details.find(match, projection, sort=order, session=session).hint(hint)
+            trips = list(found.skip(page_request.skip).limit(limit))
         # A page that is not full is the last one, so the count follows from it.
         if 0 < len(trips) < limit or (page == 1 and element is not None and not trips):
             count = page_request.skip + len(trips)
@@ -115,6 +115,16 @@ def find_trips(
             count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
     records = list(map(_make_trip_renderer(element), trips)) if element is not None else []
     return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
+
+
+def _choose_index(
+    scope: Scope, filter_param: str, filter_value: str
+) -> tuple[Document, list[tuple[str, int]], str | None]:
+    """Return the condition for the trips with an identifier, their order, and the index that MongoDB has to use."""
+    if filter_param == "trip_id":
+        return {"_id": make_id(scope.fleet, filter_value)}, [("_id", ASCENDING)], None
+    # With the key of a driver, MongoDB might read all trips of the driver instead, with their trails.
+    return {"tracking_id": filter_value}, OLDEST_FIRST, TRACKING_INDEX if scope.driver_id is not None else None
 
 
 def _find_fragments(fields: Fields) -> Sequence[str]:

@@ -40,22 +40,15 @@ def find_window(
     of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
     (fleet, period, driver_id, start_date). Raises UnknownDrivers, also for drivers who are not on the page.
     """
-    page_request, count = PageRequest(page, limit), len(driver_ids)
-    on_page = driver_ids[page_request.skip : page_request.skip + limit]
-    element: Fields = fields.get("data") or {}
-    profiles, days = dict[str, Document](), dict[str, Document]()
+    page_request, element = PageRequest(page, limit), fields.get("data") or {}
+    count, on_page, days = len(driver_ids), driver_ids[page_request.skip :][:limit], dict[str, Document]()
     with store.snapshot() as session:
         if not driver_ids:
             array = "driver_ids" if "data" in fields else ""
-            count, _, driver_ids = read_list(store, session, scope, page_request, array)
-            on_page = driver_ids
-        if driver_ids:
-            drivers = scope.match_drivers(driver_ids)
-            profiles = find_profiles(store, session, drivers, *(["json"] if "driver_info" in element else []))
+            count, _, on_page = read_list(store, session, scope, page_request, array)
+        profiles = _find_profiles(store, session, scope, driver_ids or on_page, element)
         if on_page and "driving_summary" in element:
             days = _find_days(store, session, scope.match_drivers(on_page), start_date, end_date)
-        if unknown := [driver_id for driver_id in driver_ids if driver_id not in profiles]:
-            raise UnknownDrivers(unknown)
     profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
     versions = [profile["version"] for profile in profiles.values()]
     # MongoDB returns groups in any order.
@@ -63,6 +56,19 @@ def find_window(
     versions += [version for of_driver in days.values() for version in of_driver["versions"] if version]
     content = {"start_date": start_date, "end_date": end_date, "data": _render(element, profiles, days)}
     return page_request.build_result(count, versions, content, fields)
+
+
+def _find_profiles(
+    store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str], element: Fields
+) -> dict[str, Document]:
+    """Return the profiles of drivers by driver_id. Raises UnknownDrivers."""
+    if not driver_ids:
+        return {}
+    names = ["json"] if "driver_info" in element else []
+    profiles = find_profiles(store, session, scope.match_drivers(driver_ids), *names)
+    if unknown := [driver_id for driver_id in driver_ids if driver_id not in profiles]:
+        raise UnknownDrivers(unknown)
+    return profiles
 
 
 def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str, Document]) -> list[Document]:
@@ -100,43 +106,43 @@ def _make_pipeline(drivers: Document, start_date: str, end_date: str) -> list[Do
     The fields of the documents: `_id`, the driver_id; `versions`, those of the days; and the totals of a
     DrivingSummary. Index: (fleet, period, driver_id, start_date).
     """
-    months = months_of(start_date, end_date)
-    match = {**drivers, "period": MONTH, "start_date": {"$in": months}}
-    # For each month, the part of the arrays in `day_totals` that is in the window: its start and its length.
-    parts = dict.fromkeys(months, (0, DAYS_A_MONTH))
-    parts[months[-1]] = (0, int(end_date[-2:]))
-    first, last = int(start_date[-2:]) - 1, parts[months[0]][1]
-    parts[months[0]] = (first, last - first)
-
-    def cut(name: str) -> Document:
-        array = f"$day_totals.{name}"
-        return {
-            "$switch": {
-                "branches": [
-                    {"case": {"$eq": ["$start_date", month]}, "then": {"$slice": [array, *part]}}
-                    for month, part in parts.items()
-                ]
-            }
-        }
-
-    def join(name: str) -> Document:
-        """Return the arrays of all months as one. It is null if a month lacks the totals of its days."""
-        # $reduce would do it in a line, but mongomock does not have it.
-        count = {"$size": f"${name}"}
-        return {
-            "$concatArrays": [
-                {"$cond": [{"$gt": [count, number]}, {"$arrayElemAt": [f"${name}", number]}, []]}
-                for number in range(len(months))
-            ]
-        }
-
-    names = ["versions", *TOTALS]
+    parts, names = _find_parts(start_date, end_date), ["versions", *TOTALS]
     return [
-        {"$match": match},
+        {"$match": {**drivers, "period": MONTH, "start_date": {"$in": list(parts)}}},
         {"$sort": {"driver_id": 1, "start_date": 1}},
-        {"$group": {"_id": "$driver_id", **{name: {"$push": cut(name)} for name in names}}},
-        {"$project": {name: join(name) for name in names}},
+        {"$group": {"_id": "$driver_id", **{name: {"$push": _cut(name, parts)} for name in names}}},
+        {"$project": {name: _join(name, len(parts)) for name in names}},
         # As in a $group, $sum ignores null, and compensates rounding in the order of the days.
         {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in TOTALS}}},
         {"$project": {"versions": 1, **saturate_totals()}},
     ]
+
+
+def _find_parts(start_date: str, end_date: str) -> dict[str, tuple[int, int]]:
+    """Return for each month the part of the arrays in `day_totals` that is in the window: its start and its length."""
+    months = months_of(start_date, end_date)
+    parts = dict.fromkeys(months, (0, DAYS_A_MONTH))
+    parts[months[-1]] = (0, int(end_date[-2:]))
+    first, last = int(start_date[-2:]) - 1, parts[months[0]][1]
+    parts[months[0]] = (first, last - first)
+    return parts
+
+
+def _cut(name: str, parts: Mapping[str, tuple[int, int]]) -> Document:
+    """Return an expression for the part of an array of a month that is in the window."""
+    branches = [
+        {"case": {"$eq": ["$start_date", month]}, "then": {"$slice": [f"$day_totals.{name}", *part]}}
+        for month, part in parts.items()
+    ]
+    return {"$switch": {"branches": branches}}
+
+
+def _join(name: str, month_count: int) -> Document:
+    """Return an expression for the arrays of all months as one. It is null if a month lacks the totals of its days."""
+    # $reduce would do it in a line, but mongomock does not have it.
+    count = {"$size": f"${name}"}
+    arrays = [
+        {"$cond": [{"$gt": [count, number]}, {"$arrayElemAt": [f"${name}", number]}, []]}
+        for number in range(month_count)
+    ]
+    return {"$concatArrays": arrays}

@@ -153,22 +153,27 @@ def issue_driver_keys(
 
     def insert(session: ClientSession) -> None:
         # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
-        known = {
-            driver_id
-            for batch in batches(driver_ids, BATCH_SIZE)
-            for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
-        }
-        if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
-            # Quoted, because spaces count, and so that what cannot be seen is escaped.
-            named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
-            more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
-            raise click.ClickException(
-                f"The fleet {fleet} has no driver {named}{more}: no key was issued.{name_other_fleets(store, fleet)}"
-            )
+        _require_drivers(store, session, fleet, driver_ids)
         store.keys.insert_many(documents, session=session)
 
     run_transaction(store, fleet, insert)
     return issued
+
+
+def _require_drivers(store: Store, session: ClientSession, fleet: str, driver_ids: Sequence[str]) -> None:
+    """Raise click.ClickException if the fleet does not have one of the drivers."""
+    known = {
+        driver_id
+        for batch in batches(driver_ids, BATCH_SIZE)
+        for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
+    }
+    if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
+        # Quoted, because spaces count, and so that what cannot be seen is escaped.
+        named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
+        more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
+        raise click.ClickException(
+            f"The fleet {fleet} has no driver {named}{more}: no key was issued.{name_other_fleets(store, fleet)}"
+        )
 
 
 def _make_document(key: str, scope: Scope, expires_in_days: int | None, label: str | None) -> Document:

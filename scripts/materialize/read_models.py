@@ -88,6 +88,18 @@ def build(
     yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in details.items()}
     entries = make_entries(store, session, fleet, details, tombstones=tombstones)
     yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
+    yield from _build_periods(store, session, fleet, days)
+    if everything:
+        return
+    profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
+    differing = _select_changed(store, session, fleet, profiles)
+    yield store.driver_periods, differing
+    if differing:
+        yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
+
+
+def _build_periods(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
+    """Yield the days, then their weeks and months, then those of the fleet."""
     documents = make_days(store, session, fleet, days)
     sums = change_sums(store, session, fleet, DAY, documents)
     yield store.driver_periods, documents
@@ -96,13 +108,6 @@ def build(
         sums |= change_sums(store, session, fleet, period_type.name, documents)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
-    if everything:
-        return
-    profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
-    differing = _select_changed(store, session, fleet, profiles)
-    yield store.driver_periods, differing
-    if differing:
-        yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
 
 
 def _find_stored_trips(

@@ -12,15 +12,6 @@ from scripts.command_line.output import echo
 from scripts.command_line.signals import end_on_signals
 
 DEFAULT_URL = "http://127.0.0.1:8000"
-# As for the service: the time for open requests at the end.
-GRACEFUL_SECONDS = 20
-# More is refused with 503. Each may need a connection to the service, too.
-MAX_CONNECTIONS = 1_000
-# So many connections are accepted at a time, before the oldest that wait for a request are closed.
-BACKLOG = 100
-# A connection that stayed open would pass what nobody has read of a body on as the next request, perhaps of another
-# client of the same proxy.
-HEADERS = [("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
 
 
 @click.command()
@@ -65,10 +56,8 @@ def _serve_stdio(url: str) -> None:
 
 def _serve_http(url: str, address: str) -> None:
     with importing_from_extra("mcp", "This command"):
-        import uvicorn
-
         from scripts.mcp_server.client import is_url
-        from scripts.mcp_server.connections import Connection, watch_requests
+        from scripts.mcp_server.connections import make_server
         from scripts.mcp_server.http import create_app
     # Over stdio, the command starts without them.
     from app import logs
@@ -79,21 +68,7 @@ def _serve_http(url: str, address: str) -> None:
     if not is_url(url.strip()):
         raise click.ClickException("DRIVER_ANALYTICS_URL cannot be used: it takes a URL such as http://127.0.0.1:8000.")
     config = Config.from_environment()
-    app = watch_requests(create_app(url, address, config))
-    settings = uvicorn.Config(
-        app,
-        http=Connection,
-        ws="none",
-        lifespan="on",
-        log_config=None,
-        log_level=config.log_level.lower(),
-        headers=HEADERS,
-        proxy_headers=False,
-        server_header=False,
-        backlog=BACKLOG,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=GRACEFUL_SECONDS,
-    )
+    server = make_server(create_app(url, address, config), config.log_level)
     # After the SDK and uvicorn have configured the log in their own way: keys are redacted.
     logs.configure()
     # Its warnings quote requests at any length.
@@ -102,4 +77,4 @@ def _serve_http(url: str, address: str) -> None:
     end_on_signals()
     with listen("--http", address) as listener:
         echo(f"Serving agents on http://{address}/mcp")
-        uvicorn.Server(settings).run(sockets=[listener])
+        server.run(sockets=[listener])

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from typing import ClassVar
 
+import uvicorn
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -14,6 +15,15 @@ REQUEST_SECONDS = 30
 RESPONSE_SECONDS = 90
 # Connections on which a request is not complete. A further one closes the oldest.
 MAX_WAITING = 500
+# More is refused with 503. Each may need a connection to the service, too.
+MAX_CONNECTIONS = 1_000
+# So many connections are accepted at a time, before the oldest that wait for a request are closed.
+BACKLOG = 100
+# As for the service: the time for open requests at the end.
+GRACEFUL_SECONDS = 20
+# A connection that stayed open would pass what nobody has read of a body on as the next request, perhaps of another
+# client of the same proxy.
+HEADERS = [("Connection", "close"), ("Cache-Control", "no-store"), ("X-Content-Type-Options", "nosniff")]
 
 Address = tuple[str, int]
 
@@ -52,6 +62,25 @@ class Connection(H11Protocol):  # type: ignore[misc]
     def abort_after(self, seconds: float) -> asyncio.TimerHandle:
         """Close the connection at once after this time, unless the handle that is returned is cancelled."""
         return asyncio.get_running_loop().call_later(seconds, self.transport.abort)
+
+
+def make_server(app: ASGIApp, log_level: str) -> uvicorn.Server:
+    """Return the server of an application."""
+    settings = uvicorn.Config(
+        watch_requests(app),
+        http=Connection,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level=log_level.lower(),
+        headers=HEADERS,
+        proxy_headers=False,
+        server_header=False,
+        backlog=BACKLOG,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=GRACEFUL_SECONDS,
+    )
+    return uvicorn.Server(settings)
 
 
 def watch_requests(app: ASGIApp) -> ASGIApp:

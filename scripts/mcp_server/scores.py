@@ -1,5 +1,6 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
+import datetime
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
@@ -218,16 +219,10 @@ async def who_needs_coaching(
     window, before = choose_periods(today, period, date)
     # Like the service, without an exponent.
     params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}", "limit": PAGE_SIZE}
-    compared = None
-    if order == "got_worse":
-        # A score before is that of a window, which begins in the last six months, also for a month.
-        if before.start_date < get_first_date(today, "day"):
-            raise ToolError(f"Correct the arguments. date: Must be later. The {period} before is not known.")
-        count, compared, rows = await _find_worse(api, params, window, before, behaviour)
+    if order == "lowest_score":
+        count, compared, rows = await _find_lowest(api, params, window, behaviour)
     else:
-        by = {"behaviour": behaviour} if behaviour is not None else {}
-        page = await _get_ranking(api, {**params, **by}, window)
-        count, rows = page.count, [row for row in page.drivers if _get_points_lost(row, behaviour)]
+        count, compared, rows = await _find_worse(api, params, window, before, behaviour, today)
     scores: list[DriverAndScore] = [(row.driver_info, _explain(row.driving_summary)) for row in rows[:limit]]
     return Coaching(
         window=window,
@@ -239,10 +234,27 @@ async def who_needs_coaching(
     )
 
 
+# How many drivers are ranked, how many of them were compared, if any, and those to coach.
+Found = tuple[int, int | None, list[RankedDriver]]
+
+
+async def _find_lowest(api: ApiClient, params: Params, window: Window, behaviour: str | None) -> Found:
+    """Return the drivers who lost points, most first."""
+    by = {"behaviour": behaviour} if behaviour is not None else {}
+    page = await _get_ranking(api, {**params, **by}, window)
+    return page.count, None, [row for row in page.drivers if _get_points_lost(row, behaviour)]
+
+
 async def _find_worse(
-    api: ApiClient, params: Params, window: Window, before: Window, behaviour: str | None
-) -> tuple[int, int, list[RankedDriver]]:
-    """Return how many drivers are ranked, how many of them also before, and those of them who lost more, most first."""
+    api: ApiClient, params: Params, window: Window, before: Window, behaviour: str | None, today: datetime.date
+) -> Found:
+    """Return the drivers who are ranked also before, and lost more than then, most first.
+
+    Raises ToolError if the scores before are not known: they are those of a window, which begins in the last six
+    months, also for a month.
+    """
+    if before.start_date < get_first_date(today, "day"):
+        raise ToolError(f"Correct the arguments. date: Must be later. The {params['period']} before is not known.")
     # By the score, for which the service has an index. By a behaviour, it would sort all drivers for each page.
     (count, rows), (_, rows_before) = [await _find_ranked(api, params, one) for one in (window, before)]
     # Rounded, so that equal changes are equal.

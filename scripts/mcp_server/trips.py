@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from scripts.mcp_server.client import PAGE_SIZE, Api, Params
+from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, Params
 from scripts.mcp_server.models import (
     Behaviour,
     Data,
@@ -76,15 +76,8 @@ async def list_trips(
     today = (await api.get_info()).today
     window, _ = choose_windows(today, start_date, end_date)
     content = await get_driver_score(api, driver_id, window, "month")
-    trips: list[Trip] = []
-    dates = {"start_date": str(window.start_date), "end_date": str(window.end_date)}
-    next_page: int | None = 1
-    while next_page:
-        params: Params = {**dates, "limit": PAGE_SIZE, "page": next_page}
-        page = await api.get(TripPage, "driver", driver_id, "trips", params=params)
-        trips += page.trips
-        next_page = page.next_page
     behaviours = content.total.behaviours if content.total else []
+    trips = await _find_trips(api, driver_id, window)
     rows = [ListedTrip(**dict(trip), points_lost=_get_points(trip, behaviours)) for trip in trips]
     if order == "points_lost":
         rows.sort(key=lambda row: -row.points_lost)
@@ -99,6 +92,19 @@ async def list_trips(
         left_out=max(0, len(rows) - limit),
         trips=rows[:limit],
     )
+
+
+async def _find_trips(api: ApiClient, driver_id: str, window: Window) -> list[Trip]:
+    """Return the trips of a driver in a window, the oldest first."""
+    trips: list[Trip] = []
+    dates = {"start_date": str(window.start_date), "end_date": str(window.end_date)}
+    next_page: int | None = 1
+    while next_page:
+        params: Params = {**dates, "limit": PAGE_SIZE, "page": next_page}
+        page = await api.get(TripPage, "driver", driver_id, "trips", params=params)
+        trips += page.trips
+        next_page = page.next_page
+    return trips
 
 
 def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:

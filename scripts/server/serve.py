@@ -41,28 +41,18 @@ def serve(demo: bool) -> None:
     check_addresses({"BIND": config.bind, **metrics})
     address = config.bind if config.bind.startswith("unix:") else get_local_url(config.bind)
     with contextlib.ExitStack() as stack:
-        client, greeting = None, [f"Serving on {address}", *greeting]
         try:
-            uri = enter_mongodb(stack, config)
+            client, lines = None, _prepare_mongodb(config, enter_mongodb(stack, config), demo)
         except NoMongod as error:
             if not demo:
                 raise click.ClickException(str(error)) from None
-            client, greeting = _open_memory_store(config, error, greeting)
-        else:
-            is_embedded, config = not config.mongodb_uri, _set_settings(config, mongodb_uri=uri)
-            check_application(config)
-            if demo:
-                with open_store(config) as store:
-                    greeting += prepare_demo(store, config)
-            # Another URI may contain a password.
-            if is_embedded:
-                greeting.append(f"The embedded MongoDB: export MONGODB_URI={shlex.quote(uri)}")
+            client, lines = _open_memory_store(config, error)
         if config.metrics_bind:
             stack.enter_context(_metrics_folder())
         # gunicorn reads WEB_CONCURRENCY when it is imported, so import it after Config has checked the value.
         from scripts.server.gunicorn_server import Server
 
-        Server(greeting, client).run()
+        Server([f"Serving on {address}", *greeting, *lines], client).run()
 
 
 def _set_settings(config: Config, **settings: str) -> Config:
@@ -84,7 +74,22 @@ def _metrics_folder() -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> tuple[MongoClient[Document], list[str]]:
+def _prepare_mongodb(config: Config, uri: str, demo: bool) -> list[str]:
+    """Check that a worker can serve what is stored at an address, set MONGODB_URI, and return lines to print."""
+    is_embedded, config = not config.mongodb_uri, _set_settings(config, mongodb_uri=uri)
+    check_application(config)
+    lines = list[str]()
+    if demo:
+        with open_store(config) as store:
+            lines += prepare_demo(store, config)
+    # Another URI may contain a password.
+    if is_embedded:
+        lines.append(f"The embedded MongoDB: export MONGODB_URI={shlex.quote(uri)}")
+    return lines
+
+
+def _open_memory_store(config: Config, error: NoMongod) -> tuple[MongoClient[Document], list[str]]:
+    """Return a client of a store in memory with the demonstration fleet, and lines to print."""
     # Imported here, because only some installations have mongomock, and need it only without MongoDB.
     try:
         from scripts.mongodb.memory_store import memory_client
@@ -93,4 +98,4 @@ def _open_memory_store(config: Config, error: NoMongod, greeting: list[str]) -> 
 
     echo(f"Warning: {error} Until then, all data is in memory and is lost when the server stops.", err=True)
     client = memory_client()
-    return client, greeting + prepare_demo(Store.of(client[config.mongodb_database]), config)
+    return client, prepare_demo(Store.of(client[config.mongodb_database]), config)
