@@ -1,7 +1,6 @@
-"""The demonstration fleet: generated drivers, and the trips that they drive on the roads of a generated town.
+"""The demonstration fleet: generated drivers, and the trips that they drive in a town and a suburb of it.
 
-The modules build on each other: `drivers` says who drives and when, `town` has the roads and places, `driving` drives a
-route, and `trips` makes a trip of a drive. The same day always gives the same trips.
+`drivers` says who drives and when, and `trips` drives. The same day always gives the same trips.
 """
 
 import datetime as dt
@@ -11,14 +10,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from scripts.demo.drivers import DRIVERS, ROLES, DemoDriver
-from scripts.demo.driving import drive, plan_route
-from scripts.demo.town import get_town
-from scripts.demo.trips import make_trip
+from scripts.demo.trips import drive, make_trip
 
 FLEET = "demo"
 # The fleet's calendar repeats every 8 weeks. Each day has a slot, its number modulo 56, on which the ids and content of
 # its trips depend. So a fleet that is loaded again on another day repeats the days that are still in the window.
 DAYS = 56
+BLOCK_METERS = 250
+# The centres in metres east and north, and how many blocks they extend to each side.
+AREAS = {"town": (complex(0, 0), 12), "suburb": (complex(11_500, -4_250), 4)}
+# Of the places where a driver goes.
+SUBURB_SHARE = 0.05
 
 
 def make_drivers(today: dt.date) -> list[dict[str, Any]]:
@@ -62,21 +64,37 @@ def make_trips(now: dt.datetime) -> list[dict[str, Any]]:
 
 def _make_day(number: int, driver: DemoDriver, day: int) -> Iterator[dict[str, Any]]:
     """Yield the trips of the driver with this number, from 1, on a day since the epoch."""
-    role, town, name = ROLES[driver.role], get_town(), f"{number:02d}-{day % DAYS:02d}"
+    role, name = ROLES[driver.role], f"{number:02d}-{day % DAYS:02d}"
     rng = random.Random(f"plan {name}")  # noqa: S311 - generated data, not a secret
     is_weekend = (day + 3) % 7 >= 5  # day 0 of the epoch was a Thursday
     if rng.random() >= role.day_probabilities[is_weekend]:
         return
-    home, goals = town.homes[driver.home][number - 1], town.goals[number : number + role.goals]
+    home, *goals = _choose_places(f"{number:02d}", driver.home, role.goals)
     places = [home, *rng.sample(goals, rng.randint(*role.stops)), home]
     second = round((day * 24 + rng.uniform(*role.start_hours)) * 3600)
     for leg, (origin, destination) in enumerate(itertools.pairwise(places)):
-        moments = drive(plan_route(origin, destination), driver, second, rng)
+        runs = drive(origin, destination, driver, second, rng)
         yield {
             "trip_id": f"{FLEET}-{name}-{leg + 1}",
             "tracking_id": role.tracking and f"{role.tracking}-{name}",
             "driver_id": f"{FLEET}-{number:02d}",
             "insurance_period": role.insurance_periods[leg % len(role.insurance_periods)],
-            **make_trip(moments, driver.phone, rng),
+            **make_trip(runs, driver.phone, rng),
         }
-        second = round(moments[-1].arrival + rng.uniform(*role.pause_hours) * 3600)
+        second = round(runs[-1].times[-1] + rng.uniform(*role.pause_hours) * 3600)
+
+
+def _choose_places(name: str, home: str, goals: int) -> list[complex]:
+    """Return where the driver with this name lives, and as many other places to go to: crossings of streets."""
+    rng = random.Random(f"places {name}")  # noqa: S311 - generated data, not a secret
+    places = [_choose_crossing(home, rng)]
+    while len(places) <= goals:
+        place = _choose_crossing("suburb" if rng.random() < SUBURB_SHARE else "town", rng)
+        if place not in places:
+            places.append(place)
+    return places
+
+
+def _choose_crossing(area: str, rng: random.Random) -> complex:
+    centre, half = AREAS[area]
+    return centre + BLOCK_METERS * complex(rng.randint(-half, half), rng.randint(-half, half))

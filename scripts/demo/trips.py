@@ -1,6 +1,6 @@
-"""One trip of the demonstration fleet: its trail, its events and its totals, from the moments of a drive.
+"""One trip of the demonstration fleet: runs from stop to stop on straight roads, its trail, its events and its totals.
 
-The trail has a point about every 5 s, one at a crossing, three at a stop, and all moments of events and slow driving.
+The trail has a point every 5 seconds, and where a run begins, reaches its speed, brakes and ends.
 """
 
 import cmath
@@ -12,39 +12,122 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from schemas.trip import EVENT_TYPES, EventSummary
-from scripts.demo.driving import Moment
-from scripts.demo.town import METERS_PER_MILE, MOTORWAY_MPH, MPS_PER_MPH
+from scripts.demo.drivers import DemoDriver
 
-LATITUDE, LONGITUDE = 38.84, -97.5  # degrees, the town's centre
-NIGHT_UTC_HOURS = range(4, 11)  # 22:00 to 05:00 in the town
+LATITUDE, LONGITUDE = 38.84, -97.5  # degrees, the town's centre, on open farmland in Kansas
 METERS_PER_DEGREE = 111_195  # of latitude
-SAMPLE_SECONDS, SLOW_MPS = 5, 10
+METERS_PER_MILE = 1609.344
+MPS_PER_MPH = METERS_PER_MILE / 3600
+ARTERIAL_METERS = 1_000  # from one to the next; all other roads in the town are streets
+FAR_METERS, MOTORWAY_NORTH = 8_000, -4_000  # a motorway leads to what is far
+MOTORWAY_MPH, WIDE_MPH, ARTERIAL_MPH, STREET_MPH = 65, 45, 35, 25
+RUN_METERS = {MOTORWAY_MPH: 20_000, WIDE_MPH: 1_100, ARTERIAL_MPH: 800, STREET_MPH: 600}  # between two stops, about
+NIGHT_UTC_HOURS = range(4, 11)  # 22:00 to 05:00 in the town
+SAMPLE_SECONDS = 5
 RAPID_ACCELERATION, HARD_BRAKE, PHONE_USE, OVERSPEEDING = EVENT_TYPES
-RAPID_ACCELERATION_MPS2, HARD_BRAKE_MPS2 = 3.0, -3.5
 OVERSPEEDING_MARGIN_MPH, OVERSPEEDING_MIN_SECONDS = 5, 10
 
 
-class Event(NamedTuple):
-    """An event from one moment of a drive to another, given by their indexes."""
+class Run(NamedTuple):
+    """A part of a trip on a straight road: the car starts, keeps its speed, and stops. Times are epoch seconds."""
 
-    first: int
-    last: int
-    event_type: int
-    data: dict[str, float]
+    start: complex  # metres east, and as the imaginary part metres north, of the town's centre
+    end: complex
+    limit_mph: int
+    departure: float
+    mps: float
+    acceleration_mps2: float
+    braking_mps2: float
+
+    @property
+    def meters(self) -> float:
+        """The length."""
+        return abs(self.end - self.start)
+
+    @property
+    def times(self) -> tuple[float, float, float]:
+        """When the car reaches its speed, brakes, and stands."""
+        starting, braking = self.mps / self.acceleration_mps2, self.mps / self.braking_mps2
+        cruising = self.meters / self.mps - (starting + braking) / 2
+        first = self.departure + starting
+        return first, first + cruising, first + cruising + braking
+
+    def locate(self, second: float) -> dict[str, float]:
+        """Return where the car is at a time."""
+        first, last, arrival = self.times
+        if second < first:
+            meters = self.acceleration_mps2 * (second - self.departure) ** 2 / 2
+        elif second < last:
+            meters = self.mps * (second - (self.departure + first) / 2)
+        else:
+            meters = self.meters - self.braking_mps2 * (arrival - second) ** 2 / 2
+        position = (self.start + (self.end - self.start) * meters / self.meters) / METERS_PER_DEGREE
+        return {
+            "timestamp": round(second * 1000),
+            "latitude": round(LATITUDE + position.imag, 6),
+            "longitude": round(LONGITUDE + position.real / math.cos(math.radians(LATITUDE)), 6),
+        }
+
+    def make_trail(self) -> Iterator[dict[str, float]]:
+        """Yield the points of the trail."""
+        course = round(90 - math.degrees(cmath.phase(self.end - self.start)), 1) % 360
+        samples = range(math.ceil(self.departure) + SAMPLE_SECONDS, int(self.times[-1]), SAMPLE_SECONDS)
+        for second in sorted({self.departure, *self.times, *samples}):
+            yield {**self.locate(second), "course": course}
 
 
-def make_trip(moments: list[Moment], phone: float, rng: random.Random) -> dict[str, Any]:
+def drive(origin: complex, destination: complex, driver: DemoDriver, second: float, rng: random.Random) -> list[Run]:
+    """Return the runs of a trip that begins at a time."""
+    runs = []
+    for start, end, limit_mph in _find_roads(origin, destination):
+        count = max(1, round(abs(end - start) / RUN_METERS[limit_mph]))
+        stops = [start + (end - start) * number / count for number in range(count + 1)]
+        for from_stop, to_stop in itertools.pairwise(stops):
+            run = _make_run(from_stop, to_stop, limit_mph, driver, second, rng)
+            runs.append(run)
+            second = run.times[-1] + rng.uniform(3, 40)
+    return runs
+
+
+def _find_roads(origin: complex, destination: complex) -> Iterator[tuple[complex, complex, int]]:
+    """Yield the roads with their limits: to an arterial, or for a far destination to the motorway; along it; off it."""
+    is_far = abs(destination.real - origin.real) > FAR_METERS
+    north = MOTORWAY_NORTH if is_far else round(origin.imag / ARTERIAL_METERS) * ARTERIAL_METERS
+    main_mph = MOTORWAY_MPH if is_far else ARTERIAL_MPH if north else WIDE_MPH
+    corners = [origin, complex(origin.real, north), complex(destination.real, north), destination]
+    for number, (start, end) in enumerate(itertools.pairwise(corners)):
+        if start != end:
+            side_mph = STREET_MPH if abs(end - start) < ARTERIAL_METERS else ARTERIAL_MPH
+            yield start, end, main_mph if number == 1 else side_mph
+
+
+def _make_run(
+    start: complex, end: complex, limit_mph: int, driver: DemoDriver, departure: float, rng: random.Random
+) -> Run:
+    meters = abs(end - start)
+    is_rapid, is_hard = (
+        rng.random() < driver.accelerations / 100,
+        rng.random() < driver.brakes * meters / METERS_PER_MILE / 100,
+    )
+    acceleration = rng.uniform(3.4, 4) if is_rapid else 1.5
+    braking = rng.uniform(4.3, 5.6) if is_hard else 1.9
+    # On a short run, the car brakes before it has reached its speed.
+    most_mps = math.sqrt(2 * meters * acceleration * braking / (acceleration + braking))
+    mps = min(most_mps, limit_mph * MPS_PER_MPH * driver.pace * rng.uniform(0.92, 1.12))
+    return Run(start, end, limit_mph, departure, mps, acceleration, braking)
+
+
+def make_trip(runs: list[Run], phone: float, rng: random.Random) -> dict[str, Any]:
     """Return the trip (schema ImportedTrip) of a drive, but for the identifiers and the insurance period.
 
     `phone` is the share of the time in which the driver uses the phone.
     """
-    events = sorted([*_find_events(moments), *_make_phone_use(len(moments), phone, rng)])
-    rendered = [_render_event(event, moments) for event in events]
-    trail = _make_trail(_choose_points(moments, events))
-    highway = [b.meters - a.meters for a, b in itertools.pairwise(moments) if a.spot.limit_mph == MOTORWAY_MPH]
-    miles = round(moments[-1].meters / METERS_PER_MILE, 6)
-    seconds = round(moments[-1].arrival - moments[0].arrival)
-    is_night = moments[0].arrival // 3600 % 24 in NIGHT_UTC_HOURS
+    trail = [point for run in runs for point in run.make_trail()]
+    events = [event for run in runs for event in _find_events(run, phone, rng)]
+    highway = [run.meters for run in runs if run.limit_mph == MOTORWAY_MPH]
+    miles = round(sum(run.meters for run in runs) / METERS_PER_MILE, 6)
+    seconds = round(runs[-1].times[-1] - runs[0].departure)
+    is_night = runs[0].departure // 3600 % 24 in NIGHT_UTC_HOURS
     return {
         "trip_start_time": trail[0]["timestamp"],
         "trip_end_time": trail[-1]["timestamp"],
@@ -57,91 +140,37 @@ def make_trip(moments: list[Moment], phone: float, rng: random.Random) -> dict[s
         "night_driving_seconds": seconds if is_night else 0,
         "highway_miles": round(sum(highway) / METERS_PER_MILE, 6),
         "night_driving_miles": miles if is_night else 0,
-        "event_summary": _summarize(rendered),
+        "event_summary": _summarize(events),
         "trail_path": trail,
-        "events": rendered,
+        "events": events,
     }
 
 
-def _find_events(moments: list[Moment]) -> Iterator[Event]:
-    """Yield the runs of moments with the same event and speed limit between them."""
-    last = 0
-    for (event_type, limit_mph), run in itertools.groupby(itertools.starmap(_classify, itertools.pairwise(moments))):
-        first, last = last, last + len(list(run))
-        seconds = moments[last].arrival - moments[first].departure
-        if event_type == OVERSPEEDING and seconds >= OVERSPEEDING_MIN_SECONDS:
-            mean_mps = (moments[last].meters - moments[first].meters) / seconds
-            max_mps = max(moment.mps for moment in moments[first : last + 1])
-            data = {
-                "user_speed_mph": round(mean_mps / MPS_PER_MPH, 1),
-                "speed_limit_mph": limit_mph,
-                "max_user_speed_mph": round(max_mps / MPS_PER_MPH, 1),
-            }
-            yield Event(first, last, OVERSPEEDING, data)
-        elif event_type in (RAPID_ACCELERATION, HARD_BRAKE):
-            yield Event(first, last, event_type, {})
+def _find_events(run: Run, phone: float, rng: random.Random) -> Iterator[dict[str, Any]]:
+    """Yield the events of a run (schema Event)."""
+    first, last, arrival = run.times
+    mph = round(run.mps / MPS_PER_MPH, 1)
+    if run.acceleration_mps2 > 3:
+        yield _make_event(run, RAPID_ACCELERATION, run.departure, first)
+    if rng.random() < 2 * phone:
+        quarter = (arrival - run.departure) / 4
+        yield _make_event(run, PHONE_USE, run.departure + quarter, arrival - quarter)
+    if mph > run.limit_mph + OVERSPEEDING_MARGIN_MPH and last - first >= OVERSPEEDING_MIN_SECONDS:
+        speeds = {"user_speed_mph": mph, "speed_limit_mph": run.limit_mph, "max_user_speed_mph": mph}
+        yield _make_event(run, OVERSPEEDING, first, last, speeds)
+    if run.braking_mps2 > 4:
+        yield _make_event(run, HARD_BRAKE, last, arrival)
 
 
-def _classify(here: Moment, ahead: Moment) -> tuple[int, int]:
-    """Return the type of the event between two moments, or 0, and the speed limit there."""
-    mps2, limit_mph = (ahead.mps - here.mps) / (ahead.arrival - here.departure), here.spot.limit_mph
-    if mps2 < HARD_BRAKE_MPS2:
-        return HARD_BRAKE, limit_mph
-    if mps2 > RAPID_ACCELERATION_MPS2:
-        return RAPID_ACCELERATION, limit_mph
-    is_over = min(here.mps, ahead.mps) > (limit_mph + OVERSPEEDING_MARGIN_MPH) * MPS_PER_MPH
-    return OVERSPEEDING if is_over else 0, limit_mph
-
-
-def _make_phone_use(count: int, share: float, rng: random.Random) -> Iterator[Event]:
-    """Yield stretches of the `count` moments of a drive, at most one of each 40."""
-    for begin in range(0, count - 20, 40):
-        if rng.random() < 2 * share:
-            first = begin + rng.randint(1, 10)
-            yield Event(first, min(first + rng.randint(10, 30), count - 1), PHONE_USE, {})
-
-
-def _choose_points(moments: list[Moment], events: list[Event]) -> list[Moment]:
-    """Return the moments that are in the trail."""
-    needed = {index for event in events for index in range(event.first - 1, event.last + 3)}
-    points = moments[:1]
-    for index, moment in enumerate(moments[1:], start=1):
-        is_due = moment.arrival >= points[-1].departure + SAMPLE_SECONDS
-        if is_due or index in needed or moment.mps < SLOW_MPS or moment.spot.max_mps < math.inf:
-            points.append(moment)
-    return points
-
-
-def _make_trail(moments: list[Moment]) -> list[dict[str, float]]:
-    trail, course = [], 0.0
-    for here, ahead in itertools.pairwise([*moments, moments[-1]]):
-        step = ahead.spot.position - here.spot.position
-        if step:
-            course = round(90 - math.degrees(cmath.phase(step)), 1) % 360
-        times = sorted({here.arrival, min(here.arrival + 1, here.departure), here.departure})
-        trail += [{**_locate(here, second), "course": course} for second in times]
-    return trail
-
-
-def _locate(moment: Moment, second: float) -> dict[str, float]:
-    """Return where the car is at a moment, at this time (epoch seconds)."""
-    position = moment.spot.position / METERS_PER_DEGREE
+def _make_event(
+    run: Run, event_type: int, first: float, last: float, data: dict[str, float] | None = None
+) -> dict[str, Any]:
     return {
-        "timestamp": round(second * 1000),
-        "latitude": round(LATITUDE + position.imag, 6),
-        "longitude": round(LONGITUDE + position.real / math.cos(math.radians(LATITUDE)), 6),
-    }
-
-
-def _render_event(event: Event, moments: list[Moment]) -> dict[str, Any]:
-    """Return the event in the shape of the schema Event."""
-    first, last = moments[event.first], moments[event.last]
-    return {
-        "event_type": event.event_type,
-        "event_name": EVENT_TYPES[event.event_type][0],
-        **{f"event_start_{key}": value for key, value in _locate(first, first.departure).items()},
-        **{f"event_end_{key}": value for key, value in _locate(last, last.arrival).items()},
-        "event_data": event.data,
+        "event_type": event_type,
+        "event_name": EVENT_TYPES[event_type][0],
+        **{f"event_start_{key}": value for key, value in run.locate(first).items()},
+        **{f"event_end_{key}": value for key, value in run.locate(last).items()},
+        "event_data": data or {},
     }
 
 
