@@ -25,9 +25,9 @@ from scripts.command_line.options import FLEET, REJECTS, option_once
 from scripts.command_line.output import echo, make_bar
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import loader
-from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType, Rejected
+from scripts.ingest.loader import DRIVERS, TRIPS
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejects
+from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Record, RecordType, Rejected, Rejects
 
 STDIN = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"

@@ -4,19 +4,18 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Generator, Iterator
+from typing import Any
 
-from marshmallow import Schema, ValidationError
+from marshmallow import ValidationError
 
 from app.store import Document, Store
 from schemas.driver import Driver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo
-from scripts.command_line.reasons import describe_errors
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.rejects import Rejects
+from scripts.ingest.rejects import Accepted, DriverDay, Record, RecordType, Rejected, Rejects, check
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 
@@ -32,54 +31,6 @@ MAX_FUTURE_MS = MS_PER_HOUR
 GC_THRESHOLD = 100_000
 # The rejected records, in bytes, after which the search for cycles takes place all the same.
 MAX_REJECTED_BYTES = 5_000_000
-
-
-# A driver and a day, as a number: not a date, because only the transaction knows the time zone of the fleet.
-DriverDay = tuple[str, int]
-
-
-class Record(NamedTuple):
-    """A JSON value that should be a driver or a trip, its JSON text, and its number in the input, from 1."""
-
-    number: int
-    content: bytes
-    value: Any
-
-
-class Accepted(NamedTuple):
-    """A valid record with its number and JSON text, what is written, and about which day it changes, if any."""
-
-    number: int
-    content: bytes
-    document: Any
-    day: DriverDay | None
-
-
-class Rejected(NamedTuple):
-    """A record that is not loaded: its number and JSON text, and the reason.
-
-    `hint` is a sentence on what may be wrong with the whole input, or empty.
-    """
-
-    number: int
-    content: bytes
-    reason: str
-    hint: str = ""
-
-
-class RecordType(NamedTuple):
-    """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
-
-    `write` returns why documents are left out, by their index. `get_day` returns about which day a prepared document
-    changes. `doubt` notes whether a document is plausible, with its number in the input.
-    """
-
-    option: str
-    schema: Schema
-    prepare: Callable[[str, Document], Any]
-    write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
-    get_day: Callable[[Any], DriverDay | None]
-    doubt: Callable[[Doubts, int, Any], None]
 
 
 def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
@@ -156,25 +107,14 @@ def _check_all(
         for record in records:
             checked = check(record, fleet, record_type) if isinstance(record, Record) else record
             if isinstance(checked, Rejected):
+                if isinstance(record, Record):
+                    checked = checked._replace(hint=_get_hint(record.value, record_type))
                 # marshmallow's exceptions are in reference cycles, with all that was read of the record.
                 rejected_bytes += len(checked.content)
                 if rejected_bytes > MAX_REJECTED_BYTES:
                     gc.collect()
                     rejected_bytes = 0
             yield checked
-
-
-def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rejected:
-    """Return the document of a record, or why it is invalid."""
-    number, content, value = record
-    if not isinstance(value, dict):
-        return Rejected(number, content, "Not a JSON object.")
-    try:
-        parsed = record_type.schema.load(value)
-        document = record_type.prepare(fleet, parsed)
-    except ValidationError as error:
-        return Rejected(number, content, describe_errors(error), _get_hint(value, record_type))
-    return Accepted(number, content, document, record_type.get_day(document))
 
 
 def _get_hint(value: Any, record_type: RecordType) -> str:

@@ -19,9 +19,9 @@ from scripts.command_line.output import echo, make_bar
 from scripts.ingest import loader, upstream
 from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
-from scripts.ingest.loader import DRIVERS, TRIPS, Record, RecordType, Rejected
+from scripts.ingest.loader import DRIVERS, TRIPS
 from scripts.ingest.plausibility import Doubts
-from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Rejects
+from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Record, RecordType, Rejected, Rejects
 from scripts.ingest.upstream import DetailsRequest, ListRequest
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers
 

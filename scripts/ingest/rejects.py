@@ -1,21 +1,85 @@
-"""What a load rejects, and the file that lists it."""
+"""What a load rejects: the check of a record, and the file that lists the rejected ones."""
 
 import contextlib
 import json
 import secrets
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, Self
+from typing import IO, Any, NamedTuple, Self
 
 import click
+from marshmallow import Schema, ValidationError
 
+from app.store import Document, Store
 from scripts.command_line.output import echo
 from scripts.command_line.private_files import open_private
+from scripts.command_line.reasons import describe_errors
+from scripts.ingest.plausibility import Doubts
 
 # The longest JSON of a driver or trip.
 MAX_RECORD_BYTES = 15_000_000
 TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
 # Of a longer record, and of each one after this size of the file, the file has only the beginning.
 MAX_WHOLE_BYTES, BEGINNING_CHARS = 100_000_000, 1_000
+# A driver and a day, as a number: not a date, because only the transaction knows the time zone of the fleet.
+DriverDay = tuple[str, int]
+
+
+class Record(NamedTuple):
+    """A JSON value that should be a driver or a trip, its JSON text, and its number in the input, from 1."""
+
+    number: int
+    content: bytes
+    value: Any
+
+
+class Accepted(NamedTuple):
+    """A valid record with its number and JSON text, what is written, and about which day it changes, if any."""
+
+    number: int
+    content: bytes
+    document: Any
+    day: DriverDay | None
+
+
+class Rejected(NamedTuple):
+    """A record that is not loaded: its number and JSON text, and the reason.
+
+    `hint` is a sentence on what may be wrong with the whole input, or empty.
+    """
+
+    number: int
+    content: bytes
+    reason: str
+    hint: str = ""
+
+
+class RecordType(NamedTuple):
+    """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
+
+    `write` returns why documents are left out, by their index. `get_day` returns about which day a prepared document
+    changes. `doubt` notes whether a document is plausible, with its number in the input.
+    """
+
+    option: str
+    schema: Schema
+    prepare: Callable[[str, Document], Any]
+    write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
+    get_day: Callable[[Any], DriverDay | None]
+    doubt: Callable[[Doubts, int, Any], None]
+
+
+def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rejected:
+    """Return the document of a record, or why it is invalid."""
+    number, content, value = record
+    if not isinstance(value, dict):
+        return Rejected(number, content, "Not a JSON object.")
+    try:
+        parsed = record_type.schema.load(value)
+        document = record_type.prepare(fleet, parsed)
+    except ValidationError as error:
+        return Rejected(number, content, describe_errors(error))
+    return Accepted(number, content, document, record_type.get_day(document))
 
 
 class Rejects:

@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from scripts.ingest import importer, loader
-from scripts.ingest.loader import Accepted, Rejected, make_batches
+from scripts.ingest.loader import make_batches
+from scripts.ingest.rejects import Accepted, Rejected
 from scripts.materialize.periods import Day
 from tests.factories import make_driver, make_trip
 from tests.service_process import wait_until

@@ -21,8 +21,7 @@ from schemas.trip import ImportedTrip
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import importer
 from scripts.ingest.importer import Input, parse
-from scripts.ingest.loader import Rejected
-from scripts.ingest.rejects import TOO_LONG, Rejects
+from scripts.ingest.rejects import TOO_LONG, Rejected, Rejects
 from tests.factories import make_driver, make_event, make_point, make_trip
 
 SCHEMAS = (Driver(), ImportedTrip())

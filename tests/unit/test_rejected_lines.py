@@ -1,4 +1,4 @@
-"""scripts/ingest/importer.py and loader.py: which lines are rejected, and the reasons."""
+"""scripts/ingest/importer.py and rejects.py: which lines are rejected, and the reasons."""
 
 import itertools
 import json
@@ -8,7 +8,8 @@ from marshmallow import ValidationError
 
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest.importer import parse
-from scripts.ingest.loader import DRIVERS, TRIPS, Record, check
+from scripts.ingest.loader import DRIVERS, TRIPS
+from scripts.ingest.rejects import Record, check
 from tests.factories import NULL_BY_DEFAULT, epoch_ms, make_driver, make_trip
 from tests.whole_trip import EVENTS, MAX_INT, MIN_INT, SPEEDS, WHOLE, altered, steps_of
 
