@@ -23,8 +23,8 @@ class SourceSchema(Schema):
     before the schema got the field: it is then loaded as null. MongoDB refuses to write a document without it. A
     required field is never absent.
 
-    What it costs to find the errors of a document does not grow with their number: of many unknown fields, a few are
-    errors, and so it is with the objects in `Rows`.
+    The cost of finding the errors of a document does not grow with their number: only the first few unknown fields, and
+    the first few invalid objects in `Rows`, are errors.
     """
 
     # The methods with `validates_schema`, for `Rows`.
@@ -38,7 +38,7 @@ class SourceSchema(Schema):
     def load(self, data: Any, **kwargs: Any) -> Any:
         """Return the loaded data. Raises ValidationError.
 
-        Of many unknown fields only the first are errors, in alphabetical order: one more than a reason names.
+        If many fields are unknown, only the first in alphabetical order are errors: one more than a reason names.
         """
         if isinstance(data, Mapping) and len(data) > len(self.fields) + MAX_NAMED_ERRORS:
             unknown = heapq.nsmallest(MAX_NAMED_ERRORS + 1, (name for name in data if name not in self.fields))

@@ -14,7 +14,7 @@ import shutil
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, BinaryIO, cast
 
 import click
 from bson import decode_file_iter
@@ -26,7 +26,7 @@ from marshmallow.validate import Length, OneOf
 from pymongo import ASCENDING
 from pymongo.errors import BulkWriteError
 
-from app.store import IDENTIFYING_FIELDS, MAX_DOCUMENT_BYTES, SOURCES, Document, Store
+from app.store import IDENTIFYING_FIELDS, SOURCES, Document, Store
 from app.store.reports import BUCKET
 from schemas.fields import Count, FleetName, Text
 from scripts.admin.rollups import rebuild_with_progress
@@ -241,8 +241,7 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
     with gzip.open(_file(folder, name)) as file, make_bar(name, manifest["collections"][name]["documents"]) as bar:
         # A backup of an earlier version lacks the fields that a source got since.
         schema = SCHEMAS.get(name)
-        found = decode_file_iter(cast(BinaryIO, _DocumentFile(file)), RAW)
-        sized = ((document, len(document.raw)) for document in found)
+        sized = ((document, len(document.raw)) for document in decode_file_iter(cast(BinaryIO, file), RAW))
         try:
             for batch in batches_by_size(sized, BATCH_DOCUMENTS, BATCH_BYTES):
                 documents.insert_many([*map(schema.fill, batch)] if schema else batch, ordered=False)
@@ -254,18 +253,6 @@ def _load(store: Store, name: str, folder: Path, manifest: Document) -> None:
                 f"{_file(folder, name)} cannot be read: {error}. Use another backup. Drop this database, which is "
                 "incomplete."
             ) from None
-
-
-class _DocumentFile(NamedTuple):
-    """A file of documents, of which no more than a document is read at once: a damaged one may claim gigabytes."""
-
-    file: gzip.GzipFile
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes. Raises InvalidBSON for more than a document can have."""
-        if size > MAX_DOCUMENT_BYTES:
-            raise InvalidBSON(f"a document of {size} bytes is larger than MongoDB's limit")
-        return self.file.read(size)
 
 
 def _describe_write_error(name: str, error: BulkWriteError) -> str:

@@ -8,7 +8,7 @@ from marshmallow import Schema, ValidationError, fields
 from schemas.source import MAX_NAMED_ERRORS
 from scripts.command_line.output import escape
 
-# A reason shows only the beginning and the end of a longer error: the name of an unknown field may have megabytes.
+# Only the beginning and the end of a longer error are shown: the name of an unknown field may have megabytes.
 MAX_ERROR_CHARS, ERROR_END_CHARS = 300, 100
 MISSING = str(fields.Field.default_error_messages["required"])
 UNKNOWN = Schema().error_messages["unknown"]

@@ -163,7 +163,7 @@ class Input:
             ) from None
 
     def _lines(self) -> Iterator[bytes]:
-        """Yield the lines without white space around them; of a line that is too long only the beginning."""
+        """Yield the lines without white space around them, and only the beginning of a line that is too long."""
         is_gzip = self._file.peek(2).startswith(GZIP_MAGIC)
         stream = cast(BinaryIO, gzip.GzipFile(fileobj=self._file)) if is_gzip else self._file
         begins = True
@@ -196,7 +196,7 @@ def _skip_line(stream: IO[bytes]) -> None:
 
 
 def parse(number: int, content: bytes) -> Record | Rejected:
-    """Return the record of a line, or why it is none. Of a line that is too long, `content` is only the beginning."""
+    """Return the record of a line, or why it is none. If the line is too long, `content` is only its beginning."""
     try:
         return Record(number, content, _parse(content))
     except ValidationError as error:

@@ -20,7 +20,7 @@ from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 
 # A batch is one transaction, and ends at whichever limit comes first. So memory is bounded, and a transaction takes
-# about a second; MongoDB's limit is 60 seconds. A transaction takes the longer, the more days of drivers it changes.
+# about a second; MongoDB's limit is 60 seconds. A transaction takes longer the more days of drivers it changes.
 BATCH_RECORDS = 2_000
 BATCH_DAYS = 1_000
 BATCH_BYTES = 16_000_000
@@ -29,7 +29,7 @@ BATCH_SECONDS = 1.0
 # A trip that has not ended cannot have been processed. The clock of another system may be ahead of that of this host.
 MAX_FUTURE_MS = MS_PER_HOUR
 GC_THRESHOLD = 100_000
-# The rejected records, in bytes, after which the search for cycles takes place all the same.
+# After so many bytes of rejected records, the search for cycles takes place all the same.
 MAX_REJECTED_BYTES = 5_000_000
 
 

@@ -19,7 +19,7 @@ from scripts.ingest.plausibility import Doubts
 # The longest JSON of a driver or trip.
 MAX_RECORD_BYTES = 15_000_000
 TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
-# Of a longer record, and of each one after this size of the file, the file has only the beginning.
+# The file has only the beginning of a longer record, and of each record after it has reached this size.
 MAX_WHOLE_BYTES, BEGINNING_CHARS = 100_000_000, 1_000
 # A driver and a day, as a number: not a date, because only the transaction knows the time zone of the fleet.
 DriverDay = tuple[str, int]
@@ -91,7 +91,7 @@ class Rejects:
 
     def __init__(self, path: Path | None, *, is_pipe: bool = False) -> None:
         self.path, self.count, self._is_pipe, self._size = path, 0, is_pipe, 0
-        # The number of the first one, and the reason in JSON, because it may contain a control character; and its hint.
+        # The number of the first rejected record, and its reason as JSON, because it may have a control character.
         self.first = ""
         self.hint = ""
         # Another import of the same file may run at the same time.

@@ -17,6 +17,7 @@ from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, ValidationError
 
+from scripts.mcp_server.models import Page
 from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
@@ -60,6 +61,7 @@ TEMPORARY: frozenset[int] = frozenset(
 
 Params = Mapping[str, str | int | float | Sequence[str]]
 Reply = TypeVar("Reply", bound=BaseModel)
+PageReply = TypeVar("PageReply", bound=Page)
 
 
 class InvalidInput(Exception):
@@ -98,6 +100,10 @@ class ApiClient:
             self._info = await self.get(KeyInfo, "fleet")
         return self._info
 
+    async def get_today(self) -> datetime.date:
+        """Return which day it is in the time zone of the fleet. Raises ServiceError."""
+        return (await self.get_info()).today
+
     async def get(self, reply: type[Reply], *path: str, params: Params | None = None, fields: str = "") -> Reply:
         """Return the response, or these fields (a field mask) of it, as a model.
 
@@ -130,6 +136,15 @@ class ApiClient:
                 "that it may not be a Driver Analytics API, or that this program and the service may have different "
                 "versions."
             ) from None
+
+
+async def get_pages(api: ApiClient, page_type: type[PageReply], *path: str, params: Params) -> AsyncIterator[PageReply]:
+    """Yield the pages of a list, of the largest size."""
+    next_page: int | None = 1
+    while next_page:
+        page = await api.get(page_type, *path, params={**params, "limit": PAGE_SIZE, "page": next_page})
+        yield page
+        next_page = page.next_page
 
 
 def _describe_failure(error: BaseException) -> str:

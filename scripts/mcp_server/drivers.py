@@ -9,10 +9,10 @@ from schemas.periods import PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.models import (
     Aggregates,
-    Data,
     Driver,
     NoScore,
     Number,
+    Page,
     PeriodSummary,
     Result,
     Score,
@@ -34,11 +34,10 @@ class ListedDriver(Driver):
     last_travel_date: datetime.date | None
 
 
-class DriverPage(Data):
+class DriverPage(Page):
     """A page of the drivers of the fleet."""
 
     count: int
-    next_page: int | None
     drivers: list[ListedDriver]
 
 
@@ -78,8 +77,7 @@ async def driver_summary(
 
     For today or any other dates, and for what costs the points, use explain_score; for the trips, list_trips.
     """
-    today = (await api.get_info()).today
-    window, before = choose_periods(today, period, date)
+    window, before = choose_periods(await api.get_today(), period, date)
     driver, summary = await _fetch_summary(api, driver_id, period, window)
     try:
         _, summary_before = await _fetch_summary(api, driver_id, period, before)

@@ -63,7 +63,7 @@ async def fleet_summary(
 
     change is that since the week or month before, null if nobody drove then or it is not known.
     """
-    today = (await api.get_info()).today
+    today = await api.get_today()
     window, before = choose_periods(today, period, date)
     # The one before the first is read, too, to compare with.
     windows = [window, before]

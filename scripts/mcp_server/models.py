@@ -89,6 +89,12 @@ class Result(Data):
     notice: str = Field(default_factory=lambda: NOTICE)
 
 
+class Page(Data):
+    """A page of a list of the service."""
+
+    next_page: int | None
+
+
 class Window(Data):
     """The dates from the first to the last."""
 

@@ -1,7 +1,6 @@
 """The tools that explain scores: of one driver, of several, and of those to coach."""
 
-import datetime
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
@@ -10,7 +9,7 @@ from pydantic import Field, WithJsonSchema
 from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
-from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, InvalidInput, Params
+from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params, get_pages
 from scripts.mcp_server.models import (
     NULL_DEFAULT,
     Aggregates,
@@ -20,6 +19,7 @@ from scripts.mcp_server.models import (
     ExplainedScore,
     NoScore,
     Number,
+    Page,
     Score,
     Summary,
     Window,
@@ -134,8 +134,7 @@ async def explain_score(
     It compares with the window of the same length before. The score of each interval shows when it changed. For the
     trips that cost the points, use list_trips.
     """
-    today = (await api.get_info()).today
-    window, before = choose_windows(today, start_date, end_date)
+    window, before = choose_windows(await api.get_today(), start_date, end_date)
     content = await get_driver_score(api, driver_id, window, interval)
     (explanation,) = await _compare(api, [(content.driver_info, content.total or "did_not_drive")], before)
     return ScoreExplanation(
@@ -162,8 +161,7 @@ async def compare_drivers(
 
     Points do not depend on how far somebody drove.
     """
-    today = (await api.get_info()).today
-    window, before = choose_windows(today, start_date, end_date)
+    window, before = choose_windows(await api.get_today(), start_date, end_date)
     rows = await _compare(api, await find_scores(api, driver_ids, window), before)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
@@ -176,11 +174,10 @@ class RankedDriver(Data):
     driving_summary: Summary
 
 
-class Ranking(Data):
+class Ranking(Page):
     """A page of the drivers who drove in a period."""
 
     count: int
-    next_page: int | None
     drivers: list[RankedDriver]
 
 
@@ -215,14 +212,13 @@ async def who_needs_coaching(
     Nobody who lost no points is listed, so there may be nobody to coach.
     For the trips behind it, call list_trips with a driver_id and the dates of the window.
     """
-    today = (await api.get_info()).today
-    window, before = choose_periods(today, period, date)
+    window, before = choose_periods(await api.get_today(), period, date)
     # Like the service, without an exponent.
-    params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}", "limit": PAGE_SIZE}
+    params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}"}
     if order == "lowest_score":
         count, compared, rows = await _find_lowest(api, params, window, behaviour)
     else:
-        count, compared, rows = await _find_worse(api, params, window, before, behaviour, today)
+        count, compared, rows = await _find_worse(api, params, window, before, behaviour)
     scores: list[DriverAndScore] = [(row.driver_info, _explain(row.driving_summary)) for row in rows[:limit]]
     return Coaching(
         window=window,
@@ -241,19 +237,17 @@ Found = tuple[int, int | None, list[RankedDriver]]
 async def _find_lowest(api: ApiClient, params: Params, window: Window, behaviour: str | None) -> Found:
     """Return the drivers who lost points, most first."""
     by = {"behaviour": behaviour} if behaviour is not None else {}
-    page = await _get_ranking(api, {**params, **by}, window)
+    page = await anext(_get_rankings(api, {**params, **by}, window))
     return page.count, None, [row for row in page.drivers if _get_points_lost(row, behaviour)]
 
 
-async def _find_worse(
-    api: ApiClient, params: Params, window: Window, before: Window, behaviour: str | None, today: datetime.date
-) -> Found:
+async def _find_worse(api: ApiClient, params: Params, window: Window, before: Window, behaviour: str | None) -> Found:
     """Return the drivers who are ranked also before, and lost more than then, most first.
 
     Raises ToolError if the scores before are not known: they are those of a window, which begins in the last six
     months, also for a month.
     """
-    if before.start_date < get_first_date(today, "day"):
+    if before.start_date < get_first_date(await api.get_today(), "day"):
         raise ToolError(f"Correct the arguments. date: Must be later. The {params['period']} before is not known.")
     # By the score, for which the service has an index. By a behaviour, it would sort all drivers for each page.
     (count, rows), (_, rows_before) = [await _find_ranked(api, params, one) for one in (window, before)]
@@ -270,17 +264,16 @@ async def _find_worse(
 async def _find_ranked(api: ApiClient, params: Params, window: Window) -> tuple[int, dict[str, RankedDriver]]:
     """Return how many drivers a ranking has, and MAX_COMPARED of them by driver_id, the lowest scores first."""
     found: dict[str, RankedDriver] = {}
-    next_page: int | None = 1
-    while next_page and len(found) < MAX_COMPARED:
-        page = await _get_ranking(api, {**params, "page": next_page}, window)
+    async for page in _get_rankings(api, params, window):
         found |= {row.driver_info.driver_id: row for row in page.drivers}
-        next_page = page.next_page
+        if len(found) >= MAX_COMPARED:
+            break
     return page.count, found
 
 
-async def _get_ranking(api: ApiClient, params: Params, window: Window) -> Ranking:
-    """Return a page of the drivers who drove in a week or month, those who lost most first."""
-    return await api.get(Ranking, "ranking", params={**params, "start_date": str(window.start_date)})
+def _get_rankings(api: ApiClient, params: Params, window: Window) -> AsyncIterator[Ranking]:
+    """Return the pages of the drivers who drove in a week or month, those who lost most first."""
+    return get_pages(api, Ranking, "ranking", params={**params, "start_date": str(window.start_date)})
 
 
 def _get_points_lost(row: RankedDriver, behaviour: str | None) -> float:

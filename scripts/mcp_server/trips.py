@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, Params
+from scripts.mcp_server.client import Api, ApiClient, get_pages
 from scripts.mcp_server.models import (
     Behaviour,
     Data,
@@ -14,6 +14,7 @@ from scripts.mcp_server.models import (
     EpochMs,
     NoScore,
     Number,
+    Page,
     Result,
     Score,
     Window,
@@ -36,10 +37,9 @@ class Trip(Data):
     event_summary: dict[str, Number]
 
 
-class TripPage(Data):
+class TripPage(Page):
     """A page of the trips of a driver."""
 
-    next_page: int | None
     trips: list[Trip]
 
 
@@ -73,8 +73,7 @@ async def list_trips(
     points_lost of all trips together is 100 minus the score. A score has a trip at once, the list hours after its end,
     by default four. For the events of a trip and where they were, use describe_trip.
     """
-    today = (await api.get_info()).today
-    window, _ = choose_windows(today, start_date, end_date)
+    window, _ = choose_windows(await api.get_today(), start_date, end_date)
     content = await get_driver_score(api, driver_id, window, "month")
     behaviours = content.total.behaviours if content.total else []
     trips = await _find_trips(api, driver_id, window)
@@ -96,15 +95,9 @@ async def list_trips(
 
 async def _find_trips(api: ApiClient, driver_id: str, window: Window) -> list[Trip]:
     """Return the trips of a driver in a window, the oldest first."""
-    trips: list[Trip] = []
     dates = {"start_date": str(window.start_date), "end_date": str(window.end_date)}
-    next_page: int | None = 1
-    while next_page:
-        params: Params = {**dates, "limit": PAGE_SIZE, "page": next_page}
-        page = await api.get(TripPage, "driver", driver_id, "trips", params=params)
-        trips += page.trips
-        next_page = page.next_page
-    return trips
+    pages = get_pages(api, TripPage, "driver", driver_id, "trips", params=dates)
+    return [trip async for page in pages for trip in page.trips]
 
 
 def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:
@@ -175,7 +168,7 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
         )
     (trip,) = content.trips
     # Any window has the names of a driver.
-    today = (await api.get_info()).today
+    today = await api.get_today()
     ((driver, _),) = await find_scores(api, [trip.driver_id], Window(start_date=today, end_date=today))
     events = sorted(trip.events, key=lambda event: event.event_start_timestamp)
     details = dict(trip) | {"driver": driver, "events": events[:MAX_EVENTS]}
