@@ -103,14 +103,6 @@ def test_a_period_in_progress_has_today(service, load, path, date):
     assert days(summary(service, path, date)) == ["2026-03-16", "2026-03-18"]
 
 
-def test_a_trip_that_moves_to_another_month_leaves_the_first(service, load):
-    load(make_trip("2026-01-31T08:00", trip_id="t1"), drivers=[make_driver("d1")])
-    load(make_trip("2026-02-01T08:00", trip_id="t1"))
-    (january,) = service.get(MONTHLY, start_date="2026-01-01", driver_id="d1").json["data"]
-    assert "driving_summary" not in january
-    assert days(summary(service, MONTHLY, "2026-02-01")) == ["2026-02-01"]
-
-
 @pytest.mark.parametrize("path", DATES)
 def test_the_element_of_a_driver_who_did_not_drive_has_no_summary(service, load, path):
     load(make_trip("2026-02-10T08:00", "idle"), make_trip("2026-03-09T08:00", "busy"))

@@ -106,13 +106,6 @@ def test_each_fleet_mask_and_request_has_its_own_etag(loaded, path):
 
 
 @EVERY
-def test_an_etag_does_not_depend_on_the_key(loaded, path):
-    etag = get_etag(loaded, path)
-    loaded.keys.clear()
-    assert get_etag(loaded, path) == etag
-
-
-@EVERY
 def test_a_masked_response_is_revalidated(loaded, path):
     options = {
         "headers": {"X-Fields": "{count,data{driver_info{driver_id}},trips{trip_id},drivers{alias},total{fm_score}}"}

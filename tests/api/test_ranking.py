@@ -111,12 +111,3 @@ def test_every_wrong_parameter_is_named(service):
     names = {part.partition("=")[0] for part in query.split("&")}
     assert service.errors(f"/ranking?{query}").keys() == names
     assert service.errors("/ranking").keys() == {"period", "start_date"}
-
-
-def test_an_etag_changes_when_another_driver_takes_a_place(service, load):
-    load(trip_of("a"), trip_of("b", brakes=1))
-    first = service.get("/ranking", **WEEK, limit=1)
-    headers = {"If-None-Match": first.headers["ETag"]}
-    assert service.get("/ranking", **WEEK, limit=1, headers=headers).status_code == 304
-    load(trip_of("c", brakes=2))
-    assert service.get("/ranking", **WEEK, limit=1, headers=headers).status_code == 200

@@ -133,12 +133,6 @@ def test_pages_of_a_search_are_slices_of_all_matches(service, several_blocks, li
     assert {(page["count"], page["limit"]) for page in pages} == {(84, limit)}
 
 
-def test_a_search_may_be_masked(service, several_blocks):
-    assert service.get("/drivers?search=gros", headers={"X-Fields": "count,limit"}).text == '{"count":84,"limit":50}'
-    masked = service.get("/drivers?search=d003", headers={"X-Fields": "drivers{alias,driver_id}"})
-    assert masked.json == {"drivers": [{"alias": "Größe", "driver_id": "d003"}]}
-
-
 def test_an_etag_of_a_search_changes_when_other_drivers_match(service, load):
     load(drivers=[make_driver("a", alias="x"), make_driver("b"), make_driver("c", alias="x")])
     etag = service.get("/drivers?search=x&limit=1").headers["ETag"]

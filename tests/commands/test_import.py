@@ -13,7 +13,7 @@ from scripts.ingest import loader
 from scripts.ingest.rejects import Rejects
 from tests.factories import make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.fleet_states import differences
-from tests.store_contents import contents, everything, load
+from tests.store_contents import everything, load
 from tests.whole_trip import FOCUS, MAX_INT, MIN_INT, WHOLE, altered, make_whole_trip
 
 
@@ -80,14 +80,6 @@ def test_rejected_lines_are_listed_and_all_others_are_loaded(command, mongod, wr
         f"trips.ndjson: 2 loaded, 2 rejected, listed in {rejects_of(trips)}. The first: line 3, "
         f"{json.dumps(first['reason'])}\n"
     )
-
-
-@pytest.mark.parametrize("invalid", ["drivers", "trips"])
-def test_rejected_lines_of_either_file_are_an_error(command, mongod, write_lines, invalid):
-    lines = {"drivers": make_driver("d1"), "trips": make_trip()}
-    lines[invalid] = "bad"
-    words = [word for name, line in lines.items() for word in (f"--{name}", str(write_lines(f"{name}.ndjson", line)))]
-    assert command("import", "--fleet", "f1", *words).exit_code == 1
 
 
 @pytest.mark.parametrize(("rows", "most"), [("trail_path", 100_000), ("events", 5_000)])
@@ -276,15 +268,6 @@ def test_loading_files_twice_changes_nothing(load_file, write_lines, mongod):
     assert [len(once[name]) for name in ("drivers", "trips", "driver_periods")] == [2, 7, 5 + 4 + 4 + 4]
 
 
-def test_an_import_replaces_a_trip_that_another_program_changed(load_file, write_lines, mongod):
-    path = write_lines("trips.ndjson", make_trip(trip_id="t1"))
-    load_file(path)
-    before = contents(mongod)
-    mongod.trips.update_one({"trip_id": "t1"}, {"$set": {"distance_miles": 999.0}})
-    load_file(path)
-    assert contents(mongod) == before
-
-
 @pytest.fixture(params=[loader.BATCH_RECORDS, 1], ids=["one batch", "a batch a line"])
 def batches(request, monkeypatch):
     """All lines in one batch, or a batch a line."""
@@ -311,31 +294,6 @@ def test_a_later_line_of_a_driver_replaces_an_earlier_one_whole(load_file, write
     load_file(write_lines("drivers.ndjson", first, last), "drivers")
     assert list(mongod.drivers.find({}, {"_id": 0, "fleet": 0})) == [last]
     assert profiles(mongod) == {"d1": last}
-
-
-# The dates in the file of drivers, and those that are served.
-TRAVEL_DATES = [
-    ((None, None), ("2026-03-10", "2026-03-12")),
-    (("2026-01-01", "2026-12-31"), ("2026-01-01", "2026-12-31")),
-    (("2026-03-11", "2026-03-11"), ("2026-03-10", "2026-03-12")),
-    (("2026-04-01", None), ("2026-03-10", "2026-03-12")),
-    ((None, "2026-04-01"), ("2026-03-10", "2026-04-01")),
-]
-
-
-@pytest.mark.parametrize("kinds", [("drivers", "trips"), ("trips", "drivers")], ids=" ".join)
-def test_travel_dates_are_the_widest_of_file_and_trips(load_file, write_lines, mongod, kinds):
-    drivers, trips = [], []
-    for number, ((first, last), _) in enumerate(TRAVEL_DATES):
-        drivers.append(make_driver(f"d{number}", first_travel_date=first, last_travel_date=last))
-        trips += [make_trip(start, f"d{number}") for start in ("2026-03-12T23:00", "2026-03-10T00:00")]
-    paths = {"drivers": write_lines("drivers", *drivers), "trips": write_lines("trips", *trips)}
-    for kind in kinds:
-        load_file(paths[kind], kind)
-    served = [
-        (driver["first_travel_date"], driver["last_travel_date"]) for _, driver in sorted(profiles(mongod).items())
-    ]
-    assert served == [dates for _, dates in TRAVEL_DATES]
 
 
 # What is read.

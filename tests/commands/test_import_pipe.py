@@ -100,12 +100,3 @@ ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", Day("d2", "2026-03-10"
 def test_a_batch_ends_before_it_has_too_many_records_bytes_or_days(monkeypatch, limit, most, expected):
     monkeypatch.setattr(loader, limit, most)
     assert [[item.number for item in batch] for batch in make_batches((item for item in ITEMS), None)] == expected
-
-
-def test_an_error_while_reading_is_raised():
-    def come():
-        yield ITEMS[0]
-        raise OSError("broken")
-
-    with pytest.raises(OSError, match="broken"):
-        list(make_batches(come(), 1))

@@ -1,6 +1,5 @@
 """driver-analytics rollups: what follows from drivers and trips, built again or compared."""
 
-import orjson
 import pytest
 from pymongo import MongoClient
 
@@ -10,7 +9,6 @@ from scripts.mongodb.collections import prepare_collections
 from tests import store_contents
 from tests.factories import epoch_ms, make_driver, make_trip
 from tests.fleet_states import differences
-from tests.score_reference import add_up, between, check_totals, make_trips
 from tests.store_contents import DATA, PRESENT, contents
 
 DATES = ["2026-03-10", "2026-03-11", "2026-03-12"]
@@ -196,27 +194,3 @@ def test_a_list_of_several_blocks_is_compared_and_built_again(verify, rebuild, l
     rebuild()
     assert verify() == (0, ["f1: 0 days compared: no differences"])
     assert mongod.fleet_drivers.find_one({"fleet": "f1", "offset": -1})["driver_count"] == 250
-
-
-# Worked out from the trips in another way. tests/api/test_figures.py does the same for any window.
-
-
-def check_summary(summary, trips):
-    """Check what the summary of a period adds up to."""
-    check_totals(summary, trips)
-    for name in ("highway_miles", "night_driving_seconds"):
-        assert summary[name] == pytest.approx(float(add_up(trips, name)))
-    for name, value in summary["events_summary"].items():
-        assert value == pytest.approx(float(add_up(trips, "event_summary", name)))
-
-
-def test_summaries_of_weeks_months_and_their_days_are_the_sums_of_the_trips(load, db):
-    trips = make_trips("2026-01-20", "2026-03-18")
-    for number, trip in enumerate(trips):
-        trip |= {"highway_miles": number / 3, "night_driving_seconds": number}
-    load(*trips)
-    for period in db.driver_periods.find({"period": {"$in": ["week", "month"]}}):
-        summary = orjson.loads(period["driving_summary"]) | orjson.loads(period["breakdown"])
-        check_summary(summary, between(trips, summary["start_date"], summary["end_date"]))
-        for day in summary["daily_summary_breakdown"]:
-            check_summary(day, between(trips, day["date"], day["date"]))

@@ -100,13 +100,6 @@ def test_a_zero_with_a_sign_is_served_without(service):
     assert differences(service.db) == []
 
 
-def test_a_trip_is_found_by_another_tracking_id(mongod, following):
-    load(mongod, make_trip(trip_id="t1", tracking_id="k"))
-    mongod.trips.update_one({}, {"$set": {"tracking_id": "l"}})
-    following.catch_up()
-    assert (mongod.trip_details.find_one()["tracking_id"], differences(mongod)) == ("l", [])
-
-
 def test_a_trip_past_the_maximum_of_a_day_is_left_out(mongod, following, monkeypatch):
     monkeypatch.setattr("scripts.materialize.trips.MAX_TRIPS_A_DAY", 3)
     mongod.trips.insert_many([make_source(make_trip(driver_id=driver)) for driver in ["d1"] * 5 + ["d2"] * 3])
