@@ -1,11 +1,7 @@
 """Hooks of Schemathesis, which run in its own process; schemathesis.toml names this module."""
 
-import atexit
-import json
 import os
 import zlib
-from collections import Counter
-from pathlib import Path
 from urllib.parse import quote, unquote
 
 import schemathesis
@@ -13,7 +9,6 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, MONTHS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
 
-RESPONSES_FILE = Path(os.environ["CONTRACT_RESPONSES"])
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
 REAL = {
@@ -34,7 +29,6 @@ ONE_AS_GENERATED = 8
 REJECTED = "Schema-valid request rejected"
 UNSAID = [{"start_date"}, {"end_date"}, {"start_date", "end_date"}, {"report_time"}, {"cursor"}, {"search"}]
 
-response_counts = Counter()
 # By path: the schemas of the parameters with real values, by name, and the content of a good response.
 parameters, contents = {}, {}
 
@@ -126,17 +120,3 @@ def before_call(context, case, kwargs):
     kinds = list(contents[case.operation.path])
     if case.meta and case.meta.phase.name.value != "coverage" and len(kinds) > 1:
         case.headers["Accept"] = kinds[_number(case, "Accept") % len(kinds)]
-
-
-@schemathesis.hook
-def after_call(context, case, response):
-    """Count the responses to generated requests."""
-    if case.meta:
-        kind = (case.operation.label, case.meta.phase.name.value, case.meta.generation.mode.value)
-        response_counts[*kind, response.status_code] += 1
-
-
-@atexit.register
-def write_response_counts():
-    """Write the counts to a file for the test: operation, phase, mode, status and how many."""
-    RESPONSES_FILE.write_text(json.dumps([[*kind, count] for kind, count in sorted(response_counts.items())]))
