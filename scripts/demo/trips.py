@@ -105,10 +105,8 @@ def _make_run(
     start: complex, end: complex, limit_mph: int, driver: DemoDriver, departure: float, rng: random.Random
 ) -> Run:
     meters = abs(end - start)
-    is_rapid, is_hard = (
-        rng.random() < driver.accelerations / 100,
-        rng.random() < driver.brakes * meters / METERS_PER_MILE / 100,
-    )
+    is_rapid = rng.random() < driver.accelerations / 100
+    is_hard = rng.random() < driver.brakes * meters / METERS_PER_MILE / 100
     acceleration = rng.uniform(3.4, 4) if is_rapid else 1.5
     braking = rng.uniform(4.3, 5.6) if is_hard else 1.9
     # On a short run, the car brakes before it has reached its speed.
