@@ -9,9 +9,10 @@ from typing import Any
 
 from marshmallow import Schema
 
-from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, Identifier, Number, Object, Objects, Text
+from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Identifier, Number, Object, Objects, Text
 from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
+from schemas.plausibility import COUNTED, POLICIES
 from schemas.score import make_driving_summary
 from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary, SummaryFocusArea
 
@@ -23,8 +24,11 @@ DECIMALS_OF_TOTAL = {name: DECIMALS_OF_UNIT[name.rpartition("_")[2]] for name in
 MAX_CONTRIBUTION = 10**12
 # What is counted in drivers.
 DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
+IMPLAUSIBLE_COUNT = "implausible_trip_count"
 # A contribution, and a sum of contributions: these integers, by name.
-CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS)
+CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
+SUMMARY_FIELDS = tuple(fields_of(DrivingSummary))
+AFTER_TRIP_COUNT = SUMMARY_FIELDS.index("trip_count") + 1
 
 
 class FleetInfo(Schema):
@@ -38,6 +42,18 @@ class FleetInfo(Schema):
     today = Date("The date of today in this time zone.", example="2026-03-18")
     processing_delay_hours = Number(
         "Hours after its end at which a trip becomes visible in lists of trips and in changes.", low=0, example=4.0
+    )
+    implausible_trips = Choice(
+        "Whether implausible trips are counted in summaries, scores and sums, or left out.",
+        component="ImplausibleTrips",
+        choices=POLICIES,
+        example=COUNTED,
+    )
+    last_trip_received_at = EpochMs(
+        "When a trip of the fleet was last stored, changed or deleted, in epoch milliseconds UTC. Null before the "
+        "first trip, and for a key of one driver.",
+        example=1_773_050_000_000,
+        allow_none=True,
     )
 
 
@@ -66,13 +82,25 @@ class FleetSummary(DrivingSummary):
     """
 
     driver_count = Count("Number of drivers who drove.", high=MAX_SAFE_INT, example=1)
+    implausible_trip_count = Count(
+        "Number of trips whose values cannot be, whether the other fields count them or not.",
+        high=MAX_SAFE_INT,
+        example=0,
+    )
     drivers_by_grade = Object(DriversByGrade, "Number of drivers with each grade.")
     drivers_by_focus_area = Object(DriversByFocusArea, "Number of drivers to coach, by behaviour.")
 
     class Meta:
         """The order of the fields."""
 
-        fields = ("driver_count", *fields_of(DrivingSummary), "drivers_by_grade", "drivers_by_focus_area")
+        fields = (
+            "driver_count",
+            *SUMMARY_FIELDS[:AFTER_TRIP_COUNT],
+            IMPLAUSIBLE_COUNT,
+            *SUMMARY_FIELDS[AFTER_TRIP_COUNT:],
+            "drivers_by_grade",
+            "drivers_by_focus_area",
+        )
 
 
 class FleetInterval(Schema):
@@ -92,12 +120,17 @@ class FleetAggregate(Schema):
     series = Objects(FleetInterval, "The intervals in which somebody drove, oldest first.")
 
 
-def make_contribution(summary: Mapping[str, Any]) -> dict[str, int]:
-    """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION."""
+def make_contribution(summary: Mapping[str, Any], implausible_trip_count: int) -> dict[str, int]:
+    """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION.
+
+    A driver of whose trips none is counted is no driver who drove.
+    """
     values = {**summary, **summary["events_summary"]}
     totals = {name: _to_integer(values[name], decimals) for name, decimals in DECIMALS_OF_TOTAL.items()}
-    drivers = {"driver_count": 1, **{name: int(summary["fm_grade"] == name) for name in GRADES}}
-    return {**drivers, **{name: int(flag) for name, flag in summary["focus_area"].items()}, **totals}
+    drove = int(summary["trip_count"] > 0)
+    drivers = {"driver_count": drove, **{name: drove * (summary["fm_grade"] == name) for name in GRADES}}
+    flags = {name: int(flag) for name, flag in summary["focus_area"].items()}
+    return {**drivers, **flags, **totals, IMPLAUSIBLE_COUNT: implausible_trip_count}
 
 
 def _to_integer(value: float, decimals: int) -> int:
@@ -113,6 +146,7 @@ def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
     return {
         **make_driving_summary({**totals, "events_summary": {name: totals[name] for name in EVENT_TOTALS}}),
         "driver_count": sums["driver_count"],
+        IMPLAUSIBLE_COUNT: sums[IMPLAUSIBLE_COUNT],
         "drivers_by_grade": {name: sums[name] for name in GRADES},
         "drivers_by_focus_area": {name: sums[name] for name in SummaryFocusArea().fields},
     }

@@ -25,6 +25,7 @@ from schemas.fields import (
 )
 from schemas.fleet import CONTRIBUTION
 from schemas.periods import PERIODS, PROFILE
+from schemas.plausibility import IMPLAUSIBLE, POLICIES
 from schemas.score import BEHAVIOURS
 from schemas.summary import AMOUNTS, TOTALS, DailySummary
 from schemas.trip import EventSummary, ImportedTrip
@@ -130,8 +131,9 @@ class StoredFleet(Schema):
     `writes` is the number of transactions that wrote to the fleet, and `written_at` MongoDB's time in the last one.
     `feed_key` is a random secret that signs the cursors of the change feed, and differs whenever the feed begins from
     scratch. `trips_written_at` is when a trip was last changed (epoch ms). `erasures` is the number of drivers erased.
-    `time_zone` is the name of the time zone of its dates, UTC if it is absent. `format` is the FORMAT of its read
-    models. It is absent while they are built from scratch, and in a fleet of an earlier version.
+    `time_zone` is the name of the time zone of its dates, UTC if it is absent. `implausible_trips` says whether its
+    sums count implausible trips; absent, they do. `format` is the FORMAT of its read models. It is absent while they
+    are built from scratch, and in a fleet of an earlier version.
     """
 
     writes = Count()
@@ -141,6 +143,7 @@ class StoredFleet(Schema):
     erasures = Count(required=False)
     time_zone = Text(required=False)
     format = Count(required=False)
+    implausible_trips = Text(validate=OneOf(POLICIES), required=False)
 
 
 class _ReadModel(Schema):
@@ -200,12 +203,13 @@ class DriverPeriod(_ReadModel):
 
     `period` is `profile`, `day`, `week` or `month`. `start_date` is the first date of the day, week or month, and
     absent in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
-    the Driver, or the Daily summary. A profile also has what a search reads, `search_text` (see `schemas.search`). A
-    day also has its summary as BSON, and its trips in order of start and trip_id: `trips` has the summary form of each
-    as rendered JSON, `trip_ends` the end (epoch ms) of each. A day, a week and a month have their `contribution` to
-    `fleet_periods`. A week and a month have their summary as rendered JSON in two fragments: `driving_summary` is the
-    DrivingSummary, `breakdown` the object with the other fields. They also have what ranks the driver: `fm_score`,
-    `distance_miles` and `points_lost`. A month has the calendar of its days, and their totals.
+    the Driver, or the Daily summary. A day, week or month of whose trips none is counted has no rendered JSON. A
+    profile also has what a search reads, `search_text` (see `schemas.search`). A day also has its summary as BSON, and
+    its trips in order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the end
+    (epoch ms) of each. A day, a week and a month have their `contribution` to `fleet_periods`. A week and a month have
+    their summary as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object
+    with the other fields. They also have what ranks the driver: `fm_score`, `distance_miles` and `points_lost`. A month
+    has the calendar of its days, and their totals.
     """
 
     driver_id = Identifier()
@@ -231,13 +235,14 @@ class DriverPeriod(_ReadModel):
 class FleetPeriod(_ReadModel):
     """A document of `fleet_periods`: a day, week or month of a fleet in which somebody drove.
 
-    `sums` is what the contributions of its drivers add up to, and `json` the FleetSummary that follows from them.
+    `sums` is what the contributions of its drivers add up to, and `json` the FleetSummary that follows from them. It is
+    absent if no trip is counted.
     """
 
     period = Text(validate=OneOf(PERIODS))
     start_date = Date()
     sums = Object(Contribution)
-    json = Text()
+    json = Text(required=False)
 
 
 # The values of a trip that are added up in its Daily summary.
@@ -250,7 +255,7 @@ class StoredTripDetail(_ReadModel):
     """A document of `trip_details`: the filter and sort fields of a trip, its totals, and its detail form.
 
     It has the `_id` of its source. The detail form is rendered JSON in four fragments: `summary` is the summary form,
-    the others are one field each.
+    the others are one field each. `implausible` has the kinds of an implausible trip, and is absent for any other.
     """
 
     validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
@@ -262,6 +267,7 @@ class StoredTripDetail(_ReadModel):
     trip_start_time = EpochMs()
     trip_end_time = EpochMs()
     totals = Object(TripTotals)
+    implausible = List(Text(validate=OneOf(IMPLAUSIBLE)), required=False)
     summary = Text()
     focus_area = Text()
     trail_path = Text()

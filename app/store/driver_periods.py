@@ -24,6 +24,8 @@ MAX_DAYS = 200
 # More than the drivers of a page.
 PROFILES_A_BATCH = 101
 LAST_DATE = "9999-12-31"
+# A day, week or month in which no trip is counted has no summary. A profile has no contribution.
+HAS_SUMMARY: Document = {"contribution.driver_count": {"$ne": 0}}
 
 
 def find_profiles(

@@ -22,6 +22,8 @@ def find_fleet_aggregate(
     Index: fleet_periods (fleet, period, start_date).
     """
     match = {"fleet": fleet, "period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
+    # Where no trip is counted, there is no summary.
+    match["json"] = {"$exists": True}
     projection = {"_id": 0, "start_date": 1, "json": 1, "version": 1}
     options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     periods = list(store.fleet_periods.find(match, projection, **options))

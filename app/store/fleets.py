@@ -1,4 +1,4 @@
-"""The time zone of a fleet, and the format of its read models."""
+"""The settings of a fleet, which are in its state, and the format of its read models."""
 
 from zoneinfo import ZoneInfo
 
@@ -6,6 +6,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import InvalidDocument, OtherFormat, Store
 from schemas.periods import UTC, get_zone
+from schemas.plausibility import COUNTED
 from schemas.stored import FORMAT
 
 
@@ -36,3 +37,13 @@ def check_format(store: Store, fleet: str | None = None, session: ClientSession 
             "writes, and run 'driver-analytics rollups rebuild', or go back to the version that built them: see "
             "'Upgrades' in docs/deployment.md."
         )
+
+
+def get_trips_state(store: Store, fleet: str, session: ClientSession | None = None) -> tuple[str, int | None]:
+    """Return what the sums of a fleet do with implausible trips, and when a trip last changed (epoch ms), if any did.
+
+    Whoever writes sums reads the first in the transaction that writes them. Index: fleets (_id).
+    """
+    fields = {"implausible_trips": 1, "trips_written_at": 1}
+    state = store.fleets.find_one({"_id": fleet}, fields, session=session) or {}
+    return state.get("implausible_trips", COUNTED), state.get("trips_written_at")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import orjson
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.driver_periods import BY_PERIOD, Calendar, DriverPeriods
+from app.store.driver_periods import BY_PERIOD, HAS_SUMMARY, Calendar, DriverPeriods
 from app.store.scope import Scope
 from app.store.totals import saturate_totals, sum_days
 from schemas.introspection import Fields
@@ -86,7 +86,7 @@ def _add_up_days(
     branches = [{"case": {"$lte": ["$start_date", end_date]}, "then": start_date} for start_date, end_date in intervals]
     group_ids = {"total": None, "series": {"$switch": {"branches": branches}}}
     pipeline = [
-        {"$match": {**periods.driver, "period": DAY, "start_date": days}},
+        {"$match": {**periods.driver, "period": DAY, "start_date": days, **HAS_SUMMARY}},
         {"$sort": dict(BY_PERIOD)},
         {
             "$facet": {
@@ -107,6 +107,6 @@ def _explain(intervals: Sequence[Window], totals: Mapping[str, Sequence[Document
         "series": [
             {**interval._asdict(), "explanation": explanations[interval.start_date]}
             for interval in intervals
-            if explanations
+            if interval.start_date in explanations
         ],
     }

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from app.store import Document, Result, Store, UnknownDrivers
-from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT
+from app.store.driver_periods import BREAKDOWN_FRAGMENT, HAS_SUMMARY, SUMMARY_FRAGMENT
 from app.store.rendering import join_fragments, make_renderer
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
@@ -27,7 +27,7 @@ def find_aggregates(
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.
     kinds: list[Document] = [{"period": PROFILE}]
     if "driving_summary" in element:
-        kinds.append({"period": period, "start_date": start_date})
+        kinds.append({"period": period, "start_date": start_date, **HAS_SUMMARY})
     fragments = {fragment: 1 for name in element for fragment in _find_fragments(period, name, element)}
     documents = _find_documents(store, scope, driver_ids, kinds, fragments)
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:

@@ -12,7 +12,7 @@ from schemas.summary import AMOUNTS, EVENT_TOTALS
 Expression = dict[str, Any]
 
 
-def sum_totals(*, trip_count: int | str, amounts: str, events: str) -> Expression:
+def sum_totals(*, trip_count: int | str | Expression, amounts: str, events: str) -> Expression:
     """Return the accumulators of a $group that add up totals, which `saturate_totals` completes.
 
     `trip_count` is the number of trips of a document; `amounts` and `events` are the paths before the fields.

@@ -97,7 +97,7 @@ def _find_days(
     pipeline = _make_pipeline(drivers, start_date, end_date)
     options: Any = {"batchSize": MAX_DOCUMENTS, "session": session, "hint": "period"}
     found = store.driver_periods.aggregate(pipeline, **options)
-    return {days["_id"]: days for days in found if any(days["versions"])}
+    return {days["_id"]: days for days in found if days["trip_count"]}
 
 
 def _make_pipeline(drivers: Document, start_date: str, end_date: str) -> list[Document]:

@@ -10,6 +10,7 @@ from app.endpoint import Credential, ResultEndpoint
 from app.services import get_fleet, get_request_time_zone, get_request_today, get_scope, get_services
 from app.store import Result
 from app.store.fleet_periods import find_fleet_aggregate
+from app.store.fleets import get_trips_state
 from schemas.fleet import FleetAggregate, FleetInfo
 from schemas.introspection import Fields
 from schemas.params import FleetAggregateParams, NoParams
@@ -25,12 +26,15 @@ def get_fleet_info(params: Mapping[str, Any], fields: Fields) -> Result:
     Use it to find out whether a key is of a fleet or of one driver, and which dates are allowed.
     """
     scope = get_scope()
+    implausible_trips, received_at = get_trips_state(get_services().store, scope.fleet)
     info = {
         "fleet": scope.fleet,
         "driver_id": scope.driver_id,
         "time_zone": get_request_time_zone().key,
         "today": str(get_request_today()),
         "processing_delay_hours": get_services().config.processing_delay_hours,
+        "implausible_trips": implausible_trips,
+        "last_trip_received_at": received_at if scope.driver_id is None else None,
     }
     return Result(orjson.dumps(info).decode(), {name: info[name] for name in fields})
 

@@ -29,14 +29,15 @@ from pymongo.errors import BulkWriteError
 from app.store import IDENTIFYING_FIELDS, SOURCES, Document, Store
 from app.store.reports import BUCKET
 from schemas.fields import Count, FleetName, Text
+from schemas.plausibility import POLICIES
 from scripts.admin.rollups import rebuild_with_progress
 from scripts.command_line.batches import batches_by_size
 from scripts.command_line.options import TimeZone
 from scripts.command_line.output import echo, make_bar
 from scripts.command_line.private_files import OWNER_ONLY, open_private
 from scripts.command_line.reasons import describe_errors
+from scripts.materialize.fleet_settings import set_settings
 from scripts.materialize.sources import SCHEMAS, find_invalid
-from scripts.materialize.time_zones import set_time_zone
 from scripts.mongodb.collections import VALIDATORS, find_invalid_documents
 from scripts.mongodb.connection import find_fleets, open_store, say_empty
 
@@ -52,7 +53,7 @@ FILE_INDEXES = {
     f"{BUCKET}.chunks": ([("files_id", ASCENDING), ("n", ASCENDING)], True),
 }
 MANIFEST = "manifest.json"
-FORMAT = 1
+FORMAT = 2
 GZIP_LEVEL = 1
 # A batch ends at whichever limit comes first.
 BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000
@@ -65,6 +66,13 @@ class _Entry(Schema):
     documents, sha256 = Count(), Text()
 
 
+class _Settings(Schema):
+    """The settings of a fleet that are not the defaults."""
+
+    time_zone = TimeZone(required=False)
+    implausible_trips = Text(validate=OneOf(POLICIES), required=False)
+
+
 class _Manifest(Schema):
     """What a restore reads of the manifest."""
 
@@ -73,7 +81,7 @@ class _Manifest(Schema):
 
         unknown = EXCLUDE
 
-    time_zones = fields.Dict(keys=FleetName(), values=TimeZone(), required=True)
+    settings = fields.Dict(keys=FleetName(), values=fields.Nested(_Settings), required=True)
     collections = fields.Dict(
         keys=Text(validate=OneOf(COLLECTIONS)),
         values=fields.Nested(_Entry),
@@ -167,8 +175,8 @@ def restore(folder: Path) -> None:
         *data, keys = COLLECTIONS
         for name in data:
             _load(store, name, folder, manifest)
-        for fleet, time_zone in manifest["time_zones"].items():
-            set_time_zone(store, fleet, time_zone)
+        for fleet, settings in manifest["settings"].items():
+            set_settings(store, fleet, **settings)
         # A fleet whose last driver was erased may have reports only. Every fleet has a fleet state.
         for fleet in sorted({*find_fleets(store), *store.reports.distinct("fleet")}):
             rebuild_with_progress(store, fleet)
@@ -210,7 +218,10 @@ def _write(store: Store, folder: Path) -> Document:
         "database": store.db.name,
         "began_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         # The rest of a fleet's state begins from scratch.
-        "time_zones": {fleet["_id"]: fleet["time_zone"] for fleet in store.fleets.find() if "time_zone" in fleet},
+        "settings": {
+            fleet["_id"]: {name: fleet[name] for name in _Settings().fields if name in fleet}
+            for fleet in store.fleets.find()
+        },
         "collections": {name: _dump(store, name, _file(folder, name)) for name in COLLECTIONS},
     }
     with open_private(folder / MANIFEST, "x") as file:

@@ -21,6 +21,8 @@ from scripts.command_line.output import echo, with_progress
 from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
+from scripts.materialize.doubts import Doubts
+from scripts.materialize.periods import Day, days_of
 from scripts.materialize.read_models import materialize
 from scripts.materialize.rebuild_and_verify import repair_fleet
 from scripts.materialize.sources import InvalidSource, find_invalid_drivers, find_unidentified
@@ -130,7 +132,11 @@ class Follower:
     def _apply(self, batch: Batch) -> None:
         self._log_left_out(InvalidSource.unidentified(name, _id) for name, _id in batch.documents if not split_id(_id))
         for fleet, driver_ids, trip_ids in divide(self._store, batch.documents):
-            self._log_left_out(apply_changes(self._store, fleet, driver_ids, trip_ids))
+            invalid, doubts = apply_changes(self._store, fleet, driver_ids, trip_ids)
+            self._log_left_out(invalid)
+            for kind, count in doubts.counts.items():
+                self._metrics.doubtful.labels(kind).inc(count)
+                self._log.warning("trips not plausible", fleet=fleet, kind=kind, count=count, first=doubts.firsts[kind])
         # After a kill before this, the changes of the batch are applied again, which changes nothing.
         if batch.documents or time.monotonic() - self._saved > SAVE_SECONDS:
             save_resume_token(self._store, FOLLOW, batch.resume_token)
@@ -175,15 +181,21 @@ def _divide_trips(store: Store, fleet: str, trip_ids: list[str]) -> list[list[st
 
 def apply_changes(
     store: Store, fleet: str, driver_ids: Collection[str], trip_ids: Collection[str]
-) -> list[InvalidSource]:
-    """Materialize what changed, and return the invalid sources. If nothing differs, the transaction leaves no trace."""
+) -> tuple[list[InvalidSource], Doubts]:
+    """Materialize what changed, and return the invalid sources, and what is not plausible in the trips.
 
-    def apply(session: ClientSession) -> list[InvalidSource]:
-        invalid = list[InvalidSource]()
-        details = read_trips(store, session, fleet, trip_ids, invalid)
+    If nothing differs, the transaction leaves no trace.
+    """
+
+    def apply(session: ClientSession) -> tuple[list[InvalidSource], Doubts, set[Day]]:
+        invalid, doubts = list[InvalidSource](), Doubts("{trip_id}")
+        details = read_trips(store, session, fleet, trip_ids, invalid, doubts.check)
+        days = days_of(filter(None, details.values()))
         invalid += find_invalid_drivers(store, session, fleet, driver_ids)
         if not materialize(store, session, fleet, driver_ids, details):
             session.abort_transaction()
-        return invalid
+        return invalid, doubts, days
 
-    return run_transaction(store, fleet, apply)
+    invalid, doubts, days = run_transaction(store, fleet, apply)
+    doubts.check_overlaps(store, fleet, dict.fromkeys(trip_ids, 0), days)
+    return invalid, doubts

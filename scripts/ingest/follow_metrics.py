@@ -19,8 +19,9 @@ class FollowMetrics:
         lag.set_function(lambda: max(0.0, time.time() - self.until_ms / 1000))
         self.changes = self._count("changes", "Changes that were read, those of the commands included.")
         self.invalid = self._count("invalid_documents", "Invalid source documents that were left out.")
+        self.doubtful = self._count("doubtful_trips", "Trips that are not plausible, by kind.", "kind")
         self.comparisons = self._count("comparisons", "Comparisons of all documents, without a usable resume token.")
         self.repairs = self._count("repairs", "Documents of read models that such a comparison repaired.")
 
-    def _count(self, name: str, description: str) -> Counter:
-        return Counter(f"{PREFIX}_{name}", description, registry=self.registry)
+    def _count(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(f"{PREFIX}_{name}", description, labels, registry=self.registry)

@@ -26,8 +26,8 @@ from scripts.command_line.output import echo, make_bar
 from scripts.command_line.reasons import describe_errors
 from scripts.ingest import loader
 from scripts.ingest.loader import DRIVERS, TRIPS
-from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Record, RecordType, Rejected, Rejects
+from scripts.materialize.doubts import Doubts
 
 STDIN = Path("-")
 GZIP_MAGIC = b"\x1f\x8b"
@@ -116,7 +116,7 @@ def _import_file(store: Store, fleet: str, path: Path, record_type: RecordType, 
 
     `target` is the path of the file of rejected lines.
     """
-    loaded, doubts, source = 0, Doubts(), Input(path)
+    loaded, doubts, source = 0, Doubts("line {number}"), Input(path)
     with Rejects(target, is_pipe=source.is_pipe) as rejects:
         max_seconds = loader.BATCH_SECONDS if source.is_pipe else None
         with make_bar(source.name, source.size, hidden=source.is_pipe) as bar:
@@ -129,7 +129,7 @@ def _import_file(store: Store, fleet: str, path: Path, record_type: RecordType, 
                 echo(f"{source.name}: {loaded} loaded, and the rest not", err=True)
                 raise
     echo(f"{source.name}: {loaded} loaded, {rejects.describe()}")
-    for sentence in itertools.chain(filter(None, [rejects.hint]), doubts.describe("line {number}")):
+    for sentence in itertools.chain(filter(None, [rejects.hint]), doubts.describe(store, fleet)):
         echo(f"{source.name}: {sentence}", err=True)
     return rejects.count
 

@@ -4,7 +4,7 @@ import contextlib
 import gc
 import threading
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from typing import Any
 
 from marshmallow import ValidationError
@@ -14,8 +14,9 @@ from schemas.driver import Driver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo
-from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import Accepted, DriverDay, Record, RecordType, Rejected, Rejects, check
+from scripts.materialize.doubts import Doubts
+from scripts.materialize.periods import days_of
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
 from scripts.mongodb.connection import has_data, naming_invalid_documents, open_store
 
@@ -40,16 +41,21 @@ def _prepare_ended_trip(fleet: str, trip: Document) -> Trip:
     return prepare_trip(fleet, trip)
 
 
-DRIVERS = RecordType(
-    "--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None, lambda doubts, number, driver: None
-)
+def _doubt_trips(doubts: Doubts, store: Store, fleet: str, trips: Mapping[int, Trip]) -> None:
+    for number, trip in trips.items():
+        doubts.check(trip.source, number)
+    numbers = {trip.source["trip_id"]: number for number, trip in trips.items()}
+    doubts.check_overlaps(store, fleet, numbers, days_of(trip.detail for trip in trips.values()))
+
+
+DRIVERS = RecordType("--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None, lambda *drivers: None)
 TRIPS = RecordType(
     "--trips",
     ImportedTrip(),
     _prepare_ended_trip,
     write_trips,
     lambda trip: (trip.detail["driver_id"], trip.detail["trip_start_time"] // MS_PER_DAY),
-    lambda doubts, number, trip: doubts.check(number, trip.source),
+    _doubt_trips,
 )
 
 
@@ -94,9 +100,9 @@ def load(
                 rejects.add(*item)
             elif item.number in reasons:
                 rejects.add(item.number, item.content, reasons[item.number])
-            else:
-                record_type.doubt(doubts, item.number, item.document)
-        yield len(accepted) - len(reasons)
+        written = {item.number: item.document for item in accepted if item.number not in reasons}
+        record_type.doubt(doubts, store, fleet, written)
+        yield len(written)
 
 
 def _check_all(

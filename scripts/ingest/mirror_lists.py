@@ -20,9 +20,9 @@ from scripts.ingest import loader, upstream
 from scripts.ingest.http_client import HttpClient, Request, Response, TooLarge, UnexpectedResponse
 from scripts.ingest.known_fields import KnownFields
 from scripts.ingest.loader import DRIVERS, TRIPS
-from scripts.ingest.plausibility import Doubts
 from scripts.ingest.rejects import MAX_RECORD_BYTES, TOO_LONG, Record, RecordType, Rejected, Rejects
 from scripts.ingest.upstream import DetailsRequest, ListRequest
+from scripts.materialize.doubts import Doubts
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_drivers
 
 # The most drivers, whose identifiers are in memory.
@@ -134,10 +134,10 @@ class Lists:
         return {trip["trip_id"]: trip for trip in self._store.trip_details.find(self._match(trip_ids), STORED_TRIP)}
 
     def _load(self, record_type: RecordType, records: Generator[Record | Rejected]) -> None:
-        doubts, seconds = Doubts(), loader.BATCH_SECONDS
+        doubts, seconds = Doubts("trip {trip_id}"), loader.BATCH_SECONDS
         counts = loader.load(self._store, self._fleet, record_type, records, self._rejects, doubts, seconds)
         self.loaded += sum(counts)
-        for sentence in filter(None, [*doubts.describe("trip {trip_id}"), self.known.describe_new()]):
+        for sentence in filter(None, [*doubts.describe(self._store, self._fleet), self.known.describe_new()]):
             echo(f"{self._client.url}: {sentence}", err=True)
 
     def _read_trip(self, request: DetailsRequest, response: Response) -> list[Record | Rejected]:

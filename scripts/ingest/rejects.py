@@ -3,7 +3,7 @@
 import contextlib
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
@@ -14,7 +14,7 @@ from app.store import Document, Store
 from scripts.command_line.output import echo
 from scripts.command_line.private_files import open_private
 from scripts.command_line.reasons import describe_errors
-from scripts.ingest.plausibility import Doubts
+from scripts.materialize.doubts import Doubts
 
 # The longest JSON of a driver or trip.
 MAX_RECORD_BYTES = 15_000_000
@@ -58,7 +58,7 @@ class RecordType(NamedTuple):
     """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
 
     `write` returns why documents are left out, by their index. `get_day` returns about which day a prepared document
-    changes. `doubt` notes whether a document is plausible, with its number in the input.
+    changes. `doubt` notes whether written documents, by their numbers in the input, are plausible.
     """
 
     option: str
@@ -66,7 +66,7 @@ class RecordType(NamedTuple):
     prepare: Callable[[str, Document], Any]
     write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
     get_day: Callable[[Any], DriverDay | None]
-    doubt: Callable[[Doubts, int, Any], None]
+    doubt: Callable[[Doubts, Store, str, Mapping[int, Any]], None]
 
 
 def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rejected:

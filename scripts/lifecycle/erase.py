@@ -104,10 +104,10 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
     days = {Day(driver_id, period["start_date"]) for period in periods}
     for collection, documents in build(store, session, fleet, trips, days, (), everything=True):
-        write(collection, session, fleet, documents)
-    write(store.driver_periods, session, fleet, make_profiles(store, session, fleet, [driver_id]))
+        write(store, session, fleet, collection, documents)
+    write(store, session, fleet, store.driver_periods, make_profiles(store, session, fleet, [driver_id]))
     if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):
-        write(store.fleet_drivers, session, fleet, make_list(store, session, fleet))
+        write(store, session, fleet, store.fleet_drivers, make_list(store, session, fleet))
     # A report that was begun before is not published.
     store.fleets.update_one({"_id": fleet}, {"$inc": {"erasures": 1}}, session=session)
     return count

@@ -10,6 +10,7 @@ import orjson
 from pymongo import ASCENDING
 
 from app.store import Document, DocumentCollection, Store
+from app.store.driver_periods import HAS_SUMMARY
 from app.store.fleets import get_time_zone
 from schemas.periods import DAY, midnight
 from scripts.command_line.extras import importing_from_extra
@@ -125,7 +126,9 @@ def _find_lines(
 def _find_days(store: Store, match: Document) -> Iterator[Document]:
     """Yield the Daily summaries, each with its driver_id, by driver and date. Index: driver_periods period."""
     order = [("driver_id", ASCENDING), ("start_date", ASCENDING)]
-    days = store.driver_periods.find({**match, "period": DAY}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order)
+    days = store.driver_periods.find(
+        {**match, "period": DAY, **HAS_SUMMARY}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order
+    )
     for day in days:
         yield {"driver_id": day["driver_id"], **orjson.loads(day["json"])}
 

@@ -1,4 +1,4 @@
-"""`driver-analytics fleets`: list the fleets, erase one, and set its time zone."""
+"""`driver-analytics fleets`: list the fleets, erase one, and change its settings."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -8,15 +8,22 @@ from pymongo.client_session import ClientSession
 
 from app.store import READ_MODELS, SOURCES, DocumentCollection, Store
 from app.store.api_keys import LIVE, get_state
-from app.store.fleets import get_time_zone
+from app.store.fleets import get_time_zone, get_trips_state
+from schemas.plausibility import COUNTED, LEFT_OUT
 from schemas.stored import ids_of_fleet
 from scripts.command_line.batches import batches
 from scripts.command_line.options import FLEET, TIME_ZONE
 from scripts.command_line.output import confirm, echo, echo_table, sum_with_progress
 from scripts.ingest.loader import naming_new_fleet
 from scripts.ingest.resume_tokens import delete_cursors
+from scripts.materialize.fleet_settings import (
+    add_up_again,
+    find_implausible_days,
+    find_trips_to_move,
+    move_trips,
+    set_settings,
+)
 from scripts.materialize.sources import InvalidSource
-from scripts.materialize.time_zones import find_trips_to_move, move_trips, set_time_zone
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
 from scripts.mongodb.connection import (
     BATCH_SIZE,
@@ -29,25 +36,27 @@ from scripts.mongodb.connection import (
 from scripts.mongodb.transactions import run_transaction
 from scripts.reports.files import remove_all_unused_files
 
-COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE", "TIME ZONE")
+COLUMNS = ("FLEET", "DRIVERS", "TRIPS", "KEYS IN FORCE", "TIME ZONE", "IMPLAUSIBLE TRIPS")
+# The values of --implausible-trips.
+POLICY_OF = {"count": COUNTED, "leave-out": LEFT_OUT}
 
 
 @click.group()
 def fleets() -> None:
-    """List the fleets, erase a fleet, and set its time zone."""
+    """List the fleets, erase a fleet, and change its settings."""
 
 
 @fleets.command("list")
 def list_() -> None:
     """List all fleets, in the order of their names.
 
-    Columns, separated by tabs: fleet, drivers, trips, keys in force, time zone. The drivers and trips are those that
-    the API returns, including trips that are not visible yet. A terminal also gets a line with the names of the
-    columns.
+    Columns, separated by tabs: fleet, drivers, trips, keys in force, time zone, and whether implausible trips are
+    "counted" or "left_out". The drivers and trips are those that the API returns, including trips that are not visible
+    yet. A terminal also gets a line with the names of the columns.
     """
     with open_store(writes=False) as store:
         rows = [
-            (fleet, *map(str, _count(store, fleet)), get_time_zone(store, fleet).key)
+            (fleet, *map(str, _count(store, fleet)), get_time_zone(store, fleet).key, get_trips_state(store, fleet)[0])
             for fleet in _find_all_fleets(store)
         ]
         if not rows:
@@ -100,29 +109,48 @@ def erase(fleet: str, yes: bool) -> None:
 
 @fleets.command("set")
 @FLEET
-@click.option("--time-zone", type=TIME_ZONE, required=True, help="Its name in the IANA database, or UTC.")
-def set_(fleet: str, time_zone: str) -> None:
-    """Set the time zone of a fleet, new or not.
+@click.option("--time-zone", type=TIME_ZONE, help="Its name in the IANA database, or UTC.")
+@click.option(
+    "--implausible-trips", type=click.Choice(list(POLICY_OF)), help="Whether summaries and scores count such trips."
+)
+def set_(fleet: str, time_zone: str | None, implausible_trips: str | None) -> None:
+    """Set the time zone of a fleet, new or not, and whether its sums count implausible trips.
 
-    All dates of the fleet are local to it: days, weeks, months, reports, and the date of today. A fleet has UTC unless
-    you set another one.
+    All dates of the fleet are local to its time zone: days, weeks, months, reports, and the date of today. A fleet has
+    UTC unless you set another one.
 
-    Trips that are stored move to their dates in the time zone. Meanwhile the API stays available, and each trip counts
-    on its old date or on its new one. If the command was killed, run it again; until then, 'rollups verify' names
-    differences. Reports stay as they are: build them again.
+    The values of an implausible trip cannot be, such as a mean speed of 500 mph: docs/data.md lists the kinds.
+    Summaries, scores, rankings, sums of the fleet and reports count such trips unless you leave them out.
+
+    Trips that are stored move to their dates in the time zone, and days with implausible trips are added up again.
+    Meanwhile the API stays available, and each day of a driver is the old one or the new one. If the command was
+    killed, run it again; until then, 'rollups verify' names differences. Reports stay as they are: build them again.
     """
+    if time_zone is None and implausible_trips is None:
+        raise click.UsageError("Give --time-zone, --implausible-trips or both.")
     with open_store() as store, naming_new_fleet(store, fleet), naming_invalid_documents(store, fleet):
-        set_time_zone(store, fleet, time_zone)
-        invalid = list[InvalidSource]()
-        count = sum(1 for _ in find_trips_to_move(store, fleet))
-        moved = sum_with_progress(fleet, count, move_trips(store, fleet, invalid)) - len(invalid)
-        # A trip without a read model is found again.
-        left_out = dict.fromkeys(map(str, invalid))
-        for source in left_out:
-            echo(f"{fleet}: {source}", err=True)
-        echo(f"{fleet}: the time zone is {time_zone}; {moved} trips moved to another date")
-        if left_out:
-            raise SystemExit(1)
+        if implausible_trips:
+            set_settings(store, fleet, implausible_trips=POLICY_OF[implausible_trips])
+            days = find_implausible_days(store, fleet)
+            sum_with_progress(fleet, len(days), add_up_again(store, fleet, days))
+            words = implausible_trips.replace("-", " ")
+            echo(f"{fleet}: summaries and scores {words} implausible trips; {len(days)} days added up again")
+        if time_zone:
+            _set_time_zone(store, fleet, time_zone)
+
+
+def _set_time_zone(store: Store, fleet: str, time_zone: str) -> None:
+    set_settings(store, fleet, time_zone=time_zone)
+    invalid = list[InvalidSource]()
+    count = sum(1 for _ in find_trips_to_move(store, fleet))
+    moved = sum_with_progress(fleet, count, move_trips(store, fleet, invalid)) - len(invalid)
+    # A trip without a read model is found again.
+    left_out = dict.fromkeys(map(str, invalid))
+    for source in left_out:
+        echo(f"{fleet}: {source}", err=True)
+    echo(f"{fleet}: the time zone is {time_zone}; {moved} trips moved to another date")
+    if left_out:
+        raise SystemExit(1)
 
 
 def _delete_data(store: Store, fleet: str) -> Iterator[int]:

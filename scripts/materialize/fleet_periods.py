@@ -45,17 +45,17 @@ def change_sums(
 def make_fleet_period(fleet: str, identity: FleetPeriodIdentity, found: Mapping[str, int]) -> Document | None:
     """Return the document of a fleet's day, week or month, or None if nobody drove. An absent sum is 0."""
     sums = {name: found.get(name, 0) for name in CONTRIBUTION}
-    if not sums["driver_count"]:
+    if not any(sums.values()):
         return None
     period, start_date = identity
-    text = to_json(FLEET_SUMMARY, make_fleet_summary(sums))
+    rendered = {"json": to_json(FLEET_SUMMARY, make_fleet_summary(sums))} if sums["driver_count"] else {}
     return {
         "fleet": fleet,
         "period": period,
         "start_date": start_date,
         "sums": sums,
-        "json": text,
-        "version": version_of(text),
+        **rendered,
+        "version": version_of(*rendered.values()),
     }
 
 

@@ -16,9 +16,11 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
+from app.store.fleets import get_trips_state
 from app.store.totals import saturate_totals, sum_days, sum_totals
-from schemas.fleet import make_contribution
+from schemas.fleet import IMPLAUSIBLE_COUNT, make_contribution
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
+from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
 from schemas.summary import TOTALS, DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 
@@ -111,30 +113,46 @@ def make_days(
 ) -> dict[PeriodIdentity, Document | None]:
     """Return the documents of days, built from `trip_details`, or None for a day without trips."""
     documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
+    policy, _ = get_trips_state(store, fleet, session)
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
-        pipeline = _sum_trips(fleet, driver_ids, dates)
+        pipeline = _sum_trips(fleet, driver_ids, dates, policy)
         for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
             day = Day(**found.pop("_id"))
             documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **found)
     return documents
 
 
-def _sum_trips(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
+def _sum_trips(fleet: str, driver_ids: list[str], dates: list[str], policy: str) -> Pipeline:
     """Return the pipeline over `trip_details` for one document per driver and date with trips.
 
-    Its fields: `_id` with `driver_id` and `date`; `totals`; and `trips`, `trip_ends` and `last_trip_end` as
-    `driver_periods` has them. Totals are summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date,
-    trip_start_time, trip_id).
+    Its fields: `_id` with `driver_id` and `date`; `totals`, of the trips that the `policy` on implausible trips counts;
+    `implausible_trip_count`; and `trips`, `trip_ends` and `last_trip_end` as `driver_periods` has them. Totals are
+    summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date, trip_start_time, trip_id).
     """
     arrays = {"trips": {"$push": "$summary"}, "trip_ends": {"$push": "$trip_end_time"}}
-    others = {**arrays, "last_trip_end": {"$max": "$trip_end_time"}}
+    is_implausible = {"$ifNull": ["$implausible", False]}
+    count = {"$sum": {"$cond": [is_implausible, 1, 0]}}
+    others = {**arrays, "last_trip_end": {"$max": "$trip_end_time"}, "implausible_trip_count": count}
+    # $sum ignores what is null.
+    fields = {
+        "trip_end_time": 1,
+        "summary": 1,
+        "implausible": 1,
+        "totals": {"$cond": [is_implausible, None, "$totals"]},
+    }
+    left_out = [{"$project": {**fields, "driver_id": 1, "date": 1}}] if policy == LEFT_OUT else []
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
         {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
+        *left_out,
         {
             "$group": {
                 "_id": {"driver_id": "$driver_id", "date": "$date"},
-                **sum_totals(trip_count=1, amounts="$totals.", events="$totals.event_summary."),
+                **sum_totals(
+                    trip_count={"$cond": [is_implausible, 0, 1]} if left_out else 1,
+                    amounts="$totals.",
+                    events="$totals.event_summary.",
+                ),
                 **others,
             }
         },
@@ -143,23 +161,29 @@ def _sum_trips(fleet: str, driver_ids: list[str], dates: list[str]) -> Pipeline:
 
 
 def _make_day(
-    fleet: str, day: Day, totals: Document, trips: list[str], trip_ends: list[int], last_trip_end: int
+    fleet: str,
+    day: Day,
+    totals: Document,
+    trips: list[str],
+    trip_ends: list[int],
+    last_trip_end: int,
+    implausible_trip_count: int,
 ) -> Document:
     summary = {**make_driving_summary(totals), "date": day.date}
-    text = to_json(DAILY_SUMMARY, summary)
+    rendered = {"json": to_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
     return {
         "fleet": fleet,
         "driver_id": day.driver_id,
         "period": DAY,
         "start_date": day.date,
-        "json": text,
+        **rendered,
         "summary": summary,
-        "trip_count": totals["trip_count"],
+        "trip_count": len(trips),
         "last_trip_end": last_trip_end,
         "trips": trips,
         "trip_ends": trip_ends,
-        "contribution": make_contribution(summary),
-        "version": version_of(text, trips, trip_ends),
+        "contribution": make_contribution(summary, implausible_trip_count),
+        "version": version_of(*rendered.values(), trips, trip_ends),
     }
 
 
@@ -193,15 +217,17 @@ def driver_totals(
 ) -> Pipeline:
     """Return the pipeline over `driver_periods` for one document per driver who drove on the dates.
 
-    Its fields: `_id`, the driver_id; `totals`; and `arrays` with the values of their expressions for each day, by date.
+    Its fields: `_id`, the driver_id; `totals`, without trips if none of them is counted; `implausible_trip_count`; and
+    `arrays` with the values of their expressions for each day, by date.
     Index: (fleet, period, driver_id, start_date).
     """
-    pushed = {name: {"$push": expression} for name, expression in arrays.items()}
+    collected = {name: {"$push": expression} for name, expression in arrays.items()}
+    collected[IMPLAUSIBLE_COUNT] = {"$sum": f"$contribution.{IMPLAUSIBLE_COUNT}"}
     return [
         {"$match": {"fleet": fleet, "period": DAY, "driver_id": {"$in": driver_ids}, "start_date": {"$in": dates}}},
         {"$sort": {"driver_id": 1, "start_date": 1}},
-        {"$group": {"_id": "$driver_id", **sum_days(), **pushed}},
-        {"$project": {"totals": saturate_totals(), **dict.fromkeys(arrays, 1)}},
+        {"$group": {"_id": "$driver_id", **sum_days(), **collected}},
+        {"$project": {"totals": saturate_totals(), **dict.fromkeys(collected, 1)}},
     ]
 
 
@@ -211,6 +237,7 @@ def _make_period(
     identity: PeriodIdentity,
     all_dates: list[str],
     totals: Document,
+    implausible_trip_count: int,
     days: list[str],
     **of_days: list[Any],
 ) -> Document:
@@ -221,15 +248,18 @@ def _make_period(
         SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
         BREAKDOWN_FRAGMENT: f'{window[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
     }
+    ranked = {name: summary[name] for name in ("fm_score", "distance_miles")}
+    ranked["points_lost"] = compute_points_lost(summary)
+    if not totals["trip_count"]:
+        fragments, ranked = {}, {}
     return {
         "fleet": fleet,
         "driver_id": driver_id,
         "period": period,
         "start_date": start_date,
-        **{name: summary[name] for name in ("fm_score", "distance_miles")},
-        "points_lost": compute_points_lost(summary),
+        **ranked,
         **fragments,
-        "contribution": make_contribution(summary),
+        "contribution": make_contribution(summary, implausible_trip_count),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
     }

@@ -1,6 +1,5 @@
 """The one way from sources to read models: `build` has the order of the steps, and `materialize` writes them."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -40,22 +39,21 @@ def materialize(
     fleet: str,
     driver_ids: Iterable[str],
     trips: Mapping[str, Document | None],
+    days: Iterable[Day] = (),
     *,
     tombstones: bool = True,
 ) -> int:
-    """Write the read models of drivers and trips that differ, in the transaction that changed their sources.
+    """Write the read models of drivers, trips and days that differ, in the transaction that changed their sources.
 
     The parameters are those of `build`. Returns how many documents were built: with 0, nothing was written.
     """
     # Another version may have begun to build them from scratch since the command began.
     check_format(store, fleet, session)
-    built = Counter[str]()
-    for collection, documents in build(store, session, fleet, trips, (), driver_ids, tombstones=tombstones):
-        write(collection, session, fleet, documents)
-        built[collection.name] += len(documents)
-    if built["trip_details"]:
-        store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}}, session=session)
-    return built.total()
+    count = 0
+    for collection, documents in build(store, session, fleet, trips, days, driver_ids, tombstones=tombstones):
+        write(store, session, fleet, collection, documents)
+        count += len(documents)
+    return count
 
 
 def build(
@@ -141,10 +139,17 @@ def _differs(document: Document | None, stored: Document | None) -> bool:
     return bool(document["version"] != stored["version"])
 
 
-def write(collection: DocumentCollection, session: ClientSession, fleet: str, documents: Documents) -> None:
-    """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ."""
+def write(
+    store: Store, session: ClientSession, fleet: str, collection: DocumentCollection, documents: Documents
+) -> None:
+    """Insert or replace documents, or delete those that are None. MongoDB writes only those that differ.
+
+    An entry of the change feed is only among them if its trip changed, so it gives the time of the last change.
+    """
     if not documents:
         return
+    if collection.name == store.trip_changes.name:
+        store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}}, session=session)
     names = IDENTITY_FIELDS[collection.name]
     if names == ("_id",):
         write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})

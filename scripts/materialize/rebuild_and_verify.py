@@ -163,7 +163,7 @@ def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, wr
     differences = list[str]()
     for collection, documents in part.build(reading):
         if writes:
-            write(collection, session, fleet, documents)
+            write(store, session, fleet, collection, documents)
         else:
             differences += _compare(collection, session, fleet, documents)
     return Outcome(reading.invalid, differences)

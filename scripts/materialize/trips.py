@@ -5,7 +5,7 @@ entry for each trip, and for 30 days a tombstone for each deleted trip.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import orjson
 from pymongo.client_session import ClientSession
@@ -14,6 +14,7 @@ from app.store import Document, Store
 from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.periods import date_of, now_ms
+from schemas.plausibility import find_implausible
 from schemas.score import compute_focus_area
 from schemas.stored import TripTotals, make_id
 from schemas.trip import ImportedTrip, TripDetail
@@ -40,6 +41,7 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])
+    implausible = find_implausible(trip)
     return {
         "_id": make_id(fleet, trip["trip_id"]),
         "fleet": fleet,
@@ -51,6 +53,7 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
         # As plain numbers of JSON: MongoDB adds up a 64-bit integer with other rounding errors than a 32-bit one, and a
         # trip that is exported and imported again has lost the difference.
         "totals": orjson.loads(orjson.dumps({name: detail[name] for name in TRIP_TOTALS_FIELDS})),
+        **({"implausible": implausible} if implausible else {}),
         **{name: text.decode() for name, text in fragments.items()},
         "version": version_of_texts([source, *fragments.values()]),
     }
@@ -62,14 +65,20 @@ def add_focus_area(trip: Document) -> Document:
 
 
 def read_trips(
-    store: Store, session: ClientSession, fleet: str, trip_ids: Iterable[str], invalid: list[InvalidSource]
+    store: Store,
+    session: ClientSession,
+    fleet: str,
+    trip_ids: Iterable[str],
+    invalid: list[InvalidSource],
+    check: Callable[[Document], None] = lambda trip: None,
 ) -> dict[str, Document | None]:
     """Return the details that follow from the sources of trips, by trip_id, or None without a valid source.
 
-    Adds the invalid sources to `invalid`.
+    Adds the invalid sources to `invalid`, and calls `check` with the others.
     """
     details: dict[str, Document | None] = dict.fromkeys(trip_ids)
     for trip in read_sources(store.trips, session, [make_id(fleet, trip_id) for trip_id in details], invalid):
+        check(trip)
         details[trip["trip_id"]] = make_trip_detail(fleet, trip)
     present = [detail for detail in details.values() if detail]
     for index, reason in set_dates(store, session, fleet, present).items():

@@ -54,6 +54,7 @@ INDEXES = {
     "trip_details": [
         _index("tracking_id", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time", "driver_id"),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
+        _index("implausible", "fleet", "driver_id", "date", partialFilterExpression={"implausible": {"$exists": True}}),
     ],
     # The fleet's own shard has all of them, so the indexes of both orders begin with the fleet alone.
     "trip_changes": [

@@ -106,7 +106,7 @@ class FigureCollector:
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
         pipeline = driver_totals(self._fleet, driver_ids, self.figures.dates)
         weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
-        return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks}
+        return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks if week["totals"]["trip_count"]}
 
     def _count(self, rows: Sequence[Row]) -> None:
         figures = self.figures
@@ -160,5 +160,5 @@ def get_trips_version(store: Store, session: ClientSession | None, fleet: str, r
 
 def _summarize(sums: Mapping[str, Counter[str]], dates: Sequence[str]) -> Document | None:
     """Return the summary of the fleet on dates, or None if nobody drove. `sums` are those of each date."""
-    found = [sums[date] for date in dates if date in sums]
-    return make_fleet_summary(sum(found, Counter())) if found else None
+    found = sum((sums[date] for date in dates if date in sums), Counter[str]())
+    return make_fleet_summary(found) if found["driver_count"] else None

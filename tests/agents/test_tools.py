@@ -2,7 +2,7 @@
 
 import pytest
 
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from tests.factories import make_driver, make_event, make_event_summary, make_trip
 
 pytestmark = pytest.mark.usefixtures("fleet")
@@ -316,7 +316,7 @@ def test_brakes_without_a_mile_are_explained_though_they_cost_nothing(call, load
 
 
 def test_today_is_that_of_the_fleet(call, service, clock):
-    set_time_zone(service.store, "f1", "America/Denver")
+    set_settings(service.store, "f1", time_zone="America/Denver")
     clock.move_to("2026-03-16T03:00Z")
     result = call("explain_score", **ANN)
     assert result["today"] == "Sunday 2026-03-15 (America/Denver)"
@@ -325,7 +325,7 @@ def test_today_is_that_of_the_fleet(call, service, clock):
 
 
 def test_times_are_in_the_time_zone_of_the_fleet(call, service, load, clock):
-    set_time_zone(service.store, "f1", "America/Denver")
+    set_settings(service.store, "f1", time_zone="America/Denver")
     load(make_trip("2026-03-14T02:30", "dee", trip_id="friday"))
     clock.move_to("2026-03-16T03:00Z")
     (trip,) = call("list_trips", driver_id="dee", start_date="2026-03-13", end_date="2026-03-13")["trips"]

@@ -10,7 +10,7 @@ from schemas.fleet import MAX_CONTRIBUTION
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports.build import build_report
 from tests.api.test_aggregates import SUMMARY_FIELDS
-from tests.factories import make_driver, make_event_summary, make_trip
+from tests.factories import epoch_ms, make_driver, make_event_summary, make_trip
 from tests.store_contents import load as load_documents
 
 MONDAY, BEFORE, MONTH = "2026-03-09", "2026-03-02", "2026-03-01"
@@ -37,9 +37,12 @@ def test_what_a_key_opens(service, load):
         "time_zone": "UTC",
         "today": "2026-03-18",
         "processing_delay_hours": 4,
+        "implausible_trips": "counted",
+        "last_trip_received_at": epoch_ms("2026-03-18T12:00"),
     }
     assert list(service.get("/fleet").json.items()) == list(fleet.items())
-    assert service.get("/fleet", driver="d1").json == {**fleet, "driver_id": "d1"}
+    of_driver = {"driver_id": "d1", "last_trip_received_at": None}
+    assert service.get("/fleet", driver="d1").json == fleet | of_driver
 
 
 def test_the_fleet_as_a_whole_has_exactly_the_fields_of_the_contract_in_order(service, load):
@@ -53,7 +56,9 @@ def test_the_fleet_as_a_whole_has_exactly_the_fields_of_the_contract_in_order(se
         (MONDAY, "2026-03-15"),
     ]
     summary = body["series"][0]["fleet_summary"]
-    assert list(summary) == ["driver_count", *SUMMARY_FIELDS, "drivers_by_grade", "drivers_by_focus_area"]
+    after = SUMMARY_FIELDS.index("trip_count") + 1
+    fields = [*SUMMARY_FIELDS[:after], "implausible_trip_count", *SUMMARY_FIELDS[after:]]
+    assert list(summary) == ["driver_count", *fields, "drivers_by_grade", "drivers_by_focus_area"]
     assert list(summary["drivers_by_grade"]) == ["excellent", "good", "fair", "poor"]
     assert list(summary["drivers_by_focus_area"]) == list(summary["focus_area"])
 

@@ -4,7 +4,7 @@ import pytest
 
 from app.middleware.auth import CACHE_TTL_SECONDS
 from app.store import Store
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from tests.factories import make_trip
 from tests.store_contents import load as load_documents
 
@@ -19,7 +19,7 @@ TRIPS = [
 @pytest.fixture
 def denver(service, clock):
     """The service at 21:00 in Denver on Tuesday the 17th: f1 is there, and f2 is in UTC, with the same trips."""
-    set_time_zone(Store.of(service.db), "f1", "America/Denver")
+    set_settings(Store.of(service.db), "f1", time_zone="America/Denver")
     for fleet in ("f1", "f2"):
         load_documents(service.db, *TRIPS, fleet=fleet)
     clock.move_to("2026-03-18T03:00Z")
@@ -70,7 +70,7 @@ def test_today_is_local_with_each_rule_on_dates(denver):
 
 def test_a_new_time_zone_takes_hold_with_the_cache_of_keys(denver, clock):
     tag = denver.get("/fleet").headers["ETag"]
-    set_time_zone(Store.of(denver.db), "f1", "Asia/Kolkata")
+    set_settings(Store.of(denver.db), "f1", time_zone="Asia/Kolkata")
     clock.shift(CACHE_TTL_SECONDS)
     response = denver.get("/fleet", headers={"If-None-Match": tag})
     assert (response.status_code, response.json["time_zone"], response.json["today"]) == (

@@ -5,7 +5,7 @@ import itertools
 
 from app.store import Store
 from scripts.demo.load import load_demo
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
 from tests.store_contents import issue_key, load
 
@@ -39,7 +39,7 @@ def load_fleet(db, name):
         load_demo(Store.of(db))
     else:
         if name == "denver":
-            set_time_zone(Store.of(db), name, "America/Denver")
+            set_settings(Store.of(db), name, time_zone="America/Denver")
         trips, drivers = FLEETS[name]()
         load(db, *trips, drivers=drivers, fleet=name)
     return issue_key(db, name)

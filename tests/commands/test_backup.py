@@ -18,7 +18,7 @@ from scripts.admin import backup
 from scripts.admin.backup import FILE_INDEXES, RAW, check
 from scripts.admin.keys import issue_driver_keys, issue_key
 from scripts.cli import cli
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.collections import INDEXES, prepare_collections
 from scripts.reports.build import build_report
 from tests.command_recorder import WRITES
@@ -48,7 +48,7 @@ def source(mongod_uri):
     with MongoClient(mongod_uri) as client:
         store = Store.of(client["backed_up"])
         prepare_collections(store)
-        set_time_zone(store, "f2", "Pacific/Niue")
+        set_settings(store, "f2", time_zone="Pacific/Niue")
         for fleet in ("f1", "f2"):
             load(store.db, *make_trips(), drivers=drivers, fleet=fleet)
         build_report(store, "f1", DATE)
@@ -157,7 +157,7 @@ def shorten(path):
 
 
 def put_another_format(path):
-    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 2}))
+    path.write_text(json.dumps({**json.loads(path.read_text()), "format": 1}))
 
 
 def put_nothing(path):
@@ -176,7 +176,7 @@ def put_brackets(path):
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
         ("manifest.json", put_nothing, "saved is not a complete backup"),
         ("manifest.json", put_brackets, "saved is not a complete backup"),
-        ("manifest.json", put_another_format, "saved has the format 2, but this command reads only the format 1."),
+        ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 2."),
     ],
 )
 def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatch, name, change, message):
@@ -192,10 +192,13 @@ def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        *(({"time_zones": value}, "time_zones: ") for value in ([], None, "UTC")),
-        *(({"time_zones": {"f1": zone}}, "time_zones.f1.value: There is no time zone") for zone in ("America", "Mars")),
-        ({"time_zones": {"f1": ["UTC"]}}, "time_zones.f1.value: Must be a string."),
-        ({"time_zones": {"a/b": "UTC"}}, "time_zones.a/b.key: Must not contain a slash."),
+        *(({"settings": value}, "settings: ") for value in ([], None, "UTC")),
+        *(
+            ({"settings": {"f1": {"time_zone": zone}}}, "settings.f1.value.time_zone: There is no time zone")
+            for zone in ("America", "Mars")
+        ),
+        ({"settings": {"f1": {"time_zone": ["UTC"]}}}, "settings.f1.value.time_zone: Must be a string."),
+        ({"settings": {"a/b": {}}}, "settings.a/b.key: Must not contain a slash."),
         *(({"collections": value}, "collections: ") for value in ([], {})),
         ({"collections": {"drivers": {"documents": "", "sha256": ""}}}, "collections.drivers.value.documents: Must be"),
         ({"collections": {"drivers": []}}, "collections.drivers.value: Invalid input type."),

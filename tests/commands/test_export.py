@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from app.store import Store
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from tests.conftest import Service
 from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_trip
 from tests.store_contents import load
@@ -111,7 +111,7 @@ def test_since_leaves_out_the_trips_and_days_before_a_date(loaded, export):
 
 
 def test_since_is_a_date_in_the_time_zone_of_the_fleet(loaded, export):
-    set_time_zone(Store.of(loaded), "f1", "America/Denver")
+    set_settings(Store.of(loaded), "f1", time_zone="America/Denver")
     load(loaded, make_trip("2026-03-13T05:59"), make_trip("2026-03-13T06:00", trip_id="midnight"))
     folder = export("--since", "2026-03-13")
     assert [trip["trip_id"] for trip in read(folder / "trips.ndjson.gz")] == ["midnight"]

@@ -38,14 +38,14 @@ def test_list_counts_drivers_trips_and_live_keys(loaded, command):
     issue_key(loaded, "of keys alone")
     loaded.keys.update_one({"fleet": "other"}, {"$set": {"revoked_at": 1}})
     assert command("fleets", "list").stdout == (
-        "acme\t2\t3\t1\tUTC\nof keys alone\t0\t0\t1\tUTC\nother\t2\t3\t0\tUTC\n"
+        "acme\t2\t3\t1\tUTC\tcounted\nof keys alone\t0\t0\t1\tUTC\tcounted\nother\t2\t3\t0\tUTC\tcounted\n"
     )
 
 
 def test_erase_leaves_nothing_of_the_fleet_and_all_of_others(loaded, command):
     assert command(*ERASE, "--yes").exit_code == 0
     assert names(loaded, "acme") == set()
-    assert command("fleets", "list").stdout == "other\t2\t3\t1\tUTC\n"
+    assert command("fleets", "list").stdout == "other\t2\t3\t1\tUTC\tcounted\n"
     assert command("rollups", "verify").exit_code == 0
 
 

@@ -13,7 +13,7 @@ from app.store import Store
 from schemas.periods import midnight
 from scripts.ingest import loader, mirror
 from scripts.lifecycle.erase import erase_driver
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from scripts.mongodb.collections import prepare_collections
 from tests.conftest import Service
 from tests.factories import make_driver, make_event, make_trip
@@ -126,14 +126,14 @@ def test_the_original_service_is_copied_with_the_fewest_requests(run, original, 
 def test_each_service_has_dates_in_its_own_time_zone(run, other, here, clock, zones, today):
     clock.move_to(today)
     for service, zone in zip((other, here), zones, strict=True):
-        set_time_zone(service.store, "f1", zone)
+        set_settings(service.store, "f1", time_zone=zone)
     hours = [make_trip(f"2026-03-09T{hour:02}:30", "d/1", trip_id=f"h{hour}") for hour in range(24)]
     load(other.db, *hours)
     run(other)
     assert differences(here.db) == []
     assert here.db.trips.count_documents({}) == len(TRIPS) + len(hours)
     empty(here.db)
-    set_time_zone(here.store, "f1", zones[1])
+    set_settings(here.store, "f1", time_zone=zones[1])
     run(other, "--since", "2026-03-09")
     first = here.db.trips.find_one(sort=[("trip_start_time", 1)])
     expected = [

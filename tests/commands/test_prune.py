@@ -4,7 +4,7 @@ import pytest
 
 from app.store import Store
 from scripts.lifecycle import prune
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from tests.conftest import Service
 from tests.factories import make_driver, make_trip
 from tests.feed_client import Client
@@ -40,7 +40,7 @@ def test_what_is_left_is_as_if_only_later_trips_had_been_loaded(command, loaded)
 
 def test_dates_are_those_of_the_time_zone_of_each_fleet(command, mongod):
     for fleet, zone in (("denver", "America/Denver"), ("kolkata", "Asia/Kolkata")):
-        set_time_zone(Store.of(mongod), fleet, zone)
+        set_settings(Store.of(mongod), fleet, time_zone=zone)
         load(
             mongod, make_trip("2026-03-10T18:30", trip_id="a"), make_trip("2026-03-11T06:00", trip_id="b"), fleet=fleet
         )

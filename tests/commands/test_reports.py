@@ -15,7 +15,7 @@ import time_machine
 from app.store import Store
 from app.store.reports import read_file
 from schemas.report import HEADER
-from scripts.materialize.time_zones import set_time_zone
+from scripts.materialize.fleet_settings import set_settings
 from scripts.materialize.write_sources import delete_trips
 from scripts.reports import commands
 from scripts.reports import content as report_content
@@ -273,7 +273,7 @@ def test_last_week_is_due_for_every_fleet_without_its_report(command, load, cloc
         pytest.param(lambda db: store_contents.load(db, make_trip("2026-03-15T23:00", "new")), id="a new driver"),
         pytest.param(lambda db: store_contents.load(db, make_trip("2026-03-02T08:00")), id="the week before"),
         pytest.param(lambda db: delete_trips(Store.of(db), "f1", ["10 0"]), id="a deleted trip"),
-        pytest.param(lambda db: set_time_zone(Store.of(db), "f1", "Asia/Tokyo"), id="the time zone"),
+        pytest.param(lambda db: set_settings(Store.of(db), "f1", time_zone="Asia/Tokyo"), id="the time zone"),
         pytest.param(lambda db: db.reports.update_one({}, {"$unset": {"trips_version": 1}}), id="unknown"),
     ],
 )
@@ -327,7 +327,7 @@ def test_a_report_keeps_the_units_of_the_one_before_it_until_others_are_given(co
     ],
 )
 def test_a_week_is_due_from_monday_on_in_the_time_zone_of_the_fleet(command, mongod, load, clock, time, zone, due):
-    set_time_zone(Store.of(mongod), "f1", zone)
+    set_settings(Store.of(mongod), "f1", time_zone=zone)
     load(*busy_fleet())
     clock.move_to(time)
     assert command("reports", "build", "--due").stdout.startswith(f"f1: built the report of {due}, ")

@@ -8,7 +8,7 @@ import pytest
 
 from app.store import Store
 from scripts.lifecycle import fleets
-from scripts.materialize import time_zones
+from scripts.materialize import fleet_settings
 from scripts.materialize.write_sources import prepare_trip, write_trips
 from tests.commands.test_import import dates_driven, profiles
 from tests.factories import make_driver, make_trip
@@ -56,7 +56,7 @@ def set_zone(command):
 @pytest.fixture
 def small_steps(monkeypatch):
     """Move a few trips at a time."""
-    monkeypatch.setattr(time_zones, "TRIPS_PER_PART", 7)
+    monkeypatch.setattr(fleet_settings, "TRIPS_PER_PART", 7)
 
 
 @pytest.mark.parametrize("zone", ZONES)
@@ -126,7 +126,7 @@ def test_killed_at_any_moment_each_trip_is_on_one_date_and_repeated_it_ends(mong
 
 def test_a_rebuild_ends_what_was_killed(mongod, command):
     load(mongod, *make_trips())
-    time_zones.set_time_zone(Store.of(mongod), "f1", "America/Denver")
+    fleet_settings.set_settings(Store.of(mongod), "f1", time_zone="America/Denver")
     assert command("rollups", "verify").exit_code == 1
     assert command("rollups", "rebuild").exit_code == 0
     assert dates_driven(mongod) == reference_days(make_trips(), "America/Denver")
@@ -166,7 +166,7 @@ def test_a_new_fleet_is_named_and_listed_with_its_time_zone(command, mongod):
     result = command("fleets", "set", "--fleet", "acme", "--time-zone", "Asia/Kolkata")
     assert result.stderr == "acme: a new fleet\n"
     load(mongod, make_trip())
-    assert command("fleets", "list").stdout == "acme\t0\t0\t0\tAsia/Kolkata\nf1\t1\t1\t0\tUTC\n"
+    assert command("fleets", "list").stdout == "acme\t0\t0\t0\tAsia/Kolkata\tcounted\nf1\t1\t1\t0\tUTC\tcounted\n"
 
 
 OF_ITS_DATES = ["fleets list", "rollups verify --fleet f1", "prune --fleet f1 --before 2026-03-10"]

@@ -1,9 +1,13 @@
-"""Giving a fleet another time zone: its trips move to their dates there, some in each transaction."""
+"""Changing a setting of a fleet, and what follows from it, a part in each transaction.
+
+With another time zone, trips move to their dates there. If implausible trips are left out of the sums, or counted, the
+days with such trips are added up again.
+"""
 
 import heapq
 import itertools
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from zoneinfo import ZoneInfo
 
@@ -14,8 +18,9 @@ from app.store import Store
 from app.store.fleets import get_time_zone
 from schemas.periods import date_of
 from scripts.command_line.batches import batches
+from scripts.materialize.periods import Day, days_of
 from scripts.materialize.read_models import materialize
-from scripts.materialize.rebuild_and_verify import TRIPS_PER_PART
+from scripts.materialize.rebuild_and_verify import DAYS_PER_PART, TRIPS_PER_PART
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.trips import read_trips
 from scripts.mongodb.connection import BATCH_SIZE, find_identifiers
@@ -25,11 +30,11 @@ from scripts.mongodb.transactions import run_transaction
 DATED = ("driver_id", "date", "trip_start_time", "trip_id")
 
 
-def set_time_zone(store: Store, fleet: str, name: str) -> None:
-    """Set the time zone of a fleet. From then on, whatever writes a trip writes its date in this time zone."""
+def set_settings(store: Store, fleet: str, **settings: str) -> None:
+    """Set `time_zone` or `implausible_trips` of a fleet. From then on, whatever writes trips and days follows them."""
 
     def write(session: ClientSession) -> None:
-        store.fleets.update_one({"_id": fleet}, {"$set": {"time_zone": name}}, session=session)
+        store.fleets.update_one({"_id": fleet}, {"$set": settings}, session=session)
 
     run_transaction(store, fleet, write)
 
@@ -77,3 +82,21 @@ def _move(store: Store, fleet: str, trip_ids: list[str], session: ClientSession)
     invalid = list[InvalidSource]()
     materialize(store, session, fleet, (), read_trips(store, session, fleet, trip_ids, invalid))
     return invalid
+
+
+def find_implausible_days(store: Store, fleet: str) -> set[Day]:
+    """Return the days with implausible trips. Index: trip_details (implausible), which has such trips alone."""
+    match = {"fleet": fleet, "implausible": {"$exists": True}}
+    found = store.trip_details.find(match, {"_id": 0, "driver_id": 1, "date": 1}, batch_size=BATCH_SIZE)
+    return days_of(found.hint("implausible"))
+
+
+def add_up_again(store: Store, fleet: str, days: Iterable[Day]) -> Iterator[int]:
+    """Add up days again. Yields after each transaction how many it was about."""
+    for part in batches(sorted(days), DAYS_PER_PART):
+        run_transaction(store, fleet, partial(_add_up, store, fleet, part))
+        yield len(part)
+
+
+def _add_up(store: Store, fleet: str, days: list[Day], session: ClientSession) -> None:
+    materialize(store, session, fleet, (), {}, days)

@@ -1,0 +1,184 @@
+"""What is said of trips that are valid, but not plausible. They are loaded.
+
+The values of an implausible trip cannot be. One broken device could turn the score of a fleet, so a fleet may leave
+such trips out of its sums. The other kinds are only named.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
+
+from schemas.periods import MS_PER_DAY, MS_PER_SECOND, now_ms
+
+Trip = Mapping[str, Any]
+COUNTED: Final = "counted"
+LEFT_OUT: Final = "left_out"
+# What a fleet does with implausible trips in its summaries, scores and sums.
+POLICIES = (COUNTED, LEFT_OUT)
+
+MAX_MEAN_MPH, MAX_MPH, MAX_LIMIT_MPH = 150, 200, 100
+SECONDS_PER_EVENT = 5
+MAX_AGE_MS = 3_653 * MS_PER_DAY
+# How far a time may be outside the trip, and a trip in another one.
+MARGIN_SECONDS = 60
+MARGIN_MS = MARGIN_SECONDS * MS_PER_SECOND
+# A duration may leave out stops.
+MAX_DIFFERENCE = 0.1
+# A part that was added up from many numbers may exceed the whole by as much.
+ROUNDING = 1e-6
+
+
+class _Facts:
+    """A trip (schema ImportedTrip), and what several rules need of it."""
+
+    def __init__(self, trip: Trip) -> None:
+        self.trip = trip
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """The counts of events in the event summary."""
+        return {name: count for name, count in self.trip["event_summary"].items() if name.endswith("_count")}
+
+    @cached_property
+    def speeds(self) -> list[Trip]:
+        """The `event_data` of the events of overspeeding."""
+        return [event["event_data"] for event in self.trip["events"] if event["event_data"]]
+
+    @cached_property
+    def trail_times(self) -> list[int]:
+        return list(map(itemgetter("timestamp"), self.trip["trail_path"]))
+
+    @cached_property
+    def sorted_trail_times(self) -> list[int]:
+        return sorted(self.trail_times)
+
+    @cached_property
+    def sorted_event_times(self) -> list[int]:
+        return sorted(event[f"event_{end}_timestamp"] for event in self.trip["events"] for end in ("start", "end"))
+
+    def are_outside(self, sorted_times: list[int]) -> bool:
+        """Return whether any of the times is outside the time of the trip, and not by a little."""
+        first, last = self.trip["trip_start_time"] - MARGIN_MS, self.trip["trip_end_time"] + MARGIN_MS
+        return bool(sorted_times) and not first <= sorted_times[0] <= sorted_times[-1] <= last
+
+
+def _is_too_fast(facts: _Facts) -> bool:
+    return bool(facts.trip["distance_miles"] * 3600 > MAX_MEAN_MPH * facts.trip["duration_seconds"])
+
+
+def _has_longer_part(facts: _Facts) -> bool:
+    trip, events = facts.trip, facts.trip["event_summary"]
+    seconds = events["phone_use_time_seconds"], events["overspeeding_time_seconds"], trip["night_driving_seconds"]
+    miles = trip["highway_miles"], trip["night_driving_miles"]
+    wholes = ((trip["duration_seconds"], seconds), (trip["distance_miles"], miles))
+    return any(max(parts) > whole * (1 + ROUNDING) for whole, parts in wholes)
+
+
+def _has_too_many_events(facts: _Facts) -> bool:
+    return bool(sum(facts.counts.values()) * SECONDS_PER_EVENT > facts.trip["duration_seconds"])
+
+
+def _has_zero_position(facts: _Facts) -> bool:
+    trail, trip = facts.trip["trail_path"], facts.trip
+    # Most trails have no latitude of 0, which is found fast.
+    if 0 in map(itemgetter("latitude"), trail) and any(point["latitude"] == point["longitude"] == 0 for point in trail):
+        return True
+    places = [(trip, "start"), (trip, "end")]
+    places += [(event, f"event_{end}") for event in trip["events"] for end in ("start", "end")]
+    return any(place[f"{name}_latitude"] == place[f"{name}_longitude"] == 0 for place, name in places)
+
+
+def _has_impossible_speed(facts: _Facts) -> bool:
+    return any(
+        not 0 < speed["speed_limit_mph"] <= MAX_LIMIT_MPH
+        or max(speed["user_speed_mph"], speed["max_user_speed_mph"]) > MAX_MPH
+        for speed in facts.speeds
+    )
+
+
+def _has_other_counts(facts: _Facts) -> bool:
+    names = [f"{event['event_name'].lower()}_count" for event in facts.trip["events"]]
+    return facts.counts != {name: names.count(name) for name in facts.counts}
+
+
+def _differs_from_times(facts: _Facts) -> bool:
+    seconds = (facts.trip["trip_end_time"] - facts.trip["trip_start_time"]) / MS_PER_SECOND
+    difference = abs(facts.trip["duration_seconds"] - seconds)
+    return bool(difference > MARGIN_SECONDS and difference > MAX_DIFFERENCE * seconds)
+
+
+class Kind(NamedTuple):
+    """A kind of trip that is not plausible: its name, how it is named in a sentence, and the rule."""
+
+    name: str
+    words: str
+    is_met: Callable[[_Facts], bool]
+
+
+IMPLAUSIBLE_KINDS = (
+    Kind("mean_speed", f"a mean speed over {MAX_MEAN_MPH} mph", _is_too_fast),
+    Kind("part_longer_than_trip", "phone, overspeeding, night or highway parts longer than the trip", _has_longer_part),
+    Kind("event_rate", f"more than one event in {SECONDS_PER_EVENT} seconds", _has_too_many_events),
+)
+IMPLAUSIBLE = tuple(kind.name for kind in IMPLAUSIBLE_KINDS)
+KINDS = (
+    *IMPLAUSIBLE_KINDS,
+    Kind(
+        "old_start",
+        "a trip_start_time more than ten years ago (times are epoch milliseconds)",
+        lambda facts: facts.trip["trip_start_time"] < now_ms() - MAX_AGE_MS,
+    ),
+    Kind(
+        "trail_order",
+        "trail points out of order of time",
+        lambda facts: facts.trail_times != facts.sorted_trail_times,
+    ),
+    Kind(
+        "trail_time",
+        "trail points outside the time of the trip by more than a minute",
+        lambda facts: facts.are_outside(facts.sorted_trail_times),
+    ),
+    Kind(
+        "event_time",
+        "an event outside the time of the trip by more than a minute",
+        lambda facts: facts.are_outside(facts.sorted_event_times),
+    ),
+    Kind("zero_position", "a position of exactly 0, 0", _has_zero_position),
+    Kind(
+        "speed",
+        f"a speed limit of 0 or less or over {MAX_LIMIT_MPH} mph, or a speed over {MAX_MPH} mph",
+        _has_impossible_speed,
+    ),
+    Kind(
+        "maximum",
+        "a max_user_speed_mph below user_speed_mph",
+        lambda facts: any(speed["max_user_speed_mph"] < speed["user_speed_mph"] for speed in facts.speeds),
+    ),
+    Kind("counts", "counts of event_summary that differ from the events", _has_other_counts),
+    Kind(
+        "duration",
+        "a duration_seconds that differs from its times by more than a tenth and a minute",
+        _differs_from_times,
+    ),
+)
+# Known from the other trips of the driver, not from a trip alone.
+OVERLAP = "overlap"
+WORDS = {kind.name: kind.words for kind in KINDS} | {
+    OVERLAP: "times that overlap those of another trip of the driver by more than a minute"
+}
+
+
+def find_kinds(trip: Trip) -> list[str]:
+    """Return the kinds of a trip (schema ImportedTrip) but OVERLAP, in the order of the table. Most trips have none."""
+    return _find(KINDS, trip)
+
+
+def find_implausible(trip: Trip) -> list[str]:
+    """Return the kinds that make a trip implausible, in the order of the table. Nearly all trips have none."""
+    return _find(IMPLAUSIBLE_KINDS, trip)
+
+
+def _find(kinds: Iterable[Kind], trip: Trip) -> list[str]:
+    facts = _Facts(trip)
+    return [kind.name for kind in kinds if kind.is_met(facts)]
