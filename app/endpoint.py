@@ -12,8 +12,9 @@ from flask import Response, current_app, request
 from marshmallow import Schema, ValidationError
 
 from app.conditional import find_not_modified, make_etag
-from app.responses import JSON, format_page_links, json_response, prefers
-from app.services import get_fleet, get_request_today, get_services
+from app.responses import JSON, format_list_links, format_page_links, json_response, prefers
+from app.services import get_fleet, get_request_today, get_scope, get_services
+from app.store import Result
 from schemas.error import ErrorBody
 from schemas.header import MASK
 from schemas.introspection import Fields, fields_of
@@ -24,6 +25,8 @@ from schemas.query import Params
 MASK_ENVIRON_KEY = "HTTP_X_FIELDS"
 # The cache size of each endpoint. A query string has at most 8 kB.
 MAX_CACHED_QUERIES = 500
+# The parameter of a list by cursor.
+CURSOR = "cursor"
 
 # Converting as much takes seconds of processor time. One trip has at most as much.
 MAX_CONVERTED_BYTES = 16_000_000
@@ -101,9 +104,12 @@ class Endpoint:
         @functools.wraps(view)
         def respond(**path: str) -> Response:
             # Before the parameters: their errors would not tell whether the client can use the endpoint at all.
-            fleet = get_fleet() if self.credential is Credential.FLEET_KEY else ""
+            if self.credential is Credential.FLEET_KEY:
+                get_fleet()
+            # Requests share their parameters, but a cursor is valid in one scope alone.
+            scope = get_scope().identity if CURSOR in self.params.fields else ""
             unknown_parameters = get_services().config.unknown_parameters
-            params = parse(request.query_string, get_request_today(), unknown_parameters, fleet, **path)
+            params = parse(request.query_string, get_request_today(), unknown_parameters, scope, **path)
             return self._respond(view, params)
 
         respond.endpoint, respond.credential = self, self.credential  # type: ignore[attr-defined]
@@ -135,15 +141,15 @@ class ResultEndpoint(Endpoint):
         mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
         fields = select_fields(self._fields, mask)
         with get_services().store_breaker.guard():
-            version, content, page_count = view(params, fields)
+            result: Result = view(params, fields)
         if self.caching is not Caching.REVALIDATE:
-            return json_response(content)
+            return json_response(result.content)
         # The default of end_date changes at midnight, and the response with it.
-        etag = make_etag(f"{params.get('end_date')} {version}", media_type, mask)
-        headers = self._make_headers(etag, params, page_count)
+        etag = make_etag(f"{params.get('end_date')} {result.version}", media_type, mask)
+        headers = self._make_headers(etag, params, result)
         if unchanged := find_not_modified(etag, headers):
             return unchanged
-        body = convert(_parse(content, media_type)) if convert else orjson.dumps(content)
+        body = convert(_parse(result.content, media_type)) if convert else orjson.dumps(result.content)
         return Response(body, headers=headers, mimetype=media_type)
 
     @functools.cached_property
@@ -158,12 +164,14 @@ class ResultEndpoint(Endpoint):
                 chosen, convert = media_type, representation.convert
         return chosen, convert
 
-    def _make_headers(self, etag: str, params: Mapping[str, Any], page_count: int) -> dict[str, str]:
+    def _make_headers(self, etag: str, params: Mapping[str, Any], result: Result) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""
         vary = f"Accept, {MASK}" if self.representations else MASK
         headers = {"ETag": f'"{etag}"', "Cache-Control": self.caching, "Vary": vary}
         if "page" in params:
-            headers["Link"] = format_page_links(params["page"], page_count)
+            headers["Link"] = format_page_links(params["page"], result.page_count)
+        elif CURSOR in self.params.fields:
+            headers["Link"] = format_list_links(result.next_cursor)
         return headers
 
 

@@ -13,6 +13,7 @@ from werkzeug.http import parse_accept_header
 from werkzeug.sansio.utils import get_host
 
 from app.services import get_services
+from schemas.cursor import START
 
 JSON, HTML = "application/json", "text/html"
 # The Content-Security-Policy of a page that a report link leads to: it has no scripts and loads nothing.
@@ -78,6 +79,12 @@ def format_page_links(page: int, page_count: int) -> str:
 def format_next_link(cursor: str) -> str:
     """Return the header Link of a page that a cursor follows: the next page of the same list."""
     return f'{_begin_link("cursor")}{cursor}>; rel="next"'
+
+
+def format_list_links(next_cursor: str | None) -> str:
+    """Return the header Link of a page of a list by cursor: the next page, if there is one, and the first."""
+    next_link = f"{format_next_link(next_cursor)}, " if next_cursor else ""
+    return f'{next_link}{_begin_link("cursor")}{START}>; rel="first"'
 
 
 def _begin_link(name: str) -> str:

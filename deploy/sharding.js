@@ -13,6 +13,7 @@ const SHARD_KEYS = {
   "driver_periods": {"fleet": 1, "period": 1, "driver_id": 1},
   "fleet_periods": {"fleet": 1},
   "trip_details": {"_id": 1},
+  "trip_events": {"_id": 1},
   "trip_changes": {"fleet": 1},
   "report_files.chunks": {"files_id": 1}
 };

@@ -4,12 +4,13 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 
 from schemas.fields import Text
-from schemas.query import FLEET
+from schemas.query import SCOPE
 
 CHECKSUM_BYTES, SIGNATURE_BYTES = 8, 16
 # How long after the client was last caught up a cursor is valid: a day less than the feed keeps the deletions.
@@ -19,6 +20,11 @@ START = "start"
 START_AGAIN = "Start without a cursor and with an empty copy."
 # The message for every invalid cursor. It gives no reason, so it repeats nothing that the client sent.
 INVALID = f"Must be a cursor that this service returned for this fleet. {START_AGAIN}"
+# The same for the cursor of a list.
+INVALID_FOR_LIST = (
+    "Must be the next_cursor of a response to the same parameters, of which only limit may differ, and to a key of the "
+    "same scope. Start without a cursor."
+)
 EXPIRED = f"Must be of a client that was caught up in the last {CURSOR_DAYS} days. {START_AGAIN}"
 
 
@@ -61,26 +67,29 @@ def is_signed(key: str, fleet: str, cursor: FeedCursor) -> bool:
     return hmac.compare_digest(str(cursor.signature).encode(), sign_cursor(key, fleet, cursor).signature.encode())
 
 
-def encode_cursor(fleet: str, cursor: FeedCursor) -> str:
-    """Return a cursor of the feed of a fleet as text."""
+def encode_cursor(scope: str, cursor: Sequence[Any]) -> str:
+    """Return a cursor for a scope, which is its identity, as text."""
     content = json.dumps(cursor, ensure_ascii=False, separators=(",", ":")).encode()
-    return base64.urlsafe_b64encode(_checksum(fleet, content) + content).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(_checksum(scope, content) + content).rstrip(b"=").decode()
 
 
-def decode_cursor(fleet: str, text: str) -> FeedCursor:
-    """Return the cursor that a text contains. Raises marshmallow.ValidationError unless it was made for this fleet.
+def decode_cursor(
+    scope: str, text: str, make: Callable[[list[Any]], Any] = FeedCursor._make, error: str = INVALID
+) -> Any:
+    """Return the cursor that a text contains: what `make` makes of its values.
 
-    The checksum finds mistakes before the feed is read. Only the signature finds a cursor that a client has made.
+    Raises marshmallow.ValidationError with this error unless it was made for this scope. The checksum finds mistakes
+    before the store is read. Only the signature finds a cursor that a client has made.
     """
     try:
         content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))[CHECKSUM_BYTES:]
-        cursor = FeedCursor(*json.loads(content))
+        cursor = make(json.loads(content))
         # Base64 of another alphabet, or with bits that are not used, decodes to the same bytes.
-        is_own = set(map(type, cursor)) <= {str, int} and encode_cursor(fleet, cursor) == text
+        is_own = bool(cursor) and set(map(type, cursor)) <= {str, int, bool} and encode_cursor(scope, cursor) == text
     except (ValueError, TypeError, RecursionError):
         is_own = False
     if not is_own:
-        raise ValidationError(INVALID)
+        raise ValidationError(error)
     return cursor
 
 
@@ -89,8 +98,16 @@ class CursorParam(Text):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
         text = super()._deserialize(value, attr, data, **kwargs)
-        return None if text == START else decode_cursor(data[FLEET], text)
+        return None if text == START else decode_cursor(data[SCOPE], text)
 
 
-def _checksum(fleet: str, content: bytes) -> bytes:
-    return hashlib.blake2b(fleet.encode() + b"\n" + content, digest_size=CHECKSUM_BYTES).digest()
+class ListCursorParam(Text):
+    """A cursor of a list, as its signature and the values that it signs, or None for the start of the list."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        text = super()._deserialize(value, attr, data, **kwargs)
+        return None if text == START else decode_cursor(data[SCOPE], text, tuple, INVALID_FOR_LIST)
+
+
+def _checksum(scope: str, content: bytes) -> bytes:
+    return hashlib.blake2b(scope.encode() + b"\n" + content, digest_size=CHECKSUM_BYTES).digest()

@@ -6,10 +6,10 @@ from typing import Any
 from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf
 
-from schemas.fields import Identifier, List, Number, Object, OneOfNested, Text
-from schemas.page import TripDetailPage
+from schemas.fields import Identifier, List, Number, Object, Objects, OneOfNested, Text
+from schemas.page import EventPage, TripDetailPage
 from schemas.trail import HALF_TURN, divide_at_antimeridian, make_line
-from schemas.trip import Event, TripSummary
+from schemas.trip import Event, FleetEvent, TripSummary
 
 GEO_JSON = "application/geo+json"
 
@@ -92,6 +92,26 @@ class EventFeature(Schema):
     properties = Object(TripEvent, "The event.")
 
 
+class FleetEventFeature(Schema):
+    """An event of a fleet: the position of its start as the geometry, the event as the properties."""
+
+    type = _always("Feature")
+    geometry = Object(Point, "Position of the start.")
+    properties = Object(FleetEvent, "The event.")
+
+
+class EventMap(EventPage):
+    """A page of the events of a fleet, as GeoJSON (RFC 7946)."""
+
+    type = _always("FeatureCollection")
+    features = Objects(FleetEventFeature, "The events, in the `order` of the request.")
+
+    class Meta:
+        """The fields of a FeatureCollection, with those of the page between them."""
+
+        fields = ("type", "limit", "start_date", "end_date", "next_cursor", "features")
+
+
 class TripMap(TripDetailPage):
     """A page of trips in detail form, as GeoJSON (RFC 7946)."""
 
@@ -125,9 +145,19 @@ def _make_features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     properties = {**{name: trip[name] for name in SUMMARY}, "kind": "trip", "coordTimes": times}
     yield {"type": "Feature", "kind": "trip", "id": trip["trip_id"], "geometry": geometry, "properties": properties}
     for event in trip["events"]:
-        start = {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
         properties = {**event, "trip_id": trip["trip_id"], "kind": "event"}
-        yield {"type": "Feature", "kind": "event", "geometry": start, "properties": properties}
+        yield {"type": "Feature", "kind": "event", "geometry": _make_start(event), "properties": properties}
+
+
+def make_event_map(page: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the EventMap of a page of events."""
+    features = ([{"type": "Feature", "geometry": _make_start(event), "properties": event}] for event in page["events"])
+    collection = {**page, "type": "FeatureCollection", "features": features}
+    return {name: collection[name] for name in EventMap.Meta.fields}
+
+
+def _make_start(event: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "Point", "coordinates": [event["event_start_longitude"], event["event_start_latitude"]]}
 
 
 def _make_geometry(trail: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, list[Any]]:

@@ -6,11 +6,12 @@ from marshmallow import Schema, ValidationError, validates_schema
 
 from schemas.driver import Driver
 from schemas.fields import MAX_SAFE_INT, Choice, Count, Date, EpochMs, Flag, Identifier, Int64, Object, Objects, Text
+from schemas.list_params import DEFAULT_EVENTS, MAX_EVENTS_A_PAGE
 from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.report import MILES, UNITS
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
-from schemas.trip import TripDetail, TripSummary
+from schemas.trip import FleetEvent, TripDetail, TripSummary
 
 LIMIT = "Maximum number of records on a page."
 OF_EACH_DRIVER = "One element for each driver, in the order of the request."
@@ -109,6 +110,29 @@ class WindowPage(_Page):
         "One element for each driver: in the order of the request if it names drivers, otherwise in order of "
         "`driver_id`.",
     )
+
+
+class _ListPage(Schema):
+    start_date = Date("The `start_date` of the request.", example="2026-03-09")
+    end_date = Date("The `end_date` of the request. Null without one.", example="2026-03-15", allow_none=True)
+    next_cursor = Text(
+        "Where the next page begins: send it as `cursor`. Null at the end of the list. A page may have fewer elements "
+        "than `limit`, or none, while it is not null: a page reads a bounded part of the list.",
+        example=None,
+        allow_none=True,
+    )
+
+
+class EventPage(_ListPage):
+    """A page of the events of a fleet."""
+
+    limit = Int64("Maximum number of events on a page.", low=1, high=MAX_EVENTS_A_PAGE, example=DEFAULT_EVENTS)
+    events = Objects(FleetEvent, "The events, in the `order` of the request.")
+
+    class Meta:
+        """The order of the fields."""
+
+        fields = ("limit", "start_date", "end_date", "events", "next_cursor")
 
 
 class TripChange(Schema):

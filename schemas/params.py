@@ -55,19 +55,17 @@ class IntegerParam(fields.Integer):
         return int(value)
 
 
-class DriverIds(List):
-    """The parameter `driver_id`, which a request has 1 to MAX_DRIVERS times. The view gets `driver_ids`, each once."""
+class RepeatedParam(List):
+    """A parameter that a request has 1 to `most` times. The view gets each value once."""
 
-    json_schema_keywords: ClassVar[dict[str, Any]] = {"minItems": 1, "maxItems": MAX_DRIVERS}
-
-    def __init__(self, description: str, **kwargs: Any) -> None:
-        super().__init__(
-            Identifier(example="demo-01"), description, example=["demo-01"], attribute="driver_ids", **kwargs
-        )
+    def __init__(self, inner: fields.Field[Any], description: str, *, most: int, **kwargs: Any) -> None:
+        self.most = most
+        self.json_schema_keywords = {"minItems": 1, "maxItems": most}
+        super().__init__(inner, description, **kwargs)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
-        if len(value) > MAX_DRIVERS:
-            raise ValidationError(f"Must be given 1 to {MAX_DRIVERS} times; it is given {len(value)} times.")
+        if len(value) > self.most:
+            raise ValidationError(f"Must be given 1 to {self.most} times; it is given {len(value)} times.")
         try:
             return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
         except ValidationError as error:
@@ -78,20 +76,28 @@ class DriverIds(List):
             raise
 
 
-class DistanceParam(fields.Float):
-    """A distance from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
+class DriverIds(RepeatedParam):
+    """The parameter `driver_id`, of which the view gets `driver_ids`."""
+
+    def __init__(self, description: str, **kwargs: Any) -> None:
+        inner, example = Identifier(example="demo-01"), ["demo-01"]
+        super().__init__(inner, description, most=MAX_DRIVERS, example=example, attribute="driver_ids", **kwargs)
+
+
+class AmountParam(fields.Float):
+    """An amount from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
 
     pattern = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
     json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
 
-    def __init__(self, description: str) -> None:
-        super().__init__(metadata=field_metadata(description, 0), load_default=0)
+    def __init__(self, description: str, *, example: int = 0, default: int | None = 0) -> None:
+        super().__init__(metadata=field_metadata(description, example), load_default=default)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> int | float:
         match = len(value) <= MAX_NUMBER_LENGTH and self.pattern.fullmatch(value)
         if not match or not math.isfinite(float(value)):
             raise ValidationError("Must be a number from 0, in digits without sign or leading zero, such as 12.5.")
-        # A double cannot represent every integer of 64 bits, and a distance may be one.
+        # A double cannot represent every integer of 64 bits, and an amount may be one.
         is_whole = match[2] is match[3] is None and len(value) <= len(str(MAX_INT)) and int(value) <= MAX_INT
         return int(value) if is_whole else float(value)
 
@@ -259,7 +265,7 @@ class RankingParams(PageParams):
         load_default=WORST,
         validate=OneOf((WORST, BEST)),
     )
-    min_distance_miles = DistanceParam("Leave out drivers with a shorter distance in the week or month, in miles.")
+    min_distance_miles = AmountParam("Leave out drivers with a shorter distance in the week or month, in miles.")
 
 
 class ChangesParams(Params):

@@ -9,9 +9,20 @@ from marshmallow import EXCLUDE, Schema, ValidationError, fields
 
 from schemas.near_names import get_near_name
 
-# Under which names a field that depends on the fleet of the request, or on the date of today in it, finds them in the
+# Under which names a field that depends on the scope of the request, or on the date of today in it, finds them in the
 # data. No parameter has them.
-FLEET, TODAY = "fleet", "today"
+SCOPE, TODAY = "scope", "today"
+# What clients of similar services send, and the parameter that means the same here.
+OTHER_NAMES = {
+    "behaviour": "event_type",
+    "behavior": "event_type",
+    "type": "event_type",
+    "from": "start_date",
+    "since": "start_date",
+    "to": "end_date",
+    "until": "end_date",
+    "page": "cursor",
+}
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]
 # A request line has room for thousands of unknown parameters: of how many the names are decoded and compared with the
@@ -31,15 +42,15 @@ class Params(Schema):
         query_string: bytes,
         today: datetime.date,
         unknown_parameters: UnknownParameters = "reject",
-        fleet: str = "",
+        scope: str = "",
         /,
         **path: str,
     ) -> dict[str, Any]:
         """Return the validated values of a raw query string and of the identifiers in the path.
 
-        `today` is the date in the fleet, and `fleet` that of a request about the whole fleet. A query parameter with
-        the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with the reasons for each
-        parameter. A reason never repeats what the client sent.
+        `today` is the date in the fleet. `scope` is the identity of what the request may see, if there is a cursor.
+        A query parameter with the name of an identifier in the path is unknown. Raises marshmallow.ValidationError with
+        the reasons for each parameter. A reason never repeats what the client sent.
         """
         known = [name for name in self.fields if name not in path]
         values_by_name: dict[str, list[str]] = {}
@@ -48,8 +59,8 @@ class Params(Schema):
         declared = {name: [*map(_decode, values_by_name[name])] for name in known if name in values_by_name}
         unknown = [name for name in values_by_name if name not in declared]
         # For each of the first unknown parameters the declared one with a similar name, or None.
-        similar = {name: get_near_name(name, known) for name in unknown[:MAX_COMPARED]}
-        params, errors = self._load_declared(declared, {FLEET: fleet, TODAY: today, **path})
+        similar = {name: _get_likely_name(name, known) for name in unknown[:MAX_COMPARED]}
+        params, errors = self._load_declared(declared, {SCOPE: scope, TODAY: today, **path})
         if unknown_parameters == "reject":
             errors |= self._describe_unknown(similar, len(unknown))
         else:
@@ -64,7 +75,7 @@ class Params(Schema):
     ) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the validated values, and the reasons for each invalid parameter.
 
-        `declared` has the query parameters; `others` has the fleet, the date of today and the identifiers in the path.
+        `declared` has the query parameters; `others` has the scope, the date of today and the identifiers in the path.
         """
         repeatable = {name for name in declared if isinstance(self.fields[name], fields.List)}
         errors: dict[str, Any] = {
@@ -96,6 +107,12 @@ class Params(Schema):
 
     def _get_usage(self, name: str) -> str:
         return f" {repeat_hint(name)}" if isinstance(self.fields[name], fields.List) else ""
+
+
+def _get_likely_name(name: str, known: Collection[str]) -> str | None:
+    """Return the one of the `known` parameters that an unknown one probably stands for, or None."""
+    other = OTHER_NAMES.get(name.lower())
+    return other if other in known else get_near_name(name, known)
 
 
 def repeat_hint(name: str) -> str:

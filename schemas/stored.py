@@ -9,11 +9,13 @@ from marshmallow.validate import OneOf
 from schemas.driver import Driver
 from schemas.fields import (
     MAX_IDENTIFIER_BYTES,
+    MIN_EPOCH_MS,
     SURROGATE,
     Bytes,
     Count,
     Date,
     EpochMs,
+    Flag,
     FleetName,
     Identifier,
     Int64,
@@ -28,13 +30,13 @@ from schemas.periods import PERIODS, PROFILE
 from schemas.plausibility import IMPLAUSIBLE, POLICIES
 from schemas.score import BEHAVIOURS
 from schemas.summary import AMOUNTS, TOTALS, DailySummary
-from schemas.trip import EventSummary, ImportedTrip
+from schemas.trip import MAX_EVENTS, EventSummary, FleetEvent, ImportedTrip
 
 Expression = dict[str, Any]
 # The number of the format of the read models and of the fleet state. Increment it with each change after which those
 # that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
 # document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
-FORMAT = 2
+FORMAT = 4
 
 
 def make_id(fleet: str, identifier: str) -> str:
@@ -53,6 +55,16 @@ def ids_of_fleet(fleet: str) -> dict[str, str]:
     """Return the condition on the `_id` of a fleet's documents."""
     # In the order of MongoDB, 0 is the character after the slash.
     return {"$gte": f"{fleet}/", "$lt": f"{fleet}0"}
+
+
+def make_event_id(fleet: str, start_ms: int, trip_id: str = "", index: int = 0) -> str:
+    """Return the `_id` of an event of a trip that starts at a time: they are in order of time, trip_id and index.
+
+    Without a trip, it is less than those of all events that start then.
+    """
+    # A tab is less than all characters that a trip_id may have.
+    in_trip = f"\t{trip_id}\t{index:0{len(str(MAX_EVENTS))}}" if trip_id else ""
+    return f"{fleet}/{start_ms - MIN_EPOCH_MS:015}{in_trip}"
 
 
 def _text(name: str) -> Expression:
@@ -274,6 +286,27 @@ class StoredTripDetail(_ReadModel):
     events = Text()
 
 
+class StoredTripEvent(FleetEvent):
+    """A document of `trip_events`: an event, and what filters it.
+
+    Its `_id` (`make_event_id`) is in the order of the list of events. The collection is stored in this order, so a page
+    reads neighbouring documents, whatever its filters. It has no rendered JSON, which would double it. `is_implausible`
+    is true for those of an implausible trip, and absent for others.
+    """
+
+    # The source has been checked.
+    validator_keywords: ClassVar[dict[str, Any]] = {}
+
+    fleet = FleetName()
+    trip_end_time = EpochMs()
+    is_implausible = Flag(required=False)
+
+    class Meta:
+        """The order of the fields."""
+
+        fields = ("fleet", *FleetEvent.Meta.fields, "trip_end_time", "is_implausible")
+
+
 class ReplacedTrip(Schema):
     """The earlier versions of a trip as one.
 
@@ -368,6 +401,7 @@ STORED: Mapping[str, type[Schema]] = {
     "driver_periods": DriverPeriod,
     "fleet_periods": FleetPeriod,
     "trip_details": StoredTripDetail,
+    "trip_events": StoredTripEvent,
     "trip_changes": StoredTripChange,
     "reports": StoredReport,
     "keys": StoredKey,

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from marshmallow import ValidationError, validates_schema
 
 from schemas.fields import (
+    MAX_SAFE_INT,
     Amount,
     Choice,
     Count,
@@ -24,11 +25,12 @@ from schemas.source import Rows, SourceSchema
 
 # For each event_type its event_name, and the fields of its event_data.
 OVERSPEEDING_DATA = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")
+OVERSPEEDING = 9
 EVENT_TYPES: Mapping[int, tuple[str, tuple[str, ...]]] = {
     1: ("RAPID_ACCELERATION", ()),
     2: ("HARD_BRAKE", ()),
     7: ("PHONE_USE", ()),
-    9: ("OVERSPEEDING", OVERSPEEDING_DATA),
+    OVERSPEEDING: ("OVERSPEEDING", OVERSPEEDING_DATA),
 }
 
 
@@ -125,6 +127,19 @@ class Event(SourceSchema):
             raise ValidationError("Must not be before event_start_timestamp.", "event_end_timestamp")
 
     rules = (check_type, check_times)
+
+
+class FleetEvent(Event):
+    """An event, with what identifies it in the fleet."""
+
+    trip_id = Identifier("Identifier of the trip.", example="demo-01-54-1")
+    driver_id = Identifier("Identifier of the driver.", example="demo-01")
+    event_index = Count("Place of the event in the `events` of its trip, from 0.", high=MAX_SAFE_INT, example=0)
+
+    class Meta:
+        """The order of the fields."""
+
+        fields = ("trip_id", "driver_id", "event_index", *Event().fields)
 
 
 # The longest JSON of so many points and events has 16.1 MB, and MongoDB limits a document to 16 MiB. The trail of a

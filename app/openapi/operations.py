@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from werkzeug.routing import Rule
 
-from app.endpoint import UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
+from app.endpoint import CURSOR, UNAVAILABLE, Caching, Credential, Endpoint, ResultEndpoint
 from app.errors import MaskError, ParseError
 from app.openapi.converter import SchemaConverter
 from app.openapi.responses import (
@@ -68,7 +68,8 @@ def _describe_links(endpoint: Endpoint, linked: Mapping[str, Endpoint]) -> dict[
         name: {"operationId": name, "parameters": dict(values)}
         for values in endpoint.links
         for name, other in linked.items()
-        if values.keys() <= other.params.fields.keys()
+        # A cursor goes with the operation that returned it.
+        if values.keys() <= other.params.fields.keys() and (CURSOR not in values or other is endpoint)
     }
 
 

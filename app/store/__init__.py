@@ -46,7 +46,9 @@ class StoreLags(Exception):
 
 
 class Result(NamedTuple):
-    """The result of a read: the content of the response, its version, and for a page the number of all pages.
+    """The result of a read: the content of the response, and its version.
+
+    For a page it has the number of all pages, or for one of a list by cursor the cursor of the next page, if any.
 
     The version changes whenever a document changes that is a part of the content.
     """
@@ -54,6 +56,7 @@ class Result(NamedTuple):
     version: str
     content: Document
     page_count: int = 1
+    next_cursor: str | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,6 +74,7 @@ class Store:
     driver_periods: DocumentCollection
     fleet_periods: DocumentCollection
     trip_details: DocumentCollection
+    trip_events: DocumentCollection
     trip_changes: DocumentCollection
     # Written by commands for the service.
     keys: DocumentCollection
@@ -90,4 +94,4 @@ class Store:
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
 SOURCES = ("drivers", "trips")
-READ_MODELS = ("fleet_drivers", "driver_periods", "fleet_periods", "trip_details", "trip_changes")
+READ_MODELS = ("fleet_drivers", "driver_periods", "fleet_periods", "trip_details", "trip_events", "trip_changes")

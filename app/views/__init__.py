@@ -11,6 +11,7 @@ from app.views import (
     discovery,
     docs,
     drivers,
+    events,
     explorer,
     fleet,
     health,
@@ -23,6 +24,7 @@ from app.views import (
 BLUEPRINTS = (
     drivers.bp,
     trips.bp,
+    events.bp,
     aggregates.bp,
     scores.bp,
     rankings.bp,

@@ -25,6 +25,7 @@ from scripts.materialize.fleet_settings import (
 )
 from scripts.materialize.sources import InvalidSource
 from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION
+from scripts.mongodb.collections import BY_ID, CLUSTERED
 from scripts.mongodb.connection import (
     BATCH_SIZE,
     find_fleets,
@@ -160,10 +161,14 @@ def _delete_data(store: Store, fleet: str) -> Iterator[int]:
     """
     for name in (*SOURCES, *READ_MODELS):
         collection = store.db[name]
-        documents = collection.find({"fleet": fleet}, {"_id": 1}, batch_size=BATCH_SIZE)
+        # In a clustered collection, MongoDB 6 finds documents between two values of `_id`, but not several by theirs.
+        is_clustered = name in CLUSTERED
+        match = {"_id": ids_of_fleet(fleet)} if is_clustered else {"fleet": fleet}
+        documents = collection.find(match, {"_id": 1}, sort=BY_ID if is_clustered else None, batch_size=BATCH_SIZE)
         for ids in batches((document["_id"] for document in documents), DELETIONS_PER_TRANSACTION):
             yield run_transaction(store, fleet, partial(_delete, collection, ids))
 
 
 def _delete(collection: DocumentCollection, ids: list[object], session: ClientSession) -> int:
-    return collection.delete_many({"_id": {"$in": ids}}, session=session).deleted_count
+    match = {"$gte": ids[0], "$lte": ids[-1]} if collection.name in CLUSTERED else {"$in": ids}
+    return collection.delete_many({"_id": match}, session=session).deleted_count

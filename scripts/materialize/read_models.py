@@ -13,6 +13,7 @@ from schemas.fields import Date
 from schemas.periods import DAY, now_ms
 from schemas.stored import make_id
 from scripts.materialize.drivers import make_list, make_profiles
+from scripts.materialize.events import make_events
 from scripts.materialize.fleet_periods import change_sums
 from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, make_periods
 from scripts.materialize.trips import make_entries
@@ -22,6 +23,8 @@ from scripts.mongodb.transactions import Operation, write_all, write_by_id
 # profile has no `start_date`.
 IDENTITY_FIELDS = {
     "trip_details": ("_id",),
+    # The trip finds the stored events: MongoDB 6 scans a clustered collection for several values of `_id`.
+    "trip_events": ("trip_id", "_id"),
     "trip_changes": ("_id",),
     "driver_periods": ("driver_id", "period", "start_date"),
     "fleet_periods": ("period", "start_date"),
@@ -84,6 +87,7 @@ def build(
     days = {*days, *days_of(filter(_has_date, left)), *days_of(filter(None, changed.values()))}
     details = trips if everything else changed
     yield store.trip_details, {(make_id(fleet, trip_id),): detail for trip_id, detail in details.items()}
+    yield store.trip_events, make_events(store, session, fleet, details)
     entries = make_entries(store, session, fleet, details, tombstones=tombstones)
     yield store.trip_changes, {(_id,): entry for _id, entry in entries.items()}
     yield from _build_periods(store, session, fleet, days)
@@ -151,8 +155,10 @@ def write(
     if collection.name == store.trip_changes.name:
         store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}}, session=session)
     names = IDENTITY_FIELDS[collection.name]
-    if names == ("_id",):
-        write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
+    if names[-1] == "_id":
+        by_id = {identity[-1]: document for identity, document in documents.items()}
+        match = {"fleet": fleet, names[0]: {"$in": list({identity[0] for identity in documents})}}
+        write_by_id(collection, session, by_id, None if names == ("_id",) else match)
         return
     operations: list[Operation] = [
         ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)

@@ -26,6 +26,7 @@ from scripts.mongodb.transactions import make_feed_key, run_transaction
 # Building the details of a trip reads its trail, which may have megabytes.
 TRIPS_PER_PART = 100
 DAYS_PER_PART = DRIVERS_PER_PART = 500
+TRIP_ID, BY_TRIP = {"_id": 0, "trip_id": 1}, [("trip_id", ASCENDING)]
 
 
 class Reading(NamedTuple):
@@ -206,7 +207,7 @@ def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
 def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
     """Yield the trip_id of each trip that started since a date and has a source or a read model, in order.
 
-    Without a date, MongoDB reads only the indexes of `_id`.
+    Without a date, MongoDB reads only indexes: those of `_id`, and trip_events (fleet, trip_id).
     """
     since_ms = midnight(since, get_time_zone(store, fleet)) if since else 0
     starts = {"trip_start_time": {"$gte": since_ms}} if since else {}
@@ -215,7 +216,8 @@ def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
         find_identifiers(collection, fleet, match)
         for collection, match in ((store.trips, starts), (store.trip_details, starts), (store.trip_changes, ends))
     )
-    for trip_id, _ in itertools.groupby(heapq.merge(*streams)):
+    events = store.trip_events.find({"fleet": fleet, **ends}, TRIP_ID, sort=BY_TRIP, batch_size=BATCH_SIZE)
+    for trip_id, _ in itertools.groupby(heapq.merge(*streams, (event["trip_id"] for event in events))):
         yield trip_id
 
 

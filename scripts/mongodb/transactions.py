@@ -86,13 +86,17 @@ def make_feed_key() -> str:
 
 
 def write_by_id(
-    collection: DocumentCollection, session: ClientSession, documents: Mapping[str, Document | None]
+    collection: DocumentCollection,
+    session: ClientSession,
+    documents: Mapping[str, Document | None],
+    match: Document | None = None,
 ) -> None:
     """Insert or replace documents by their `_id`, or delete those that are None.
 
-    MongoDB leaves a document as it is if its replacement does not differ.
+    `match` finds those that are stored, by default by their `_id`. MongoDB leaves a document as it is if its
+    replacement does not differ.
     """
-    found = collection.find({"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
+    found = collection.find(match or {"_id": {"$in": list(documents)}}, {"_id": 1}, session=session)
     stored = {document["_id"] for document in found}
     operations = list[Operation]()
     for _id, document in documents.items():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.factories import make_driver, make_trip
+from tests.factories import make_driver, make_event, make_trip
 from tests.operations import OF_DATA, make_target
 from tests.store_contents import load as load_documents
 
@@ -16,6 +16,7 @@ TRIP = make_trip("2026-03-10T08:00", trip_id="t1", tracking_id="k1")
 CHANGES = [
     {"trips": [{**TRIP, "start_latitude": 1.5}]},
     {"trips": [{**TRIP, "distance_miles": 11.0}]},
+    {"trips": [{**TRIP, "events": [make_event(TRIP["trip_start_time"])]}]},
     {"drivers": [make_driver("d1", alias="New")]},
     {"trips": [make_trip("2026-03-11T08:00", "d1")]},
 ]

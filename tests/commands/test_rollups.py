@@ -4,10 +4,11 @@ import pytest
 from pymongo import MongoClient
 
 from app.store import READ_MODELS, Store
+from schemas.stored import make_event_id
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.collections import prepare_collections
 from tests import store_contents
-from tests.factories import epoch_ms, make_driver, make_trip
+from tests.factories import epoch_ms, make_driver, make_event, make_trip
 from tests.fleet_states import differences
 from tests.store_contents import DATA, PRESENT, contents
 
@@ -18,7 +19,13 @@ DATES = ["2026-03-10", "2026-03-11", "2026-03-12"]
 def documents(mongod_uri):
     """By collection: two fleets with trips of three drivers on three days; each also has a driver without any."""
     trips = [
-        make_trip(f"2026-03-{day}T{hour}:00", f"d{hour}", trip_id=f"{day} {hour}", distance_miles=hour / 3)
+        make_trip(
+            start := f"2026-03-{day}T{hour}:00",
+            f"d{hour}",
+            trip_id=f"{day} {hour}",
+            distance_miles=hour / 3,
+            events=[make_event(epoch_ms(start))],
+        )
         for day in (10, 11, 12)
         for hour in (13, 14, 15)
     ]
@@ -138,11 +145,14 @@ WEEK = {"driver_id": "d13", "period": "week"}
 MONTH = {"driver_id": "d13", "period": "month"}
 PROFILE = {"driver_id": "d13", "period": "profile"}
 LIST, HEAD = {"offset": 0}, {"offset": -1}
+EVENT_ID = make_event_id("f1", epoch_ms("2026-03-10T13:00"), "10 13")
 
 
 # Where a document is, its name, and what makes another one of it, with another name.
 DIFFERENCES = [
     ("trip_details", TRIP, "f1/10 13", {"_id": "f1/x", "trip_id": "x", "driver_id": "new"}, "f1/x"),
+    ("trip_events", TRIP, f"10 13 {EVENT_ID}", {"_id": f"{EVENT_ID}x"}, f"10 13 {EVENT_ID}x"),
+    ("trip_events", TRIP, f"10 13 {EVENT_ID}", {"_id": f"{EVENT_ID}x", "trip_id": "x"}, f"x {EVENT_ID}x"),
     ("trip_changes", TRIP, "f1/10 13", {"_id": "f1/x", "trip_id": "x"}, "f1/x"),
     ("driver_periods", DAY, "d13 day 2026-03-10", {"start_date": "2026-03-13"}, "d13 day 2026-03-13"),
     ("driver_periods", DAY, "d13 day 2026-03-10", {"driver_id": "new"}, "new day 2026-03-10"),

@@ -5,17 +5,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.store import READ_MODELS, SOURCES, Store
+from schemas.fields import MAX_EPOCH_MS, MIN_EPOCH_MS
 from schemas.plausibility import POLICIES
 from scripts.materialize.fleet_settings import set_settings
 from scripts.materialize.read_models import IDENTITY_FIELDS
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.collections import VALIDATORS
 from scripts.mongodb.memory_store import memory_client
-from tests.factories import make_driver, make_event_summary, make_trip
+from tests.factories import make_driver, make_event, make_event_summary, make_trip
 from tests.fleet_states import FLEET, Batch, differences, state_of, write_batches
 from tests.store_contents import HISTORY
 
 # A week that lies in two years, the next one, and the bounds of the calendar.
+LAST_MS = MAX_EPOCH_MS - 1_000
+SPEEDS = {"user_speed_mph": 60, "speed_limit_mph": 55, "max_user_speed_mph": 70.5}
 DATES = ["2025-12-30", "2025-12-31", "2026-01-01", "2026-01-05", "0001-01-01", "9999-12-31"]
 driver_ids, trip_ids = (st.sampled_from([f"{name}{n}" for n in range(6)]) for name in "dt")
 driver_lines = st.builds(
@@ -32,6 +35,10 @@ trip_lines = st.builds(
     trip_id=trip_ids,
     tracking_id=st.none() | st.just("k"),
     distance_miles=st.floats(0, 1e300) | st.sampled_from([0.1, 0.2, 0.3]),
+    # Before, on and after the trip, and at the bounds of time.
+    events=st.lists(
+        st.sampled_from([make_event(ms) for ms in (MIN_EPOCH_MS, 0, 1_767_258_000_000, LAST_MS)]), max_size=2
+    ),
     event_summary=st.builds(make_event_summary, hard_brake_count=st.integers(0, 2**63 - 1)),
 )
 batches = st.one_of(
@@ -67,15 +74,17 @@ CONTENT = {
 def written():
     """A database with the trips of two drivers. A rebuild leaves it as it was."""
     db = memory_client()["damaged"]
-    trips = [make_trip(driver_id=f"d{n}", tracking_id=tracking_id) for n, tracking_id in enumerate(("k", None))]
-    trips.append(make_trip("2026-03-11T08:00", duration_seconds=0))
+    events = [make_event(n, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS) for n in (1, 2)]
+    tracking_ids = {"d0": "k", "d1": None}
+    trips = [make_trip(driver_id=name, tracking_id=value, events=events) for name, value in tracking_ids.items()]
+    trips.append(make_trip("2026-03-11T08:00", duration_seconds=0, events=events))
     write_batches(Store.of(db), [Batch("trips", trips), Batch("drivers", [make_driver("d1")])])
     return db
 
 
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name in READ_MODELS for field in sorted(CONTENT[name])])
 def test_damage_is_found_by_verify_and_repaired_by_a_rebuild(written, name, field):
-    before, holds_it = state_of(written), {field: {"$exists": True}}
+    before, holds_it = state_of(written), {field: {"$exists": True, "$ne": 0}}
     damage = type(written[name].find_one(holds_it)[field])()
     written[name].update_one(holds_it, {"$set": {field: damage}})
     assert len(differences(written)) > 0

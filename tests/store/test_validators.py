@@ -97,6 +97,7 @@ INVALID = [
     ("fleets", "writes", -1),
     ("driver_periods", "summary.fm_score", 101),
     ("trip_details", "totals.event_summary.hard_brake_count", -1),
+    ("trip_events", "event_index", -1),
     ("trip_changes", "change", -1),
     ("trip_changes", "replaced.trip_end_time", ...),
     ("reports", "csv.digest", ...),

@@ -1,0 +1,103 @@
+"""The events of a fleet."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from orjson import Fragment
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Result, Store
+from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
+from app.store.fleets import get_time_zone, get_trips_state
+from app.store.scope import Scope
+from schemas.fields import MAX_EPOCH_MS
+from schemas.introspection import Fields, fields_of
+from schemas.list_params import NEWEST
+from schemas.mask import make_pruner
+from schemas.periods import MS_PER_SECOND, dates_from, midnight
+from schemas.plausibility import LEFT_OUT
+from schemas.stored import make_event_id
+from schemas.trip import OVERSPEEDING, FleetEvent
+
+EVENT_FIELDS = tuple(fields_of(FleetEvent))
+
+
+def find_events(
+    store: Store,
+    scope: Scope,
+    *,
+    start_date: str,
+    end_date: str | None = None,
+    driver_ids: Sequence[str] = (),
+    order: str,
+    limit: int,
+    cursor: tuple[Any, ...] | None,
+    max_end_ms: int,
+    fields: Fields,
+    **filters: Any,
+) -> Result:
+    """Return a page of the events that start from `start_date` to `end_date`, of trips that ended by `max_end_ms`.
+
+    If the fleet leaves out implausible trips, it leaves out their events. `filters` are those of `_make_filters`.
+    Index: trip_events (_id). Raises UnknownDrivers, and ValidationError if the cursor is of other parameters.
+    """
+    with store.snapshot() as session:
+        query = (start_date, end_date, sorted(driver_ids), order, filters)
+        cursors = Cursors.of(store, session, scope, "events", *query)
+        if cursor:
+            bounds = cursors.read(cursor)
+        else:
+            bounds = _find_bounds(store, session, scope.fleet, start_date, end_date, is_reversed=order == NEWEST)
+        conditions = {**match_known_drivers(store, session, scope, driver_ids), **_make_filters(**filters)}
+        index, visible = KeyIndex(store.trip_events, "_id", {"_id": 1}, {}), {"trip_end_time": {"$lte": max_end_ms}}
+        policy, _ = get_trips_state(store, scope.fleet, session)
+        if policy == LEFT_OUT:
+            visible["is_implausible"] = {"$exists": False}
+        events, rest = find_page(index, session, bounds, visible, conditions, limit)
+    next_cursor = cursors.make(rest) if rest else None
+    prune = make_pruner(fields.get("events"))
+    texts = [orjson.dumps(prune({name: event[name] for name in EVENT_FIELDS})).decode() for event in events]
+    content = {
+        "limit": limit,
+        "start_date": start_date,
+        "end_date": end_date,
+        "events": list(map(Fragment, texts)),
+        "next_cursor": next_cursor,
+    }
+    version = " ".join([str(next_cursor), *texts])
+    return Result(version, {name: content[name] for name in fields}, next_cursor=next_cursor)
+
+
+def _find_bounds(
+    store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None, *, is_reversed: bool
+) -> Bounds:
+    """Return the bounds of the events that start on these dates of the fleet."""
+    zone = get_time_zone(store, fleet, session)
+    end_ms = midnight(dates_from(end_date, 2)[-1], zone) if end_date else MAX_EPOCH_MS + 1
+    return Bounds(make_event_id(fleet, midnight(start_date, zone)), make_event_id(fleet, end_ms), is_reversed)
+
+
+def _make_filters(
+    event_types: Sequence[int] = (),
+    bbox: tuple[float, ...] | None = None,
+    min_seconds: float = 0,
+    min_over_mph: float | None = None,
+) -> Document:
+    """Return the condition on events."""
+    conditions: list[Document] = [{"event_type": {"$in": list(event_types)}}] if event_types else []
+    if bbox:
+        west, south, east, north = bbox
+        conditions.append({"event_start_latitude": {"$gte": south, "$lte": north}})
+        sides = {"event_start_longitude": {"$gte": west}}, {"event_start_longitude": {"$lte": east}}
+        # A box that crosses the antimeridian has the longitudes from west to 180, and from -180 to east.
+        conditions.append({"$and" if west <= east else "$or": list(sides)})
+    if min_seconds:
+        duration = {"$subtract": ["$event_end_timestamp", "$event_start_timestamp"]}
+        conditions.append({"$expr": {"$gte": [{"$divide": [duration, MS_PER_SECOND]}, min_seconds]}})
+    if min_over_mph is not None:
+        conditions.append({"event_type": OVERSPEEDING})
+        # As a double, so that no sum exceeds 64 bits.
+        lowest = {"$add": ["$event_data.speed_limit_mph", float(min_over_mph)]}
+        conditions.append({"$expr": {"$gte": ["$event_data.max_user_speed_mph", lowest]}})
+    return {"$and": conditions} if conditions else {}
