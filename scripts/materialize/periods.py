@@ -242,16 +242,11 @@ def _make_period(
     **of_days: list[Any],
 ) -> Document:
     driver_id, period, start_date = identity
-    summary = make_driving_summary(totals)
-    window = to_json(period_type.schema, {"start_date": start_date, "end_date": all_dates[-1]})
-    fragments = {
-        SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
-        BREAKDOWN_FRAGMENT: f'{window[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
-    }
-    ranked = {name: summary[name] for name in ("fm_score", "distance_miles")}
-    ranked["points_lost"] = compute_points_lost(summary)
-    if not totals["trip_count"]:
-        fragments, ranked = {}, {}
+    summary, fragments, ranked = make_driving_summary(totals), {}, {}
+    if summary["trip_count"]:
+        fragments = _render_period(period_type, start_date, all_dates[-1], summary, days)
+        ranked = {name: summary[name] for name in ("fm_score", "distance_miles")}
+        ranked["points_lost"] = compute_points_lost(summary)
     return {
         "fleet": fleet,
         "driver_id": driver_id,
@@ -262,6 +257,17 @@ def _make_period(
         "contribution": make_contribution(summary, implausible_trip_count),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
+    }
+
+
+def _render_period(
+    period_type: PeriodType, start_date: str, end_date: str, summary: Document, days: list[str]
+) -> dict[str, str]:
+    """Return the fragments of a Weekly or Monthly summary."""
+    window = to_json(period_type.schema, {"start_date": start_date, "end_date": end_date})
+    return {
+        SUMMARY_FRAGMENT: to_json(DRIVING_SUMMARY, summary),
+        BREAKDOWN_FRAGMENT: f'{window[:-1]},"{BREAKDOWN}":[{",".join(days)}]}}',
     }
 
 
