@@ -57,6 +57,12 @@ def make_event(timestamp: int, **fields: Any) -> dict[str, Any]:
     }
 
 
+def make_speeding(timestamp: int, speed: float = 50.5, limit: float = 35, most: float = 61.0) -> dict[str, Any]:
+    """Return an overspeeding event."""
+    speeds = {"user_speed_mph": speed, "speed_limit_mph": limit, "max_user_speed_mph": most}
+    return make_event(timestamp, event_type=9, event_name="OVERSPEEDING", event_data=speeds)
+
+
 def make_trip(start: str = "2026-03-10T08:00", driver_id: str = "d1", **fields: Any) -> dict[str, Any]:
     """Return a line of a trips file: ten miles in half an hour, by default."""
     begin = epoch_ms(start)

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from tests.agents.conftest import call_tool
-from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.factories import make_driver, make_event_summary, make_speeding, make_trip
 from tests.store_contents import load
 
 pytestmark = pytest.mark.large
@@ -49,11 +49,7 @@ def db(shared_db):
         make_trip(f"2026-03-10T09:{minute}", IDS[0], trip_id=f"{minute}{LONG}", event_summary=SCORED)
         for minute in range(10, 60)
     ]
-    speeds = {"user_speed_mph": 123.45, "speed_limit_mph": 123.45, "max_user_speed_mph": 123.45}
-    minutes[0]["events"] = [
-        make_event(1_773_100_000_000 + number, event_type=9, event_name="OVERSPEEDING", event_data=speeds)
-        for number in range(200)
-    ]
+    minutes[0]["events"] = [make_speeding(1_773_100_000_000 + number, *[123.45] * 3) for number in range(200)]
     load(shared_db, *each, *days, *minutes, drivers=DRIVERS)
     return shared_db
 

@@ -3,7 +3,7 @@
 import pytest
 
 from scripts.materialize.fleet_settings import set_settings
-from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.factories import make_driver, make_event, make_event_summary, make_speeding, make_trip
 
 pytestmark = pytest.mark.usefixtures("fleet")
 
@@ -272,15 +272,14 @@ def test_trips_are_listed_over_several_pages(call, load):
 
 
 def test_a_trip_is_described_with_its_events_and_without_its_trail(call, load):
-    speeds = {"user_speed_mph": 50.0, "speed_limit_mph": 40.0, "max_user_speed_mph": 55.5}
     begin = 1_773_100_000_000
-    fast = make_event(begin, event_type=9, event_name="OVERSPEEDING", event_data=speeds)
+    fast = make_speeding(begin)
     load(make_trip("2026-03-10T08:00", "bob", trip_id="a/b", events=[fast, make_event(begin - 1000)]))
     data = call("describe_trip", trip_id="a/b")
     assert (data["driver"]["driver_id"], data["driver"]["last_name"]) == ("bob", "Dvořák")
     assert [(event["event_name"], event["event_data"]) for event in data["events"]] == [
         ("HARD_BRAKE", {}),
-        ("OVERSPEEDING", speeds),
+        ("OVERSPEEDING", fast["event_data"]),
     ]
     assert "trail" not in str(data)
 

@@ -4,16 +4,15 @@ import json
 
 import pytest
 
-from tests.factories import NOT_RETURNED, make_driver, make_event, make_event_summary, make_trip
+from tests.factories import NOT_RETURNED, make_driver, make_event, make_event_summary, make_speeding, make_trip
 from tests.store_contents import load as load_documents
 
 START = 1_773_129_600_000  # 2026-03-10T08:00
-SPEEDS = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}
 STORED = make_trip(
     "2026-03-10T08:00",
     trip_id="t1",
     event_summary=make_event_summary(hard_brake_count=1, overspeeding_count=1),
-    events=[make_event(START, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS), make_event(START)],
+    events=[make_speeding(START), make_event(START)],
 )
 TRIP = {name: value for name, value in STORED.items() if name not in ("trail_path", "events", *NOT_RETURNED)}
 PAGE = {"count": 1, "current_page": 1, "next_page": None, "limit": 50}

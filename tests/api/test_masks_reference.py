@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from app.config import API
 from schemas.fields import RawObject
 from schemas.trip import EventData
-from tests.factories import make_driver, make_event, make_event_summary, make_trip
+from tests.factories import make_driver, make_event, make_event_summary, make_speeding, make_trip
 from tests.operations import OF_DATA, find_endpoints, make_target
 
 # `make test` checks the first masks of those that `make test-large` checks.
@@ -161,9 +161,8 @@ def masks(shape):
     """Make masks for a shape: right, nearly right, a jumble of tokens, any text that a header may contain."""
     tokens = [*"{},{}, *", *STRANGE, *dict.fromkeys(names_of(shape))]
     jumble = st.lists(st.sampled_from(tokens) | st.sampled_from([*"{},"]), max_size=8).map("".join)
-    letters = st.text("{}{},, *:-_.;$ab\xe9\xa0\t", max_size=12)
     text = st.text(st.characters(max_codepoint=255, exclude_characters="\r\n\0"), max_size=8)
-    return well_formed(shape) | well_formed(shape) | well_formed(shape) | damaged(shape) | jumble | letters | text
+    return well_formed(shape) | well_formed(shape) | well_formed(shape) | damaged(shape) | jumble | text
 
 
 DRIVERS = [
@@ -179,9 +178,8 @@ def event(kind, name, **data):
 
 def make_trips():
     """Return the trips of two drivers in a week: with every type of event, and with neither events nor a trail."""
-    speeds = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}
     kinds = [event(1, "RAPID_ACCELERATION"), event(2, "HARD_BRAKE"), event(7, "PHONE_USE")]
-    of_all_kinds = [*kinds, event(9, "OVERSPEEDING", **speeds), event(9, "OVERSPEEDING", **speeds)]
+    of_all_kinds = [*kinds, make_speeding(START), make_speeding(START)]
     events = make_event_summary(phone_use_count=2, hard_brake_count=3, phone_use_time_seconds=100.5)
     return [
         make_trip("2026-03-10T08:00", trip_id="full", tracking_id="k", events=of_all_kinds, event_summary=events),
@@ -193,26 +191,19 @@ def make_trips():
 
 REQUIRED = {"driver_id": "d1", "filter_value": "full"}
 SEVERAL = {"driver_id": ["d2", "idle", "d1"]}
-# Parameters of more requests: other pages, intervals and drivers.
+# Parameters of more requests: those whose responses have nulls, empty lists, or no summary.
 MORE = {
-    "/drivers": [{"limit": 3}, {"limit": 2}, {"limit": 2, "page": 2}, {"page": 9}],
-    "/driver/{driver_id}/trips": [
-        *({"start_date": "2026-03-01", "limit": limit, "page": n} for limit, n in ((7, 1), (3, 1), (3, 3), (7, 2))),
-        {"driver_id": "idle"},
-    ],
+    "/drivers": [{"page": 9}],
+    "/driver/{driver_id}/trips": [{"driver_id": "idle"}],
     "/trip/{filter_param}/{filter_value}": [
         {"filter_value": "nothing"},
-        *({"filter_param": "tracking_id", "filter_value": "k", "page": page} for page in (1, 2)),
+        {"filter_param": "tracking_id", "filter_value": "k"},
     ],
-    "/driver-aggregate/daily": [{**SEVERAL, "start_date": f"2026-03-{day}"} for day in (10, 14)],
-    "/driver-aggregate/weekly": [{**SEVERAL, "start_date": f"2026-03-{day}"} for day in ("09", "02")],
-    "/driver-aggregate/window": [{**SEVERAL, "start_date": "2026-03-10"}, {"limit": 1, "page": 2}],
-    "/driver/{driver_id}/score": [
-        {"interval": "day"},
-        {"driver_id": "idle"},
-        {"driver_id": "d2", "start_date": "2026-03-01", "interval": "month"},
-    ],
-    "/ranking": [{"start_date": "2026-03-02"}, {"limit": 1, "page": 2, "order": "best"}],
+    "/driver-aggregate/daily": [{**SEVERAL, "start_date": "2026-03-10"}],
+    "/driver-aggregate/weekly": [SEVERAL],
+    "/driver-aggregate/window": [{**SEVERAL, "start_date": "2026-03-10"}],
+    "/driver/{driver_id}/score": [{"interval": "day"}, {"driver_id": "idle"}],
+    "/ranking": [{"start_date": "2026-03-02"}],
 }
 
 

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.factories import NOT_RETURNED, make_event, make_point, make_trip
+from tests.factories import NOT_RETURNED, make_event, make_point, make_speeding, make_trip
 
 START = 1_773_129_600_000  # 2026-03-10T08:00
 
@@ -13,14 +13,9 @@ def ids(response):
     return [trip["trip_id"] for trip in response.json["trips"]]
 
 
-def overspeeding(**data):
-    speeds = {"user_speed_mph": 50.5, "speed_limit_mph": 35, "max_user_speed_mph": 61.0}
-    return make_event(START, event_type=9, event_name="OVERSPEEDING", event_data={**speeds, **data})
-
-
 def test_a_trip_is_served_in_detail_form_with_exactly_the_fields_of_the_contract_in_order(service, load):
     focus_area = dict.fromkeys(("is_phone_use", "is_rapid_acceleration", "is_hard_brake", "is_overspeeding"), False)
-    trip = make_trip(trip_id="t1", events=[overspeeding(), make_event(START)])
+    trip = make_trip(trip_id="t1", events=[make_speeding(START), make_event(START)])
     load({**trip, "focus_area": focus_area})
     response = service.get("/trip/trip_id/t1").json
     returned = response["trips"][0]

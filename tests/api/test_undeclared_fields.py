@@ -5,21 +5,19 @@ import pytest
 from app.config import API
 from schemas.introspection import fields_of
 from scripts.reports.build import build_report
-from tests.factories import make_driver, make_event, make_trip
+from tests.factories import make_driver, make_event, make_speeding, make_trip
 from tests.operations import MASKED, REPORT, find_endpoints, make_target
 from tests.store_contents import put_canaries
 
 # What put_canaries puts into every object.
 FIELD, VALUE = "canary", "tweet"
 DATE = "2026-03-16"
-SPEEDS = {"user_speed_mph": 61.5, "speed_limit_mph": 45, "max_user_speed_mph": 72.25}
-SPEEDING = {"event_type": 9, "event_name": "OVERSPEEDING", "event_data": SPEEDS}
 
 
 @pytest.fixture
 def tainted(db, store, make_service, load):
     """The service on documents that all contain the canary, as did those that its report was built from."""
-    load(make_trip(trip_id="t1", tracking_id="k", events=[make_event(1), make_event(1, **SPEEDING)]))
+    load(make_trip(trip_id="t1", tracking_id="k", events=[make_event(1), make_speeding(1)]))
     load(drivers=[make_driver("d1", alias="A"), make_driver("d2")])
     put_canaries(db)
     # The build of a report writes into the fleets, so their validator holds, and adds up the sums.

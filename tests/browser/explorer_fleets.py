@@ -6,7 +6,16 @@ import itertools
 from app.store import Store
 from scripts.demo.load import load_demo
 from scripts.materialize.fleet_settings import set_settings
-from tests.factories import days_ago, epoch_ms, make_driver, make_event, make_event_summary, make_point, make_trip
+from tests.factories import (
+    days_ago,
+    epoch_ms,
+    make_driver,
+    make_event,
+    make_event_summary,
+    make_point,
+    make_speeding,
+    make_trip,
+)
 from tests.store_contents import issue_key, load
 
 # Each would run, or break the page, if it were read as HTML, a URL, a style or a pattern.
@@ -73,7 +82,7 @@ def _long_trip():
     trail = [
         make_point(begin + 1000 * n, latitude=41 + n / 20_000, longitude=-96 + n % 50 / 5000) for n in range(POINTS)
     ]
-    speeding = {"user_speed_mph": 70.5, "speed_limit_mph": 55, "max_user_speed_mph": 82.0}
+    speeding = make_speeding(0, 70.5, 55, 82.0)["event_data"]
     kinds = ((1, "RAPID_ACCELERATION", {}), (2, "HARD_BRAKE", {}), (7, "PHONE_USE", {}), (9, "OVERSPEEDING", speeding))
     events = [
         make_event(
@@ -172,12 +181,7 @@ def _trips_of_wrong_numbers():
     """Yield a trip with limits and speeds that cannot be, and trips whose totals differ from their events."""
     begin = epoch_ms(last_week())
     numbers = ((32, 0, 38), (32, -1, 38), (32, 255, 38), (3200, 35, 6553.5), (62, 35, 40), (62, 35, 71))
-    names = ("user_speed_mph", "speed_limit_mph", "max_user_speed_mph")
-    speeding = {"event_type": 9, "event_name": "OVERSPEEDING"}
-    events = [
-        make_event(begin + 60_000 * n, event_data=dict(zip(names, data, strict=True)), **speeding)
-        for n, data in enumerate(numbers)
-    ]
+    events = [make_speeding(begin + 60_000 * n, *data) for n, data in enumerate(numbers)]
     yield make_trip(last_week(), "numbers", trip_id="limits", events=events)
     summary = make_event_summary(phone_use_count=2, phone_use_time_seconds=120, hard_brake_count=3)
     brakes = [make_event(begin + 60_000 * n) for n in range(3)]

@@ -1,7 +1,5 @@
 """The page on which to read and try the API, in a browser."""
 
-import json
-
 import pytest
 
 from app.store import Store
@@ -54,8 +52,3 @@ def test_every_operation_is_shown_and_can_be_tried_with_a_pasted_key_alone(docs,
     assert tried == dict.fromkeys(tried, "200")
     assert docs.messages == []
     assert [url for url in docs.urls if not url.startswith((live.address, "data:"))] == []
-
-
-def test_a_response_without_a_key_says_how_to_send_one(docs):
-    status, body = execute(docs.page, PATHS["/api/v1/drivers"]["get"])
-    assert (status, json.loads(body)["error"]) == ("401", "Unauthorized")

@@ -79,13 +79,6 @@ def test_a_driver_sees_a_sentence_before_the_first_trip_and_after_the_driver_is_
     assert "Ask the people who gave you the key." in gone.text()
 
 
-def test_over_the_limit_of_the_driver_the_page_says_when_it_tries_again(visit, busy):
-    odd = visit("odd", driver="long", service=busy)
-    odd.page.get_by_role("heading", name="Too many requests").wait_for()
-    assert re.search(r"The page tries again in [12] seconds?\.", odd.text())
-    assert odd.wait("score") == "Your score"
-
-
 def test_a_web_view_of_an_app_needs_no_key_in_an_address_and_gives_it_to_no_other_origin(window, live):
     live.key("demo")
     key, opened = issue_key(live.db, "demo", "demo-12"), window(live.address)

@@ -253,25 +253,17 @@ def test_kilometres_are_a_choice_that_the_browser_keeps(visit):
     assert " per 100 km" in demo.text(".reasons")
 
 
-def test_a_duration_has_seconds_if_it_is_short(visit):
-    durations = {
-        0: "0 s",
-        59.6: "1 min",
-        115: "1 min 55 s",
-        240: "4 min",
-        600: "10 min",
-        7200: "2 h",
-        8640: "2 h 24 min",
-    }
-    texts = visit("odd").page.evaluate(
-        "seconds => import('./explorer/format.js').then(f => seconds.map(f.duration))", list(durations)
-    )
-    assert [text.replace("\xa0", " ") for text in texts] == list(durations.values())
+FORMATTED = {
+    "duration": {0: "0 s", 59.6: "1 min", 115: "1 min 55 s", 600: "10 min", 7200: "2 h", 8640: "2 h 24 min"},
+    "speed": {-0.4: "0 mph", -0.6: "-1 mph", 0: "0 mph"},
+}
 
 
-def test_what_rounds_to_zero_has_no_sign(visit):
-    texts = visit("odd").page.evaluate("import('./explorer/format.js').then(f => [-0.4, -0.6, 0].map(f.speed))")
-    assert texts == ["0 mph", "-1 mph", "0 mph"]
+@pytest.mark.parametrize(("name", "texts"), FORMATTED.items(), ids=FORMATTED)
+def test_a_short_duration_has_seconds_and_what_rounds_to_zero_has_no_sign(visit, name, texts):
+    formatted = "([name, values]) => import('./explorer/format.js').then(f => values.map(f[name]))"
+    shown = visit("odd").page.evaluate(formatted, [name, list(texts)])
+    assert [text.replace("\xa0", " ") for text in shown] == list(texts.values())
 
 
 def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):

@@ -10,7 +10,7 @@ import pytest
 from app.store import Store
 from scripts.demo.fleet import make_drivers
 from scripts.reports.build import build_report, current_report_date
-from tests.factories import days_ago, make_event, make_event_summary, make_trip
+from tests.factories import days_ago, make_event_summary, make_speeding, make_trip
 from tests.service_process import run_service
 from tests.store_contents import issue_key, load
 
@@ -40,11 +40,9 @@ def _make_trip(days_before_the_last: int) -> dict[str, Any]:
     trip = make_trip(
         days_ago(LAST_TRIP_DAYS_AGO + days_before_the_last), "demo-01", trip_id=trip_id, distance_miles=12.5
     )
-    speeds = {"user_speed_mph": 52.0, "speed_limit_mph": 35.0, "max_user_speed_mph": 55.5}
-    speeding = make_event(trip["trip_start_time"], event_type=9, event_name="OVERSPEEDING", event_data=speeds)
     phone_use = {"phone_use_count": 1, "phone_use_time_seconds": 36}
     summary = make_event_summary(**phone_use, overspeeding_count=1, overspeeding_time_seconds=90)
-    return {**trip, "event_summary": summary, "events": [speeding]}
+    return {**trip, "event_summary": summary, "events": [make_speeding(trip["trip_start_time"], 52.0, 35.0, 55.5)]}
 
 
 def _make_round_trip(number: int) -> dict[str, Any]:

@@ -39,31 +39,11 @@ COMMANDS = {"sh": "sh -eu {}.sh", "python": "python -W error {}.py", "typescript
 MASKS = re.findall(r"^\| `(/.+?)` \| `(.+?)` \| (.+?) \|$", PAGE, re.MULTILINE)
 # What differs from run to run: dates, and identifiers of requests.
 CHANGING = re.compile(r'\d{4}-\d\d-\d\d|(?<="request_id":")\w+')
-# Each comment makes it an error of the compiler if the next line is not one.
-WRONG = """\
-import createClient from "openapi-fetch";
-import type { paths } from "./api.d.ts";
-const client = createClient<paths>({ baseUrl: process.env.SERVICE });
-// @ts-expect-error: There is no such path.
-await client.GET("/api/v1/driver");
-// @ts-expect-error: It is a number.
-await client.GET("/api/v1/drivers", { params: { query: { limit: "2" } } });
-const { data, error } = await client.GET("/api/v1/drivers");
-// @ts-expect-error: There are no data if there is an error.
-console.log(data.count);
-if (error) throw new Error(error.message);
-// @ts-expect-error: There is no such field.
-console.log(data.riders);
-// @ts-expect-error: It is null on the last page.
-const next: number = data.next_page;
-// @ts-expect-error: It may be null.
-console.log(data.drivers[0].first_name.length);
-"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, live):
-    """The folder of somebody who did as the page says: the clients, the programs `page` and `feed`, and WRONG."""
+    """The folder of somebody who did as the page says: the clients, and the programs `page` and `feed`."""
     folder = tmp_path_factory.mktemp("page")
     (folder / "node_modules").symlink_to(require_npm())
     (commands,) = (section["bash"] for section in SECTIONS.values() if "bash" in section)
@@ -73,7 +53,6 @@ def folder(tmp_path_factory, live):
         titled = [f"{PRINT_TITLE[language].format(title)}\n{example}" for title, example in examples.items()]
         (folder / f"page.{suffix}").write_text("\n".join(titled))
         (folder / f"feed.{suffix}").write_text("\n".join(examples[title] for title in COPY_SECTIONS))
-    (folder / "wrong.mts").write_text(WRONG)
     return folder
 
 
@@ -165,7 +144,7 @@ def test_the_copy_is_kept_in_sync_through_restart_error_and_restored_backup(
     assert ["cursor" in url for url in sync()] == [True, False]
 
 
-def test_typescript_compiles_except_what_the_service_does_not_promise(compiler_errors):
+def test_typescript_compiles(compiler_errors):
     assert compiler_errors == ""
 
 

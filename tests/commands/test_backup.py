@@ -152,30 +152,22 @@ def test_an_existing_folder_is_left_as_it_is(command, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["saved"]
 
 
-def shorten(path):
-    path.write_bytes(path.read_bytes()[:-1])
-
-
 def put_another_format(path):
     path.write_text(json.dumps({**json.loads(path.read_text()), "format": 1}))
-
-
-def put_nothing(path):
-    path.write_text("{}")
-
-
-def put_brackets(path):
-    path.write_text("[" * 1_000_000)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("trips.bson.gz", shorten, "trips.bson.gz is missing or was changed since the backup"),
+        (
+            "trips.bson.gz",
+            lambda path: path.write_bytes(path.read_bytes()[:-1]),
+            "trips.bson.gz is missing or was changed since the backup",
+        ),
         ("drivers.bson.gz", Path.unlink, "drivers.bson.gz is missing or was changed since the backup"),
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
-        ("manifest.json", put_nothing, "saved is not a complete backup"),
-        ("manifest.json", put_brackets, "saved is not a complete backup"),
+        ("manifest.json", lambda path: path.write_text("{}"), "saved is not a complete backup"),
+        ("manifest.json", lambda path: path.write_text("[" * 1_000_000), "saved is not a complete backup"),
         ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 2."),
     ],
 )

@@ -356,47 +356,38 @@ def test_a_report_that_cannot_be_built_is_an_error_in_one_line(command, words, m
 
 
 @pytest.fixture
-def collector(mongod, load):
-    """What a report on that fleet and an idle driver gathers."""
-    load(*busy_fleet(), drivers=[make_driver("idle")])
-    store = Store.of(mongod)
-    with store.snapshot() as session:
-        yield FigureCollector(store, session, "f1", DATE)
+def collect(mongod):
+    """Return the rows of a report, and the figures of its page."""
+
+    def collect():
+        with (store := Store.of(mongod)).snapshot() as session:
+            rows = itertools.chain.from_iterable((collector := FigureCollector(store, session, "f1", DATE)).rows())
+            return list(rows), collector.figures
+
+    return collect
 
 
-def test_the_figures_of_the_page_are_the_totals_of_the_rows(collector):
-    result = [row for rows in collector.rows() for row in rows]
-    figures, drove = collector.figures, [row.summary for row in result if row.summary]
+def test_the_figures_of_the_page_are_the_totals_of_the_rows_of_the_days_and_of_the_week_before(collect, load):
+    load(*(trips := busy_fleet()), drivers=[make_driver("idle")])
+    result, figures = collect()
+    drove = [row.summary for row in result if row.summary]
     assert (figures.drivers, figures.drove) == (8, len(drove))
     assert figures.total["trip_count"] == sum(summary["trip_count"] for summary in drove)
     assert figures.total["distance_miles"] == pytest.approx(sum(summary["distance_miles"] for summary in drove))
     assert sum(figures.scores) == len(drove)
     assert figures.focus == {flag: sum(summary["focus_area"][flag] for summary in drove) for flag in figures.focus}
-    scores = [row.summary["fm_score"] for row in figures.worst]
-    assert scores == sorted(scores)
     assert [row.driver for row in figures.first] == [row.driver for row in result]
+    assert [day["trip_count"] for day in figures.days] == [len(between(trips, date, date)) for date in figures.dates]
+    before = add_up(between(trips, "2026-03-02", "2026-03-08"), "event_summary", "hard_brake_count")
+    assert figures.before["events_summary"]["hard_brake_count"] == before
 
 
-def test_nobody_is_among_the_best_and_among_the_worst(mongod, load):
+def test_nobody_is_among_the_best_and_among_the_worst(collect, load):
     ids = [f"d{number:02}" for number in range(12)]
     load(*[make_trip("2026-03-10T08:00", driver_id) for driver_id in ids])
-    store = Store.of(mongod)
-    with store.snapshot() as session:
-        list((collector := FigureCollector(store, session, "f1", DATE)).rows())
-    best, worst = (
-        [row.driver["driver_id"] for row in rows] for rows in (collector.figures.best, collector.figures.worst)
-    )
+    _, figures = collect()
+    best, worst = ([row.driver["driver_id"] for row in rows] for rows in (figures.best, figures.worst))
     assert (best, worst) == (ids[:6], ids[:5:-1])
-
-
-def test_days_and_the_week_before_are_those_of_the_fleet(collector):
-    list(collector.rows())
-    figures, trips = collector.figures, busy_fleet()
-    of_days = [between(trips, date, date) for date in figures.dates]
-    assert [day["trip_count"] for day in figures.days] == list(map(len, of_days))
-    assert figures.before["events_summary"]["hard_brake_count"] == add_up(
-        between(trips, "2026-03-02", "2026-03-08"), "event_summary", "hard_brake_count"
-    )
 
 
 def test_a_report_stopped_before_any_operation_is_that_of_before_and_leaves_nothing_once_it_is_built(

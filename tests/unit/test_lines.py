@@ -95,12 +95,6 @@ def test_a_number_is_read_exactly_and_zero_without_a_sign_however_it_is_written(
     assert repr(result and result["trail_path"][0]["course"]) == repr((number or abs(number)) if in_range else None)
 
 
-@given(st.integers(0, len(json.dumps(TRIP))), st.binary(max_size=3))
-def test_a_trip_with_bytes_changed_anywhere_is_loaded_or_rejected(position, patch):
-    text = json.dumps(TRIP).encode()
-    parsed(text[:position] + patch + text[position + len(patch) :], ImportedTrip())
-
-
 def pack_each_byte(content):
     return b"".join(gzip.compress(bytes([byte])) for byte in content)
 
@@ -188,15 +182,6 @@ def test_a_damaged_file_ends_in_an_error(path, damage):
         read(path, damage(gzip.compress(b"a\nb\n")))
 
 
-def test_progress_is_counted_in_bytes_of_the_file(path):
-    packed = gzip.compress(b"a\n" * 1000)
-    path.write_bytes(packed)
-    source = Input(path)
-    assert (source.size, source.consumed) == (len(packed), 0)
-    assert len(list(source.records())) == 1000
-    assert source.consumed == len(packed)
-
-
 @pytest.fixture
 def rejects(tmp_path):
     """The rejects of an import, with those of an earlier one in their place."""
@@ -234,13 +219,6 @@ def test_after_100_mb_the_rejects_file_has_the_first_thousand_characters_of_each
         rejects.add(number, bytes(2_000), "reason")
     rejects.finish()
     assert [len(json.loads(line)["input"]) for line in rejects.path.read_text().splitlines()] == [2_000, 2_000, 1_000]
-
-
-def test_an_import_that_was_abandoned_leaves_the_earlier_file(rejects, tmp_path):
-    rejects.add(1, b"x", "reason")
-    rejects.abandon()
-    assert rejects.path.read_text() == "earlier"
-    assert list(tmp_path.iterdir()) == [rejects.path]
 
 
 def test_an_import_without_rejects_removes_the_earlier_file(rejects, tmp_path):
