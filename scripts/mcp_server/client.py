@@ -75,6 +75,7 @@ class KeyInfo(BaseModel):
     driver_id: str | None
     today: datetime.date
     time_zone: ZoneInfo
+    implausible_trips: str
 
 
 class ServiceError(ToolError):

@@ -9,7 +9,8 @@ from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
 from scripts.mcp_server.client import Api
-from scripts.mcp_server.models import Data, Number, Result, Totals, Window
+from scripts.mcp_server.implausible import make_notice
+from scripts.mcp_server.models import Data, Number, Result, Totals, Window, get_difference
 from scripts.mcp_server.windows import ONE_DAY, PeriodDate, choose_periods, get_period
 
 # As many of the longest rows as have room in a result, and as many weeks as three months have.
@@ -22,6 +23,7 @@ class FleetTotals(Totals):
     """The driving of the fleet in a week or month."""
 
     driver_count: int
+    implausible_trip_count: int
     drivers_by_grade: dict[str, int]
     drivers_by_focus_area: dict[str, int]
 
@@ -79,6 +81,9 @@ async def fleet_summary(
             for earlier, one in reversed(list(zip(windows[1:], windows, strict=False)))
             if one.start_date in totals
         ],
+        notice=await make_notice(
+            api, "the fleet" if any(one.implausible_trip_count for one in totals.values()) else ""
+        ),
         not_known=max(0, count - len(known)),
     )
 
@@ -88,5 +93,7 @@ def _make_interval(window: Window, totals: FleetTotals, before: FleetTotals | No
         **dict(window),
         **dict(totals),
         points_lost=compute_points_lost(dict(totals)),
-        change={name: getattr(totals, name) - getattr(before, name) for name in COMPARED} if before else None,
+        change={name: get_difference(*(getattr(one, name) for one in (totals, before))) for name in COMPARED}
+        if before
+        else None,
     )

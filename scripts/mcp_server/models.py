@@ -186,8 +186,13 @@ class ExplainedScore(Score):
     behaviours: list[Behaviour]
 
 
+def get_difference(one: float, other: float) -> float:
+    """Return the difference of two numbers as results show them."""
+    return _round(one) - _round(other)
+
+
 def get_change(score: Score | NoScore, score_before: Score | NoScore) -> float | None:
     """Return the change of a score, or None if one of them does not exist."""
     if isinstance(score, Score) and isinstance(score_before, Score):
-        return score.fm_score - score_before.fm_score
+        return get_difference(score.fm_score, score_before.fm_score)
     return None

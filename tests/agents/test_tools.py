@@ -2,6 +2,7 @@
 
 import pytest
 
+from schemas.plausibility import COUNTED, LEFT_OUT
 from scripts.materialize.fleet_settings import set_settings
 from tests.factories import make_driver, make_event, make_event_summary, make_speeding, make_trip
 
@@ -235,6 +236,22 @@ def test_the_fleet_is_that_of_the_service(call, service):
     assert {name: interval[name] for name in shared} == {name: last[name] for name in shared}
     assert sum(interval["points_lost"].values()) == pytest.approx(100 - last["fm_score"], abs=0.2)
     assert interval["change"]["fm_score"] == pytest.approx(last["fm_score"] - before["fm_score"])
+
+
+def test_a_change_is_the_difference_of_what_is_shown(call, load):
+    load(make_trip("2026-03-02T08:00", "ann", distance_miles=0.06), make_trip("2026-03-09T08:00", distance_miles=0.14))
+    (before, last) = call("fleet_summary")["intervals"]
+    assert last["change"]["distance_miles"] == round(last["distance_miles"] - before["distance_miles"], 1) == 30
+
+
+@pytest.mark.parametrize("policy", [COUNTED, LEFT_OUT])
+def test_the_fleet_is_said_to_include_implausible_trips_if_it_does(call, load, service, policy):
+    set_settings(service.store, "f1", implausible_trips=policy)
+    assert "implausible" not in call("fleet_summary")["notice"]
+    load(make_trip("2026-03-10T08:00", "ann", distance_miles=16_093.0))
+    result = call("fleet_summary")
+    assert ("Figures of the fleet include implausible trips" in result["notice"]) == (policy == COUNTED)
+    assert [one["implausible_trip_count"] for one in result["intervals"]] == [0, 1]
 
 
 def test_a_week_in_which_nobody_drove_is_not_compared(call, load):
