@@ -12,6 +12,7 @@ from marshmallow import Schema
 from schemas.driver import Driver
 from schemas.fields import Amount, Choice, Count, Date, Flag, Object, Objects
 from schemas.introspection import example, fields_of
+from schemas.periods import MONTH, WEEK
 from schemas.summary import FOCUS_FLAGS, GRADES, DrivingSummary
 from schemas.trip import EventSummary, TripFocusArea
 
@@ -70,6 +71,9 @@ BEHAVIOURS = (
 )
 # A behaviour whose rate is at least this share of its cap is in the focus area.
 FOCUS_SHARE = 0.5
+# How many miles a driver has to have driven in a week or month to be judged. After three miles, one event costs as many
+# points as a behaviour can cost.
+MIN_DISTANCE_MILES = {WEEK: 10, MONTH: 40}
 # In the order of EventSummary, as the columns of a report.
 COUNTED_BEHAVIOURS = tuple(name.removesuffix("_count") for name in fields_of(EventSummary) if name.endswith("_count"))
 TRIP_FLAGS = tuple(TripFocusArea().fields)

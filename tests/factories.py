@@ -120,6 +120,7 @@ def make_figures(*rows: Row, **figures: Any) -> Figures:
         time_zone="UTC",
         built_at=epoch_ms("2026-11-16T06:00"),
         drivers=len(rows),
+        drove=len(ranked),
         days=[make_summary(60.0 + 5 * day, 100.0 * day) if ranked and day else None for day in range(7)],
         scores=[sum(min(row.summary["fm_score"] // 10, 9) == band for row in ranked) for band in range(10)],
         grades={name: sum(row.summary["fm_grade"] == name for row in ranked) for name in GRADES},

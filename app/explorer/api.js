@@ -4,6 +4,7 @@ import * as format from "./format.js";
 
 const STORAGE_NAME = "driver-analytics-key";
 const RETRY_SECONDS = 5;
+const SCOPE_MASK = "{driver_id,time_zone,implausible_trips,last_trip_received_at}";
 const TRIPS_PER_PAGE = 100;
 let controller = new AbortController();
 // What /fleet said of the key since the page was loaded.
@@ -52,10 +53,11 @@ addEventListener("storage", ({ key }) => {
 /** Whether the key is of one driver, as far as `learnScope` knows it. */
 export const isOfDriver = () => typeof scope?.driver_id === "string";
 
-/** Learns once whose the key is, and the time zone of the fleet. */
-export async function learnScope() {
-  scope ??= await fetchJson(["fleet"], {}, { mask: "{driver_id,time_zone}" });
+/** Learns once, or again, whose the key is, and returns what the API says of the fleet. */
+export async function learnScope(isAgain) {
+  if (isAgain || !scope) scope = await fetchJson(["fleet"], {}, { mask: SCOPE_MASK });
   format.setZone(scope.time_zone);
+  return scope;
 }
 
 /** Aborts the requests of the view before. */

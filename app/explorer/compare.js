@@ -13,12 +13,12 @@ const NO_TRIPS = "no trips";
 // The classes of the two sides.
 const SIDES = ["first", "second"];
 
-export async function show({ id, parameters, settle, render }) {
+export async function show({ id, parameters, fleet, settle, render }) {
   const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
   const other = parameters.with === id ? undefined : parameters.with, { find } = parameters;
   settle({ interval, at: chosen, with: other, find });
   const [first, second, found] = await Promise.all([fetchScores(id, interval),
-    other ? fetchScores(other, interval) : fetchFleetScores(interval), find && fetchFound(find)]);
+    other ? fetchScores(other, interval) : fetchFleetScores(interval, fleet), find && fetchFound(find)]);
   const names = [first, second].map(({ driver }) => driver && format.driverName(driver));
   const sides = [first, second].map(({ driver, byStart }, side) => {
     const id = names[0] === names[1] && ` (${driver.driver_id})`;
@@ -76,14 +76,15 @@ function table(sides, at) {
   const summaries = sides.map(({ byStart }) => byStart.get(at)), isBoth = summaries.every(Boolean);
   const row = (label, describe, compare) => el("tr", {}, el("th", { scope: "row" }, label),
     summaries.map((summary) => el("td", {}, summary ? describe(summary) : NO_TRIPS)),
-    el("td", {}, isBoth && compare && ui.change(...summaries.map(compare), "none")));
+    el("td", {}, isBoth && compare && compare(...summaries, "none")));
   const rows = Object.entries(format.LABELS).map(([behaviour, label]) => {
     const find = (summary) => summary.behaviours.find((loss) => loss.behaviour === behaviour);
     return row([el("i", { class: behaviour }), label], (summary) => lossCell(find(summary)),
-      (summary) => -find(summary).points_lost);
+      (one, other, none) => !one.isDoubtful && !other.isDoubtful
+        && ui.change(-find(one).points_lost, -find(other).points_lost, none));
   });
   return ui.table("sides", ["What", ...sides.map(({ write }) => write()), "Gap"], [
-    row("Score", ui.grade, ({ fm_score: score }) => score), rows,
+    row("Score", ui.grade, ui.scoreChange), rows,
     row("Distance", (summary) => [format.distance(summary.distance_miles), " ",
       el("small", {}, format.count(summary.trip_count, "trip"),
         summary.driver_count !== undefined && ` of ${format.count(summary.driver_count, "driver")}`)])]);

@@ -58,7 +58,7 @@ function upLinks(id, interval, at, chosen) {
 function periodTiles(interval, summary, before, totals) {
   const note = (text) => el("small", {}, text), losses = format.findLosses(summary.behaviours);
   return ui.tiles(["Score", ui.grade(summary)],
-    [`Against the ${interval} before`, ui.change(summary.fm_score, before?.fm_score)],
+    [`Against the ${interval} before`, ui.scoreChange(summary, before)],
     losses.length > 0 && [words("What would raise your score", "What would raise the score"),
       el("ul", { class: "raises" }, losses.map((loss) => el("li", {}, el("i", { class: loss.behaviour }),
         `Without ${format.LABELS[loss.behaviour].toLowerCase()}: `, el("b", {}, `+${format.score(loss.points_lost)}`),

@@ -8,67 +8,108 @@ import * as ui from "./ui.js";
 const { el } = ui;
 // As many drivers as an aggregate takes.
 const LIMIT = 20;
-// As many as a page has: when the fleet drove last is found among them.
-const DRIVERS_LIMIT = 100;
+// As many as a page of the API has.
+const MAX_LIMIT = 100;
 const MAX_MILES = 999_999;
-// What a driver has to have driven, unless the address says otherwise: one event in three miles costs as many points as
-// a behaviour can cost.
-const LEAST_MILES = 10;
 const SUMMARY = "fm_score,fm_grade,trip_count,distance_miles,duration_seconds,events_summary";
 const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
+const JUDGED_MASK = "{drivers{driving_summary{fm_grade,focus_area}}}";
 const AGGREGATES = { week: "weekly", month: "monthly" };
 // How many weeks or months the chart shows.
 const COLUMNS = 12;
 
-export async function show({ parameters, settle, render }) {
+export async function show({ parameters, fleet, settle, render }) {
   const choices = readChoices(parameters), { period, start, order, behaviour, miles, page } = choices;
   const settled = settle(choices);
   const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
-  const query = { period, start_date: start, order, min_distance_miles: miles, limit: LIMIT, page };
+  const ranking = { period, start_date: start, min_distance_miles: miles };
+  const query = { ...ranking, order, limit: LIMIT, page };
   if (behaviour) query.behaviour = behaviour;
   const overTime = { start_date: format.oldestStart(period), interval: period };
   const [{ count, next_page: next, drivers }, { count: total }, { series }] = await Promise.all([
     fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" }),
     fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK })]);
-  const infos = drivers.map((entry) => entry.driver_info);
-  const before = await fetchScoresById(period, format.shift(period, start, -1), infos);
-  const drove = series.find(({ start_date }) => start_date === start)?.fleet_summary.driver_count ?? 0;
+  const infos = drivers.map((entry) => entry.driver_info), byStart = format.fleetByStart(series, fleet);
+  const summary = byStart.get(start), drove = summary?.driver_count ?? 0;
+  const [before, judged] = await Promise.all([fetchScoresById(period, format.shift(period, start, -1), infos),
+    summary && countJudged(ranking, count, summary)]);
   const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
-      el("p", {}, el("a", { href: "#/reports" }, "Weekly reports"))],
-    fleetOverTime(series, choices, link), controls(choices, link),
-    rows.length ? [!series.length && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
+      el("p", {}, el("a", { href: "#/reports" }, "Weekly reports"),
+        el("span", { class: "quiet" }, ` · Last trip received ${format.received(fleet.last_trip_received_at)}`))],
+    fleetOverTime(byStart, choices, link, judged), controls(choices, link),
+    rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, drove, link),
     ui.pages(page, count, LIMIT, (other) => link({ page: other }), next));
   scrollTo(findPage(listStarts(period), start, COLUMNS).starts, start);
 }
 
 /** Returns the fleet in the period, against the one before, and its score over time. */
-function fleetOverTime(series, { period, start, behaviour }, link) {
-  const byStart = format.fleetByStart(series);
+function fleetOverTime(byStart, { period, start, behaviour }, link, judged) {
   const summary = byStart.get(start), before = byStart.get(format.shift(period, start, -1));
   const { starts, previous, next } = findPage(listStarts(period), start, COLUMNS);
   if (!byStart.size) return undefined;
   return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, "The fleet over time"),
     ui.stepper(`${COLUMNS} ${period}s`, "", previous && link({ start: previous }), next && link({ start: next }))),
   ui.behaviourLegend(summary?.behaviours, ["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
-  summary && [ui.tiles(["Score of the fleet", ui.grade(summary)],
-    [`Against the ${period} before`, ui.change(summary.fm_score, before?.fm_score)],
+  summary && [summary.implausible_trip_count > 0 && implausible(summary), ui.tiles(
+    ["Score of the fleet", ui.grade(summary)],
+    [`Against the ${period} before`, ui.scoreChange(summary, before)],
     ["Distance", format.distance(summary.distance_miles), el("small", {}, format.count(summary.trip_count, "trip"))],
     ["Driving", format.duration(summary.duration_seconds)],
     ["At night", format.share(summary.night_driving_seconds, summary.duration_seconds), el("small", {}, "of the time")]),
-  el("ul", { class: "grades", "aria-label": "Drivers by grade" }, Object.entries(summary.drivers_by_grade).map(
+  el("ul", { class: "grades", "aria-label": "Drivers by grade" }, judged.grades.map(
     ([grade, count]) => el("li", {}, el("span", { class: `grade ${grade}` }, el("b", {}, format.number(count)),
       ` ${grade}`)))),
-  coaching(summary, behaviour, link)]);
+  coaching(judged.toCoach, behaviour, link)]);
+}
+
+/** Returns what the figures do with implausible trips. */
+const implausible = ({ implausible_trip_count: count, isDoubtful }) => el("p", { class: "doubt" },
+  isDoubtful ? `Figures include ${format.count(count, "implausible trip")}, whose data look wrong. ` +
+    "The operator of this service can leave them out."
+    : `Figures leave out ${format.count(count, "implausible trip")}, whose data look wrong.`);
+
+/**
+ * Returns {grades, toCoach}: numbers of drivers by grade, and by behaviour, of a ranking of `count` drivers.
+ *
+ * The summary of the fleet counts those who drove less, too. So each number is known but for as many drivers as drove
+ * less, and of the ranking, where these drivers are next to each other, only the pages in question are requested.
+ */
+async function countJudged(ranking, count, summary) {
+  const less = Math.max(0, summary.driver_count - count), pages = new Map();
+  const fetchPage = (page, behaviour) => {
+    const query = { ...ranking, ...(behaviour && { behaviour }), limit: MAX_LIMIT, page }, key = `${behaviour} ${page}`;
+    if (!pages.has(key)) pages.set(key, fetchJson(["ranking"], query, { mask: JUDGED_MASK }));
+    return pages.get(key);
+  };
+  /** Returns how many drivers, who are the first of the ranking, have a property: `most` of all who drove do. */
+  async function countFirst(most, hasIt, behaviour) {
+    let low = Math.max(0, most - less), high = Math.min(most, count);
+    while (low < high) {
+      const page = Math.floor((low + high) / 2 / MAX_LIMIT), { drivers } = await fetchPage(page + 1, behaviour);
+      const found = drivers.filter(({ driving_summary: each }) => hasIt(each)).length;
+      if (found > 0) low = page * MAX_LIMIT + found;
+      if (found < MAX_LIMIT) high = page * MAX_LIMIT + found;
+    }
+    return low;
+  }
+  const worstFirst = Object.keys(format.settings.grades).reverse();
+  const worse = worstFirst.map((_, i) => worstFirst.slice(0, i + 1));
+  const [sums, toCoach] = await Promise.all([Promise.all(worse.map((grades) => countFirst(
+    grades.reduce((sum, grade) => sum + summary.drivers_by_grade[grade], 0), (each) => grades.includes(each.fm_grade)))),
+  // On a page with all drivers, their order does not matter.
+  Promise.all(format.settings.behaviours.map(({ name, focus_flag: flag }) => countFirst(
+    summary.drivers_by_focus_area[flag], (each) => each.focus_area[flag], count > MAX_LIMIT ? name : undefined)))]);
+  return { grades: worstFirst.map((grade, i) => [grade, sums[i] - (sums[i - 1] ?? 0)]).reverse(), toCoach };
 }
 
 /** Returns how many drivers to coach by each behaviour; choosing one orders the list by it. */
-function coaching({ drivers_by_focus_area: toCoach }, chosen, link) {
-  const counts = format.settings.behaviours.map(({ name, focus_flag: flag }) =>
-    [`${format.LABELS[name]}: ${format.number(toCoach[flag])}`, name]);
+function coaching(toCoach, chosen, link) {
+  const counts = format.settings.behaviours.map(({ name }, i) =>
+    [`${format.LABELS[name]}: ${format.number(toCoach[i])}`, name]);
   return el("div", { class: "to-coach" }, el("b", {}, "Drivers to coach"), ui.choice("To coach by",
     [["All", undefined], ...counts].map(([text, behaviour]) => [text, link({ behaviour }), behaviour === chosen])));
 }
@@ -82,14 +123,14 @@ export function readPeriod(parameters) {
 function readChoices(parameters) {
   const order = parameters.order === "best" ? "best" : "worst", miles = Number(parameters.miles || NaN);
   const behaviour = Object.hasOwn(format.LABELS, parameters.behaviour) ? parameters.behaviour : undefined;
-  return { ...readPeriod(parameters), order, behaviour, page: format.readPage(parameters),
-    miles: Number.isNaN(miles) ? leastMiles() : Math.min(MAX_MILES, Math.max(0, round(miles, 3))) };
+  const { period, start } = readPeriod(parameters);
+  return { period, start, order, behaviour, page: format.readPage(parameters),
+    miles: Number.isNaN(miles) ? format.settings.min_distance_miles[period] : Math.min(MAX_MILES, Math.max(0, round(miles, 3))) };
 }
 
 const round = (value, digits) => Number(value.toFixed(digits));
 /** Returns miles as they are typed in, in the units of the page. */
 const inBox = (miles) => round(format.inUnits(miles), 2);
-const leastMiles = () => round(Math.round(format.inUnits(LEAST_MILES)) / format.inUnits(1), 3);
 
 /** Returns how many drivers the list has, and which others there are. */
 function describe(count, drove, total, { period, start, miles }, link) {
@@ -97,14 +138,14 @@ function describe(count, drove, total, { period, start, miles }, link) {
   const which = start === format.lastWholeStart(period) ? `, the last full ${period}` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
   const all = `${format.number(count)} of ${format.count(total, "driver")}`;
-  const others = [[drove - count, "drove less", link({ miles: 0 }), miles === leastMiles() && ", too little to judge"],
+  const others = [[drove - count, "drove less", link({ miles: 0 }), miles === format.settings.min_distance_miles[period] && ", too little to judge"],
     [total - drove, "did not drive", format.address("idle", undefined, { period, start })]];
   return [`${all} drove${far} in ${format.period(period, start)}${which}${soFar}.`,
     others.filter(([number]) => number > 0).map(([number, what, href, why]) =>
       [" ", el("a", { href }, `${format.number(number)} ${what}`), why, "."])];
 }
 
-/** Returns the scores, by id, of those drivers who drove in a period. */
+/** Returns the {fm_score}, by id, of those drivers who drove in a period. */
 export async function fetchScoresById(period, start, drivers) {
   if (start < format.oldestStart(period)) return new Map();
   const mask = "{data{driver_info{driver_id},driving_summary{fm_score}}}";
@@ -113,7 +154,7 @@ export async function fetchScoresById(period, start, drivers) {
   const pages = await Promise.all(parts.map((part) =>
     fetchJson(["driver-aggregate", AGGREGATES[period]], { start_date: start, driver_id: part }, { mask })));
   return new Map(pages.flatMap(({ data }) =>
-    data.map((element) => [element.driver_info.driver_id, element.driving_summary?.fm_score])));
+    data.map((element) => [element.driver_info.driver_id, element.driving_summary])));
 }
 
 function controls({ period, start, order, miles }, link) {
@@ -144,7 +185,7 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
       el("small", {}, `${format.distance(summary.distance_miles)} · ${format.count(summary.trip_count, "trip")} · `,
         el("a", { href: format.address("compare", driver.driver_id, { interval: period, at: start }),
           "aria-label": `Compare ${format.driverName(driver)}` }, "Compare"))),
-    el("td", {}, ui.grade(summary), ui.change(summary.fm_score, before)),
+    el("td", {}, ui.grade(summary), ui.scoreChange(summary, before)),
     el("td", { class: "why" }, main ? [
       el("span", { class: "loss-bar", role: "img", "aria-label": ui.describeLosses(behaviours) },
         losses.map(({ behaviour, points_lost }) => ui.bar(behaviour, points_lost))),
@@ -158,7 +199,7 @@ async function noDrivers({ period, start, page }, drove, link) {
   if (page > 1) return ui.empty("This page is past the end. ", el("a", { href: link({}) }, "Go to the first page"));
   if (drove) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
   const mask = "{count,drivers{last_travel_date}}";
-  const { count, drivers } = await fetchJson(["drivers"], { limit: DRIVERS_LIMIT }, { mask });
+  const { count, drivers } = await fetchJson(["drivers"], { limit: MAX_LIMIT }, { mask });
   const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);
   if (!last) return ui.empty(count ? "Nobody has driven yet." : "No drivers and trips are stored yet.");
   const other = format.nearestStart(period, last);

@@ -29,6 +29,9 @@ const WITH_DIGITS = [0, 1].map((digits) => new Intl.NumberFormat(
 export const number = (value, digits = 0) => (Math.abs(value) >= 1e6
   ? value.toLocaleString("en", short(Math.abs(value))) : WITH_DIGITS[digits].format(value));
 export const score = (value) => number(value, 1);
+const asShown = (value) => Number(value?.toFixed(1));
+/** Returns the difference of two scores as they are shown, or NaN if one is undefined. */
+export const difference = (one, other) => asShown(asShown(one) - asShown(other));
 export const share = (part, whole) => (whole > 0 ? `${number(100 * (part / whole))} %` : "–");
 export const count = (count, noun) => `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 export const DELAY = count(settings.processing_delay_hours, "hour");
@@ -112,6 +115,9 @@ const write = (ms, length) => new Date(local(ms)).toISOString().slice(-13).slice
 export const time = (ms) => write(ms, 5);
 export const clock = (ms) => write(ms, 8);
 export const moment = (ms) => `${day(local(ms))}, ${time(ms)}`;
+/** Returns the date and time of something that was received, with its year if that is over. */
+export const received = (ms) => `${PERIODS.week[dateOf(ms) < today().slice(0, 4) ? "long" : "short"].format(local(ms))}, ${
+  time(ms)}`;
 /** Returns a time with seconds, and with its date if that is not the date of another time. */
 export function clockAfter(other, ms) {
   const [own, others] = [ms, other].map((each) => Math.floor(local(each) / MS_PER_DAY));
@@ -179,9 +185,13 @@ export const explain = (summary) => settings.behaviours.map(({ name, numerator, 
     seconds: numerator.endsWith("_seconds") ? value : null, points_lost: weight * Math.min(1, rate / cap),
   };
 });
-/** Returns the summary of each interval of a fleet by its first date, with what its behaviours cost. */
-export const fleetByStart = (series) => new Map(series.map(({ start_date, fleet_summary: summary }) =>
-  [start_date, { ...summary, behaviours: explain(summary) }]));
+/**
+ * Returns the summary of each interval of a fleet by its first date, with what its behaviours cost. It is doubtful if
+ * it counts implausible trips.
+ */
+export const fleetByStart = (series, { implausible_trips: policy }) => new Map(series.map(({ start_date, fleet_summary: summary }) =>
+  [start_date, { ...summary, behaviours: explain(summary),
+    isDoubtful: policy === "counted" && summary.implausible_trip_count > 0 }]));
 
 /** Returns the score and the grade of a trip by itself, with what each behaviour cost. The API has those of periods. */
 export function rateTrip(trip) {

@@ -64,12 +64,13 @@ async function show() {
 }
 
 async function openView(current, view, id, context) {
-  await api.learnScope();
+  // The view of the fleet says how recent the data are.
+  const fleet = await api.learnScope(view === "fleet");
   find("zone").textContent = `Dates and times are in ${format.zone}.`;
   const views = api.isOfDriver() ? VIEWS_OF_DRIVER : Object.keys(VIEWS);
   if (!views.includes(view)) throw new api.ApiError(404, { message: "There is no such view." });
   const module = await api.loadModule(VIEWS[view]);
-  if (current === shown) await module.show({ id: decode(id), ...context });
+  if (current === shown) await module.show({ id: decode(id), fleet, ...context });
 }
 
 /** Goes to the driver whom the key is of, if there is one. */

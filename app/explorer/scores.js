@@ -22,10 +22,10 @@ export async function fetchScores(id, interval) {
 }
 
 /** Returns {byStart}: the summary of each interval in which somebody drove, with what its behaviours cost. */
-export async function fetchFleetScores(interval) {
+export async function fetchFleetScores(interval, fleet) {
   const query = { start_date: format.oldestStart(interval), interval };
   const { series } = await fetchJson(["fleet-aggregate"], query, { mask: format.FLEET_MASK });
-  return { byStart: format.fleetByStart(series) };
+  return { byStart: format.fleetByStart(series, fleet) };
 }
 
 /** Returns a driver's summary of a period with what its behaviours cost. There is none of one that begins today. */

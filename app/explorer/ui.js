@@ -56,12 +56,19 @@ export const aliases = (driver) => [driver.alias, driver.driver_id]
   .filter((text) => format.isVisible(text) && text !== format.driverName(driver))
   .map((text, number) => [number > 0 && " · ", nameNode(text)]);
 
-export const grade = ({ fm_score: score, fm_grade: grade }) =>
-  el("span", { class: `grade ${grade}` }, el("b", {}, format.score(score)), ` ${grade}`);
+/** Returns the score of a summary with its grade, or with the reason why it has none, if it is doubtful. */
+export const grade = ({ fm_score: score, fm_grade: grade, isDoubtful }) =>
+  el("span", { class: `grade ${isDoubtful ? "" : grade}` }, el("b", {}, format.score(score)),
+    isDoubtful ? " data look wrong" : ` ${grade}`);
 
-/** Returns the change of a score against the one before, which may be undefined, or `none`. */
+/** Returns the change of a summary's score against the one before, which may be undefined. */
+export const scoreChange = (summary, before, none) => (summary.isDoubtful || before?.isDoubtful
+  ? el("span", { class: "change" }, `not compared: data ${summary.isDoubtful ? "" : "before "}look wrong`)
+  : change(summary.fm_score, before?.fm_score, none));
+
+/** Returns the change of points, as they are shown, against those before, which may be undefined, or `none`. */
 export function change(score, before, none = "no change") {
-  const points = Math.round((score - before) * 10) / 10, word = points < 0 ? "worse" : "better";
+  const points = format.difference(score, before), word = points < 0 ? "worse" : "better";
   if (!points) return el("span", { class: "change" }, before === undefined ? "no score before" : none);
   return el("span", { class: `change ${word}` }, el("span", { "aria-hidden": "true" }, points < 0 ? "▼ " : "▲ "),
     visuallyHidden(`${word} by `), format.score(Math.abs(points)));

@@ -13,7 +13,7 @@ from app.config import Config
 from app.endpoint import public
 from app.services import get_services
 from app.views.static_files import build_policy, read_files, static_response
-from schemas.score import BEHAVIOURS
+from schemas.score import BEHAVIOURS, MIN_DISTANCE_MILES
 from schemas.summary import FOCUS_FLAGS, GRADES
 
 bp = Blueprint("explorer", __name__)
@@ -58,6 +58,7 @@ def _build_page(config: Config) -> bytes:
             {**dataclasses.asdict(behaviour), "focus_flag": FOCUS_FLAGS[behaviour.name]} for behaviour in BEHAVIOURS
         ],
         "grades": GRADES,
+        "min_distance_miles": MIN_DISTANCE_MILES,
     }
     return TEMPLATE.replace("{settings}", html.escape(orjson.dumps(settings).decode())).encode()
 

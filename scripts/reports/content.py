@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import orjson
@@ -18,7 +19,7 @@ from app.store.fleets import get_time_zone
 from schemas.fleet import make_fleet_summary
 from schemas.introspection import fields_of
 from schemas.periods import DAY, DAYS_A_WEEK, WEEK, now_ms
-from schemas.score import make_driving_summary
+from schemas.score import MIN_DISTANCE_MILES, make_driving_summary
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.periods import driver_totals, version_of
 
@@ -53,23 +54,25 @@ class Figures:
     built_at: int
     # The number of drivers in the fleet.
     drivers: int = 0
+    # The number of those who drove.
+    drove: int = 0
     total: Document | None = None
     before: Document | None = None
     # One summary per date.
     days: list[Document | None] = dataclasses.field(default_factory=list)
-    # Numbers of drivers: by score (0 to below 10, ..., 90 to 100), by grade, and by focus flag.
+    # Numbers of the drivers who are judged: by score (0 to below 10, ..., 90 to 100), by grade, and by focus flag.
     scores: list[int] = dataclasses.field(default_factory=lambda: [0] * SCORE_BINS)
     grades: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(GRADES, 0))
     focus: dict[str, int] = dataclasses.field(default_factory=lambda: dict.fromkeys(fields_of(SummaryFocusArea), 0))
-    # The two ends of the ranking by score, then driver_id, each from its end; nobody is in both. And the first drivers
-    # by driver_id.
+    # The first of those who are judged in both orders of the API's ranking; nobody is in both. And the first drivers by
+    # driver_id.
     best: list[Row] = dataclasses.field(default_factory=list)
     worst: list[Row] = dataclasses.field(default_factory=list)
     first: list[Row] = dataclasses.field(default_factory=list)
 
     @property
-    def drove(self) -> int:
-        """The number of drivers who drove."""
+    def judged(self) -> int:
+        """The number of drivers who drove far enough to be judged, as in the explorer."""
         return sum(self.grades.values())
 
 
@@ -81,8 +84,8 @@ class FigureCollector:
         last = datetime.date.fromisoformat(report_date)
         # The week before, and the week of the report.
         self._dates = [str(last - datetime.timedelta(days)) for days in range(2 * DAYS_A_WEEK, 0, -1)]
-        # The best and worst drivers of the chunks read: the negative score, driver_id and row.
-        self._candidates: list[tuple[float, str, Row]] = []
+        # Those of the chunks read who may be among the best and worst.
+        self._candidates: list[Row] = []
         time_zone = get_time_zone(store, fleet, session).key
         self.figures = Figures(fleet, report_date, self._dates[DAYS_A_WEEK:], time_zone, now_ms())
 
@@ -93,8 +96,8 @@ class FigureCollector:
             last_id = drivers[-1]["driver_id"]
             summaries = self._find_summaries([driver["driver_id"] for driver in drivers])
             rows = [Row(driver, summaries.get(driver["driver_id"])) for driver in drivers]
-            self._count(rows)
-            self._rank(rows)
+            judged = self._count(rows)
+            self._rank(judged)
             yield rows
         self._summarize_fleet()
 
@@ -108,28 +111,32 @@ class FigureCollector:
         weeks = self._store.driver_periods.aggregate(pipeline, session=self._session, hint="period")
         return {week["_id"]: make_driving_summary(week["totals"]) for week in weeks if week["totals"]["trip_count"]}
 
-    def _count(self, rows: Sequence[Row]) -> None:
-        figures = self.figures
+    def _count(self, rows: Sequence[Row]) -> list[Row]:
+        """Count drivers. Returns those who are judged."""
+        figures, judged = self.figures, list[Row]()
         figures.drivers += len(rows)
         figures.first += rows[: LISTED_DRIVERS - len(figures.first)]
-        for _, summary in rows:
-            if summary is None:
+        for row in rows:
+            if (summary := row.summary) is None:
                 continue
+            figures.drove += 1
+            if summary["distance_miles"] < MIN_DISTANCE_MILES[WEEK]:
+                continue
+            judged.append(row)
             figures.scores[min(int(summary["fm_score"] / BIN_WIDTH), SCORE_BINS - 1)] += 1
             figures.grades[summary["fm_grade"]] += 1
             for flag, is_set in summary["focus_area"].items():
                 figures.focus[flag] += is_set
+        return judged
 
     def _rank(self, rows: Sequence[Row]) -> None:
-        self._candidates += [
-            (-row.summary["fm_score"], row.driver["driver_id"], row) for row in rows if row.summary is not None
-        ]
-        ranking = sorted(self._candidates, key=lambda item: item[:2])
-        # Of all who drove, the candidates are both ends, or all of them.
-        half = min(RANKED_DRIVERS, -(-len(ranking) // 2))
-        self.figures.best = [row for *_, row in ranking[:half]]
-        self.figures.worst = [row for *_, row in ranking[half:][: -RANKED_DRIVERS - 1 : -1]]
-        self._candidates = ranking[:RANKED_DRIVERS] + ranking[RANKED_DRIVERS:][-RANKED_DRIVERS:]
+        worst, best = (sorted([*self._candidates, *rows], key=partial(_get_rank, sign)) for sign in (1, -1))
+        self.figures.worst = worst[: min(RANKED_DRIVERS, len(worst) // 2)]
+        ids = {row.driver["driver_id"] for row in self.figures.worst}
+        rest = [row for row in best if row.driver["driver_id"] not in ids]
+        self.figures.best = rest[:RANKED_DRIVERS]
+        # As many more as later rows may move from the worst to the best.
+        self._candidates = self.figures.worst + rest[: 2 * RANKED_DRIVERS]
 
     def _summarize_fleet(self) -> None:
         match = {"fleet": self._fleet, "period": DAY, "start_date": {"$in": self._dates}}
@@ -140,6 +147,12 @@ class FigureCollector:
         before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
         self.figures.days = [_summarize(sums, [date]) for date in week]
         self.figures.total, self.figures.before = _summarize(sums, week), _summarize(sums, before)
+
+
+def _get_rank(sign: int, row: Row) -> tuple[float, float, str]:
+    """Return what orders a driver in a ranking of the API: the lowest score first, or with the sign -1 the highest."""
+    summary: Document = row.summary or {}
+    return sign * summary["fm_score"], -summary["distance_miles"], row.driver["driver_id"]
 
 
 def get_trips_version(store: Store, session: ClientSession | None, fleet: str, report_date: str) -> str:

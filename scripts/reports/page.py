@@ -13,9 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from app.store import Document
 from schemas.fields import CONTROL
-from schemas.periods import MS_PER_SECOND, monday_of
+from schemas.periods import MS_PER_SECOND, WEEK, monday_of
 from schemas.report import Units, rate
-from schemas.score import BEHAVIOURS, FOCUS_SHARE, Behaviour, compute_points_lost
+from schemas.score import BEHAVIOURS, FOCUS_SHARE, MIN_DISTANCE_MILES, Behaviour, compute_points_lost
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.command_line.output import is_visible
 from scripts.reports.content import Figures
@@ -74,7 +74,7 @@ def make_page(figures: Figures, units: Units) -> bytes:
         units=units,
         dates=list(zip(figures.dates, figures.days, strict=True)),
         focus_counts=[
-            (FOCUS[flag], count, format_percent(count, figures.drove))
+            (FOCUS[flag], count, format_percent(count, figures.judged))
             for flag, count in sorted(figures.focus.items(), key=lambda item: -item[1])
         ],
         charts=_make_charts(figures, units) if figures.total else {},
@@ -88,6 +88,7 @@ def make_page(figures: Figures, units: Units) -> bytes:
         format_change=format_change,
         compare_in_words=compare_in_words,
         week=monday_of(figures.dates[0]),
+        least=f"{round(units.distance(MIN_DISTANCE_MILES[WEEK]), 1):g} {units.name}",
     )
     return page.encode()
 

@@ -4,6 +4,7 @@ import datetime
 import itertools
 
 from app.store import Store
+from schemas.plausibility import LEFT_OUT
 from scripts.demo.load import load_demo
 from scripts.materialize.fleet_settings import set_settings
 from tests.factories import (
@@ -47,8 +48,8 @@ def load_fleet(db, name):
     if name == "demo":
         load_demo(Store.of(db))
     else:
-        if name == "denver":
-            set_settings(Store.of(db), name, time_zone="America/Denver")
+        if name in SETTINGS:
+            set_settings(Store.of(db), name, **SETTINGS[name])
         trips, drivers = FLEETS[name]()
         load(db, *trips, drivers=drivers, fleet=name)
     return issue_key(db, name)
@@ -252,6 +253,31 @@ def _dated_trips():
         yield make_trip(last_week(), "busy", trip_id=f"busy {number}", event_summary=summary, trail_path=[], **times)
 
 
+def _two_broken_devices():
+    """Yield a trip a day of twenty drivers in two weeks: one device had metres, another thousandths of a second.
+
+    And trips of a driver who drove less than ten miles.
+    """
+    for week, number, day in itertools.product((1, 0), range(20), range(5)):
+        summary = make_event_summary(hard_brake_count=number % 3, phone_use_count=1, phone_use_time_seconds=30)
+        totals = {"distance_miles": 20 + number / 2, "trip_id": f"{number} {week} {day}"}
+        if week == 0 and number == 3:
+            totals["distance_miles"] *= 1609.344
+        if week == 0 and number == 7:
+            summary["phone_use_time_seconds"] *= 1000
+        yield make_trip(last_week(day - 7 * week), f"van {number}", event_summary=summary, **totals)
+        yield make_trip(last_week(day, "12:00"), "little", distance_miles=0.1, trip_id=f"little {week} {day}")
+
+
+def _judged():
+    """Yield trips of 250 drivers, of whom each 8th drove 4 miles, with up to 24 brakes and 6 minutes of phone use."""
+    for number in range(250):
+        summary = make_event_summary(hard_brake_count=number % 25, phone_use_time_seconds=number % 7 * 60)
+        miles = 60.0 if number % 8 else 4.0
+        yield make_trip(last_week(), f"d{number:03}", distance_miles=miles, event_summary=summary)
+
+
+SETTINGS = {"denver": {"time_zone": "America/Denver"}, "devices left out": {"implausible_trips": LEFT_OUT}}
 # The trips and the drivers of each fleet.
 FLEETS = {
     "hostile": lambda: (_hostile_trips(), [_hostile_driver(name) for name in HOSTILE]),
@@ -264,5 +290,8 @@ FLEETS = {
     "named": _named,
     "field": _of_the_field,
     "denver": lambda: (_denver_trips(), []),
+    "devices": lambda: (_two_broken_devices(), []),
+    "devices left out": lambda: (_two_broken_devices(), []),
+    "judged": lambda: (_judged(), []),
     "empty": lambda: ([], []),
 }

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.clients
 
 PHONE = 320
 SIGN_IN = "Look at your fleet, or your own driving"
-MAX_REQUESTS, MAX_BYTES = 14, 60_000
+MAX_REQUESTS, MAX_BYTES = 15, 60_000
 # The views of each fleet.
 VIEWS = {
     "demo": [

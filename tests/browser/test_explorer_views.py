@@ -9,8 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 from playwright.sync_api import expect
 
-from schemas.score import compute_score
-from tests.browser.explorer_fleets import DRIVERS, NAMES, last_week, straight_trail
+from schemas.score import compute_score, make_driving_summary
+from schemas.summary import GRADES
+from tests.browser.explorer_fleets import DRIVERS, FLEETS, NAMES, last_week, straight_trail
 from tests.factories import days_ago, make_event_summary, make_point
 from tests.service_process import wait_until
 
@@ -127,6 +128,36 @@ def test_the_least_distance_is_ten_miles_unless_the_address_says_none_or_another
     assert named.page.url.endswith("#/fleet?miles=2.5")
 
 
+@pytest.mark.parametrize("miles", [0, 10, 99])
+def test_grades_and_drivers_to_coach_are_counted_of_the_drivers_on_the_list(visit, miles):
+    opened = visit("judged", f"#/fleet?miles={miles}")
+    trips = [trip for trip in FLEETS["judged"]()[0] if trip["distance_miles"] >= miles]
+    summaries = [
+        make_driving_summary({**trip, "trip_count": 1, "events_summary": trip["event_summary"]}) for trip in trips
+    ]
+    assert opened.text(".lead").startswith(f"{len(summaries)} of 250")
+    grades = [f"{sum(one['fm_grade'] == grade for one in summaries)} {grade}" for grade in GRADES]
+    assert opened.text(".grades").split("\n") == grades
+    to_coach = [sum(one["focus_area"][flag] for one in summaries) for flag in ("is_hard_brake", "is_phone_use")]
+    for label, count in zip(("Hard braking", "Phone use"), to_coach, strict=True):
+        assert f"{label}: {count}\n" in f"{opened.text('.to-coach')}\n"
+
+
+def test_a_manager_sees_that_figures_include_implausible_trips_and_are_not_compared(visit):
+    devices = visit("devices")
+    assert devices.text(".doubt").startswith("Figures include 10 implausible trips")
+    tiles = devices.text(".over-time .tiles")
+    assert ("data look wrong" in tiles, re.search("[▲▼]|excellent|good|fair|poor", tiles)) == (True, None)
+    left_out = visit("devices left out")
+    assert left_out.text(".doubt").startswith("Figures leave out 10 implausible trips")
+    assert "data look wrong" not in left_out.text(".over-time .tiles")
+
+
+def test_the_fleet_says_how_recent_its_data_are(visit):
+    received = datetime.datetime.now(datetime.UTC)
+    assert f"Last trip received {received.day} {received:%b}, " in visit("denver").text()
+
+
 def test_who_did_not_drive_is_a_click_away_and_a_large_fleet_is_looked_through_in_parts(visit):
     many = visit("many")
     many.page.get_by_role("link", name="9,955 did not drive").click()
@@ -229,7 +260,7 @@ def test_the_trip_before_may_be_of_an_earlier_day(visit):
 def test_kilometres_are_a_choice_that_the_browser_keeps(visit):
     page = (odd := visit("odd")).page
     page.get_by_label("Units").select_option("km")
-    expect(page.get_by_label("At least")).to_have_value("16")
+    expect(page.get_by_label("At least")).to_have_value("16.09")
     (least := page.get_by_label("At least")).fill("5")
     least.press("Enter")
     expect(page.locator(".lead")).to_contain_text("at least 5 km in")
@@ -264,6 +295,11 @@ def test_a_short_duration_has_seconds_and_what_rounds_to_zero_has_no_sign(visit,
     formatted = "([name, values]) => import('./explorer/format.js').then(f => values.map(f[name]))"
     shown = visit("odd").page.evaluate(formatted, [name, list(texts)])
     assert [text.replace("\xa0", " ") for text in shown] == list(texts.values())
+
+
+def test_a_gap_is_the_difference_of_what_is_shown(visit):
+    change = "import('./explorer/ui.js').then(ui => ui.change(-7.26, -1.54).textContent)"
+    assert visit("odd").page.evaluate(change) == "▼ worse by 5.8"
 
 
 def test_a_fleet_that_did_not_drive_leads_to_when_it_last_did(visit):

@@ -387,7 +387,21 @@ def test_nobody_is_among_the_best_and_among_the_worst(collect, load):
     load(*[make_trip("2026-03-10T08:00", driver_id) for driver_id in ids])
     _, figures = collect()
     best, worst = ([row.driver["driver_id"] for row in rows] for rows in (figures.best, figures.worst))
-    assert (best, worst) == (ids[:6], ids[:5:-1])
+    assert (best, worst) == (ids[6:], ids[:6])
+
+
+def test_who_drove_less_than_ten_miles_is_counted_and_not_judged(collect, load):
+    brakes = make_event_summary(hard_brake_count=9)
+    load(
+        *[make_trip("2026-03-10T08:00", f"d{miles}", distance_miles=miles) for miles in (10, 12, 11)],
+        make_trip("2026-03-10T08:00", "little", distance_miles=9.9, event_summary=brakes),
+    )
+    _, figures = collect()
+    assert (figures.drivers, figures.drove, figures.judged) == (4, 4, 3)
+    assert (sum(figures.scores), sum(figures.focus.values()), figures.total["trip_count"]) == (3, 0, 4)
+    # As in the API's ranking, the longer distance comes first.
+    names = [[row.driver["driver_id"] for row in rows] for rows in (figures.worst, figures.best)]
+    assert names == [["d12"], ["d11", "d10"]]
 
 
 def test_a_report_stopped_before_any_operation_is_that_of_before_and_leaves_nothing_once_it_is_built(

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 import pytest
 
 from schemas.report import MILES, UNITS
+from schemas.summary import GRADES
 from scripts.reports.content import Row
 from scripts.reports.page import compare_in_words, format_change, format_number, list_names, make_page
 from tests.factories import make_driver, make_figures, make_summary
@@ -63,6 +64,8 @@ FLEETS = {
     "nobody drove": make_figures(STAYED),
     "nobody drove in the week before": make_figures(drove(), before=None),
     "more than the page has": make_figures(drove("d1"), STAYED, drivers=12_345),
+    "some drove less": make_figures(drove(), drove=3),
+    "nobody drove far": make_figures(drove(), drove=1, grades=dict.fromkeys(GRADES, 0), best=[], worst=[]),
     "no miles": make_figures(drove(), total=make_summary(100.0, 0, hard_brake_count=3), days=[None] * 7),
     "hostile names": make_figures(*[drove(text[:128], alias=text) for text in HOSTILE], fleet="</style><b>"),
     "huge numbers": make_figures(
@@ -119,6 +122,8 @@ def test_a_page_can_be_read_by_a_screen_reader(fleet):
         ("nobody drove", "Nobody drove in these seven days."),
         ("nobody drove in the week before", "Nobody drove in the week before."),
         ("nobody drove in the week before", "1 of 1 driver drove"),
+        ("some drove less", "2 drivers drove less than 10 miles, too little to judge."),
+        ("nobody drove far", "1 driver drove less than 10 miles, too little to judge."),
         ("more than the page has", "The first 2 of 12,345 drivers by driver id"),
         ("more than the page has", "the CSV file of this report has 12,343 more"),
     ],
