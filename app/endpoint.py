@@ -68,6 +68,8 @@ class Representation(NamedTuple):
 
     convert: Convert
     schema: Schema | None = None
+    # Parameters that the conversion needs to have other values than those of the request.
+    params: Mapping[str, Any] = MappingProxyType({})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -136,12 +138,13 @@ class ResultEndpoint(Endpoint):
     representations: Mapping[str, Representation] = dataclasses.field(default_factory=dict)
 
     def _respond(self, view: View, params: Mapping[str, Any]) -> Response:
-        media_type, convert = self._choose_representation()
+        media_type, representation = self._choose_representation()
+        convert = representation.convert if representation else None
         # X-Fields applies only to JSON.
         mask = "" if convert else request.environ.get(MASK_ENVIRON_KEY, "")
         fields = select_fields(self._fields, mask)
         with get_services().store_breaker.guard():
-            result: Result = view(params, fields)
+            result: Result = view({**params, **representation.params} if representation else params, fields)
         if self.caching is not Caching.REVALIDATE:
             return json_response(result.content)
         # The default of end_date changes at midnight, and the response with it.
@@ -156,13 +159,13 @@ class ResultEndpoint(Endpoint):
     def _fields(self) -> Fields:
         return fields_of(type(self.response)) if self.response else {}
 
-    def _choose_representation(self) -> tuple[str, Convert | None]:
-        """Return the media type that the client prefers, and the conversion to it, if any."""
-        chosen, convert = JSON, None
+    def _choose_representation(self) -> tuple[str, Representation | None]:
+        """Return the media type that the client prefers, and the alternative representation of this type, if any."""
+        chosen, other = JSON, None
         for media_type, representation in self.representations.items():
-            if prefers(media_type, *JSON_MEDIA_RANGES) and not (convert and prefers(chosen, media_type)):
-                chosen, convert = media_type, representation.convert
-        return chosen, convert
+            if prefers(media_type, *JSON_MEDIA_RANGES) and not (other and prefers(chosen, media_type)):
+                chosen, other = media_type, representation
+        return chosen, other
 
     def _make_headers(self, etag: str, params: Mapping[str, Any], result: Result) -> dict[str, str]:
         """Return the headers of a response and of a 304: a cache updates those of its stored response from a 304."""

@@ -41,10 +41,11 @@ class StartDate(Date):
         periods: Sequence[PeriodName] = (DAY,),
         param: str = "",
         default: str | None = None,
+        required: bool = True,
     ) -> None:
         self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
         first_of = first_of_month if periods == (MONTH,) else monday_of
-        super().__init__(description, example=lambda today: first_of(str(today - A_WEEK)))
+        super().__init__(description, example=lambda today: first_of(str(today - A_WEEK)), required=required)
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> str:
         text = super()._deserialize(value, attr, data, **kwargs)

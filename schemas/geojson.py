@@ -7,7 +7,7 @@ from marshmallow import Schema, fields
 from marshmallow.validate import Length, OneOf
 
 from schemas.fields import Identifier, List, Number, Object, Objects, OneOfNested, Text
-from schemas.page import EventPage, TripDetailPage
+from schemas.page import EventPage, RatedTripPage, TripDetailPage
 from schemas.trail import HALF_TURN, divide_at_antimeridian, make_line
 from schemas.trip import Event, FleetEvent, TripSummary
 
@@ -127,17 +127,34 @@ class TripMap(TripDetailPage):
         fields = ("type", "count", "current_page", "next_page", "limit", "features")
 
 
+class RatedTripMap(RatedTripPage):
+    """A page of the trips of a fleet in detail form, as GeoJSON (RFC 7946)."""
+
+    type = _always("FeatureCollection")
+    features = TripMap().fields["features"]
+
+    class Meta:
+        """The fields of a FeatureCollection, with those of the page between them."""
+
+        fields = EventMap.Meta.fields
+
+
 SUMMARY = tuple(TripSummary().fields)
 
 
 def make_map(page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the TripMap of a Trip page in detail form. Its `features` yield those of one trip after the other."""
-    collection = {
-        **page,
-        "type": "FeatureCollection",
-        "features": (list(_make_features(trip)) for trip in page["trips"]),
-    }
-    return {name: collection[name] for name in TripMap.Meta.fields}
+    return _make_collection(TripMap, page, (list(_make_features(trip)) for trip in page["trips"]))
+
+
+def make_rated_map(page: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the RatedTripMap of a page of rated trips in detail form."""
+    return _make_collection(RatedTripMap, page, (list(_make_features(rated["trip"])) for rated in page["trips"]))
+
+
+def _make_collection(schema: type[Any], page: Mapping[str, Any], features: Iterator[Any]) -> dict[str, Any]:
+    collection = {**page, "type": "FeatureCollection", "features": features}
+    return {name: collection[name] for name in schema.Meta.fields}
 
 
 def _make_features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -152,8 +169,7 @@ def _make_features(trip: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 def make_event_map(page: Mapping[str, Any]) -> dict[str, Any]:
     """Return the EventMap of a page of events."""
     features = ([{"type": "Feature", "geometry": _make_start(event), "properties": event}] for event in page["events"])
-    collection = {**page, "type": "FeatureCollection", "features": features}
-    return {name: collection[name] for name in EventMap.Meta.fields}
+    return _make_collection(EventMap, page, features)
 
 
 def _make_start(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from schemas.params import MAX_LIMIT, MAX_PAGE
 from schemas.periods import LONG_PERIODS, WEEK
 from schemas.report import MILES, UNITS
 from schemas.summary import DailyAggregate, MonthlyAggregate, RankedDriver, WeeklyAggregate, WindowAggregate
-from schemas.trip import FleetEvent, TripDetail, TripSummary
+from schemas.trip import FleetEvent, RatedTrip, TripDetail, TripSummary
 
 LIMIT = "Maximum number of records on a page."
 OF_EACH_DRIVER = "One element for each driver, in the order of the request."
@@ -121,6 +121,19 @@ class _ListPage(Schema):
         example=None,
         allow_none=True,
     )
+
+
+class RatedTripPage(_ListPage):
+    """A page of the trips of a fleet."""
+
+    start_date = Date("The `start_date` of the request. Null without one.", example="2026-03-09", allow_none=True)
+    limit = Int64("Maximum number of trips on a page.", low=1, high=MAX_LIMIT, example=50)
+    trips = Objects(RatedTrip, "The trips, in the `order` of the request.")
+
+    class Meta:
+        """The order of the fields."""
+
+        fields = ("limit", "start_date", "end_date", "trips", "next_cursor")
 
 
 class EventPage(_ListPage):

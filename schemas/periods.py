@@ -89,6 +89,11 @@ def dates_from(first: str, count: int) -> list[str]:
     return [str(date + datetime.timedelta(days)) for days in range(count)]
 
 
+def dates_between(first: str, last: str) -> list[str]:
+    """Return the dates from `first` to `last`."""
+    return dates_from(first, (datetime.date.fromisoformat(last) - datetime.date.fromisoformat(first)).days + 1)
+
+
 def dates_of_report(report_date: str) -> list[str]:
     """Return the seven dates that the report of a date covers: those before it."""
     return dates_from(str(datetime.date.fromisoformat(report_date) - datetime.timedelta(DAYS_A_WEEK)), DAYS_A_WEEK)

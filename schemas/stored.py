@@ -1,5 +1,6 @@
 """The stored documents: sources, read models, and the documents that commands write for the service."""
 
+import struct
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -36,7 +37,7 @@ Expression = dict[str, Any]
 # The number of the format of the read models and of the fleet state. Increment it with each change after which those
 # that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
 # document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
-FORMAT = 4
+FORMAT = 5
 
 
 def make_id(fleet: str, identifier: str) -> str:
@@ -62,9 +63,24 @@ def make_event_id(fleet: str, start_ms: int, trip_id: str = "", index: int = 0) 
 
     Without a trip, it is less than those of all events that start then.
     """
+    in_trip = f"\t{index:0{len(str(MAX_EVENTS))}}" if trip_id else ""
+    return f"{fleet}/{make_start_key(start_ms, trip_id)}{in_trip}"
+
+
+def make_start_key(start_ms: int, trip_id: str = "") -> str:
+    """Return the key of a trip that starts at a time: keys are in order of time and trip_id.
+
+    Without a trip, it is less than those of all trips that start then.
+    """
     # A tab is less than all characters that a trip_id may have.
-    in_trip = f"\t{trip_id}\t{index:0{len(str(MAX_EVENTS))}}" if trip_id else ""
-    return f"{fleet}/{start_ms - MIN_EPOCH_MS:015}{in_trip}"
+    return f"{start_ms - MIN_EPOCH_MS:015}" + (f"\t{trip_id}" if trip_id else "")
+
+
+def make_worst_key(fm_score: float, distance_miles: float, trip_id: str) -> str:
+    """Return the key of a trip in the order of its score, then of its distance, the longer first, then of trip_id."""
+    # The bits of doubles from 0 on are in the order of the doubles.
+    (bits,) = struct.unpack(">Q", struct.pack(">d", distance_miles))
+    return f"{fm_score:05.1f} {2**64 - 1 - bits:016x} {trip_id}"
 
 
 def _text(name: str) -> Expression:
@@ -268,6 +284,7 @@ class StoredTripDetail(_ReadModel):
 
     It has the `_id` of its source. The detail form is rendered JSON in four fragments: `summary` is the summary form,
     the others are one field each. `implausible` has the kinds of an implausible trip, and is absent for any other.
+    `start_key` and `worst_key` have the two orders of lists of trips (`make_start_key`, `make_worst_key`).
     """
 
     validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
@@ -278,6 +295,10 @@ class StoredTripDetail(_ReadModel):
     date = Date()
     trip_start_time = EpochMs()
     trip_end_time = EpochMs()
+    start_key = Text()
+    worst_key = Text()
+    fm_score = Number()
+    is_implausible = Flag()
     totals = Object(TripTotals)
     implausible = List(Text(validate=OneOf(IMPLAUSIBLE)), required=False)
     summary = Text()

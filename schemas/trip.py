@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, validates_schema
+from marshmallow import Schema, ValidationError, fields, validates_schema
+from marshmallow.validate import OneOf
 
 from schemas.fields import (
     MAX_SAFE_INT,
@@ -16,11 +17,14 @@ from schemas.fields import (
     Int64,
     IntegerChoice,
     Latitude,
+    List,
     Longitude,
     Number,
     Object,
     RawObject,
+    Text,
 )
+from schemas.plausibility import IMPLAUSIBLE
 from schemas.source import Rows, SourceSchema
 
 # For each event_type its event_name, and the fields of its event_data.
@@ -187,6 +191,32 @@ class TripDetail(TripSummary):
         most=MAX_POINTS,
     )
     events = Rows(Event, "The events, in order of time.", most=MAX_EVENTS)
+
+
+class ListedTrip(TripDetail):
+    """A trip in summary form, or with `form=detail` in detail form: then it has the last three fields."""
+
+    def on_bind_field(self, field_name: str, field_obj: fields.Field[Any]) -> None:
+        """Make the fields optional that only the detail form has."""
+        super().on_bind_field(field_name, field_obj)
+        field_obj.required = field_name in TripSummary().fields
+
+
+class RatedTrip(Schema):
+    """A trip with its score, and what its values say about the device."""
+
+    trip = Object(ListedTrip, "The trip.")
+    tracking_id = Identifier(
+        "What the trips of one job share, such as a ride. Null for a trip without one.",
+        example="ride-17",
+        allow_none=True,
+    )
+    fm_score = Number("Score of this trip alone.", low=0, high=100, example=92.5)
+    implausible = List(
+        Text(validate=OneOf(IMPLAUSIBLE)),
+        "The kinds of values that cannot be: empty for nearly all trips.",
+        example=[],
+    )
 
 
 class ImportedTrip(TripDetail):

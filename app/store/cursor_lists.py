@@ -5,20 +5,23 @@ same for the whole list. A list is what is between two keys, and a cursor has th
 """
 
 import hmac
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import ValidationError
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, DocumentCollection, Store, UnknownDrivers
+from app.store import Document, DocumentCollection, Result, Store, UnknownDrivers
 from app.store.driver_periods import find_profiles
 from app.store.scope import Scope
 from schemas.cursor import INVALID_FOR_LIST, encode_cursor, sign
+from schemas.introspection import Fields
 
-# How many entries of an index a page reads, if it has filters.
-MAX_ENTRIES = 20_000
+# How many entries of an index a page with filters reads, in steps: most pages are full after the first one. Each step
+# reads its entries twice, so all of them together read less than 20,000.
+STEPS = (500, 9_000)
 
 
 class Bounds(NamedTuple):
@@ -65,6 +68,13 @@ class Cursors(NamedTuple):
         """Return the cursor of the page that begins the rest of the list, as text."""
         return encode_cursor(self.scope.identity, [self._sign(bounds), *bounds])
 
+    def make_result(self, rest: Bounds | None, content: Document, versions: Iterable[str], fields: Fields) -> Result:
+        """Return the `fields` of a page, of whose list `rest` is left. `versions` are those of what is on the page."""
+        next_cursor = self.make(rest) if rest else None
+        values = {**content, "next_cursor": next_cursor}
+        version = " ".join([str(next_cursor), *versions])
+        return Result(version, {name: values[name] for name in fields}, next_cursor=next_cursor)
+
     def _sign(self, bounds: Sequence[Any]) -> str:
         return sign(self.feed_key, self.scope.identity, self.query, bounds)
 
@@ -89,24 +99,35 @@ def find_page(
     filters: Document,
     limit: int,
     projection: Document | None = None,
+    max_bytes: float = math.inf,
 ) -> tuple[list[Document], Bounds | None]:
     """Return up to `limit` documents of a list, and the bounds of the rest of it, if there may be more.
 
-    Nearly all documents should be `visible`. With `filters`, which few may meet, the page ends after MAX_ENTRIES
-    entries of the index.
+    The page ends before the text in its documents exceeds `max_bytes`, but after the first document. Nearly all
+    documents should be `visible`. With `filters`, which few may meet, the page also ends after some entries (STEPS).
     """
-    order, end = [(index.key, DESCENDING if bounds.is_reversed else ASCENDING)], None
-    if filters:
-        entries = {**index.match, index.key: bounds.match(None)}
-        options: Any = {"sort": order, "skip": MAX_ENTRIES - 1, "limit": 1, "session": session}
-        read = index.collection.find(entries, {"_id": 0, index.key: 1}, **options).hint(index.hint)
-        end = next((document[index.key] for document in read), None)
-    options = {"sort": order, "limit": limit + 1, "batch_size": limit + 2, "session": session}
-    wanted = {**index.match, index.key: bounds.match(end), **visible, **filters}
-    found = list(index.collection.find(wanted, projection, **options).hint(index.hint))
-    if len(found) > limit:
-        end = found[limit - 1][index.key]
-    return found[:limit], None if end is None else bounds.after(end)
+    order = [(index.key, DESCENDING if bounds.is_reversed else ASCENDING)]
+    options: Any = {"sort": order, "session": session, "hint": index.hint}
+    found, size = list[Document](), 0
+    for entries in STEPS if filters else (0,):
+        end = _find_end(index, bounds, entries, options) if entries else None
+        wanted, count = {**index.match, index.key: bounds.match(end), **visible, **filters}, limit + 1 - len(found)
+        for document in index.collection.find(wanted, projection, limit=count, batch_size=count + 1, **options):
+            size += sum(len(value) for value in document.values() if isinstance(value, str))
+            if len(found) == limit or (found and size > max_bytes):
+                return found, bounds.after(found[-1][index.key])
+            found.append(document)
+        if end is None:
+            return found, None
+        bounds = bounds.after(end)
+    return found, bounds
+
+
+def _find_end(index: KeyIndex, bounds: Bounds, entries: int, options: Mapping[str, Any]) -> str | None:
+    """Return the last key of so many entries of the index, or None if there are fewer."""
+    match, key = {**index.match, index.key: bounds.match(None)}, {"_id": 0, index.key: 1}
+    found = index.collection.find(match, key, skip=entries - 1, limit=1, **options)
+    return next((document[index.key] for document in found), None)
 
 
 def match_known_drivers(store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str]) -> Document:

@@ -9,13 +9,12 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
-from app.store.fleets import get_time_zone, get_trips_state
+from app.store.fleets import find_window, get_trips_state
 from app.store.scope import Scope
-from schemas.fields import MAX_EPOCH_MS
 from schemas.introspection import Fields, fields_of
 from schemas.list_params import NEWEST
 from schemas.mask import make_pruner
-from schemas.periods import MS_PER_SECOND, dates_from, midnight
+from schemas.periods import MS_PER_SECOND
 from schemas.plausibility import LEFT_OUT
 from schemas.stored import make_event_id
 from schemas.trip import OVERSPEEDING, FleetEvent
@@ -55,27 +54,18 @@ def find_events(
         if policy == LEFT_OUT:
             visible["is_implausible"] = {"$exists": False}
         events, rest = find_page(index, session, bounds, visible, conditions, limit)
-    next_cursor = cursors.make(rest) if rest else None
     prune = make_pruner(fields.get("events"))
     texts = [orjson.dumps(prune({name: event[name] for name in EVENT_FIELDS})).decode() for event in events]
-    content = {
-        "limit": limit,
-        "start_date": start_date,
-        "end_date": end_date,
-        "events": list(map(Fragment, texts)),
-        "next_cursor": next_cursor,
-    }
-    version = " ".join([str(next_cursor), *texts])
-    return Result(version, {name: content[name] for name in fields}, next_cursor=next_cursor)
+    window = {"limit": limit, "start_date": start_date, "end_date": end_date}
+    return cursors.make_result(rest, {**window, "events": list(map(Fragment, texts))}, texts, fields)
 
 
 def _find_bounds(
     store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None, *, is_reversed: bool
 ) -> Bounds:
     """Return the bounds of the events that start on these dates of the fleet."""
-    zone = get_time_zone(store, fleet, session)
-    end_ms = midnight(dates_from(end_date, 2)[-1], zone) if end_date else MAX_EPOCH_MS + 1
-    return Bounds(make_event_id(fleet, midnight(start_date, zone)), make_event_id(fleet, end_ms), is_reversed)
+    start_ms, end_ms = find_window(store, session, fleet, start_date, end_date)
+    return Bounds(make_event_id(fleet, start_ms), make_event_id(fleet, end_ms), is_reversed)
 
 
 def _make_filters(

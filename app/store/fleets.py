@@ -5,7 +5,8 @@ from zoneinfo import ZoneInfo
 from pymongo.client_session import ClientSession
 
 from app.store import InvalidDocument, OtherFormat, Store
-from schemas.periods import UTC, get_zone
+from schemas.fields import MAX_EPOCH_MS
+from schemas.periods import UTC, dates_from, get_zone, midnight
 from schemas.plausibility import COUNTED
 from schemas.stored import FORMAT
 
@@ -22,6 +23,15 @@ def get_time_zone(store: Store, fleet: str, session: ClientSession | None = None
         return zone
     reason = f"this host does not know the time zone {name}. Update its time zone database, or the package tzdata"
     raise InvalidDocument(store.fleets, state, reason)
+
+
+def find_window(
+    store: Store, session: ClientSession, fleet: str, start_date: str, end_date: str | None
+) -> tuple[int, int]:
+    """Return when the dates of a fleet from one to another begin and end (epoch ms). Without a date they do not end."""
+    zone = get_time_zone(store, fleet, session)
+    end_ms = midnight(dates_from(end_date, 2)[-1], zone) if end_date else MAX_EPOCH_MS + 1
+    return midnight(start_date, zone), end_ms
 
 
 def check_format(store: Store, fleet: str | None = None, session: ClientSession | None = None) -> None:

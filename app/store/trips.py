@@ -105,7 +105,7 @@ def find_trips(
     trips = list[Document]()
     with store.snapshot() as session:
         if element is not None:
-            projection = {"_id": 0, "version": 1} | dict.fromkeys(_find_fragments(element), 1)
+            projection = {"_id": 0, "version": 1} | dict.fromkeys(find_fragments(element), 1)
             found = store.trip_details.find(match, projection, sort=order, session=session).hint(hint)
             trips = list(found.skip(page_request.skip).limit(limit))
         # A page that is not full is the last one, so the count follows from it.
@@ -113,7 +113,7 @@ def find_trips(
             count = page_request.skip + len(trips)
         else:
             count = store.trip_details.count_documents(match, session=session, **({"hint": hint} if hint else {}))
-    records = list(map(_make_trip_renderer(element), trips)) if element is not None else []
+    records = list(map(make_trip_renderer(element), trips)) if element is not None else []
     return page_request.build_result(count, [trip["version"] for trip in trips], {"trips": records}, fields)
 
 
@@ -127,14 +127,16 @@ def _choose_index(
     return {"tracking_id": filter_value}, OLDEST_FIRST, TRACKING_INDEX if scope.driver_id is not None else None
 
 
-def _find_fragments(fields: Fields) -> Sequence[str]:
+def find_fragments(fields: Fields) -> Sequence[str]:
     """Return the names of the fragments that contain these fields of the detail form."""
     fragments = [name for name in DETAIL_FRAGMENTS if name in fields]
     return fragments if TRIP_SUMMARY_FIELDS.keys().isdisjoint(fields) else ["summary", *fragments]
 
 
-def _make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
+def make_trip_renderer(fields: Fields) -> Callable[[Document], Any]:
     """Return a function that makes a value for orjson with these fields of the detail form from a trip's fragments."""
+    if fields is TRIP_SUMMARY_FIELDS:
+        return lambda trip: Fragment(trip["summary"])
     if not isinstance(fields, SelectedFields):
         # One format call copies the text once. A trail has tens of kilobytes.
         return lambda trip: Fragment(DETAIL_FORMAT % (trip["summary"][:-1], *map(trip.__getitem__, DETAIL_FRAGMENTS)))

@@ -8,12 +8,13 @@ from flask import Blueprint
 from app.endpoint import Representation, ResultEndpoint
 from app.responses import stream_json
 from app.services import get_scope, get_services
-from app.store import Result, trips
+from app.store import Result, fleet_trips, trips
 from app.store.visibility import get_max_visible_end_ms
-from schemas.geojson import GEO_JSON, TripMap, make_map
+from schemas.geojson import GEO_JSON, RatedTripMap, TripMap, make_map, make_rated_map
 from schemas.gpx import GPX, write_gpx
 from schemas.introspection import Fields
-from schemas.page import TripDetailPage, TripSummaryPage
+from schemas.list_params import DETAIL, TripsParams
+from schemas.page import RatedTripPage, TripDetailPage, TripSummaryPage
 from schemas.params import FILTER_PARAMS, DriverTripsParams, TripParams
 
 bp = Blueprint("trips", __name__)
@@ -33,6 +34,37 @@ def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     operator can set another delay. If the fleet does not have the driver, the response is a NotFound.
     """
     return trips.find_driver_trips(
+        get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), fields=fields
+    )
+
+
+@bp.get("/trips")
+@ResultEndpoint(
+    params=TripsParams(),
+    response=RatedTripPage(),
+    representations={
+        GEO_JSON: Representation(lambda page: stream_json(make_rated_map(page)), RatedTripMap(), {"form": DETAIL})
+    },
+    links=[
+        {"filter_param": "trip_id", "filter_value": "$response.body#/trips/0/trip/trip_id"},
+        {"driver_id": "$response.body#/trips/0/trip/driver_id"},
+        {"cursor": "$response.body#/next_cursor", "start_date": "$request.query.start_date"},
+    ],
+)
+def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:
+    """List the trips of the fleet from a date on, between two dates, or in progress at a time.
+
+    Each trip has its own score, and the kinds of values that cannot be. A trip becomes visible four hours after its
+    end; the operator can set another delay. If the fleet does not have a driver, the response is a NotFound.
+
+    To read the whole list, request the next page with `next_cursor` until that is null. Nothing is listed twice or left
+    out that was there all the while. What becomes visible before the position of the cursor is not seen: to keep a
+    copy, use the change feed.
+
+    Send `Accept: application/geo+json` to get the page in detail form as GeoJSON (RFC 7946) for a map. `X-Fields` and
+    `form` do not apply to it.
+    """
+    return fleet_trips.find_fleet_trips(
         get_services().store, get_scope(), **params, max_end_ms=_get_max_end_ms(), fields=fields
     )
 

@@ -15,8 +15,8 @@ from app.store.fleets import get_time_zone
 from app.store.trips import DETAIL_FRAGMENTS, TRIP_SUMMARY_FIELDS
 from schemas.periods import date_of, now_ms
 from schemas.plausibility import find_implausible
-from schemas.score import compute_focus_area
-from schemas.stored import TripTotals, make_id
+from schemas.score import compute_focus_area, compute_score
+from schemas.stored import TripTotals, make_id, make_start_key, make_worst_key
 from schemas.trip import ImportedTrip, TripDetail
 from scripts.materialize.periods import Day, days_of, group_by_dates, version_of_texts
 from scripts.materialize.sources import InvalidSource, read_sources
@@ -41,15 +41,20 @@ def make_trip_detail(fleet: str, trip: Document) -> Document:
     fragments = {"summary": orjson.dumps(summary), **{name: orjson.dumps(detail[name]) for name in DETAIL_FRAGMENTS}}
     # Part of the version, because they are stored in `trips` but not in the detail form.
     source = orjson.dumps([*map(trip.get, NOT_RETURNED), "focus_area" in trip])
-    implausible = find_implausible(trip)
+    implausible, trip_id, start_ms = find_implausible(trip), trip["trip_id"], trip["trip_start_time"]
+    fm_score = compute_score({**trip, "events_summary": trip["event_summary"]})["fm_score"]
     return {
         "_id": make_id(fleet, trip["trip_id"]),
         "fleet": fleet,
-        "trip_id": trip["trip_id"],
+        "trip_id": trip_id,
         "tracking_id": trip["tracking_id"],
         "driver_id": trip["driver_id"],
-        "trip_start_time": trip["trip_start_time"],
+        "trip_start_time": start_ms,
         "trip_end_time": trip["trip_end_time"],
+        "start_key": make_start_key(start_ms, trip_id),
+        "worst_key": make_worst_key(fm_score, trip["distance_miles"], trip_id),
+        "fm_score": fm_score,
+        "is_implausible": bool(implausible),
         # As plain numbers of JSON: MongoDB adds up a 64-bit integer with other rounding errors than a 32-bit one, and a
         # trip that is exported and imported again has lost the difference.
         "totals": orjson.loads(orjson.dumps({name: detail[name] for name in TRIP_TOTALS_FIELDS})),

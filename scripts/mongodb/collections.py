@@ -36,6 +36,8 @@ def _ranking_index(order: str) -> IndexModel:
 # double the space, and the time to write.
 CLUSTERED = {"trip_events"}
 BY_ID = [("_id", ASCENDING)]
+# What filters lists of trips.
+FILTERS = ("driver_id", "trip_end_time", "totals.distance_miles", "is_implausible")
 # The other collections have the index of `_id` alone.
 INDEXES = {
     "trips": [
@@ -53,10 +55,11 @@ INDEXES = {
     "fleet_periods": [
         _index("period", "fleet", "period", "start_date", unique=True),
     ],
-    # trip_end_time and driver_id come last, so that MongoDB counts visible trips, and those of one driver, from the
-    # index alone.
+    # What filters comes last, so that MongoDB counts visible trips and pages through lists on the indexes alone.
     "trip_details": [
         _index("tracking_id", "fleet", "tracking_id", "trip_start_time", "trip_id", "trip_end_time", "driver_id"),
+        _index("start", "fleet", "start_key", *FILTERS),
+        _index("worst", "fleet", "date", "worst_key", "trip_start_time", *FILTERS),
         _index("day_trips", "fleet", "driver_id", "date", "trip_start_time", "trip_id"),
         _index("implausible", "fleet", "driver_id", "date", partialFilterExpression={"implausible": {"$exists": True}}),
     ],

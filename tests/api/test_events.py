@@ -143,7 +143,7 @@ def test_a_page_has_the_fields_of_the_contract_in_order_and_links_to_the_next_an
 
 
 def test_a_page_ends_after_a_bounded_number_of_entries(shared_service, events, monkeypatch):
-    monkeypatch.setattr("app.store.cursor_lists.MAX_ENTRIES", 3)
+    monkeypatch.setattr("app.store.cursor_lists.STEPS", (1, 2))
     page = shared_service.get("/events?start_date=2026-03-08&min_over_mph=1e9").json
     assert (page["events"], page["next_cursor"] is None) == ([], False)
     expected = [event for event in events if event["event_type"] == OVERSPEEDING]

@@ -9,6 +9,7 @@ import pytest
 from openapi_spec_validator import validate
 
 from app import errors
+from app.store.trips import DETAIL_FRAGMENTS
 from schemas.driver import Driver
 from schemas.fields import EXAMPLE_REQUEST_ID
 from schemas.introspection import example
@@ -108,9 +109,9 @@ def test_every_part_says_what_it_means():
     assert [name for name, schema in SCHEMAS.items() if not schema["description"]] == []
 
 
-def test_every_response_field_is_required_except_speeds_reasons_and_summaries():
+def test_every_response_field_is_required_except_speeds_reasons_summaries_and_those_of_a_form():
     optional = [{*schema["properties"]} - {*schema.get("required", ())} for schema in OBJECTS.values()]
-    assert set().union(*optional) == {"errors", "driving_summary", *EventData().fields}
+    assert set().union(*optional) == {"errors", "driving_summary", *EventData().fields, *DETAIL_FRAGMENTS}
     assert {schema["additionalProperties"] for schema in OBJECTS.values()} == {False}
 
 

@@ -33,6 +33,7 @@ WINDOW = "/driver-aggregate/window?start_date=2026-02-20&end_date=2026-03-08"
 RANKING = "/ranking?period=week&start_date=2026-03-02&limit=3"
 BEST = "/ranking?period=month&start_date=2026-03-01&limit=3&order=best&min_distance_miles=1"
 EVENTS = "/events?start_date=2026-03-17&limit=3"
+FLEET_TRIPS = "/trips?start_date=2026-03-16&limit=3"
 # Whole responses: a path, and the most documents and index keys that MongoDB examines.
 WHOLE = [
     ("/drivers", 2, 2),
@@ -62,6 +63,10 @@ WHOLE = [
     ("/changes?limit=3", 102, 102),
     (EVENTS, 8, 5),
     (f"{EVENTS}&event_type=9", 31, 5),
+    # Filters and orders are in the indexes.
+    (FLEET_TRIPS, 6, 6),
+    (f"{FLEET_TRIPS}&min_distance_miles=99&order=newest", 2, 53),
+    (f"{FLEET_TRIPS}&order=worst&min_distance_miles=1", 7, 50),
     # Whether there are trips before the date of a report that is not built.
     ("/report?report_time=2026-03-16T00:00:00", 0, 1),
 ]
@@ -214,7 +219,7 @@ def test_only_rankings_and_tracking_ids_are_looked_for_on_all_shards_of_a_fleet(
                 assert match.get("fleet") == "f1" or (_id["$gt"] if isinstance(_id, dict) else _id).startswith("f1")
                 branches = [match | branch for branch in match.get("$or", [{}])]
                 has_key = all(is_pinned(branch.get(field)) for branch in branches for field in SHARD_KEYS[name])
-                assert has_key or path.startswith(("/trip/tracking_id", "/ranking", "/events"))
+                assert has_key or path.startswith(("/trip/tracking_id", "/ranking", "/events", "/trips"))
 
 
 def test_a_shard_key_begins_an_index_and_every_unique_one():

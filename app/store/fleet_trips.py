@@ -1,0 +1,128 @@
+"""The trips of a fleet, of all drivers together."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Result, Store
+from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
+from app.store.fleets import find_window, get_time_zone
+from app.store.scope import Scope
+from app.store.trips import TRIP_DETAIL_FIELDS, TRIP_SUMMARY_FIELDS, find_fragments, make_trip_renderer
+from schemas.introspection import Fields, SelectedFields
+from schemas.list_params import DETAIL, NEWEST
+from schemas.params import WORST
+from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
+from schemas.stored import make_start_key
+
+# A page in detail form ends before it has more.
+MAX_PAGE_BYTES = 8_000_000
+# How long before a time trips in progress may have started.
+MAX_IN_PROGRESS_MS = 7 * MS_PER_DAY
+# Less and greater than every key.
+LEAST_KEY, GREATEST_KEY = "", "~"
+
+
+def find_fleet_trips(
+    store: Store,
+    scope: Scope,
+    *,
+    start_date: str | None = None,
+    end_date: str | None = None,
+    at: int | None,
+    driver_ids: Sequence[str] = (),
+    min_distance_miles: float,
+    implausible: str | None,
+    order: str,
+    form: str,
+    limit: int,
+    cursor: tuple[Any, ...] | None,
+    max_end_ms: int,
+    fields: Fields,
+) -> Result:
+    """Return a page of the trips that started from `start_date` to `end_date`, or were in progress `at` (epoch ms).
+
+    These are trips that ended by `max_end_ms` (epoch ms). Indexes: trip_details (fleet, start_key, ...), and for the
+    order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers, and ValidationError if the cursor is of other
+    parameters.
+    """
+    query = (start_date, end_date, at, sorted(driver_ids), min_distance_miles, implausible, order, form)
+    with store.snapshot() as session:
+        cursors = Cursors.of(store, session, scope, "trips", *query)
+        first = cursors.read(cursor) if cursor else None
+        filters = match_known_drivers(store, session, scope, driver_ids)
+        visible = {"trip_end_time": {"$lte": max_end_ms}}
+        if at is not None:
+            filters["trip_end_time"] = {"$gte": at, "$lte": max_end_ms}
+        if min_distance_miles:
+            filters["totals.distance_miles"] = {"$gte": min_distance_miles}
+        if implausible is not None:
+            filters["is_implausible"] = implausible == "true"
+        index, bounds, window = _choose_index(store, session, scope.fleet, start_date, end_date, at, order)
+        element = fields.get("trips") or {}
+        trip_fields = _select_fields(element, form)
+        names = ["version", "tracking_id", "fm_score", "implausible", index.key, *find_fragments(trip_fields)]
+        found, rest = find_page(
+            index,
+            session,
+            first or bounds,
+            visible,
+            {**filters, **window},
+            limit,
+            projection={"_id": 0, **dict.fromkeys(names, 1)},
+            max_bytes=MAX_PAGE_BYTES,
+        )
+    content = {
+        "limit": limit,
+        "start_date": start_date,
+        "end_date": end_date,
+        "trips": _render(found, element, trip_fields),
+    }
+    return cursors.make_result(rest, content, [trip["version"] for trip in found], fields)
+
+
+def _choose_index(
+    store: Store,
+    session: ClientSession,
+    fleet: str,
+    start_date: str | None,
+    end_date: str | None,
+    at: int | None,
+    order: str,
+) -> tuple[KeyIndex, Bounds, Document]:
+    """Return the index that finds a list of trips, the bounds of the list, and a filter that the bounds do not have."""
+    if start_date is not None:
+        start_ms, end_ms = find_window(store, session, fleet, start_date, end_date)
+    elif at is not None:
+        start_ms, end_ms = at - MAX_IN_PROGRESS_MS + 1, at + 1
+    if order != WORST:
+        index = KeyIndex(store.trip_details, "start_key", "start", {"fleet": fleet})
+        return index, Bounds(make_start_key(start_ms), make_start_key(end_ms), order == NEWEST), {}
+    zone = get_time_zone(store, fleet, session)
+    dates = dates_between(
+        date_of(start_ms, zone), end_date or (str(get_today(zone)) if at is None else date_of(at, zone))
+    )
+    index = KeyIndex(store.trip_details, "worst_key", "worst", {"fleet": fleet, "date": {"$in": dates}})
+    window = {"trip_start_time": {"$gte": start_ms, "$lt": end_ms}} if at is not None else {}
+    return index, Bounds(LEAST_KEY, GREATEST_KEY, is_reversed=False), window
+
+
+def _select_fields(element: Fields, form: str) -> Fields:
+    """Return the fields of the trip in a form that are left of an element. None are left if it has no trip."""
+    in_form = TRIP_DETAIL_FIELDS if form == DETAIL else TRIP_SUMMARY_FIELDS
+    selected = element.get("trip")
+    if "trip" in element and not isinstance(selected, SelectedFields):
+        return in_form
+    return SelectedFields({name: below for name, below in (selected or {}).items() if name in in_form})
+
+
+def _render(found: list[Document], element: Fields, trip_fields: Fields) -> list[Document]:
+    """Return the elements of a page for orjson."""
+    values: dict[str, Callable[[Document], Any]] = {
+        "trip": make_trip_renderer(trip_fields),
+        "tracking_id": lambda trip: trip["tracking_id"],
+        "fm_score": lambda trip: trip["fm_score"],
+        "implausible": lambda trip: trip.get("implausible", []),
+    }
+    return [{name: values[name](trip) for name in element} for trip in found]
