@@ -29,6 +29,12 @@ MAX_DIFFERENCE = 0.1
 ROUNDING = 1e-6
 
 
+ZERO = (0, 0)
+TRIP_START, TRIP_END, EVENT_START, EVENT_END = (
+    itemgetter(f"{name}_latitude", f"{name}_longitude") for name in ("start", "end", "event_start", "event_end")
+)
+
+
 class _Facts:
     """A trip (schema ImportedTrip), and what several rules need of it."""
 
@@ -55,7 +61,9 @@ class _Facts:
 
     @cached_property
     def sorted_event_times(self) -> list[int]:
-        return sorted(event[f"event_{end}_timestamp"] for event in self.trip["events"] for end in ("start", "end"))
+        events = self.trip["events"]
+        starts, ends = (map(itemgetter(f"event_{end}_timestamp"), events) for end in ("start", "end"))
+        return sorted([*starts, *ends])
 
     def are_outside(self, sorted_times: list[int]) -> bool:
         """Return whether any of the times is outside the time of the trip, and not by a little."""
@@ -82,11 +90,10 @@ def _has_too_many_events(facts: _Facts) -> bool:
 def _has_zero_position(facts: _Facts) -> bool:
     trail, trip = facts.trip["trail_path"], facts.trip
     # Most trails have no latitude of 0, which is found fast.
-    if 0 in map(itemgetter("latitude"), trail) and any(point["latitude"] == point["longitude"] == 0 for point in trail):
+    if not all(map(itemgetter("latitude"), trail)) and ZERO in map(itemgetter("latitude", "longitude"), trail):
         return True
-    places = [(trip, "start"), (trip, "end")]
-    places += [(event, f"event_{end}") for event in trip["events"] for end in ("start", "end")]
-    return any(place[f"{name}_latitude"] == place[f"{name}_longitude"] == 0 for place, name in places)
+    events = trip["events"]
+    return ZERO in [TRIP_START(trip), TRIP_END(trip), *map(EVENT_START, events), *map(EVENT_END, events)]
 
 
 def _has_impossible_speed(facts: _Facts) -> bool:
