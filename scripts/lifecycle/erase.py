@@ -103,7 +103,7 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     trips = {entry["trip_id"]: None for entry in entries}
     periods = store.driver_periods.find({**of_driver, "period": {"$in": PERIODS}}, {"start_date": 1}, session=session)
     days = {Day(driver_id, period["start_date"]) for period in periods}
-    for collection, documents in build(store, session, fleet, trips, days, (), everything=True):
+    for collection, documents in build(store, session, fleet, (), trips, days, everything=True):
         write(store, session, fleet, collection, documents)
     write(store, session, fleet, store.driver_periods, make_profiles(store, session, fleet, [driver_id]))
     if store.fleet_drivers.find_one({"fleet": fleet, "driver_ids": driver_id}, {"_id": 1}, session=session):

@@ -53,7 +53,7 @@ def materialize(
     # Another version may have begun to build them from scratch since the command began.
     check_format(store, fleet, session)
     count = 0
-    for collection, documents in build(store, session, fleet, trips, days, driver_ids, tombstones=tombstones):
+    for collection, documents in build(store, session, fleet, driver_ids, trips, days, tombstones=tombstones):
         write(store, session, fleet, collection, documents)
         count += len(documents)
     return count
@@ -63,14 +63,14 @@ def build(
     store: Store,
     session: ClientSession,
     fleet: str,
-    trips: Mapping[str, Document | None],
-    days: Iterable[Day],
     driver_ids: Iterable[str],
+    trips: Mapping[str, Document | None],
+    days: Iterable[Day] = (),
     *,
     tombstones: bool = True,
     everything: bool = False,
 ) -> Iterator[Step]:
-    """Yield the read models that follow from trips, days and drivers, in the order in which they follow.
+    """Yield the read models that follow from drivers, trips and days, in the order in which they follow.
 
     The caller writes the documents of a step, or compares them with the stored ones, and then takes the next step,
     which may be built from them.

@@ -2,7 +2,7 @@
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -42,60 +42,32 @@ class Reading(NamedTuple):
     tombstones: bool
 
 
-class TripsPart(NamedTuple):
-    """Some trips, and the days that they leave or reach."""
-
-    trip_ids: list[str]
-
-    def build(self, reading: Reading) -> Iterator[Step]:
-        """Yield the read models, as `read_models.build` does."""
-        store, session, fleet, invalid, tombstones = reading
-        trips = read_trips(store, session, fleet, self.trip_ids, invalid)
-        yield from build(store, session, fleet, trips, (), (), tombstones=tombstones, everything=True)
+# A part of a fleet: yields the read models that one transaction builds, as `build` does. A repair calls it twice.
+Part = Callable[[Reading], Iterator[Step]]
 
 
-class DaysPart(NamedTuple):
-    """Some days. Those of a driver may be in several parts."""
-
-    days: list[Day]
-
-    def build(self, reading: Reading) -> Iterator[Step]:
-        """Yield the read models, as `read_models.build` does."""
-        return build(reading.store, reading.session, reading.fleet, {}, self.days, (), everything=True)
+def _build_trips(reading: Reading, trip_ids: list[str]) -> Iterator[Step]:
+    store, session, fleet, invalid, tombstones = reading
+    trips = read_trips(store, session, fleet, trip_ids, invalid)
+    yield from build(store, session, fleet, (), trips, tombstones=tombstones, everything=True)
 
 
-class DriversPart(NamedTuple):
-    """The profiles of some drivers, which follow from all of their days."""
-
-    driver_ids: list[str]
-
-    def build(self, reading: Reading) -> Iterator[Step]:
-        """Yield the profiles, and name the invalid sources."""
-        store, session, fleet, invalid, _ = reading
-        invalid += find_invalid_drivers(store, session, fleet, self.driver_ids)
-        yield store.driver_periods, make_profiles(store, session, fleet, self.driver_ids)
+def _build_days(reading: Reading, days: list[Day]) -> Iterator[Step]:
+    return build(reading.store, reading.session, reading.fleet, (), {}, days, everything=True)
 
 
-class MonthPart(NamedTuple):
-    """The days, weeks and months of the fleet that begin in a month."""
-
-    month: str
-
-    def build(self, reading: Reading) -> Iterator[Step]:
-        """Yield the sums."""
-        yield reading.store.fleet_periods, add_up_month(reading.store, reading.session, reading.fleet, self.month)
+def _build_profiles(reading: Reading, driver_ids: list[str]) -> Iterator[Step]:
+    store, session, fleet, invalid, _ = reading
+    invalid += find_invalid_drivers(store, session, fleet, driver_ids)
+    yield store.driver_periods, make_profiles(store, session, fleet, driver_ids)
 
 
-class ListPart(NamedTuple):
-    """The list of all drivers."""
-
-    def build(self, reading: Reading) -> Iterator[Step]:
-        """Yield the list."""
-        yield reading.store.fleet_drivers, make_list(reading.store, reading.session, reading.fleet)
+def _build_sums(reading: Reading, month: str) -> Iterator[Step]:
+    yield reading.store.fleet_periods, add_up_month(reading.store, reading.session, reading.fleet, month)
 
 
-# A part of a fleet. What follows from it is built in one transaction.
-Part = TripsPart | DaysPart | DriversPart | MonthPart | ListPart
+def _build_list(reading: Reading) -> Iterator[Step]:
+    yield reading.store.fleet_drivers, make_list(reading.store, reading.session, reading.fleet)
 
 
 class Outcome(NamedTuple):
@@ -162,7 +134,7 @@ def _process(store: Store, fleet: str, part: Part, session: ClientSession, *, wr
     # Compared without tombstones, the entry of a trip that is gone is one that should not be there.
     reading = Reading(store, session, fleet, [], tombstones=writes)
     differences = list[str]()
-    for collection, documents in part.build(reading):
+    for collection, documents in part(reading):
         if writes:
             write(store, session, fleet, collection, documents)
         else:
@@ -188,20 +160,20 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
 
 
 def _find_parts(store: Store, fleet: str, since: str = "") -> Iterator[Part]:
-    """Yield the parts of a fleet: all trips, then all days, drivers and months, and at the end the list.
+    """Yield the parts of a fleet: all trips, then all days, profiles, sums by month, and at the end the list.
 
-    The days that a changed trip leaves are built with the trip: once its details have their new version, nothing shows
-    these days, and the parts with days may leave them out, because they begin at `since`, or the command is killed.
+    A trip's old day is rebuilt with the trip: afterwards no trip names that day, and later parts may miss it. The days
+    of a driver may be in several parts.
     """
     for trip_ids in batches(_find_trip_ids(store, fleet, since), TRIPS_PER_PART):
-        yield TripsPart(trip_ids)
+        yield partial(_build_trips, trip_ids=trip_ids)
     for days in batches(_find_days(store, fleet, since), DAYS_PER_PART):
-        yield DaysPart(days)
+        yield partial(_build_days, days=days)
     for driver_ids in batches(_find_driver_ids(store, fleet), DRIVERS_PER_PART):
-        yield DriversPart(driver_ids)
+        yield partial(_build_profiles, driver_ids=driver_ids)
     for month in find_months(store, fleet):
-        yield MonthPart(month)
-    yield ListPart()
+        yield partial(_build_sums, month=month)
+    yield _build_list
 
 
 def _find_trip_ids(store: Store, fleet: str, since: str) -> Iterator[str]:
