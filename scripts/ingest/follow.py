@@ -4,7 +4,7 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from pymongo.client_session import ClientSession
@@ -20,6 +20,7 @@ from scripts.command_line.batches import batches_by_size
 from scripts.command_line.output import echo, with_progress
 from scripts.command_line.signals import end_on_signals
 from scripts.ingest.change_stream import Batch, ChangeStream, ResumeTokenLost
+from scripts.ingest.follow_metrics import FollowMetrics
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, get_resume_token, save_resume_token
 from scripts.materialize.doubts import Doubts
 from scripts.materialize.periods import Day, days_of
@@ -30,9 +31,6 @@ from scripts.materialize.trips import read_trips
 from scripts.mongodb.collections import prepare_collections
 from scripts.mongodb.connection import find_fleets, open_store, read_config
 from scripts.mongodb.transactions import run_transaction
-
-if TYPE_CHECKING:
-    from scripts.ingest.follow_metrics import FollowMetrics
 
 RETRY_SECONDS = 1.0
 # How often the resume token is stored without changes, so that it stays in the oplog.
@@ -52,9 +50,6 @@ def follow() -> None:
     It runs until Ctrl-C or SIGTERM. Started again, it resumes where it stopped. At the first start it compares all
     documents.
     """
-    # prometheus_client reads PROMETHEUS_MULTIPROC_DIR when it is imported, and `serve` sets that first.
-    from scripts.ingest.follow_metrics import FollowMetrics
-
     config = read_config()
     metrics = FollowMetrics()
     if config.metrics_bind:
@@ -69,7 +64,7 @@ def follow() -> None:
 class Follower:
     """Follows the change stream, and applies the changes."""
 
-    def __init__(self, store: Store, metrics: "FollowMetrics", log: Any) -> None:
+    def __init__(self, store: Store, metrics: FollowMetrics, log: Any) -> None:
         self._store, self._metrics, self._log = store, metrics, log
         self._saved, self._is_ready, self._is_lost = 0.0, False, False
 
