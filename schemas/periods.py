@@ -58,21 +58,21 @@ def date_of(epoch_ms: int, zone: ZoneInfo) -> str:
 
     Raises ValueError if it is not in the years 1 to 9999.
     """
-    return datetime.date.fromordinal(_get_day(epoch_ms, zone) + EPOCH_ORDINAL).isoformat()
+    return datetime.date.fromordinal(_get_day_number(epoch_ms, zone) + EPOCH_ORDINAL).isoformat()
 
 
 def midnight(date: str, zone: ZoneInfo) -> int:
     """Return the first time (epoch ms) of a date in a time zone, or of the next date if the zone skipped it."""
-    day = datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL
-    midnight_utc = day * MS_PER_DAY
+    number = datetime.date.fromisoformat(date).toordinal() - EPOCH_ORDINAL
+    midnight_utc = number * MS_PER_DAY
     if zone is UTC:
         return midnight_utc
     # A change of the clock may skip 00:00, and the date then begins later. No zone is a whole day from UTC.
     around = range(midnight_utc - MS_PER_DAY, midnight_utc + MS_PER_DAY)
-    return around[bisect_left(around, day, key=lambda epoch_ms: _get_day(epoch_ms, zone))]
+    return around[bisect_left(around, number, key=lambda epoch_ms: _get_day_number(epoch_ms, zone))]
 
 
-def _get_day(epoch_ms: int, zone: ZoneInfo) -> int:
+def _get_day_number(epoch_ms: int, zone: ZoneInfo) -> int:
     """Return the number of days from 1970-01-01 to the date in a time zone."""
     if zone is UTC:
         return epoch_ms // MS_PER_DAY

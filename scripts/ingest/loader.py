@@ -14,7 +14,7 @@ from schemas.driver import Driver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo
-from scripts.ingest.rejects import Accepted, DriverDay, Record, RecordType, Rejected, Rejects, check
+from scripts.ingest.rejects import Accepted, Record, RecordType, Rejected, Rejects, UtcDay, check
 from scripts.materialize.doubts import Doubts
 from scripts.materialize.periods import days_of
 from scripts.materialize.write_sources import Trip, prepare_driver, prepare_trip, write_drivers, write_trips
@@ -48,14 +48,21 @@ def _doubt_trips(doubts: Doubts, store: Store, fleet: str, trips: Mapping[int, T
     doubts.check_overlaps(store, fleet, numbers, days_of(trip.detail for trip in trips.values()))
 
 
-DRIVERS = RecordType("--drivers", Driver(), prepare_driver, write_drivers, lambda driver: None, lambda *drivers: None)
+DRIVERS = RecordType(
+    option="--drivers",
+    schema=Driver(),
+    prepare=prepare_driver,
+    write=write_drivers,
+    get_utc_day=lambda driver: None,
+    doubt=lambda *drivers: None,
+)
 TRIPS = RecordType(
-    "--trips",
-    ImportedTrip(),
-    _prepare_ended_trip,
-    write_trips,
-    lambda trip: (trip.detail["driver_id"], trip.detail["trip_start_time"] // MS_PER_DAY),
-    _doubt_trips,
+    option="--trips",
+    schema=ImportedTrip(),
+    prepare=_prepare_ended_trip,
+    write=write_trips,
+    get_utc_day=lambda trip: (trip.source["driver_id"], trip.source["trip_start_time"] // MS_PER_DAY),
+    doubt=_doubt_trips,
 )
 
 
@@ -136,11 +143,11 @@ class _Batch:
     """Records that fit into one transaction."""
 
     def __init__(self) -> None:
-        self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[DriverDay](), 0, 0.0
+        self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[UtcDay](), 0, 0.0
 
     def add(self, item: Accepted | Rejected) -> bool:
         """Add a record. Returns whether there was room: the first record always fits."""
-        day, size = item.day if isinstance(item, Accepted) else None, len(item.content)
+        day, size = item.utc_day if isinstance(item, Accepted) else None, len(item.content)
         has_room = len(self.items) < BATCH_RECORDS and self._size + size <= BATCH_BYTES
         has_room &= day is None or day in self._days or len(self._days) < BATCH_DAYS
         if self.items and not has_room:

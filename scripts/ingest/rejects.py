@@ -21,8 +21,8 @@ MAX_RECORD_BYTES = 15_000_000
 TOO_LONG = f"Longer than {MAX_RECORD_BYTES} bytes."
 # The file has only the beginning of a longer record, and of each record after it has reached this size.
 MAX_WHOLE_BYTES, BEGINNING_CHARS = 100_000_000, 1_000
-# A driver and a day, as a number: not a date, because only the transaction knows the time zone of the fleet.
-DriverDay = tuple[str, int]
+# A driver, and a UTC day as a number: only the transaction knows the date, because it reads the fleet's time zone.
+UtcDay = tuple[str, int]
 
 
 class Record(NamedTuple):
@@ -34,12 +34,12 @@ class Record(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A valid record with its number and JSON text, what is written, and about which day it changes, if any."""
+    """A valid record with its number and JSON text, what is written, and the `get_utc_day` of that."""
 
     number: int
     content: bytes
     document: Any
-    day: DriverDay | None
+    utc_day: UtcDay | None
 
 
 class Rejected(NamedTuple):
@@ -57,15 +57,16 @@ class Rejected(NamedTuple):
 class RecordType(NamedTuple):
     """Drivers or trips: the option of `import`, the schema, and the functions that prepare and write documents.
 
-    `write` returns why documents are left out, by their index. `get_day` returns about which day a prepared document
-    changes. `doubt` notes whether written documents, by their numbers in the input, are plausible.
+    `write` returns why documents are left out, by their index. `get_utc_day` returns the driver and the UTC day of a
+    prepared document, if any; it approximates the fleet's date and only limits batches. `doubt` notes whether written
+    documents, by their numbers in the input, are plausible.
     """
 
     option: str
     schema: Schema
     prepare: Callable[[str, Document], Any]
     write: Callable[[Store, str, Sequence[Any]], dict[int, str]]
-    get_day: Callable[[Any], DriverDay | None]
+    get_utc_day: Callable[[Any], UtcDay | None]
     doubt: Callable[[Doubts, Store, str, Mapping[int, Any]], None]
 
 
@@ -79,7 +80,7 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
         document = record_type.prepare(fleet, parsed)
     except ValidationError as error:
         return Rejected(number, content, describe_errors(error))
-    return Accepted(number, content, document, record_type.get_day(document))
+    return Accepted(number, content, document, record_type.get_utc_day(document))
 
 
 class Rejects:

@@ -9,7 +9,6 @@ import pytest
 from scripts.ingest import importer, loader
 from scripts.ingest.loader import make_batches
 from scripts.ingest.rejects import Accepted, Rejected
-from scripts.materialize.periods import Day
 from tests.factories import make_driver, make_trip
 from tests.service_process import wait_until
 
@@ -80,11 +79,8 @@ def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mo
     assert run_main("import", "--fleet", "f1", "--trips", "-").status == 1
 
 
-ITEMS = [
-    Accepted(number, b"x", "", Day("d1", date))
-    for number, date in enumerate(("2026-03-10", "2026-03-11", "2026-03-10"))
-]
-ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", Day("d2", "2026-03-10"))]
+ITEMS = [Accepted(number, b"x", "", ("d1", day)) for number, day in enumerate((10, 11, 10))]
+ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", ("d2", 10))]
 
 
 @pytest.mark.parametrize(
