@@ -1,6 +1,6 @@
 """The one way from sources to read models: `build` has the order of the steps, and `materialize` writes them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pymongo import DeleteOne, ReplaceOne
@@ -30,7 +30,7 @@ IDENTITY_FIELDS = {
     "fleet_periods": ("period", "start_date"),
     "fleet_drivers": ("offset",),
 }
-# The documents of a collection by their identity, the values of IDENTITY_FIELDS, and None for one that must not exist.
+# Maps an identity, the values of IDENTITY_FIELDS, to the document to store, or to None to delete it.
 Documents = Mapping[tuple[Any, ...], Document | None]
 Step = tuple[DocumentCollection, Documents]
 DAY_AND_VERSION = {"_id": 0, "trip_id": 1, "driver_id": 1, "date": 1, "version": 1}
@@ -103,6 +103,7 @@ def build(
 def _build_periods(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
     """Yield the days, then their weeks and months, then those of the fleet."""
     documents = make_days(store, session, fleet, days)
+    # Before the yield: the sums lose the contributions of the stored documents, which the caller then replaces.
     sums = change_sums(store, session, fleet, DAY, documents)
     yield store.driver_periods, documents
     for period_type in PERIOD_TYPES:
@@ -154,15 +155,17 @@ def write(
         return
     if collection.name == store.trip_changes.name:
         store.fleets.update_one({"_id": fleet}, {"$set": {"trips_written_at": now_ms()}}, session=session)
-    names = IDENTITY_FIELDS[collection.name]
-    if names[-1] == "_id":
-        by_id = {identity[-1]: document for identity, document in documents.items()}
-        match = {"fleet": fleet, names[0]: {"$in": list({identity[0] for identity in documents})}}
-        write_by_id(collection, session, by_id, None if names == ("_id",) else match)
-        return
-    operations: list[Operation] = [
-        ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)
-        for identity, document in documents.items()
-        for match in [{"fleet": fleet, **dict(zip(names, identity, strict=False))}]
-    ]
-    write_all(collection, session, operations)
+    match IDENTITY_FIELDS[collection.name]:
+        case ("_id",):
+            write_by_id(collection, session, {_id: document for (_id,), document in documents.items()})
+        case ("trip_id", "_id"):
+            of_trips = {"fleet": fleet, "trip_id": {"$in": list({trip_id for trip_id, _ in documents})}}
+            write_by_id(collection, session, {_id: document for (_, _id), document in documents.items()}, of_trips)
+        case names:
+            write_all(collection, session, [_replace(fleet, names, *item) for item in documents.items()])
+
+
+def _replace(fleet: str, names: Sequence[str], identity: tuple[Any, ...], document: Document | None) -> Operation:
+    # The identity of a profile lacks the last value, a `start_date`.
+    match = {"fleet": fleet, **dict(zip(names, identity, strict=False))}
+    return ReplaceOne(match, document, upsert=True) if document else DeleteOne(match)

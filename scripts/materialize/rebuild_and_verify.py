@@ -146,8 +146,8 @@ def _compare(collection: DocumentCollection, session: ClientSession, fleet: str,
     """Yield a line for each stored document that differs."""
     if not documents:
         return
-    # All identities of a step have the same fields. This matches all combinations of their values, so also documents
-    # with other identities.
+    # All identities of a step have the same fields: those of profiles lack the last one. This matches all combinations
+    # of their values, so also documents with other identities.
     fields = zip(IDENTITY_FIELDS[collection.name], zip(*documents, strict=True), strict=False)
     values = {name: {"$in": sorted(set(of_name))} for name, of_name in fields}
     found = collection.find({"fleet": fleet, **values}, None if "_id" in values else {"_id": 0}, session=session)

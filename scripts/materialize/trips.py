@@ -149,11 +149,11 @@ def _count_trips(store: Store, session: ClientSession, fleet: str, days: Iterabl
 def make_entries(
     store: Store, session: ClientSession, fleet: str, details: Mapping[str, Document | None], *, tombstones: bool
 ) -> dict[str, Document | None]:
-    """Return the entries that differ from the details of their trips, by `_id`; None is for one to delete.
+    """Return the entries to write, by `_id`, for trips whose stored entry is missing or outdated; None deletes one.
 
     Details are by trip_id, and None for a trip that does not exist. `tombstones` says whether the feed reports its
-    deletion; otherwise it forgets the trip. But a tombstone stays: clients have to learn of a deletion that came
-    before. An entry that lacks a field is replaced, or deleted. `run_transaction` has given the change its number.
+    deletion; otherwise it forgets the trip. A tombstone that is already stored is kept either way. An entry that lacks
+    a field is replaced, or deleted. `run_transaction` has given the change its number.
     """
     match = {"_id": {"$in": [make_id(fleet, trip_id) for trip_id in details]}, "fleet": fleet}
     stored, damaged = dict[str, Document](), dict[str, Document | None]()
@@ -162,7 +162,7 @@ def make_entries(
             stored[entry["trip_id"]] = entry
         else:
             damaged[entry["_id"]] = None
-    changed = {trip_id: detail for trip_id, detail in details.items() if _differs(stored.get(trip_id), detail)}
+    changed = {trip_id: detail for trip_id, detail in details.items() if _is_outdated(stored.get(trip_id), detail)}
     if not changed:
         return damaged
     state: Document = store.fleets.find_one({"_id": fleet}, session=session) or {"writes": 0, "written_at": None}
@@ -174,7 +174,7 @@ def make_entries(
     }
 
 
-def _differs(entry: Document | None, detail: Document | None) -> bool:
+def _is_outdated(entry: Document | None, detail: Document | None) -> bool:
     if detail is None:
         return entry is not None and "deleted_at" not in entry
     return entry is None or "deleted_at" in entry or {name: entry[name] for name in CONTENT} != _get_content(detail)
