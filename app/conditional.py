@@ -18,8 +18,8 @@ def make_etag(version: str, media_type: str, mask: str) -> str:
     It depends on the version of the content, on what the request may see, on path and query, and on the field mask.
     """
     scope, environ = get_scope().identity, request.environ
-    identity = f"{scope}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
-    return hashlib.blake2b(identity + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()
+    requested = f"{scope}\n{environ['PATH_INFO']}\n{media_type}\n{mask}\n".encode() + request.query_string
+    return hashlib.blake2b(requested + b"\n" + version.encode(), digest_size=ETAG_BYTES).hexdigest()
 
 
 def find_not_modified(etag: str, headers: Mapping[str, str]) -> Response | None:

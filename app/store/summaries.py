@@ -32,11 +32,12 @@ def find_aggregates(
     documents = _find_documents(store, scope, driver_ids, kinds, fragments)
     if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
         raise UnknownDrivers(unknown)
-    identities = [(kind["period"], driver_id) for driver_id in driver_ids for kind in kinds]
-    version = "".join(documents[one]["version"] if one in documents else "-" for one in identities)
+    found = [documents.get((kind["period"], driver_id)) for driver_id in driver_ids for kind in kinds]
+    version = "".join(document["version"] if document else "-" for document in found)
     render = _make_element_renderer(period, element)
     data = [render(documents[PROFILE, driver_id], documents.get((period, driver_id))) for driver_id in driver_ids]
-    return Result(version, dict.fromkeys(fields, data))
+    content = {"data": data}
+    return Result(version, {name: content[name] for name in fields})
 
 
 def _find_documents(

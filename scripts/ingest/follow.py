@@ -155,9 +155,10 @@ def divide(
     """
     fleets: defaultdict[str, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
     for collection, _id in documents:
-        if identity := split_id(_id):
-            drivers, trips = fleets[identity[0]]
-            (drivers if collection == "drivers" else trips)[identity[1]] = None
+        if parts := split_id(_id):
+            fleet, identifier = parts
+            drivers, trips = fleets[fleet]
+            (drivers if collection == "drivers" else trips)[identifier] = None
     for fleet, (drivers, trips) in fleets.items():
         first, *others = _divide_trips(store, fleet, list(trips))
         yield fleet, drivers, first

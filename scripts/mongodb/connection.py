@@ -210,8 +210,8 @@ def find_identifiers(
     """
     ids = {"_id": ids_of_fleet(fleet), **match}
     for document in collection.find(ids, {"_id": 1}, sort=[("_id", ASCENDING)], batch_size=BATCH_SIZE):
-        if identity := split_id(document["_id"]):
-            yield identity[1]
+        if parts := split_id(document["_id"]):
+            yield parts[1]
 
 
 def select_fleets(store: Store, fleet: str | None) -> list[str]:
