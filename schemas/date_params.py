@@ -22,15 +22,15 @@ A_WEEK = datetime.timedelta(weeks=1)
 def get_first_date(today: datetime.date, period: PeriodName) -> datetime.date:
     """Return the earliest start_date of a period of this type."""
     first: datetime.date = today - HISTORY
-    # The month that contains it counts, whole.
+    # The whole month of the earliest date is allowed.
     return first.replace(day=1) if period == MONTH else first
 
 
 class StartDate(Date):
     """The first date of a period, from six months ago to yesterday or, if `today_allowed`, to today.
 
-    The period has one of the types `periods`; of several, another parameter, `param`, says which, or else `default`.
-    The month that contains the first of these dates counts as within them, whole.
+    If several `periods` are allowed, the parameter `param` (or `default`) chooses. For months, the whole month of the
+    earliest date is allowed.
     """
 
     def __init__(

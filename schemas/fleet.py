@@ -123,7 +123,7 @@ class FleetAggregate(Schema):
 def make_contribution(summary: Mapping[str, Any], implausible_trip_count: int) -> dict[str, int]:
     """Return what a driver's DrivingSummary contributes to the fleet's: the integers of CONTRIBUTION.
 
-    A driver of whose trips none is counted is no driver who drove.
+    A driver without counted trips does not count in `driver_count`.
     """
     values = {**summary, **summary["events_summary"]}
     totals = {name: _to_integer(values[name], decimals) for name, decimals in DECIMALS_OF_TOTAL.items()}

@@ -175,7 +175,10 @@ class StoredFleet(Schema):
 
 
 class _ReadModel(Schema):
-    """A document derived from the sources. `version` changes whenever another field changes."""
+    """A document derived from the sources.
+
+    `version` is a hash of what is returned; fields such as `date` may change without it.
+    """
 
     fleet = FleetName()
     version = Text()
@@ -231,13 +234,13 @@ class DriverPeriod(_ReadModel):
 
     `period` is `profile`, `day`, `week` or `month`. `start_date` is the first date of the day, week or month, and
     absent in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
-    the Driver, or the Daily summary. A day, week or month of whose trips none is counted has no rendered JSON. A
-    profile also has what a search reads, `search_text` (see `schemas.search`). A day also has its summary as BSON, and
-    its trips in order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the end
-    (epoch ms) of each. A day, a week and a month have their `contribution` to `fleet_periods`. A week and a month have
-    their summary as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object
-    with the other fields. They also have what ranks the driver: `fm_score`, `distance_miles` and `points_lost`. A month
-    has the calendar of its days, and their totals.
+    the Driver, or the Daily summary. A day, week or month without counted trips has no rendered JSON. A profile also
+    has what a search reads, `search_text` (see `schemas.search`). A day also has its summary as BSON, and its trips in
+    order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the end (epoch ms) of
+    each. A day, a week and a month have their `contribution` to `fleet_periods`. A week and a month have their summary
+    as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object with the other
+    fields. They also have what ranks the driver: `fm_score`, `distance_miles` and `points_lost`. A month has the
+    calendar of its days, and their totals.
     """
 
     driver_id = Identifier()
