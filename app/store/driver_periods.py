@@ -1,7 +1,7 @@
 """The fragments of `driver_periods`, and the documents of one driver in it, which several resources read."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from itertools import chain
 from operator import itemgetter
 from typing import Any, NamedTuple, Self
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Store
+from app.store import Document, Store, UnknownDrivers
 from schemas.periods import DAY, MONTH, PROFILE, first_of_month
 
 # The fragments of a week and of a month: the fields of a DrivingSummary, and the others.
@@ -41,6 +41,12 @@ def find_profiles(
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fields), 1)
     options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": PROFILES_A_BATCH, "session": session}
     return {profile["driver_id"]: profile for profile in store.driver_periods.find(match, projection, **options)}
+
+
+def check_known(driver_ids: Iterable[str], known: Container[str]) -> None:
+    """Raise UnknownDrivers if any of these drivers is not among the `known` ones."""
+    if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
+        raise UnknownDrivers(unknown)
 
 
 class Calendar(NamedTuple):

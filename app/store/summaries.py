@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from app.store import Document, Result, Store, UnknownDrivers
-from app.store.driver_periods import BREAKDOWN_FRAGMENT, HAS_SUMMARY, SUMMARY_FRAGMENT
+from app.store import Document, Result, Store
+from app.store.driver_periods import BREAKDOWN_FRAGMENT, HAS_SUMMARY, SUMMARY_FRAGMENT, check_known
 from app.store.rendering import join_fragments, make_renderer
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
@@ -30,8 +30,7 @@ def find_aggregates(
         kinds.append({"period": period, "start_date": start_date, **HAS_SUMMARY})
     fragments = {fragment: 1 for name in element for fragment in _find_fragments(period, name, element)}
     documents = _find_documents(store, scope, driver_ids, kinds, fragments)
-    if unknown := [driver_id for driver_id in driver_ids if (PROFILE, driver_id) not in documents]:
-        raise UnknownDrivers(unknown)
+    check_known(driver_ids, {driver_id for name, driver_id in documents if name == PROFILE})
     found = [documents.get((kind["period"], driver_id)) for driver_id in driver_ids for kind in kinds]
     version = "".join(document["version"] if document else "-" for document in found)
     render = _make_element_renderer(period, element)

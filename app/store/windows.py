@@ -5,8 +5,8 @@ from typing import Any
 
 from pymongo.client_session import ClientSession
 
-from app.store import Document, Result, Store, UnknownDrivers
-from app.store.driver_periods import find_profiles
+from app.store import Document, Result, Store
+from app.store.driver_periods import check_known, find_profiles
 from app.store.drivers import read_list
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
@@ -66,8 +66,7 @@ def _find_profiles(
         return {}
     names = ["json"] if "driver_info" in element else []
     profiles = find_profiles(store, session, scope.match_drivers(driver_ids), *names)
-    if unknown := [driver_id for driver_id in driver_ids if driver_id not in profiles]:
-        raise UnknownDrivers(unknown)
+    check_known(driver_ids, profiles)
     return profiles
 
 
