@@ -17,7 +17,7 @@ from mcp.server.mcpserver import Context, Resolve
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, ValidationError
 
-from scripts.mcp_server.models import Page
+from scripts.mcp_server.models import ListPage, Page, Row
 from scripts.mcp_server.text import MAX_NAME_LENGTH, to_json
 
 API = "/api/v1"
@@ -31,6 +31,8 @@ DEFAULT_WAIT_SECONDS = 10
 MAX_TARGET_BYTES = 8_000
 # The largest page.
 PAGE_SIZE = 100
+# Of a list by cursor, how many pages a call reads, of which some may be empty.
+MAX_LIST_PAGES = 20
 
 INVALID_SETTING = (
     "DRIVER_ANALYTICS_URL or DRIVER_ANALYTICS_KEY is missing or has an invalid value. Tell the user to correct it in "
@@ -43,8 +45,8 @@ ADVICE: dict[int, str] = {
     "expired or revoked. Calling again does not help. Tell the user to set a valid key, which the operator of the "
     "service issues: driver-analytics keys issue --fleet ID.",
     HTTPStatus.FORBIDDEN: "The API key opens one driver, and this is about the whole fleet. "
-    "Calling again does not help. find_drivers returns the driver; use driver_summary, explain_score, list_trips and "
-    "describe_trip for this driver. For other drivers, tell the user to set a key of the fleet.",
+    "Calling again does not help. find_drivers returns the driver; use driver_summary, explain_score, list_trips, "
+    "list_events and describe_trip for this driver. For other drivers, tell the user to set a key of the fleet.",
     HTTPStatus.NOT_FOUND: "If this is about a driver, use find_drivers and copy the driver_id exactly; a key of one "
     "driver opens no other driver. If it is about a path, tell the user that DRIVER_ANALYTICS_URL is the address of "
     "the service without a path, or that this program and the service have different versions.",
@@ -59,7 +61,8 @@ TEMPORARY: frozenset[int] = frozenset(
     }
 )
 
-Params = Mapping[str, str | int | float | Sequence[str]]
+# Without those that are None.
+Params = Mapping[str, str | int | float | Sequence[str] | None]
 Reply = TypeVar("Reply", bound=BaseModel)
 PageReply = TypeVar("PageReply", bound=Page)
 
@@ -114,7 +117,8 @@ class ApiClient:
             raise ServiceError(INVALID_SETTING)
         # Encoded dots keep a client from reading the segments `.` and `..` as another path.
         segments = [quote(segment, safe="").replace(".", "%2E") for segment in path]
-        target = f"{'/'.join([API, *segments])}?{urlencode(params or {}, doseq=True)}"
+        given = {name: value for name, value in (params or {}).items() if value is not None}
+        target = f"{'/'.join([API, *segments])}?{urlencode(given, doseq=True)}"
         if len(target) > MAX_TARGET_BYTES:
             raise InvalidInput("Correct the arguments. They are too long.")
         headers = {"Authorization": f"APIKEY {self._key}", "X-Fields": fields}
@@ -128,7 +132,7 @@ class ApiClient:
                 "again."
             ) from None
         if response.status_code != HTTPStatus.OK:
-            raise _make_failure(response, params or {})
+            raise _make_failure(response, given)
         try:
             return reply.model_validate_json(response.content)
         except ValidationError:
@@ -146,6 +150,23 @@ async def get_pages(api: ApiClient, page_type: type[PageReply], *path: str, para
         page = await api.get(page_type, *path, params={**params, "limit": PAGE_SIZE, "page": next_page})
         yield page
         next_page = page.next_page
+
+
+async def read_list(
+    api: ApiClient, page_type: type[ListPage[Row]], path: str, *, params: Params, most: int
+) -> tuple[list[Row], bool]:
+    """Return the first rows of a list by cursor, at least `most` of them if a few pages have as many.
+
+    The second value is whether there may be more.
+    """
+    rows: list[Row] = []
+    cursor = None
+    for _ in range(MAX_LIST_PAGES):
+        page = await api.get(page_type, path, params={**params, "cursor": cursor})
+        rows, cursor = rows + page.rows, page.next_cursor
+        if cursor is None or len(rows) >= most:
+            break
+    return rows, cursor is not None
 
 
 def _describe_failure(error: BaseException) -> str:

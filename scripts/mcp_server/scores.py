@@ -78,6 +78,14 @@ async def find_scores(api: ApiClient, driver_ids: Sequence[str], window: Window)
     return [(row.driver_info, _explain(row.driving_summary)) for row in content.data]
 
 
+async def find_names(api: ApiClient, driver_ids: Sequence[str]) -> dict[str, Driver]:
+    """Return drivers by driver_id."""
+    # Any window has the names of a driver.
+    today = await api.get_today()
+    scores = await find_scores(api, driver_ids, Window(start_date=today, end_date=today))
+    return {driver.driver_id: driver for driver, _ in scores}
+
+
 def _explain(summary: Summary | None) -> ExplainedScore | NoScore:
     return ExplainedScore(**compute_score(dict(summary))) if summary else "did_not_drive"
 

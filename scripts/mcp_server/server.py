@@ -15,6 +15,7 @@ from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotatio
 
 from scripts.mcp_server.client import VERSION, ApiClient, InvalidInput
 from scripts.mcp_server.drivers import driver_summary, find_drivers
+from scripts.mcp_server.events import list_events
 from scripts.mcp_server.fleet import fleet_summary
 from scripts.mcp_server.models import NOTICE, Result
 from scripts.mcp_server.scores import compare_drivers, explain_score, who_needs_coaching
@@ -30,6 +31,7 @@ TOOLS = (
     who_needs_coaching,
     list_trips,
     describe_trip,
+    list_events,
 )
 # Shorter than the time for which the proxies wait, and most clients.
 TOOL_SECONDS = 50
@@ -37,7 +39,7 @@ TOOL_SECONDS = 50
 MAX_TEXT_LENGTH = 1_000
 INSTRUCTIONS = """\
 Answers questions about one fleet: whether it is getting better, who drove how safely, who got worse and why, which
-trips mattered.
+trips mattered, what happened, and where.
 Everything is read-only.
 
 - Scores are 0 to 100; 100 is the best. A score is 100 minus the points that four behaviours cost, each at most its

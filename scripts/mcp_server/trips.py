@@ -12,6 +12,7 @@ from scripts.mcp_server.models import (
     Degrees,
     Driver,
     EpochMs,
+    Event,
     NoScore,
     Number,
     Page,
@@ -19,7 +20,7 @@ from scripts.mcp_server.models import (
     Score,
     Window,
 )
-from scripts.mcp_server.scores import find_scores, get_driver_score
+from scripts.mcp_server.scores import find_names, get_driver_score
 from scripts.mcp_server.windows import EndDate, StartDate, choose_windows
 
 # As many of the longest rows as have room in a result.
@@ -110,17 +111,6 @@ def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:
     return points
 
 
-class Event(Data):
-    """An event on a trip."""
-
-    event_name: str
-    event_start_timestamp: EpochMs
-    event_end_timestamp: EpochMs
-    event_start_latitude: Degrees
-    event_start_longitude: Degrees
-    event_data: dict[str, Number]
-
-
 class TripDetails(Trip):
     """A trip, and what happened on it."""
 
@@ -167,9 +157,7 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
             "hours after its end, unless the operator has set another time."
         )
     (trip,) = content.trips
-    # Any window has the names of a driver.
-    today = await api.get_today()
-    ((driver, _),) = await find_scores(api, [trip.driver_id], Window(start_date=today, end_date=today))
+    drivers = await find_names(api, [trip.driver_id])
     events = sorted(trip.events, key=lambda event: event.event_start_timestamp)
-    details = dict(trip) | {"driver": driver, "events": events[:MAX_EVENTS]}
+    details = dict(trip) | {"driver": drivers[trip.driver_id], "events": events[:MAX_EVENTS]}
     return TripDescription(**details, left_out=max(0, len(events) - MAX_EVENTS))

@@ -10,7 +10,7 @@ from mcp import Client
 
 from scripts.mcp_server.client import open_service
 from scripts.mcp_server.server import create_server
-from tests.factories import make_driver, make_event_summary, make_trip
+from tests.factories import epoch_ms, make_driver, make_event, make_event_summary, make_trip
 from tests.resilience.processes import Agents
 
 LAST_WEEK, WEEK_BEFORE = "2026-03-09", "2026-03-02"
@@ -69,12 +69,19 @@ def fail(url, service) -> Callable[..., str]:
 @pytest.fixture
 def fleet(load) -> None:
     """Ann got worse, mostly by two trips; Bob got better; Cem drove in one week; Dee drove in autumn."""
+    brake = make_event(epoch_ms("2026-03-11T08:05"))
     phone = {"phone_use_count": 2, "phone_use_time_seconds": 180}
     trips = [
         make_trip(f"{WEEK_BEFORE}T08:00", "ann"),
         make_trip(f"{LAST_WEEK}T07:00", "ann", trip_id="calm"),
         make_trip(f"{LAST_WEEK}T08:00", "ann", trip_id="call", event_summary=make_event_summary(**phone)),
-        make_trip("2026-03-11T08:00", "ann", trip_id="brake", event_summary=make_event_summary(hard_brake_count=3)),
+        make_trip(
+            "2026-03-11T08:00",
+            "ann",
+            trip_id="brake",
+            event_summary=make_event_summary(hard_brake_count=3),
+            events=[brake],
+        ),
         make_trip(f"{WEEK_BEFORE}T08:00", "bob", event_summary=make_event_summary(hard_brake_count=1)),
         make_trip(f"{LAST_WEEK}T08:00", "bob"),
         make_trip(f"{LAST_WEEK}T08:00", "cem", event_summary=make_event_summary(**phone)),

@@ -83,7 +83,7 @@ def test_over_the_rate_limit_the_message_says_how_long_to_wait(serve, make_servi
     assert "ask for less" in message
 
 
-@pytest.mark.parametrize("tool", ["driver_summary", "explain_score", "list_trips", "compare_drivers"])
+@pytest.mark.parametrize("tool", ["driver_summary", "explain_score", "list_trips", "list_events", "compare_drivers"])
 def test_an_unknown_driver_is_named_with_the_tool_that_finds_drivers(fail, load, tool):
     load(drivers=[make_driver("theirs")], fleet="f2")
     messages = [
@@ -104,6 +104,8 @@ DRIVER_CALLS = [
     ("list_trips", OWN, None),
     ("compare_drivers", {"driver_ids": ["ann"]}, None),
     ("describe_trip", {"trip_id": "brake"}, None),
+    ("list_events", {}, None),
+    ("list_events", {"driver_id": "bob"}, "a key of one driver opens no other driver"),
     ("who_needs_coaching", {}, "The API key opens one driver"),
     ("who_needs_coaching", {"behaviour": "hard_brake"}, "The API key opens one driver"),
     ("fleet_summary", {}, "The API key opens one driver"),
@@ -144,6 +146,8 @@ ARGUMENTS = [
         "month before is not known",
     ),
     ("who_needs_coaching", {"behaviour": "speeding"}, "behaviour: Must be one of"),
+    ("list_events", {"behaviour": "speeding"}, "should be 'phone_use', 'overspeeding', 'hard_brake'"),
+    ("list_events", {"start_date": "2025-09-01"}, "start_date: "),
     ("fleet_summary", {"date": "2025-09-18"}, "date: The week must begin from 2025-09-18 to 2026-03-17"),
     ("explain_score", {"driver_id": "a", "end_date": "2026-02-01"}, '"start_date":"2026-03-09"'),
     ("explain_score", {"driver_id": "é" * 100}, "Must have 1 to 128 bytes"),

@@ -5,7 +5,7 @@ import datetime
 import pytest
 
 from tests.agents.conftest import call_tool
-from tests.factories import make_driver, make_event_summary, make_speeding, make_trip
+from tests.factories import make_driver, make_event, make_event_summary, make_speeding, make_trip
 from tests.store_contents import load
 
 pytestmark = pytest.mark.large
@@ -32,6 +32,7 @@ REQUESTS = [
     ("fleet_summary", {"period": "month", "count": 13}, {"not_known": 7}),
     ("list_trips", {"driver_id": IDS[0], "limit": 20}, {"left_out": 39}),
     ("describe_trip", {"trip_id": TRIP}, {"left_out": 150}),
+    ("list_events", {"limit": 20}, {"more": True}),
 ]
 
 
@@ -50,6 +51,8 @@ def db(shared_db):
         for minute in range(10, 60)
     ]
     minutes[0]["events"] = [make_speeding(1_773_100_000_000 + number, *[123.45] * 3) for number in range(200)]
+    brakes = [make_event(1_773_100_000_000 + number, event_start_latitude=number / 100) for number in range(5_000)]
+    minutes[1]["events"] = brakes
     load(shared_db, *each, *days, *minutes, drivers=DRIVERS)
     return shared_db
 

@@ -197,6 +197,7 @@ REQUEST_COUNTS = [
     ("who_needs_coaching", {"order": "got_worse"}, 5),
     ("list_trips", ANN, 3),
     ("describe_trip", {"trip_id": "brake"}, 3),
+    ("list_events", {}, 3),
 ]
 
 
