@@ -51,6 +51,7 @@ function upLinks(id, interval, at, chosen) {
   const parameters = { period: period === "month" && period, start };
   return el("div", { class: "up" }, el("span", {}, "Fleet in ",
     el("a", { href: format.address("fleet", undefined, parameters) }, format.period(period, start))),
+  el("a", { href: format.address("events", undefined, { driver: id, ...format.datesOf(interval, at) }) }, "Events on a map"),
   el("a", { href: format.address("compare", id, { interval, at: chosen }) }, "Compare with the fleet or a driver"));
 }
 
@@ -122,7 +123,7 @@ function tripList(trips, total, [start, end], sort, link) {
   const choices = Object.entries(SORTS).map(([name, [label]]) => [label, link({ sort: name }), name === sort]);
   return [el("div", { class: "head" }, el("h2", {}, words("Your trips", "Trips")),
     trips.length > 1 && ui.choice("Sort trips by", choices)),
-  trips.length > 0 && ui.table("trips", [`Start (${format.zone})`, "Score", "Length", "Events"], sorted.map(tripRow)),
+  trips.length > 0 && ui.table("trips", [`Start (${format.zone})`, "Score", "Length", "Events"], sorted.map((trip) => tripRow(trip))),
   trips.length < total && el("p", { class: "quiet" },
     `${format.count(total - trips.length, "trip")} more: ${findWhyMissing(trips, start, end)}`)];
 }
@@ -135,11 +136,12 @@ function findWhyMissing(trips, start, end) {
   return end < format.today() ? "counted, but not listed." : `a trip is listed ${format.DELAY} after its end.`;
 }
 
-function tripRow(trip) {
+/** Returns a row about a trip that is rated, with what else to say below its driver, if that is not clear. */
+export function tripRow(trip, driver, ...more) {
   const count = (behaviour) => trip.event_summary[`${behaviour}_count`];
   const events = Object.entries(format.LABELS).filter(([behaviour]) => count(behaviour)).map(([behaviour, label]) =>
     el("li", {}, el("i", { class: behaviour }), String(count(behaviour)), ui.visuallyHidden(` ${label}`)));
-  return el("tr", {}, el("th", { scope: "row" }, tripLink(trip)),
+  return el("tr", {}, el("th", { scope: "row" }, driver, driver && el("br", {}), tripLink(trip), more),
     el("td", {}, ui.grade(trip.rating)), el("td", {}, el("span", {}, format.distance(trip.distance_miles)), " ",
       el("small", {}, format.duration(trip.duration_seconds))),
     el("td", {}, events.length > 0 ? el("ul", { class: "counts" }, events) : el("span", { class: "quiet" }, "none")));

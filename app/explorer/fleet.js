@@ -37,8 +37,9 @@ export async function show({ parameters, fleet, settle, render }) {
   const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
-      el("p", {}, el("a", { href: "#/reports" }, "Weekly reports"),
-        el("span", { class: "quiet" }, ` · Last trip received ${format.received(fleet.last_trip_received_at)}`))],
+      el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
+        el("a", { href: "#/reports" }, "Weekly reports"),
+        el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     fleetOverTime(byStart, choices, link, judged), controls(choices, link),
     rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, drove, link),
@@ -63,7 +64,7 @@ function fleetOverTime(byStart, { period, start, behaviour }, link, judged) {
   el("ul", { class: "grades", "aria-label": "Drivers by grade" }, judged.grades.map(
     ([grade, count]) => el("li", {}, el("span", { class: `grade ${grade}` }, el("b", {}, format.number(count)),
       ` ${grade}`)))),
-  coaching(judged.toCoach, behaviour, link)]);
+  coaching(judged.toCoach, behaviour, link), events(summary, { period, start })]);
 }
 
 /** Returns what the figures do with implausible trips. */
@@ -105,6 +106,14 @@ async function countJudged(ranking, count, summary) {
     summary.drivers_by_focus_area[flag], (each) => each.focus_area[flag], count > MAX_LIMIT ? name : undefined)))]);
   return { grades: worstFirst.map((grade, i) => [grade, sums[i] - (sums[i - 1] ?? 0)]).reverse(), toCoach };
 }
+
+/** Returns the address of a list, "events" or "trips", of the dates of a week or month. */
+const listOf = (view, { period, start }, chosen) => format.address(view, undefined, { ...format.datesOf(period, start), ...chosen });
+
+/** Returns how many events there were; each number opens them. */
+const events = ({ behaviours }, choices) => el("div", { class: "to-coach" }, el("b", {}, "Events"),
+  ui.choice("Events", behaviours.map(({ behaviour, count }) =>
+    [`${format.LABELS[behaviour]}: ${format.number(count)}`, listOf("events", choices, { behaviour })])));
 
 /** Returns how many drivers to coach by each behaviour; choosing one orders the list by it. */
 function coaching(toCoach, chosen, link) {
@@ -190,7 +199,8 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
       el("span", { class: "loss-bar", role: "img", "aria-label": ui.describeLosses(behaviours) },
         losses.map(({ behaviour, points_lost }) => ui.bar(behaviour, points_lost))),
       el("b", {}, format.LABELS[main.behaviour]), ` −${format.score(main.points_lost)}`,
-      el("small", {}, [ui.extent(main), ...ui.describeLosses(losses.filter((loss) => loss !== main), "−")].join(" · ")),
+      el("small", {}, el("a", { href: listOf("events", { period, start }, { behaviour: main.behaviour, driver: driver.driver_id }) },
+        ui.extent(main)), ui.describeLosses(losses.filter((loss) => loss !== main), "−").map((text) => ` · ${text}`)),
     ] : chosen ? "This cost no points" : "Nothing cost points"));
 }
 

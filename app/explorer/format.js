@@ -123,6 +123,13 @@ export function clockAfter(other, ms) {
   const [own, others] = [ms, other].map((each) => Math.floor(local(each) / MS_PER_DAY));
   return own === others ? clock(ms) : `${day(local(ms))}, ${clock(ms)}`;
 }
+/** Returns a time as an input has it, such as 2026-03-18T14:05. */
+export const inputOf = (ms) => new Date(local(ms)).toISOString().slice(0, 16);
+/** Returns the time that an input has. */
+export function readInput(text) {
+  const ms = Date.parse(`${text}Z`);
+  return ms - offsetAt(ms - offsetAt(ms));
+}
 /** Returns when the last trip of a date was; a clock that is wrong may date it in the future. */
 export const wasOn = (date) => `${date > today() ? "is dated" : "was on"} ${day(Date.parse(date))}`;
 
@@ -132,7 +139,8 @@ export const dateOf = (ms) => toDate(local(ms));
 // By how much the clock of the service is ahead of the browser's, which may be wrong.
 let aheadMs = 0;
 export const setClock = (httpDate) => { aheadMs = (Date.parse(httpDate) || Date.now()) - Date.now(); };
-export const today = () => dateOf(Date.now() + aheadMs);
+export const now = () => Date.now() + aheadMs;
+export const today = () => dateOf(now());
 export const yesterday = () => addDays(today(), -1);
 const addDays = (date, days) => toDate(Date.parse(date) + days * MS_PER_DAY);
 const addMonths = (date, months) => toDate(Date.UTC(date.slice(0, 4), date.slice(5, 7) - 1 + months));
@@ -171,8 +179,18 @@ export function nearestStart(period, text, newest = yesterday()) {
   return later(oldestStart(period), earlier(startOf(period, toDate(ms)), startOf(period, newest)));
 }
 
+/** Returns {start, end}: as much of a window as the API serves, if it serves any of it. */
+export const clip = (start, end) => (end >= oldestDate() && start <= today()
+  ? { start: later(start, oldestDate()), end: earlier(end, today()) } : undefined);
+/** Returns the dates of the period with this first date, as far as the API serves them. */
+export const datesOf = (period, start) => clip(start, addDays(shift(period, start, 1), -1));
+
 export const period = (period, start) =>
   PERIODS[period].long.formatRange(Date.parse(start), Date.parse(shift(period, start, 1)) - 1).replace(",", "");
+
+/** Returns a window of dates. */
+export const dates = (start, end) => PERIODS[start === end ? "day" : "week"].long.formatRange(
+  Date.parse(start), Date.parse(end)).replace(",", "");
 
 export const shortPeriod = (period, start) => PERIODS[period].short.format(Date.parse(start));
 
@@ -210,6 +228,19 @@ export const findLosses = (behaviours) => behaviours.filter(({ points_lost }) =>
 export function address(view, id, parameters = {}) {
   return `#/${view}${id === undefined ? "" : `/${encodeURIComponent(id)}`}${query(parameters)}`;
 }
+
+/** Keeps a value in the address, for when the view is shown again. */
+export function keep(name, value) {
+  const [path, query] = location.hash.split("?"), parameters = new URLSearchParams(query);
+  parameters.set(name, value);
+  history.replaceState(history.state, "", `${path}?${parameters}`);
+}
+
+/** Returns a number that the address has, if it is one from 0 on. */
+export const readAmount = (text) => (/^\d{1,6}(\.\d{1,3})?$/.test(text) ? Number(text) : undefined);
+
+/** Returns how many rows of a list the address has. */
+export const readShown = ({ shown }) => (/^[1-9]\d{0,3}$/.test(shown) ? Number(shown) : undefined);
 
 /** Returns the page of a list that the address has. */
 export const readPage = ({ page }) => (/^[1-9]\d{0,6}$/.test(page) ? Number(page) : 1);

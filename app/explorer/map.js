@@ -6,7 +6,7 @@ import { el } from "./ui.js";
 
 const GRID_PIXELS = 64;
 const HOVER_PIXELS = 40;
-const MAX_ZOOM = 19;
+export const MAX_ZOOM = 19;
 // Events that are nearer to each other would cover each other.
 const EVENT_PIXELS = 24;
 // The size of an icon in pixels, and its layer. Events are above the rest, and the chosen one above other events, but
@@ -32,11 +32,8 @@ async function loadLeaflet() {
   await Promise.all([import("./leaflet.js"), styles]);
 }
 
-/**
- * Draws a map into `box`, of a trail that may be empty and of events. `onSelect` is called with an index of the trail,
- * `onEvent` with an index of the events.
- */
-export async function drawMap(box, trail, events, onSelect, onEvent) {
+/** Makes a map of `box`, without a position. It ends with its box. */
+export async function makeMap(box) {
   await loadLeaflet();
   // One finger and the wheel scroll the page.
   box.addEventListener("wheel", (wheel) => wheel.ctrlKey || wheel.stopImmediatePropagation(), { capture: true });
@@ -44,6 +41,18 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
   L.control.scale({ position: "bottomright", imperial: format.unitsName === "miles",
     metric: format.unitsName === "km" }).addTo(map);
   makeBackground().addTo(map);
+  const observer = new ResizeObserver(() =>
+    (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove())));
+  observer.observe(box);
+  return map;
+}
+
+/**
+ * Draws a map into `box`, of a trail that may be empty and of events. `onSelect` is called with an index of the trail,
+ * `onEvent` with an index of the events.
+ */
+export async function drawMap(box, trail, events, onSelect, onEvent) {
+  const map = await makeMap(box);
   const shown = events.filter(({ outside }) => !outside || !trail.positions.length);
   const positions = [...trail.positions, ...shown.map(({ position }) => position)];
   // Clear of the buttons of the zoom.
@@ -58,9 +67,6 @@ export async function drawMap(box, trail, events, onSelect, onEvent) {
     const index = indexNear(trail, [latlng.lat, latlng.lng]), nearest = trail.positions[index];
     if (nearest && map.latLngToContainerPoint(nearest).distanceTo(containerPoint) < HOVER_PIXELS) onSelect(index);
   });
-  const observer = new ResizeObserver(() =>
-    (box.isConnected ? map.invalidateSize() : observer.disconnect(map.remove())));
-  observer.observe(box);
   return {
     select: (position) => dot.setLatLng(position),
     raise,
@@ -92,7 +98,7 @@ function arrange(map, events) {
   return groups;
 }
 
-function getOrAdd(map, key, make) {
+export function getOrAdd(map, key, make) {
   if (!map.has(key)) map.set(key, make());
   return map.get(key);
 }
@@ -120,10 +126,12 @@ function addLine(map, { positions, mph, starts }) {
   }
 }
 
-function addMarker(map, position, className, letter, tooltip, options) {
+/** Returns how wide an icon with this text is. */
+export const iconWidth = (text, size = EVENT_ICON[0]) => size + DIGIT_PIXELS * Math.max(0, text.length - 1);
+
+export function addMarker(map, position, className, letter, tooltip, options) {
   const [size, zIndexOffset] = ICONS[className] ?? EVENT_ICON, html = el("span", { "aria-hidden": "true" }, letter);
-  const width = size + DIGIT_PIXELS * Math.max(0, letter.length - 1);
-  const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [width, size] });
+  const icon = L.divIcon({ className: `marker ${className}`, html, iconSize: [iconWidth(letter, size), size] });
   const marker = L.marker(position, { icon, keyboard: false, riseOnHover: true, zIndexOffset, ...options }).addTo(map);
   return tooltip ? marker.bindTooltip(tooltip, { direction: "top", offset: [0, -8] }) : marker;
 }

@@ -1,15 +1,11 @@
 // Search: drivers by name, alias, e-mail or id, and what trips an id belongs to.
 
-import { fetchJson } from "./api.js";
+import { fetchDrivers, fetchJson } from "./api.js";
 import * as format from "./format.js";
 import { aliases, el, empty, heading, name } from "./ui.js";
 
 const MAX_FOUND = 50;
-// As many drivers as a window takes.
-const MAX_NAMED = 20;
-const DRIVER = "driver_id,first_name,last_name,alias";
-const DRIVER_MASK = `{count,drivers{${DRIVER}}}`;
-const NAMES_MASK = `{data{driver_info{${DRIVER}}}}`;
+const DRIVER_MASK = "{count,drivers{driver_id,first_name,last_name,alias}}";
 const TRIP_MASK = "{count,next_page,trips{trip_id,driver_id,trip_start_time,distance_miles}}";
 
 export async function show({ id: text, settle, render }) {
@@ -19,7 +15,7 @@ export async function show({ id: text, settle, render }) {
   const [{ count, drivers }, byId, byTracking] = await Promise.all([
     fetchJson(["drivers"], query, { mask: DRIVER_MASK }), fetchTrips("trip_id", text), fetchTrips("tracking_id", text)]);
   const trips = [...byId.trips, ...byTracking.trips.filter((trip) => trip.trip_id !== text)];
-  const names = await fetchDrivers(trips);
+  const names = await fetchDrivers(trips.map((trip) => trip.driver_id));
   const [shown, all] = [byTracking.trips.length, byTracking.count];
   render(heading("Search for “", el("bdi", {}, text), "”"),
     section("Drivers", drivers.map(driverItem),
@@ -39,15 +35,6 @@ async function fetchTrips(parameter, id) {
     trips.push(...result.trips);
     if (!result.next_page || trips.length >= MAX_FOUND) return { count: result.count, trips };
   }
-}
-
-/** Returns the drivers of the trips, by id. If there are many drivers, the first ones. */
-async function fetchDrivers(trips) {
-  const ids = [...new Set(trips.map((trip) => trip.driver_id))].slice(0, MAX_NAMED);
-  if (!ids.length) return new Map();
-  const query = { start_date: format.today(), driver_id: ids };
-  const { data } = await fetchJson(["driver-aggregate", "window"], query, { mask: NAMES_MASK });
-  return new Map(data.map(({ driver_info: driver }) => [driver.driver_id, driver]));
 }
 
 const driverItem = (driver) => el("li", {}, el("a", { href: format.address("driver", driver.driver_id) }, name(driver)),

@@ -5,7 +5,7 @@ import * as format from "./format.js";
 
 const EARTH_RADIUS_MILES = 3958.8;
 const MS_PER_HOUR = 3_600_000;
-const radians = (degrees) => (degrees * Math.PI) / 180;
+export const radians = (degrees) => (degrees * Math.PI) / 180;
 
 const OPEN_STREET_MAP = "https://www.openstreetmap.org/";
 
@@ -164,11 +164,12 @@ export function milesAt(trail, ms) {
 }
 
 /**
- * Returns the events of a trip in order of time, each with its position, on the turn of the globe on which the trail
- * is, and with what of it is outside the trip: its "time", its "place", or nothing.
+ * Returns the events of a trip in order of time, each with its index in the trip, with its position, on the turn of the
+ * globe on which the trail is, and with what of it is outside the trip: its "time", its "place", or nothing.
  */
 export function placeEvents(trip, trail) {
-  const sorted = trip.events.toSorted((a, b) => a.event_start_timestamp - b.event_start_timestamp);
+  const events = trip.events.map((event, index) => ({ ...event, index }));
+  const sorted = events.sort((a, b) => a.event_start_timestamp - b.event_start_timestamp);
   return sorted.map((event) => {
     const { event_start_timestamp: start, event_start_latitude: latitude, event_start_longitude: longitude } = event;
     const index = indexAt(trail, start), near = trail.positions.slice(index, index + 2);
@@ -185,10 +186,15 @@ export function placeEvents(trip, trail) {
 export const limitOf = ({ event_data: { speed_limit_mph: limit } }) =>
   (limit > 0 && limit <= MAX_LIMIT_MPH ? limit : undefined);
 
+const durationOf = ({ event_start_timestamp: start, event_end_timestamp: end }) => format.duration((end - start) / 1000);
+
+/** Returns what an event tells by itself: how fast and for how long. */
+export const describeAlone = (event) =>
+  (event.event_type === 9 ? describeSpeeding(event, durationOf(event)) : `For ${durationOf(event)}`);
+
 /** Returns an event in words: what happened, how fast, for how long and where. */
 export function describe(event, trail) {
-  const duration = format.duration((event.event_end_timestamp - event.event_start_timestamp) / 1000);
-  const driving = event.event_type === 9 ? describeSpeeding(event, duration) : describeDriving(event, trail, duration);
+  const driving = event.event_type === 9 ? describeAlone(event) : describeDriving(event, trail, durationOf(event));
   const where = event.outside ? `. Its ${event.outside} is outside the trip.` : "";
   return `${driving}, at ${format.position(event.position)}${where}`;
 }

@@ -11,7 +11,6 @@ const { actionButton, el, empty, grade, heading, homeLink, legend, name, stepper
 const REPLAY_STEPS = 600;
 const STEP_MS = 50;
 const NEIGHBOURS_MASK = "{driver_info{driver_id,first_name,last_name,alias},series{start_date}}";
-const GRID_NOTE = "The grid is no map. If the service has the setting MAP_TILES_URL, there is one below the trail. ";
 const NO_TRAIL = ["There is no trail to draw.", "There is only one point to draw."];
 
 export async function show({ id, parameters, settle, render }) {
@@ -38,7 +37,7 @@ export async function show({ id, parameters, settle, render }) {
       downloadButton(id, "GeoJSON", "application/geo+json"),
       trail.positions.length > 0 && [" ", mapLink("Open the trip in OpenStreetMap", areaUrl(trail.positions))]));
   const isAbout = ({ event_type: type }) => EVENTS[type].behaviour === about;
-  await view.start(event === undefined ? events.findIndex(isAbout) : Number(event));
+  await view.start(events.findIndex(event === undefined ? isAbout : ({ index }) => index === Number(event)));
 }
 
 /** Returns the driver of a trip and the ids of the trips before and after it, as far as the API lists them. */
@@ -57,7 +56,7 @@ async function fetchNeighbours({ trip_id: id, driver_id: driverId, trip_start_ti
   return index < 0 ? { driver } : { driver, previous: ids[index - 1], next: ids[index + 1] };
 }
 
-/** Returns the index of an event, as text, and a behaviour. */
+/** Returns the index of an event in the trip, as text, and a behaviour. */
 const readParameters = ({ event, about }, events) => ({
   event: /^\d+$/.test(event) && events[event] ? event : undefined,
   about: Object.hasOwn(format.LABELS, about) ? about : undefined,
@@ -105,8 +104,7 @@ class TripView {
 
   /** Returns as much as the trail and the events have positions for. */
   trailNodes() {
-    const points = this.trail.times.length, attribution = format.settings.map_tiles_attribution;
-    const map = [this.box, attribution && el("p", { class: "attribution quiet" }, attribution)];
+    const points = this.trail.times.length, map = [this.box, ui.mapAttribution()];
     const player = el("div", { class: "player" }, this.playButton, this.slider, this.readout, this.placeLink);
     const { otherTime, otherPlace, starts } = this.trail, positions = (count) => format.count(count, "position");
     const are = otherTime === 1 ? "is" : "are";
@@ -114,7 +112,7 @@ class TripView {
       otherPlace > 0 && `${positions(otherPlace)} left out: no car gets so far in so short a time.`];
     const source = el("p", { class: "quiet" }, `Times are in ${format.zone}, by the clock of the recording device. `,
       "Speeds are computed from its positions. ",
-      !format.settings.map_tiles_url && words(null, GRID_NOTE), left);
+      words(null, ui.gridNote()), left);
     if (this.chart) return [map, speedLegend(starts.size > 1), this.chart.node, player, source];
     return [el("p", {}, NO_TRAIL[points], " ", left),
       (points > 0 || this.events.length > 0) && [map, el("div", { class: "player" }, this.readout, this.placeLink)]];
@@ -184,7 +182,7 @@ class TripView {
     this.map?.show(this.position);
     this.buttons.forEach((button, i) => button.setAttribute("aria-pressed", String(i === number)));
     this.buttons[number].scrollIntoView({ block: "nearest" });
-    if (isChosen) history.replaceState(history.state, "", `${location.hash.split("?")[0]}?event=${number}`);
+    if (isChosen) history.replaceState(history.state, "", `${location.hash.split("?")[0]}?event=${this.events[number].index}`);
   }
 
   play() {

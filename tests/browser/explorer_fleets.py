@@ -277,6 +277,28 @@ def _judged():
         yield make_trip(last_week(), f"d{number:03}", distance_miles=miles, event_summary=summary)
 
 
+def _of_yesterday():
+    """Yield trips with events at two places: six of Ann and Bob at one, in no order of time, and five of Cat.
+
+    And a trip of a wrong device, one of two miles, and one over midnight.
+    """
+    begin = epoch_ms(days_ago(1))
+    for number, driver_id in enumerate(("ann", "bob")):
+        events = [
+            make_event(begin + seconds * 1000, event_start_latitude=41.25 + number / 5000) for seconds in (90, 30)
+        ]
+        events.append(make_speeding(begin + 60_000, 71, 40, 75) | {"event_end_timestamp": begin + 72_000})
+        summary = make_event_summary(hard_brake_count=2, overspeeding_count=1, overspeeding_time_seconds=12 * number)
+        yield make_trip(days_ago(1), driver_id, trip_id=driver_id, events=events, event_summary=summary)
+    habit = [make_event(begin + 60_000 * n, event_start_latitude=41.4, event_start_longitude=-96.1) for n in range(5)]
+    yield make_trip(
+        days_ago(1), "cat", trip_id="cat", events=habit, event_summary=make_event_summary(hard_brake_count=5)
+    )
+    yield make_trip(days_ago(1, "12:00"), "ann", trip_id="wrong", distance_miles=900.0)
+    yield make_trip(days_ago(1, "12:10"), "bob", trip_id="short", distance_miles=2.0)
+    yield make_trip(days_ago(2, "23:50"), "cat", trip_id="midnight")
+
+
 SETTINGS = {"denver": {"time_zone": "America/Denver"}, "devices left out": {"implausible_trips": LEFT_OUT}}
 # The trips and the drivers of each fleet.
 FLEETS = {
@@ -289,6 +311,10 @@ FLEETS = {
     "extreme": _extreme,
     "named": _named,
     "field": _of_the_field,
+    "yesterday": lambda: (
+        _of_yesterday(),
+        [make_driver(name, first_name=name.title()) for name in ("ann", "bob", "cat")],
+    ),
     "denver": lambda: (_denver_trips(), []),
     "devices": lambda: (_two_broken_devices(), []),
     "devices left out": lambda: (_two_broken_devices(), []),

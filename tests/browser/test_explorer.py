@@ -26,6 +26,8 @@ VIEWS = {
         "#/fleet?miles=999999",
         "#/idle",
         "#/reports",
+        "#/events",
+        "#/events?behaviour=overspeeding&over=5&driver=demo-12",
         "#/driver/demo-12",
         "#/driver/demo-12?interval=day",
         "#/driver/demo-12?interval=month",

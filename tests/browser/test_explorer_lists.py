@@ -1,0 +1,91 @@
+"""The events and the trips of the whole fleet in the explorer, in a browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.explorer_fleets import last_week
+from tests.factories import days_ago
+
+pytestmark = pytest.mark.clients
+
+ROWS = ".events-list tbody tr"
+
+
+def test_yesterdays_events_are_filtered_by_the_address_and_lead_to_the_trip_at_the_event(visit):
+    page = (opened := visit("yesterday", "#/events")).page
+    expect(page.locator(".lead")).to_contain_text("11 events of 3 drivers: yesterday, ")
+    page.get_by_role("link", name="Overspeeding").click()
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.get_by_label("over the limit").fill("35")
+    page.get_by_label("over the limit").press("Enter")
+    expect(page.locator(ROWS)).to_have_count(2)
+    assert page.url.endswith("#/events?behaviour=overspeeding&over=35")
+    assert "31 mph over the limit of 40 mph for 12 s" in opened.text(f"{ROWS}:last-child")
+    page.get_by_label("over the limit").fill("35.5")
+    page.get_by_label("over the limit").press("Enter")
+    expect(page.locator(".lead")).to_contain_text("No events: yesterday, ")
+    page.go_back()
+    page.locator(f"{ROWS}:last-child th a").first.click()
+    opened.wait("Trip")
+    expect(page.locator(".events [aria-pressed=true]")).to_contain_text("31 mph over")
+
+
+def test_a_behaviour_without_speeds_has_no_limit_to_exceed(visit):
+    opened = visit("yesterday", "#/events?behaviour=hard_brake&over=35&seconds=1")
+    expect(opened.page.locator(".lead")).to_contain_text("9 events of 3 drivers")
+    assert "The address had over=35, which cannot be shown." in opened.text(".note")
+    assert opened.page.url.endswith("#/events?behaviour=hard_brake&seconds=1")
+
+
+def test_a_circle_opens_into_its_events_and_going_back_shows_the_map_as_it_was(visit):
+    page = (opened := visit("yesterday", "#/events?behaviour=hard_brake")).page
+    circles = page.locator(".map .marker")
+    expect(circles).to_have_text(["5", "4"])
+    circles.last.click()
+    expect(circles).to_have_text(["2", "2"])
+    circles.last.click()
+    opened.wait("Events")
+    expect(page.locator(ROWS)).to_have_count(2)
+    page.go_back()
+    expect(page.locator(ROWS)).to_have_count(9)
+    expect(circles).to_have_text(["2", "2"])
+
+
+def test_places_have_each_driver_once_and_lead_to_their_events(visit):
+    page = visit("yesterday", "#/events").page
+    places = page.locator(".places li > a")
+    expect(places).to_have_text(["6 events of 2 drivers", "5 events of 1 driver"])
+    places.last.click()
+    expect(page.locator(ROWS)).to_have_count(5)
+    page.get_by_role("link", name="Show all places").click()
+    expect(places).to_have_count(2)
+
+
+def test_more_than_5000_events_are_read_on_request(visit):
+    day = last_week()[:10]
+    page = visit("named", f"#/events?start={day}&end={day}").page
+    expect(page.locator(".lead")).to_contain_text("5,000 events of ")
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator(ROWS)).to_have_count(100)
+    page.get_by_role("button", name="Read on").click()
+    expect(page.locator(".lead")).to_have_text(re.compile(r"^5,005 events of 1 driver: [^.]+\. $"))
+    expect(page.locator(ROWS)).to_have_count(100)
+
+
+def test_a_figure_of_the_fleet_opens_its_events(visit):
+    page = (opened := visit("yesterday", f"#/fleet?start={days_ago(1)[:10]}&miles=0")).page
+    page.get_by_role("link", name="Hard braking: 9").click()
+    opened.wait("Events")
+    expect(page.locator(".lead")).to_contain_text("9 events of 3 drivers")
+
+
+def test_the_dates_are_a_day_a_week_or_a_chosen_window(visit):
+    page = visit("yesterday", "#/events").page
+    page.get_by_label("From").fill(days_ago(3)[:10])
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator(".lead")).to_contain_text("11 events")
+    page.get_by_role("link", name="Previous 3 days").click()
+    expect(page.locator(".lead")).to_contain_text("No events")
+    assert page.url.endswith(f"#/events?start={days_ago(6)[:10]}&end={days_ago(4)[:10]}")
