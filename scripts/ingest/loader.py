@@ -24,6 +24,7 @@ from scripts.mongodb.connection import has_data, naming_invalid_documents, open_
 # about a second; MongoDB's limit is 60 seconds. A transaction takes longer the more days of drivers it changes.
 BATCH_RECORDS = 2_000
 BATCH_DAYS = 1_000
+BATCH_EVENTS = 10_000
 BATCH_BYTES = 16_000_000
 # Where records come slowly, a batch ends this long after its first one, so that it is committed within two seconds.
 BATCH_SECONDS = 1.0
@@ -144,17 +145,21 @@ class _Batch:
 
     def __init__(self) -> None:
         self.items, self._days, self._size, self.began = list[Accepted | Rejected](), set[UtcDay](), 0, 0.0
+        self._events = 0
 
     def add(self, item: Accepted | Rejected) -> bool:
         """Add a record. Returns whether there was room: the first record always fits."""
         day, size = item.utc_day if isinstance(item, Accepted) else None, len(item.content)
         has_room = len(self.items) < BATCH_RECORDS and self._size + size <= BATCH_BYTES
+        events = item.events if isinstance(item, Accepted) else 0
+        has_room &= self._events + events <= BATCH_EVENTS
         has_room &= day is None or day in self._days or len(self._days) < BATCH_DAYS
         if self.items and not has_room:
             return False
         self.began = self.began or time.monotonic()
         self.items.append(item)
         self._size += size
+        self._events += events
         self._days |= {day} if day else set()
         return True
 

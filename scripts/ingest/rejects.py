@@ -34,12 +34,13 @@ class Record(NamedTuple):
 
 
 class Accepted(NamedTuple):
-    """A valid record with its number and JSON text, what is written, and the `get_utc_day` of that."""
+    """A valid record with its number and JSON text, what is written, the `get_utc_day` of that, and its events."""
 
     number: int
     content: bytes
     document: Any
     utc_day: UtcDay | None
+    events: int = 0
 
 
 class Rejected(NamedTuple):
@@ -80,7 +81,7 @@ def check(record: Record, fleet: str, record_type: RecordType) -> Accepted | Rej
         document = record_type.prepare(fleet, parsed)
     except ValidationError as error:
         return Rejected(number, content, describe_errors(error))
-    return Accepted(number, content, document, record_type.get_utc_day(document))
+    return Accepted(number, content, document, record_type.get_utc_day(document), len(parsed.get("events", ())))
 
 
 class Rejects:

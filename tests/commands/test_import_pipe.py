@@ -79,7 +79,7 @@ def test_an_error_of_the_store_ends_the_import_during_a_pause(pipe, run_main, mo
     assert run_main("import", "--fleet", "f1", "--trips", "-").status == 1
 
 
-ITEMS = [Accepted(number, b"x", "", ("d1", day)) for number, day in enumerate((10, 11, 10))]
+ITEMS = [Accepted(number, b"x", "", ("d1", day), events=2) for number, day in enumerate((10, 11, 10))]
 ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", ("d2", 10))]
 
 
@@ -91,8 +91,9 @@ ITEMS += [Rejected(3, b"x", "bad"), Accepted(4, b"x", "", ("d2", 10))]
         ("BATCH_BYTES", 2, [[0, 1], [2, 3], [4]]),
         ("BATCH_BYTES", 0, [[0], [1], [2], [3], [4]]),
         ("BATCH_DAYS", 2, [[0, 1, 2, 3], [4]]),
+        ("BATCH_EVENTS", 5, [[0, 1], [2, 3, 4]]),
     ],
 )
-def test_a_batch_ends_before_it_has_too_many_records_bytes_or_days(monkeypatch, limit, most, expected):
+def test_a_batch_ends_before_it_has_too_many_records_bytes_days_or_events(monkeypatch, limit, most, expected):
     monkeypatch.setattr(loader, limit, most)
     assert [[item.number for item in batch] for batch in make_batches((item for item in ITEMS), None)] == expected
