@@ -27,7 +27,7 @@ def find_aggregates(
     # Every driver has a profile, so the profiles also show which drivers the scope does not have.
     kinds: list[Document] = [{"period": PROFILE}]
     if "driving_summary" in element:
-        kinds.append({"period": period, "start_date": start_date, **HAS_SUMMARY})
+        kinds.append({"period": period, "start_date": start_date})
     fragments = {fragment: 1 for name in element for fragment in _find_fragments(period, name, element)}
     documents = _find_documents(store, scope, driver_ids, kinds, fragments)
     check_known(driver_ids, {driver_id for name, driver_id in documents if name == PROFILE})
@@ -43,7 +43,7 @@ def _find_documents(
     store: Store, scope: Scope, driver_ids: Sequence[str], kinds: Sequence[Document], fragments: Document
 ) -> dict[tuple[str, str], Document]:
     """Return the documents of drivers that match any of `kinds`, by period and driver_id."""
-    match = {**scope.match_drivers(driver_ids), "$or": kinds}
+    match = {**scope.match_drivers(driver_ids), "$or": kinds, **HAS_SUMMARY}
     projection = {"_id": 0, "period": 1, "driver_id": 1, "version": 1} | fragments
     with store.snapshot() as session:
         documents = list(store.driver_periods.find(match, projection, batch_size=MAX_DOCUMENTS, session=session))
