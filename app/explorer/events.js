@@ -25,7 +25,8 @@ export async function show({ parameters, settle, render }) {
   const [names] = await Promise.all([driver ? fetchDrivers([driver]) : new Map(), list.readTo(MAX_READ)]);
   const view = new EventsView(list, choices, link, names), { start, end } = choices;
   await view.fill();
-  render(el("div", { class: "up" }, el("a", { href: "#/fleet" }, "Fleet")),
+  const trips = format.address("trips", undefined, { start: settled.start, end: settled.end });
+  render(el("div", { class: "up" }, el("a", { href: "#/fleet" }, "Fleet"), el("a", { href: trips }, "Trips of these dates")),
     ui.heading("Events"), dateControls({ start, end }, link), filters(choices, link, names.get(driver)), view.node,
     el("p", { class: "quiet" }, "An event counts on the date on which it starts, in the fleet its trip on the date of the ",
       `trip's start. A trip appears ${format.DELAY} after its end.`));

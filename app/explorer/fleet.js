@@ -38,7 +38,7 @@ export async function show({ parameters, fleet, settle, render }) {
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
-        el("a", { href: "#/reports" }, "Weekly reports"),
+        el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Weekly reports"),
         el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     fleetOverTime(byStart, choices, link, judged), controls(choices, link),
     rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
@@ -55,7 +55,7 @@ function fleetOverTime(byStart, { period, start, behaviour }, link, judged) {
   return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, "The fleet over time"),
     ui.stepper(`${COLUMNS} ${period}s`, "", previous && link({ start: previous }), next && link({ start: next }))),
   ui.behaviourLegend(summary?.behaviours, ["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
-  summary && [summary.implausible_trip_count > 0 && implausible(summary), ui.tiles(
+  summary && [summary.implausible_trip_count > 0 && implausible(summary, listOf("trips", { period, start }, { implausible: true })), ui.tiles(
     ["Score of the fleet", ui.grade(summary)],
     [`Against the ${period} before`, ui.scoreChange(summary, before)],
     ["Distance", format.distance(summary.distance_miles), el("small", {}, format.count(summary.trip_count, "trip"))],
@@ -68,10 +68,9 @@ function fleetOverTime(byStart, { period, start, behaviour }, link, judged) {
 }
 
 /** Returns what the figures do with implausible trips. */
-const implausible = ({ implausible_trip_count: count, isDoubtful }) => el("p", { class: "doubt" },
-  isDoubtful ? `Figures include ${format.count(count, "implausible trip")}, whose data look wrong. ` +
-    "The operator of this service can leave them out."
-    : `Figures leave out ${format.count(count, "implausible trip")}, whose data look wrong.`);
+const implausible = ({ implausible_trip_count: count, isDoubtful }, href) => el("p", { class: "doubt" },
+  isDoubtful ? "Figures include " : "Figures leave out ", el("a", { href }, format.count(count, "implausible trip")),
+  ", whose data look wrong.", isDoubtful && " The operator of this service can leave them out.");
 
 /**
  * Returns {grades, toCoach}: numbers of drivers by grade, and by behaviour, of a ranking of `count` drivers.

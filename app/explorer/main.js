@@ -7,6 +7,7 @@ import { actionButton, el, errorNotice, heading } from "./ui.js";
 const VIEWS = {
   fleet: () => import("./fleet.js"),
   events: () => import("./events.js"),
+  trips: () => import("./trips.js"),
   idle: () => import("./idle.js"),
   driver: () => import("./driver.js"),
   trip: () => import("./trip.js"),

@@ -28,6 +28,7 @@ VIEWS = {
         "#/reports",
         "#/events",
         "#/events?behaviour=overspeeding&over=5&driver=demo-12",
+        "#/trips",
         "#/driver/demo-12",
         "#/driver/demo-12?interval=day",
         "#/driver/demo-12?interval=month",

@@ -6,11 +6,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.explorer_fleets import last_week
-from tests.factories import days_ago
+from tests.factories import days_ago, epoch_ms
 
 pytestmark = pytest.mark.clients
 
 ROWS = ".events-list tbody tr"
+TRIPS = "table.trips tbody"
 
 
 def test_yesterdays_events_are_filtered_by_the_address_and_lead_to_the_trip_at_the_event(visit):
@@ -89,3 +90,38 @@ def test_the_dates_are_a_day_a_week_or_a_chosen_window(visit):
     page.get_by_role("link", name="Previous 3 days").click()
     expect(page.locator(".lead")).to_contain_text("No events")
     assert page.url.endswith(f"#/events?start={days_ago(6)[:10]}&end={days_ago(4)[:10]}")
+
+
+def test_the_worst_trips_of_a_week_come_first_without_short_ones_and_wrong_data_which_are_a_click_away(visit):
+    page = (opened := visit("yesterday", f"#/fleet?start={days_ago(1)[:10]}&miles=0")).page
+    page.get_by_role("link", name="Worst trips").click()
+    assert opened.wait() == "Worst trips"
+    assert re.findall("Ann|Bob|Cat", opened.text(TRIPS))[:3] == ["Bob", "Ann", "Cat"]
+    assert "2.0 mi" not in opened.text(TRIPS)
+    page.get_by_role("link", name="Data look wrong").click()
+    opened.wait("Trips whose data look wrong")
+    expect(page.locator(f"{TRIPS} tr")).to_have_count(1)
+    assert "Data look wrong: a mean speed over 150 mph" in opened.text(TRIPS)
+
+
+def test_who_drove_at_a_time_is_asked_in_the_time_of_the_fleet(visit):
+    page = (opened := visit("yesterday", "#/trips")).page
+    page.get_by_label("Who drove at").fill(days_ago(1, "12:15"))
+    page.get_by_label("Who drove at").press("Enter")
+    opened.wait("Who drove at .+, 12:15")
+    assert re.findall("Ann|Bob|Cat", opened.text(TRIPS)) == ["Bob", "Ann"]
+    assert page.url.endswith(f"#/trips?at={epoch_ms(days_ago(1, '12:15'))}")
+
+
+def test_trips_are_listed_newest_first_from_a_distance_on_and_more_on_request(visit):
+    day = last_week()[:10]
+    page = (opened := visit("dated", f"#/trips?start={day}&end={days_ago(1)[:10]}&order=newest")).page
+    page.get_by_role("button", name="Show more").click()
+    expect(page.locator(f"{TRIPS} tr")).to_have_count(100)
+    page.locator(f"{TRIPS} tr").last.locator("a").last.click()
+    opened.wait("Trip on")
+    page.go_back()
+    expect(page.locator(f"{TRIPS} tr")).to_have_count(100)
+    page.get_by_label("At least").fill("99")
+    page.get_by_label("At least").press("Enter")
+    expect(page.locator(".empty")).to_have_text("There are no such trips.")
