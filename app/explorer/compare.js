@@ -2,6 +2,7 @@
 
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
+import { fetchImplausible, withDoubt } from "./implausible.js";
 import { fetchFleetScores, fetchScores, readInterval } from "./scores.js";
 import { INTERVALS, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
@@ -28,6 +29,12 @@ export async function show({ id, parameters, fleet, settle, render }) {
   const starts = listStarts(interval), isThere = (start) => sides.some(({ byStart }) => byStart.has(start));
   const isOfBoth = (start) => sides.every(({ byStart }) => byStart.has(start));
   const at = chosen ?? starts.findLast(isOfBoth) ?? starts.findLast(isThere) ?? starts.at(-1);
+  const drivers = [first, second].filter(({ driver }) => driver);
+  const { trips } = await fetchImplausible(at, format.shift(interval, at, 1), drivers.map(({ driver }) => driver.driver_id));
+  for (const { driver, byStart } of drivers.filter((side) => side.byStart.has(at))) {
+    const own = trips.filter(({ driver_id: id }) => id === driver.driver_id);
+    byStart.set(at, withDoubt(byStart.get(at), interval, at, own, fleet));
+  }
   const link = (changed) => format.address("compare", id, { interval, at: chosen, with: other, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0], isThere);
   const soFar = format.shift(interval, at, 1) > format.today() && el("small", {}, " so far");

@@ -2,6 +2,7 @@
 
 import { fetchTripPages } from "./api.js";
 import * as format from "./format.js";
+import { fetchImplausible, isIn, note, withDoubt } from "./implausible.js";
 import { fetchScores, fetchTotals, readInterval } from "./scores.js";
 import { INTERVALS, chart, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
@@ -12,38 +13,49 @@ const MAX_TRIPS = 1000;
 const SORTS = {
   date: ["Date", () => 0],
   score: ["Worst score", (trip) => trip.rating.fm_score],
-  events: ["Most events", (trip) => -countEvents(trip)],
+  events: ["Most events", (trip) => -format.countEvents(trip)],
 };
 const TRIP = "trip_id,trip_start_time,duration_seconds,distance_miles,event_summary";
 const TALK_TRIPS = 3;
 
-export async function show({ id, parameters, settle, render }) {
+export async function show({ id, parameters, fleet, settle, render }) {
   const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
   const sort = Object.hasOwn(SORTS, parameters.sort) ? parameters.sort : "date";
   settle({ interval, at: chosen, sort });
   const { driver, byStart } = await fetchScores(id, interval);
   const starts = listStarts(interval), newest = starts.findLast((start) => byStart.has(start)) ?? starts.at(-1);
   const at = chosen ?? newest;
-  const previous = format.shift(interval, at, -1), before = starts.includes(previous) && byStart.get(previous);
+  const previous = format.shift(interval, at, -1), end = format.shift(interval, at, 1);
   const kept = { interval, at: chosen, sort: parameters.sort && sort };
   const link = (changed) => format.address("driver", id, { ...kept, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0], (start) => byStart.has(start));
-  const [totals, trips] = await Promise.all([fetchTotals(id, interval, at), fetchTrips(id, interval, at)]);
-  const summary = totals ?? byStart.get(at);
+  const [totals, listed, { trips: implausible, more }] = await Promise.all([fetchTotals(id, interval, at),
+    fetchTrips(id, interval, at), fetchImplausible(previous, end, id)]);
+  const summary = withDoubt(totals ?? byStart.get(at), interval, at, implausible, fleet);
+  const before = withDoubt(starts.includes(previous) && byStart.get(previous), interval, previous, implausible, fleet);
+  const reasonOf = new Map(implausible.map(({ trip_id, why }) => [trip_id, why]));
+  const trips = listed.map((trip) => ({ ...trip, why: reasonOf.get(trip.trip_id),
+    rating: { ...trip.rating, isDoubtful: reasonOf.has(trip.trip_id) } }));
   const notes = [!chosen && byStart.has(at) && `the last ${interval} with trips`,
-    format.shift(interval, at, 1) > format.today() && "so far"].filter(Boolean);
+    end > format.today() && "so far"].filter(Boolean);
   render(words(null, upLinks(id, interval, at, chosen)), ui.heading(words("Your score", ui.name(driver))),
     el("p", { class: "lead" }, words(ui.name(driver), ui.aliases(driver))),
     el("section", { class: "period" }, el("h2", {}, format.period(interval, at), el("small", {}, ` ${notes.join(", ")}`)),
+      describeDoubt(implausible.filter(isIn(interval, at)), more, fleet),
       summary ? periodTiles(interval, summary, before, totals) : noTrips(driver, !byStart.has(newest), link)),
     el("section", {}, controls(words("Your score over time", "Score over time"), interval, page, link,
       chosen && findFirstDate(trips, at)),
       ui.behaviourLegend(byStart.get(at)?.behaviours, ["distance", "Distance"]), chart(interval, page.starts, byStart, at, link)),
-    summary && el("section", { class: "halves" },
-      el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")), reasons(summary, trips)),
-      el("section", {}, tripList(trips, summary.trip_count, [at, format.shift(interval, at, 1)], sort, link))));
+    (summary || trips.length > 0) && el("section", { class: "halves" },
+      summary && el("section", {}, el("h2", {}, words("What costs you points", "What to talk about")),
+        reasons(summary, trips.filter(({ why }) => summary.isDoubtful || !why))),
+      el("section", {}, tripList(trips, summary?.trip_count ?? 0, [at, end], sort, link))));
   scrollTo(page.starts, at);
 }
+
+/** Returns what the figures do with the implausible trips of the period, if there are some, and why one is. */
+const describeDoubt = (trips, more, fleet) => trips.length > 0 && note(fleet, more && "at least ", format.count(trips.length, "implausible trip"),
+  ", whose data look wrong. ", tripLink(trips[0]), `: ${trips[0].why}.`);
 
 /** Returns links to the fleet in the week or month, and to the driver beside the fleet. */
 function upLinks(id, interval, at, chosen) {
@@ -114,9 +126,6 @@ const tripLink = ({ trip_id: id, trip_start_time: start }, parameters) =>
 /** Returns the date of the first trip of the period, or of the period, if none is listed. */
 const findFirstDate = ([first], start) => (first ? format.dateOf(first.trip_start_time) : start);
 
-const countEvents = (trip) => Object.keys(format.LABELS)
-  .reduce((sum, behaviour) => sum + trip.event_summary[`${behaviour}_count`], 0);
-
 /** Returns the trips, which are sorted by time, in the order that is chosen, and why some are missing. */
 function tripList(trips, total, [start, end], sort, link) {
   const [, rank] = SORTS[sort], sorted = trips.toSorted((a, b) => rank(a) - rank(b));
@@ -142,7 +151,8 @@ export function tripRow(trip, driver, ...more) {
   const events = Object.entries(format.LABELS).filter(([behaviour]) => count(behaviour)).map(([behaviour, label]) =>
     el("li", {}, el("i", { class: behaviour }), String(count(behaviour)), ui.visuallyHidden(` ${label}`)));
   return el("tr", {}, el("th", { scope: "row" }, driver, driver && el("br", {}), tripLink(trip), more),
-    el("td", {}, ui.grade(trip.rating)), el("td", {}, el("span", {}, format.distance(trip.distance_miles)), " ",
+    el("td", {}, ui.grade(trip.rating), trip.why && [" ", el("small", { class: "why" }, trip.why)]),
+    el("td", {}, el("span", {}, format.distance(trip.distance_miles)), " ",
       el("small", {}, format.duration(trip.duration_seconds))),
     el("td", {}, events.length > 0 ? el("ul", { class: "counts" }, events) : el("span", { class: "quiet" }, "none")));
 }

@@ -2,6 +2,7 @@
 
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
+import { fetchImplausible, note, withDoubt } from "./implausible.js";
 import { chart, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
 
@@ -32,15 +33,25 @@ export async function show({ parameters, fleet, settle, render }) {
     fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK })]);
   const infos = drivers.map((entry) => entry.driver_info), byStart = format.fleetByStart(series, fleet);
   const summary = byStart.get(start), drove = summary?.driver_count ?? 0;
-  const [before, judged] = await Promise.all([fetchScoresById(period, format.shift(period, start, -1), infos),
-    summary && countJudged(ranking, count, summary)]);
-  const rows = drivers.map((entry) => row(entry, before.get(entry.driver_info.driver_id), choices));
+  const previous = format.shift(period, start, -1), end = format.shift(period, start, 1);
+  const isDoubtful = infos.length > 0 && [start, previous].some((each) => byStart.get(each)?.isDoubtful);
+  const [before, judged, implausible, ofRows] = await Promise.all([fetchScoresById(period, previous, infos),
+    summary && countJudged(ranking, count, summary),
+    summary?.implausible_trip_count > 0 && fetchImplausible(start, end),
+    isDoubtful ? fetchImplausible(previous, end, infos.map(({ driver_id: id }) => id)) : { trips: [] }]);
+  const rows = drivers.map(({ driving_summary: one, ...entry }) => {
+    const { driver_id: id } = entry.driver_info, trips = ofRows.trips.filter((trip) => trip.driver_id === id);
+    const [now, then] = [[one, start], [before.get(id), previous]].map(([each, first]) =>
+      withDoubt(each, period, first, trips, fleet));
+    return row({ ...entry, driving_summary: now }, then, choices);
+  });
   render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
         el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Weekly reports"),
         el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
-    fleetOverTime(byStart, choices, link, judged), controls(choices, link),
+    fleetOverTime(byStart, choices, link, judged,
+      implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))), controls(choices, link),
     rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, drove, link),
     ui.pages(page, count, LIMIT, (other) => link({ page: other }), next));
@@ -48,14 +59,14 @@ export async function show({ parameters, fleet, settle, render }) {
 }
 
 /** Returns the fleet in the period, against the one before, and its score over time. */
-function fleetOverTime(byStart, { period, start, behaviour }, link, judged) {
+function fleetOverTime(byStart, { period, start, behaviour }, link, judged, doubt) {
   const summary = byStart.get(start), before = byStart.get(format.shift(period, start, -1));
   const { starts, previous, next } = findPage(listStarts(period), start, COLUMNS);
   if (!byStart.size) return undefined;
   return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, "The fleet over time"),
     ui.stepper(`${COLUMNS} ${period}s`, "", previous && link({ start: previous }), next && link({ start: next }))),
   ui.behaviourLegend(summary?.behaviours, ["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
-  summary && [summary.implausible_trip_count > 0 && implausible(summary, listOf("trips", { period, start }, { implausible: true })), ui.tiles(
+  summary && [doubt, ui.tiles(
     ["Score of the fleet", ui.grade(summary)],
     [`Against the ${period} before`, ui.scoreChange(summary, before)],
     ["Distance", format.distance(summary.distance_miles), el("small", {}, format.count(summary.trip_count, "trip"))],
@@ -67,10 +78,13 @@ function fleetOverTime(byStart, { period, start, behaviour }, link, judged) {
   coaching(judged.toCoach, behaviour, link), events(summary, { period, start })]);
 }
 
-/** Returns what the figures do with implausible trips. */
-const implausible = ({ implausible_trip_count: count, isDoubtful }, href) => el("p", { class: "doubt" },
-  isDoubtful ? "Figures include " : "Figures leave out ", el("a", { href }, format.count(count, "implausible trip")),
-  ", whose data look wrong.", isDoubtful && " The operator of this service can leave them out.");
+/** Returns what the figures do with the implausible trips of the period, which the link lists. */
+function describeDoubt({ implausible_trip_count: count, isDoubtful }, { trips, more }, fleet, href) {
+  const { size } = new Set(trips.map(({ driver_id: id }) => id));
+  const drivers = size > 0 && ` of ${more ? `${format.number(size)} or more drivers` : format.count(size, "driver")}`;
+  return note(fleet, el("a", { href }, format.count(count, "implausible trip"), drivers), ", whose data look wrong.",
+    isDoubtful && " The operator of this service can leave them out.");
+}
 
 /**
  * Returns {grades, toCoach}: numbers of drivers by grade, and by behaviour, of a ranking of `count` drivers.

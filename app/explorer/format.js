@@ -220,6 +220,9 @@ export function rateTrip(trip) {
   return { fm_score: score, fm_grade: grade, behaviours };
 }
 
+export const countEvents = (trip) => Object.keys(LABELS)
+  .reduce((sum, behaviour) => sum + trip.event_summary[`${behaviour}_count`], 0);
+
 /** Returns the behaviours that cost points, the costliest first. */
 export const findLosses = (behaviours) => behaviours.filter(({ points_lost }) => points_lost >= LEAST_LOSS)
   .sort((a, b) => b.points_lost - a.points_lost);

@@ -3,6 +3,7 @@
 import { fetchJson, fetchResponse, fetchTripPages } from "./api.js";
 import { makeChart } from "./speed-chart.js";
 import * as format from "./format.js";
+import { fetchImplausible, note } from "./implausible.js";
 import { drawMap } from "./map.js";
 import { EVENTS, areaUrl, describe, highest, indexAt, isMeasured, measure, milesAt, placeEvents, placeUrl } from "./trail.js";
 import * as ui from "./ui.js";
@@ -13,14 +14,17 @@ const STEP_MS = 50;
 const NEIGHBOURS_MASK = "{driver_info{driver_id,first_name,last_name,alias},series{start_date}}";
 const NO_TRAIL = ["There is no trail to draw.", "There is only one point to draw."];
 
-export async function show({ id, parameters, settle, render }) {
+export async function show({ id, parameters, fleet, settle, render }) {
   const { trips: [trip] } = await fetchJson(["trip", "trip_id", id]);
   const rest = `${words("among yours", "in this fleet")}. A trip appears ${format.DELAY} after its end.`;
   if (!trip) {
     return render(heading("No such trip"), el("p", {}, "There is no trip ", el("bdi", {}, id), ` ${rest}`),
       el("p", {}, homeLink()));
   }
-  const { driver, previous, next } = await fetchNeighbours(trip);
+  const date = format.dateOf(trip.trip_start_time);
+  const [{ driver, previous, next }, { trips: implausible }] = await Promise.all([fetchNeighbours(trip),
+    fetchImplausible(date, format.shift("day", date, 1), trip.driver_id)]);
+  const doubt = implausible.find(({ trip_id: other }) => other === id);
   const trail = measure(trip), events = placeEvents(trip, trail), { trip_start_time: start, trip_end_time: end } = trip;
   const view = new TripView(trip, trail, events);
   const week = format.nearestStart("week", format.dateOf(start), format.today());
@@ -32,7 +36,8 @@ export async function show({ id, parameters, settle, render }) {
       el("a", { href: format.address("driver", trip.driver_id, { at: week }) }, words("your score", name(driver)))),
     (previous || next) && stepper("trip", "Trip", link(previous), link(next))),
     heading(`Trip on ${format.moment(start)} – ${isOneDay ? format.time(end) : format.moment(end)} ${format.zone}`),
-    el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))), summary(trip, trail), view.node,
+    el("p", { class: "lead" }, "Trip ", el("code", {}, el("bdi", {}, id))),
+    doubt && note(fleet, `this trip, whose data look wrong: ${doubt.why}.`), summary(trip, trail, Boolean(doubt)), view.node,
     el("p", { class: "downloads" }, downloadButton(id, "JSON"), " ",
       downloadButton(id, "GeoJSON", "application/geo+json"),
       trail.positions.length > 0 && [" ", mapLink("Open the trip in OpenStreetMap", areaUrl(trail.positions))]));
@@ -62,9 +67,9 @@ const readParameters = ({ event, about }, events) => ({
   about: Object.hasOwn(format.LABELS, about) ? about : undefined,
 });
 
-function summary(trip, trail) {
+function summary(trip, trail, isDoubtful) {
   const hours = trip.duration_seconds / 3600;
-  return tiles(["Score", grade(format.rateTrip(trip))], ["Distance", format.distance(trip.distance_miles)],
+  return tiles(["Score", grade({ ...format.rateTrip(trip), isDoubtful })], ["Distance", format.distance(trip.distance_miles)],
     ["Duration", format.duration(trip.duration_seconds)],
     ["Mean speed", hours > 0 ? format.speed(trip.distance_miles / hours) : "–"],
     trail.mph.some(isMeasured) && ["Highest speed", format.speed(highest(trail.mph)), el("small", {}, "by GPS")],

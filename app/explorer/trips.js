@@ -4,6 +4,7 @@ import { CursorList, fetchDrivers } from "./api.js";
 import { countDays, dateControls, readDates } from "./dates.js";
 import { tripRow } from "./driver.js";
 import * as format from "./format.js";
+import { describeKinds } from "./implausible.js";
 import * as ui from "./ui.js";
 
 const { el } = ui;
@@ -13,14 +14,9 @@ const LIMIT = 50;
 const MAX_DAYS = 31;
 // One event on a shorter trip costs all points that its behaviour can cost.
 const LEAST_MILES = 3;
-const TRIP = "trip_id,driver_id,trip_start_time,trip_end_time,duration_seconds,distance_miles,event_summary";
+const TRIP = "trip_id,driver_id,trip_start_time,trip_end_time,duration_seconds,distance_miles,event_summary," +
+  "night_driving_seconds,night_driving_miles,highway_miles";
 const COLUMNS = ["Driver, start", "Score", "Length", "Events"];
-// What the kinds of implausible trips mean.
-const KINDS = {
-  mean_speed: () => `a mean speed over ${format.speed(150)}`,
-  part_longer_than_trip: () => "a part is longer than the trip",
-  event_rate: () => "more than one event in 5 s",
-};
 
 export async function show({ parameters, settle, render }) {
   const choices = readChoices(parameters), settled = settle(choices), { at, order, implausible } = choices;
@@ -92,7 +88,7 @@ function controls({ start, end, at, order, implausible, miles }, link) {
 function row({ trip, implausible }, driver, at) {
   const rating = { ...format.rateTrip(trip), isDoubtful: implausible.length > 0 }, end = trip.trip_end_time;
   const isSameDay = format.dateOf(trip.trip_start_time) === format.dateOf(end);
-  return tripRow({ ...trip, rating }, el("a", { href: format.address("driver", driver.driver_id) }, ui.name(driver)),
-    at && el("small", {}, `until ${isSameDay ? format.time(end) : format.moment(end)}`),
-    implausible.length > 0 && el("small", {}, `Data look wrong: ${implausible.map((kind) => KINDS[kind]?.() ?? kind).join("; ")}`));
+  return tripRow({ ...trip, rating, why: describeKinds(trip, implausible) },
+    el("a", { href: format.address("driver", driver.driver_id) }, ui.name(driver)),
+    at && el("small", {}, `until ${isSameDay ? format.time(end) : format.moment(end)}`));
 }

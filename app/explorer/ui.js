@@ -66,7 +66,7 @@ export const grade = ({ fm_score: score, fm_grade: grade, isDoubtful }) =>
 
 /** Returns the change of a summary's score against the one before, which may be undefined. */
 export const scoreChange = (summary, before, none) => (summary.isDoubtful || before?.isDoubtful
-  ? el("span", { class: "change" }, `not compared: data ${summary.isDoubtful ? "" : "before "}look wrong`)
+  ? el("span", { class: "change" }, `not compared${summary.isDoubtful ? "" : ": data before look wrong"}`)
   : change(summary.fm_score, before?.fm_score, none));
 
 /** Returns the change of points, as they are shown, against those before, which may be undefined, or `none`. */

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from schemas.periods import PeriodName
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
+from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
     Aggregates,
     Driver,
@@ -91,6 +92,7 @@ async def driver_summary(
         summary=summary,
         score_before=summary_before,
         score_change=get_change(summary, summary_before),
+        notice=await make_notice_of_drivers(api, [driver_id], window, before),
         days={day.date: day.fm_score for day in days},
     )
 

@@ -1,13 +1,56 @@
 """What results say of implausible trips."""
 
+from collections.abc import Sequence
+
+from schemas.date_params import get_first_date
 from schemas.plausibility import COUNTED
-from scripts.mcp_server.client import ApiClient
-from scripts.mcp_server.models import NOTICE
+from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params
+from scripts.mcp_server.models import NOTICE, Data, Window
 
 DOUBT = "Figures of {} include implausible trips, whose data look wrong: say so, and do not rely on these figures."
+
+
+class Trip(Data):
+    """A trip, as far as it matters here."""
+
+    driver_id: str
+
+
+class RatedTrip(Data):
+    """A trip in a list of the fleet's trips."""
+
+    trip: Trip
+
+
+class RatedTrips(Data):
+    """A page of the fleet's trips."""
+
+    trips: list[RatedTrip]
 
 
 async def make_notice(api: ApiClient, whose: str) -> str:
     """Return the notice of a result with figures of whom there are implausible trips, if it is not an empty text."""
     includes = whose and (await api.get_info()).implausible_trips == COUNTED
     return f"{NOTICE} {DOUBT.format(whose)}" if includes else NOTICE
+
+
+async def make_notice_of_drivers(api: ApiClient, driver_ids: Sequence[str], window: Window, before: Window) -> str:
+    """Return the notice of a result with figures of drivers in a window and the one before.
+
+    It has no identifier, because identifiers are data.
+    """
+    info = await api.get_info()
+    if not driver_ids or info.implausible_trips != COUNTED:
+        return NOTICE
+    params: Params = {
+        "start_date": str(max(before.start_date, get_first_date(info.today, "day"))),
+        "end_date": str(window.end_date),
+        "driver_id": driver_ids,
+        "implausible": "true",
+        "limit": PAGE_SIZE,
+    }
+    page = await api.get(RatedTrips, "trips", params=params, fields="{trips{trip{driver_id}}}")
+    found = {row.trip.driver_id for row in page.trips}
+    numbers = [str(number) for number, driver_id in enumerate(driver_ids, 1) if driver_id in found]
+    whose = "the driver" if len(driver_ids) == 1 else f"driver {', '.join(numbers)} of {len(driver_ids)}"
+    return await make_notice(api, whose if numbers else "")

@@ -10,6 +10,7 @@ from schemas.date_params import get_first_date
 from schemas.periods import LongPeriodName, PeriodName
 from schemas.score import COUNTED_BEHAVIOURS, compute_points_lost, compute_score
 from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params, get_pages
+from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
     NULL_DEFAULT,
     Aggregates,
@@ -235,6 +236,7 @@ async def who_needs_coaching(
         driver_count=count,
         compared_driver_count=compared,
         left_out=len(rows) - len(scores),
+        notice=await make_notice_of_drivers(api, [driver.driver_id for driver, _ in scores], window, before),
     )
 
 

@@ -189,12 +189,12 @@ def test_a_result_has(call, tool, arguments, expected):
 REQUEST_COUNTS = [
     ("fleet_summary", {}, 2),
     ("find_drivers", {"search": "ann"}, 2),
-    ("driver_summary", ANN, 3),
+    ("driver_summary", ANN, 4),
     ("compare_drivers", THREE, 3),
     ("explain_score", ANN, 3),
-    ("who_needs_coaching", {}, 3),
-    ("who_needs_coaching", {"behaviour": "phone_use"}, 3),
-    ("who_needs_coaching", {"order": "got_worse"}, 5),
+    ("who_needs_coaching", {}, 4),
+    ("who_needs_coaching", {"behaviour": "phone_use"}, 4),
+    ("who_needs_coaching", {"order": "got_worse"}, 6),
     ("list_trips", ANN, 3),
     ("describe_trip", {"trip_id": "brake"}, 3),
     ("list_events", {}, 3),
@@ -253,6 +253,18 @@ def test_the_fleet_is_said_to_include_implausible_trips_if_it_does(call, load, s
     result = call("fleet_summary")
     assert ("Figures of the fleet include implausible trips" in result["notice"]) == (policy == COUNTED)
     assert [one["implausible_trip_count"] for one in result["intervals"]] == [0, 1]
+
+
+@pytest.mark.parametrize("policy", [COUNTED, LEFT_OUT])
+@pytest.mark.parametrize(
+    ("tool", "arguments", "whose"), [("driver_summary", ANN, "the driver"), ("who_needs_coaching", {}, "driver 2 of 2")]
+)
+def test_drivers_whose_figures_include_implausible_trips_are_named(call, load, service, policy, tool, arguments, whose):
+    set_settings(service.store, "f1", implausible_trips=policy)
+    assert "implausible" not in call(tool, **arguments)["notice"]
+    load(make_trip("2026-03-10T08:00", "ann", trip_id="metres", distance_miles=160.0))
+    notice = call(tool, **arguments)["notice"]
+    assert (f"Figures of {whose} include implausible trips" in notice) == (policy == COUNTED)
 
 
 def test_a_week_in_which_nobody_drove_is_not_compared(call, load):

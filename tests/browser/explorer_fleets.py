@@ -254,7 +254,7 @@ def _dated_trips():
 
 
 def _two_broken_devices():
-    """Yield a trip a day of twenty drivers in two weeks: one device had metres, another thousandths of a second.
+    """Yield a trip a day of twenty drivers in two weeks: one device had metres, another one was loose.
 
     And trips of a driver who drove less than ten miles.
     """
@@ -264,7 +264,7 @@ def _two_broken_devices():
         if week == 0 and number == 3:
             totals["distance_miles"] *= 1609.344
         if week == 0 and number == 7:
-            summary["phone_use_time_seconds"] *= 1000
+            summary |= {"phone_use_time_seconds": 30_000, "hard_brake_count": 360}
         yield make_trip(last_week(day - 7 * week), f"van {number}", event_summary=summary, **totals)
         yield make_trip(last_week(day, "12:00"), "little", distance_miles=0.1, trip_id=f"little {week} {day}")
 

@@ -145,12 +145,40 @@ def test_grades_and_drivers_to_coach_are_counted_of_the_drivers_on_the_list(visi
 
 def test_a_manager_sees_that_figures_include_implausible_trips_and_are_not_compared(visit):
     devices = visit("devices")
-    assert devices.text(".doubt").startswith("Figures include 10 implausible trips")
+    assert devices.text(".doubt").startswith("Figures include 10 implausible trips of 2 drivers")
     tiles = devices.text(".over-time .tiles")
     assert ("data look wrong" in tiles, re.search("[▲▼]|excellent|good|fair|poor", tiles)) == (True, None)
+    row = devices.page.locator(".ranking tr", has_text="van 3").inner_text()
+    assert ("data look wrong" in row, re.search("[▲▼]|excellent", row)) == (True, None)
+    devices.page.locator(".doubt a").click()
+    devices.wait("Trips whose data look wrong")
     left_out = visit("devices left out")
     assert left_out.text(".doubt").startswith("Figures leave out 10 implausible trips")
     assert "data look wrong" not in left_out.text(".over-time .tiles")
+
+
+@pytest.mark.parametrize(
+    ("view", "what"),
+    [
+        (
+            f"driver/van%203?at={last_week(0, '')[:10]}",
+            r"5 implausible trips, whose data look wrong\. .+: mean speed [\d,]{6} mph\.",
+        ),
+        ("trip/3%200%200", r"this trip, whose data look wrong: mean speed [\d,]{6} mph\."),
+        ("trip/7%200%200", "this trip, .+: phone use longer than the trip, 361 events in 30 min"),
+    ],
+)
+@pytest.mark.parametrize(("fleet", "does"), [("devices", "include"), ("devices left out", "leave out")])
+def test_a_driver_and_a_trip_whose_data_look_wrong_are_not_praised_and_say_why(visit, fleet, does, view, what):
+    opened = visit(fleet, f"#/{view}")
+    assert re.match(f"Figures {does} {what}", opened.text(".doubt"))
+    score = opened.text(".tiles, .trips tbody")
+    assert ("data look wrong" in score, re.search("[▲▼]|excellent", score)) == (True, None)
+
+
+def test_a_driver_whose_data_look_wrong_is_not_compared(visit):
+    sides = visit("devices", "#/compare/van%203").text(".sides")
+    assert ("not compared" in sides, re.search("[▲▼]|excellent", sides)) == (True, None)
 
 
 def test_the_fleet_says_how_recent_its_data_are(visit):
