@@ -163,7 +163,7 @@ class ResultEndpoint(Endpoint):
         """Return the media type that the client prefers, and the alternative representation of this type, if any."""
         chosen, other = JSON, None
         for media_type, representation in self.representations.items():
-            if prefers(media_type, *JSON_MEDIA_RANGES) and not (other and prefers(chosen, media_type)):
+            if prefers(media_type, *JSON_MEDIA_RANGES, wins_ties=False) and not (other and prefers(chosen, media_type)):
                 chosen, other = media_type, representation
         return chosen, other
 

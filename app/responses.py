@@ -113,10 +113,11 @@ def choose_encoding(accept_encoding: str) -> tuple[str | None, int]:
     return encoding if encoding in ENCODINGS else None, 0 if refuses_identity else MIN_ENCODED_BYTES
 
 
-def prefers(media_type: str, *alternatives: str) -> bool:
+def prefers(media_type: str, *alternatives: str, wins_ties: bool = True) -> bool:
     """Return whether the request prefers a media type to alternatives, which are in order of specificity.
 
-    Accept has to name the media type, with at least the quality of the first alternative that Accept names.
+    Accept has to name the media type, with a higher quality than that of the first alternative that Accept names, or
+    with the same one if it `wins_ties`.
     """
     if media_type not in request.environ.get("HTTP_ACCEPT", "").lower():
         return False
@@ -125,4 +126,5 @@ def prefers(media_type: str, *alternatives: str) -> bool:
         name = value.partition(";")[0].strip().lower()
         qualities[name] = max(qualities.get(name, 0.0), quality)
     limit = next((qualities[name] for name in alternatives if name in qualities), 0.0)
-    return qualities.get(media_type, 0.0) > 0 and qualities[media_type] >= limit
+    quality = qualities.get(media_type, 0.0)
+    return quality > limit or (wins_ties and quality == limit > 0)

@@ -5,6 +5,7 @@ such trips out of its sums. The other kinds are only named.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from functools import cached_property
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -26,7 +27,7 @@ MARGIN_MS = MARGIN_SECONDS * MS_PER_SECOND
 # A duration may leave out stops.
 MAX_DIFFERENCE = 0.1
 # A part that was added up from many numbers may exceed the whole by as much.
-ROUNDING = 1e-6
+MOST_ROUNDED = Decimal("1.000001")
 
 
 ZERO = (0, 0)
@@ -80,7 +81,10 @@ def _has_longer_part(facts: _Facts) -> bool:
     seconds = events["phone_use_time_seconds"], events["overspeeding_time_seconds"], trip["night_driving_seconds"]
     miles = trip["highway_miles"], trip["night_driving_miles"]
     wholes = ((trip["duration_seconds"], seconds), (trip["distance_miles"], miles))
-    return any(max(parts) > whole * (1 + ROUNDING) for whole, parts in wholes)
+    # Few parts are longer, so that decimals, which are exact, cost nothing.
+    return any(
+        max(parts) > whole and Decimal(str(max(parts))) > Decimal(str(whole)) * MOST_ROUNDED for whole, parts in wholes
+    )
 
 
 def _has_too_many_events(facts: _Facts) -> bool:

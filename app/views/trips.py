@@ -87,8 +87,8 @@ def list_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     another delay.
 
     Send `Accept: application/geo+json` to get the page as GeoJSON (RFC 7946) for a map, or `application/gpx+xml` to get
-    it as GPX 1.1 for a map program. `X-Fields` does not apply to them. The response is JSON if `Accept` gives a higher
-    quality value to `application/json`, or to a range that includes it such as `*/*`.
+    it as GPX 1.1 for a map program. `X-Fields` does not apply to them. The response is JSON if `Accept` gives
+    the same or a higher quality value to `application/json`, or to a range that includes it such as `*/*`.
     """
     return trips.find_trips(
         get_services().store,

@@ -50,6 +50,7 @@ KINDS = {
         [
             make_timed(event_summary=make_event_summary(phone_use_time_seconds=600)),
             make_timed(distance_miles=0.3, highway_miles=0.1 + 0.2),
+            make_timed(START, 1000, event_summary=make_event_summary(phone_use_time_seconds=1000.001)),
         ],
     ),
     "more than one event in 5 seconds": (
