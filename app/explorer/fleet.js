@@ -49,7 +49,8 @@ export async function show({ parameters, fleet, settle, render }) {
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
         el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Weekly reports"),
-        el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
+        fleet.last_trip_received_at
+          && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     fleetOverTime(byStart, choices, link, judged,
       implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))), controls(choices, link),
     rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]

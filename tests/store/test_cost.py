@@ -179,7 +179,7 @@ def test_the_feed_reads_what_is_new_alone(service, profile, clock):
 # Of a trip of one driver that moves to another one, and of all that is stored.
 WRITES = {
     "import": (lambda store: load(store.db, make_trip("2026-03-05T09:00", "d5", trip_id="moves")), 50, 55),
-    "move": (lambda store: load(store.db, make_trip("2026-03-06T09:00", "d6", trip_id="moves")), 90, 100),
+    "move": (lambda store: load(store.db, make_trip("2026-03-06T09:00", "d6", trip_id="moves")), 90, 105),
     "import of a driver": (lambda store: load(store.db, drivers=[make_driver("d5", alias="A")]), 25, 30),
     "deletion": (lambda store: delete_trips(store, "f1", ["moves"]), 52, 60),
     "rebuild": (lambda store: list(rebuild_fleet(store, "f1")), 4_800, 4_800),
