@@ -52,13 +52,7 @@ def find_fleet_trips(
         cursors = Cursors.of(store, session, scope, "trips", *query)
         first = cursors.read(cursor) if cursor else None
         filters = match_known_drivers(store, session, scope, driver_ids)
-        visible = {"trip_end_time": {"$lte": max_end_ms}}
-        if at is not None:
-            filters["trip_end_time"] = {"$gte": at, "$lte": max_end_ms}
-        if min_distance_miles:
-            filters["totals.distance_miles"] = {"$gte": min_distance_miles}
-        if implausible is not None:
-            filters["is_implausible"] = implausible == "true"
+        filters |= _make_filters(at, max_end_ms, min_distance_miles, implausible)
         index, bounds, window = _choose_index(store, session, scope.fleet, start_date, end_date, at, order)
         element = fields.get("trips") or {}
         trip_fields = _select_fields(element, form)
@@ -67,7 +61,7 @@ def find_fleet_trips(
             index,
             session,
             first or bounds,
-            visible,
+            {"trip_end_time": {"$lte": max_end_ms}},
             {**filters, **window},
             limit,
             projection={"_id": 0, **dict.fromkeys(names, 1)},
@@ -80,6 +74,16 @@ def find_fleet_trips(
         "trips": _render(found, element, trip_fields),
     }
     return cursors.make_result(rest, content, [trip["version"] for trip in found], fields)
+
+
+def _make_filters(at: int | None, max_end_ms: int, min_distance_miles: float, implausible: str | None) -> Document:
+    """Return the condition on trips."""
+    filters: Document = {"trip_end_time": {"$gte": at, "$lte": max_end_ms}} if at is not None else {}
+    if min_distance_miles:
+        filters["totals.distance_miles"] = {"$gte": min_distance_miles}
+    if implausible is not None:
+        filters["is_implausible"] = implausible == "true"
+    return filters
 
 
 def _choose_index(
