@@ -28,6 +28,8 @@ MAX_EVENTS, MAX_PLACES = 20, 10
 # How many events a call reads, and how many of them are on a page.
 MAX_READ, EVENTS_PER_PAGE = 5_000, 1_000
 TYPES = {name.lower(): number for number, (name, _) in EVENT_TYPES.items()}
+# What devices that do not know their position send.
+NO_POSITION = (0, 0)
 # 150 m.
 CELL_LATITUDE = 150 / 111_320
 
@@ -61,7 +63,7 @@ class EventList(Result):
     more: bool = Field(description="The window has more than were read: counts are too low. Use a shorter one.")
     event_counts: dict[str, int]
     places: list[Place] = Field(
-        description="Cells of 150 m. Many events of one driver are a habit. Near 0, 0 the position is not known."
+        description="Cells of 150 m. Many events of one driver are a habit. Events without a position are in none."
     )
     places_left_out: int
     left_out: int = Field(description="How many that were read are not in events.")
@@ -118,7 +120,9 @@ def _find_places(events: Iterable[FleetEvent]) -> list[Place]:
     """Return the cells in which events begin, those with most events first, of equal ones those with more drivers."""
     drivers = defaultdict(list)
     for event in events:
-        drivers[_get_middle(event.event_start_latitude, event.event_start_longitude)].append(event.driver_id)
+        position = event.event_start_latitude, event.event_start_longitude
+        if position != NO_POSITION:
+            drivers[_get_middle(*position)].append(event.driver_id)
     places = [
         Place(middle_latitude=latitude, middle_longitude=longitude, event_count=len(ids), driver_count=len(set(ids)))
         for (latitude, longitude), ids in drivers.items()

@@ -1,31 +1,39 @@
-"""The tools on trips: list those of a driver, describe one."""
+"""The tools on trips: list those of the fleet or a driver, describe one."""
 
 from typing import Annotated, Literal
 
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field
 
-from scripts.mcp_server.client import Api, ApiClient, get_pages
+from schemas.plausibility import LEFT_OUT, find_implausible
+from scripts.mcp_server.client import PAGE_SIZE, Api, ApiClient, get_pages, read_list
 from scripts.mcp_server.models import (
+    NULL_DEFAULT,
     Behaviour,
     Data,
     Degrees,
     Driver,
     EpochMs,
     Event,
+    FleetOrDriver,
+    ListPage,
     NoScore,
     Number,
     Page,
     Result,
     Score,
     Window,
+    cut,
 )
 from scripts.mcp_server.scores import find_names, get_driver_score
-from scripts.mcp_server.windows import EndDate, StartDate, choose_windows
+from scripts.mcp_server.text import to_json
+from scripts.mcp_server.windows import EndDate, StartDate, Time, choose_windows
 
 # As many of the longest rows as have room in a result.
 MAX_TRIPS = 20
 MAX_EVENTS = 50
+
+Order = Literal["worst", "newest", "oldest"]
 
 
 class Trip(Data):
@@ -38,49 +46,113 @@ class Trip(Data):
     event_summary: dict[str, Number]
 
 
+class WholeTrip(Trip):
+    """A trip, and what else may be implausible."""
+
+    night_driving_seconds: Number
+    highway_miles: Number
+    night_driving_miles: Number
+
+
 class TripPage(Page):
     """A page of the trips of a driver."""
 
-    trips: list[Trip]
+    trips: list[WholeTrip]
+
+
+class TripOfDriver(Trip):
+    """A trip, and who drove."""
+
+    driver_id: str
+
+
+class RatedTrip(Data):
+    """A trip of the fleet."""
+
+    trip: TripOfDriver
+    fm_score: Number
+    implausible: list[str]
 
 
 class ListedTrip(Trip):
-    """A trip, and the points that it costs."""
+    """A trip of a list: with the points that it costs a driver, or of the fleet with who drove and its own score."""
 
-    points_lost: Number
+    points_lost: Number | None = None
+    driver: Driver | None = None
+    fm_score: Number | None = None
+    implausible: list[str] = Field(description="Why its data look wrong: say so.")
 
 
 class TripList(Result):
-    """The trips of a driver in a window."""
+    """The trips of a driver or of the fleet in a window, or at a time."""
 
-    driver: Driver
-    window: Window
-    score: Score | NoScore
-    not_listed_yet: int = Field(description="Trips of the score that are too new to be listed.")
-    left_out: int = Field(description="How many more trips are listed.")
+    driver: Driver | None = None
+    window: Window | None
+    at: EpochMs | None = None
+    score: Score | NoScore | None = None
+    not_listed_yet: int | None = Field(default=None, description="Trips of the score that are too new to be listed.")
+    left_out: int = Field(description="How many more trips were read.")
+    more: bool = Field(default=False, description="Whether there are still more, which were not read.")
     trips: list[ListedTrip]
 
 
 async def list_trips(
     api: Api,
-    driver_id: str,
+    driver_id: FleetOrDriver = None,
     start_date: StartDate = None,
     end_date: EndDate = None,
-    order: Literal["points_lost", "newest", "oldest"] = "points_lost",
+    at: Annotated[Time, Field(description="Instead of dates, trips in progress: 2026-03-10T14:05.")] = None,
+    order: Order = "worst",
+    min_distance_miles: Annotated[float, Field(ge=0)] = 0,
+    implausible: Annotated[
+        bool | None, Field(description="true: only trips whose data look wrong; false: without them."), NULL_DEFAULT
+    ] = None,
     limit: Annotated[int, Field(ge=1, le=MAX_TRIPS)] = 5,
 ) -> TripList:
-    """List a driver's trips in any window, by default first those that cost most points of the score of the window.
+    """List trips of the fleet or a driver in any window, or those in progress at a time, by default the worst first.
 
-    points_lost of all trips together is 100 minus the score. A score has a trip at once, the list hours after its end,
+    The worst of the fleet have the lowest scores, in at most 31 days. The worst of a driver cost most points of the
+    score of the window; points_lost of all trips together is 100 minus the score. With at, min_distance_miles or
+    implausible, a driver's trips are listed like the fleet's. A score has a trip at once, the list hours after its end,
     by default four. For the events of a trip and where they were, use describe_trip.
     """
-    window, _ = choose_windows(await api.get_today(), start_date, end_date)
+    info = await api.get_info()
+    dates = start_date, end_date
+    window = choose_windows(info.today, *dates)[0] if at is None or any(dates) else None
+    if driver_id is not None and window and not at and implausible is None and not min_distance_miles:
+        return await _list_of_driver(api, driver_id, window, order, limit)
+    if at and not at.tzinfo:
+        at = at.replace(tzinfo=info.time_zone)
+    params = {
+        **(window.model_dump(mode="json") if window else {}),
+        "driver_id": driver_id,
+        "at": int(at.timestamp() * 1000) if at else None,
+        "order": order,
+        "min_distance_miles": min_distance_miles,
+        "implausible": None if implausible is None else to_json(implausible),
+        "limit": PAGE_SIZE,
+    }
+    found, more = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=limit + 1)
+    drivers = await find_names(api, [row.trip.driver_id for row in found[:limit]])
+    rows = cut([ListedTrip(**dict(row) | dict(row.trip), driver=drivers[row.trip.driver_id]) for row in found[:limit]])
+    return TripList(window=window, at=at, left_out=len(found) - len(rows), more=more, trips=rows)
+
+
+async def _list_of_driver(api: ApiClient, driver_id: str, window: Window, order: Order, limit: int) -> TripList:
+    """Return the trips of a driver in a window, with the points of its score that each costs."""
     content = await get_driver_score(api, driver_id, window, "month")
     behaviours = content.total.behaviours if content.total else []
-    trips = await _find_trips(api, driver_id, window)
-    rows = [ListedTrip(**dict(trip), points_lost=_get_points(trip, behaviours)) for trip in trips]
-    if order == "points_lost":
-        rows.sort(key=lambda row: -row.points_lost)
+    leaves_out = (await api.get_info()).implausible_trips == LEFT_OUT
+    rows, counted = [], 0
+    async for page in get_pages(api, TripPage, "driver", driver_id, "trips", params=window.model_dump(mode="json")):
+        for trip in page.trips:
+            kinds = find_implausible(dict(trip))
+            is_counted = not (kinds and leaves_out)
+            points = _get_points(trip, behaviours) if is_counted else 0.0
+            rows.append(ListedTrip(**dict(trip), points_lost=points, implausible=kinds))
+            counted += is_counted
+    if order == "worst":
+        rows.sort(key=lambda row: -(row.points_lost or 0))
     if order == "newest":
         rows.reverse()
     return TripList(
@@ -88,17 +160,10 @@ async def list_trips(
         window=window,
         score=content.total or "did_not_drive",
         # A trip may become visible between two requests.
-        not_listed_yet=max(0, content.total.trip_count - len(rows)) if content.total else 0,
-        left_out=max(0, len(rows) - limit),
+        not_listed_yet=max(0, content.total.trip_count - counted) if content.total else 0,
+        left_out=len(rows[limit:]),
         trips=rows[:limit],
     )
-
-
-async def _find_trips(api: ApiClient, driver_id: str, window: Window) -> list[Trip]:
-    """Return the trips of a driver in a window, the oldest first."""
-    dates = {"start_date": str(window.start_date), "end_date": str(window.end_date)}
-    pages = get_pages(api, TripPage, "driver", driver_id, "trips", params=dates)
-    return [trip async for page in pages for trip in page.trips]
 
 
 def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:
@@ -111,11 +176,9 @@ def _get_points(trip: Trip, behaviours: list[Behaviour]) -> float:
     return points
 
 
-class TripDetails(Trip):
+class TripDetails(WholeTrip, TripOfDriver):
     """A trip, and what happened on it."""
 
-    night_driving_seconds: Number
-    highway_miles: Number
     start_latitude: Degrees
     start_longitude: Degrees
     end_latitude: Degrees
@@ -124,16 +187,10 @@ class TripDetails(Trip):
     events: list[Event]
 
 
-class TripOfDriver(TripDetails):
-    """A trip, and who drove."""
-
-    driver_id: str
-
-
 class Trips(Data):
     """The trips with an identifier."""
 
-    trips: list[TripOfDriver]
+    trips: list[TripDetails]
 
 
 class TripDescription(TripDetails, Result):
@@ -149,7 +206,7 @@ async def describe_trip(api: Api, trip_id: str) -> TripDescription:
     Events are phone use, overspeeding with speed and limit, hard brakes and rapid accelerations.
     """
     # Not the trail, which is long.
-    fields = f"trips{{{','.join(TripOfDriver.model_fields)}}}"
+    fields = f"trips{{{','.join(TripDetails.model_fields)}}}"
     content = await api.get(Trips, "trip", "trip_id", trip_id, fields=fields)
     if not content.trips:
         raise ToolError(

@@ -33,6 +33,8 @@ Date = Annotated[
 PeriodDate = Annotated[Date, Field(description="Any date in the period. Default: the last complete one.")]
 StartDate = Annotated[Date, Field(description="Default: the Monday of last week.")]
 EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, or start_date if that is today.")]
+# A time without an offset is in the time zone of the fleet.
+Time = Annotated[datetime.datetime | None, WithJsonSchema({"type": "string"}), NULL_DEFAULT]
 
 
 def choose_periods(today: datetime.date, period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:

@@ -63,7 +63,15 @@ def test_places_have_all_events_and_the_one_with_most_comes_first(call, events):
     assert (len(data["events"]), data["left_out"], data["places_left_out"]) == (1, 5, 0)
 
 
-@pytest.mark.parametrize("position", [(41.25, -96.5), (0, 0), (-33.9, 151.2), (60, 180), (71, -180), (90, 0), (-90, 7)])
+def test_an_unknown_position_is_no_place(call, load):
+    load(make_trip(events=[make_event(epoch_ms("2026-03-10T08:05"), event_start_latitude=0, event_start_longitude=0)]))
+    data = call("list_events")
+    assert (data["event_counts"], data["places"]) == ({"HARD_BRAKE": 1}, [])
+
+
+@pytest.mark.parametrize(
+    "position", [(41.25, -96.5), (0, 1e-5), (-33.9, 151.2), (60, 180), (71, -180), (90, 0), (-90, 7)]
+)
 def test_a_place_is_150_metres_high_and_wide_and_has_the_position(call, load, position):
     latitude, longitude = position
     event = make_event(epoch_ms("2026-03-11T08:05"), event_start_latitude=latitude, event_start_longitude=longitude)

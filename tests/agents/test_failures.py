@@ -102,6 +102,7 @@ DRIVER_CALLS = [
     ("driver_summary", OWN, None),
     ("explain_score", OWN, None),
     ("list_trips", OWN, None),
+    ("list_trips", {}, None),
     ("compare_drivers", {"driver_ids": ["ann"]}, None),
     ("describe_trip", {"trip_id": "brake"}, None),
     ("list_events", {}, None),

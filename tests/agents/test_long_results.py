@@ -31,6 +31,7 @@ REQUESTS = [
     ("fleet_summary", {"count": 13}, {"not_known": 0}),
     ("fleet_summary", {"period": "month", "count": 13}, {"not_known": 7}),
     ("list_trips", {"driver_id": IDS[0], "limit": 20}, {"left_out": 39}),
+    ("list_trips", {"limit": 20}, {"more": True}),
     ("describe_trip", {"trip_id": TRIP}, {"left_out": 150}),
     ("list_events", {"limit": 20}, {"more": True}),
 ]

@@ -196,6 +196,7 @@ REQUEST_COUNTS = [
     ("who_needs_coaching", {"behaviour": "phone_use"}, 4),
     ("who_needs_coaching", {"order": "got_worse"}, 6),
     ("list_trips", ANN, 3),
+    ("list_trips", {}, 3),
     ("describe_trip", {"trip_id": "brake"}, 3),
     ("list_events", {}, 3),
 ]

@@ -21,7 +21,7 @@ CALLS = {
     "compare_drivers": {"driver_ids": [DRIVER_ID]},
     "explain_score": {"driver_id": DRIVER_ID},
     "who_needs_coaching": {},
-    "list_trips": {"driver_id": DRIVER_ID},
+    "list_trips": {},
     "describe_trip": {"trip_id": TRIP_ID},
     "list_events": {},
 }
