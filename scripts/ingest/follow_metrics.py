@@ -5,6 +5,7 @@ import time
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from schemas.periods import now_ms
+from schemas.plausibility import WORDS
 
 PREFIX = "driver_analytics_follow"
 
@@ -20,6 +21,9 @@ class FollowMetrics:
         self.changes = self._count("changes", "Changes that were read, those of the commands included.")
         self.invalid = self._count("invalid_documents", "Invalid source documents that were left out.")
         self.doubtful = self._count("doubtful_trips", "Trips that are not plausible, by kind.", "kind")
+        for kind in WORDS:
+            # So that a kind is 0, not absent, before its first trip.
+            self.doubtful.labels(kind)
         self.comparisons = self._count("comparisons", "Comparisons of all documents, without a usable resume token.")
         self.repairs = self._count("repairs", "Documents of read models that such a comparison repaired.")
 

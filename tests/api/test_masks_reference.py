@@ -204,6 +204,7 @@ MORE = {
     "/driver-aggregate/window": [{**SEVERAL, "start_date": "2026-03-10"}],
     "/driver/{driver_id}/score": [{"interval": "day"}, {"driver_id": "idle"}],
     "/ranking": [{"start_date": "2026-03-02"}],
+    "/trips": [{"order": "worst"}],
 }
 
 
@@ -211,7 +212,10 @@ MORE = {
 @pytest.mark.parametrize("path", OF_DATA)
 def test_a_masked_response_equals_that_of_flask_restx(service, load, path, examples):
     load(*make_trips(), drivers=DRIVERS)
-    targets = [make_target(path, REQUIRED, **more) for more in [{}, *MORE.get(path.removeprefix(API), [])]]
+    # The summary form lacks fields, which the reference returns as null.
+    targets = [
+        make_target(path, REQUIRED, form="detail", **more) for more in [{}, *MORE.get(path.removeprefix(API), [])]
+    ]
     reference = Reference(find_endpoints(service.app)[path].response)
     wholes = {target: service.get(target).json for target in targets}
 

@@ -102,6 +102,11 @@ class RequestGenerator:
             "end_date": DATES[7:],
             "search": [*SHARED, *UNKNOWN, "a", "d 1", " "],
             "min_distance_miles": ["0", "5", "9.5", "50"],
+            "min_seconds": ["0", "1", "100"],
+            "min_over_mph": ["0", "5"],
+            "bbox": ["-180,-90,180,90", "-97,41,-96,42"],
+            "at": [trip["trip_end_time"] for trip in trips],
+            "event_type": [1, 2, 7, 9],
             "limit": [1, 2, 5, 50, 99, 100, 101],
             "page": range(1, 6),
             "report_time": [f"{date}T00:00:00" for date in REPORT_DATES[THEIRS]],
@@ -116,6 +121,8 @@ class RequestGenerator:
             if parameter["in"] != "header":
                 kind = chosen["filter_param"] if name == "filter_value" else name
                 chosen[name] = self.choose(path, kind, parameter)
+        if chosen.get("at"):
+            chosen |= {"start_date": None, "end_date": None}
         return make_target(path, **chosen)
 
     def choose(self, path, name, parameter):
@@ -126,6 +133,8 @@ class RequestGenerator:
         choices = schema.get("enum") or values.get(name) or SHARED
         if name == "start_date" and self.rng.random() < 0.8:
             return get_start_date(path)
+        if name == "event_type":
+            return self.rng.sample(choices, k=2)
         if schema["type"] == "array":
             several = self.rng.choice([SHARED, SHARED + DRIVERS[THEIRS][:15], SHARED + DRIVERS[MINE], choices])
             return self.rng.choices(several, k=self.rng.randint(1, 20))
