@@ -107,12 +107,13 @@ def find_page(
     documents should be `visible`. With `filters`, which few may meet, the page also ends after some entries (STEPS).
     """
     order = [(index.key, DESCENDING if bounds.is_reversed else ASCENDING)]
-    options: Any = {"sort": order, "session": session, "hint": index.hint}
+    options: Any = {"sort": order, "session": session}
     found, size = list[Document](), 0
     for entries in STEPS if filters else (0,):
         end = _find_end(index, bounds, entries, options) if entries else None
         wanted, count = {**index.match, index.key: bounds.match(end), **visible, **filters}, limit + 1 - len(found)
-        for document in index.collection.find(wanted, projection, limit=count, batch_size=count + 1, **options):
+        documents = index.collection.find(wanted, projection, limit=count, batch_size=count + 1, **options)
+        for document in documents.hint(index.hint):
             size += sum(len(value) for value in document.values() if isinstance(value, str))
             if len(found) == limit or (found and size > max_bytes):
                 return found, bounds.after(found[-1][index.key])
@@ -126,7 +127,7 @@ def find_page(
 def _find_end(index: KeyIndex, bounds: Bounds, entries: int, options: Mapping[str, Any]) -> str | None:
     """Return the last key of so many entries of the index, or None if there are fewer."""
     match, key = {**index.match, index.key: bounds.match(None)}, {"_id": 0, index.key: 1}
-    found = index.collection.find(match, key, skip=entries - 1, limit=1, **options)
+    found = index.collection.find(match, key, skip=entries - 1, limit=1, **options).hint(index.hint)
     return next((document[index.key] for document in found), None)
 
 
