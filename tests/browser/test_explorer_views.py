@@ -219,7 +219,9 @@ def test_the_fleet_over_time_has_its_score_and_a_bar_changes_the_week(visit):
 
 def test_choosing_a_behaviour_orders_the_drivers_by_what_it_costs(visit):
     page = visit("demo").page
-    page.get_by_role("link", name=re.compile("^Overspeeding: ")).click()
+    page.locator(".to-coach", has_text="Drivers to coach").get_by_role(
+        "link", name=re.compile("^Overspeeding: ")
+    ).click()
     page.locator(".to-coach [aria-current=true]", has_text="Overspeeding").wait_for()
     points = [
         float(text.rpartition("−")[2])
