@@ -13,8 +13,8 @@ from marshmallow import ValidationError
 from pymongo import ASCENDING, DESCENDING
 from pymongo.client_session import ClientSession
 
-from app.store import Document, DocumentCollection, Result, Store, UnknownDrivers
-from app.store.driver_periods import find_profiles
+from app.store import Document, DocumentCollection, Result, Store
+from app.store.driver_periods import check_known, find_profiles
 from app.store.scope import Scope
 from schemas.cursor import INVALID_FOR_LIST, encode_cursor, sign
 from schemas.introspection import Fields
@@ -134,8 +134,6 @@ def _find_end(index: KeyIndex, bounds: Bounds, entries: int, options: Mapping[st
 def match_known_drivers(store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str]) -> Document:
     """Return the condition that something is of these drivers, or without any, of the scope. Raises UnknownDrivers."""
     if driver_ids:
-        known = find_profiles(store, session, scope.match_drivers(driver_ids))
-        if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
-            raise UnknownDrivers(unknown)
+        check_known(driver_ids, find_profiles(store, session, scope.match_drivers(driver_ids)))
         return {"driver_id": {"$in": list(driver_ids)}}
     return {"driver_id": scope.driver_id} if scope.driver_id is not None else {}

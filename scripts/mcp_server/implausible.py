@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from schemas.date_params import get_first_date
 from schemas.plausibility import COUNTED
-from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params
-from scripts.mcp_server.models import NOTICE, Data, Window
+from scripts.mcp_server.client import PAGE_SIZE, ApiClient, Params, read_list
+from scripts.mcp_server.models import NOTICE, Data, ListPage, Window
 
 DOUBT = "Figures of {} include implausible trips, whose data look wrong: say so, and do not rely on these figures."
 
@@ -20,12 +20,6 @@ class RatedTrip(Data):
     """A trip in a list of the fleet's trips."""
 
     trip: Trip
-
-
-class RatedTrips(Data):
-    """A page of the fleet's trips."""
-
-    trips: list[RatedTrip]
 
 
 async def make_notice(api: ApiClient, whose: str) -> str:
@@ -49,8 +43,8 @@ async def make_notice_of_drivers(api: ApiClient, driver_ids: Sequence[str], wind
         "implausible": "true",
         "limit": PAGE_SIZE,
     }
-    page = await api.get(RatedTrips, "trips", params=params, fields="{trips{trip{driver_id}}}")
-    found = {row.trip.driver_id for row in page.trips}
+    rows, _ = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=PAGE_SIZE)
+    found = {row.trip.driver_id for row in rows}
     numbers = [str(number) for number, driver_id in enumerate(driver_ids, 1) if driver_id in found]
     whose = "the driver" if len(driver_ids) == 1 else f"driver {', '.join(numbers)} of {len(driver_ids)}"
     return await make_notice(api, whose if numbers else "")
