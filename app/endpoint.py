@@ -84,7 +84,7 @@ class Endpoint:
     - `files`: the media types of the files that it serves.
     - `unavailable_response`: the schema of the 503 while the database does not respond. None if there is no such 503.
     - `links`: the identifiers in a response. Each gives values, as OpenAPI writes them, to parameters; the document
-      links to every operation that has these parameters.
+      links to every operation that has these parameters, and with a cursor to the next page of the same list.
     - `description`: text that the OpenAPI document appends to the docstring of the view.
     """
 

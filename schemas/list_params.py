@@ -14,6 +14,7 @@ from schemas.params import (
     MAX_DRIVERS,
     MAX_LIMIT,
     MAX_NUMBER_LENGTH,
+    NUMBER,
     WORST,
     AmountParam,
     DriverIds,
@@ -30,7 +31,6 @@ MAX_WORST_DAYS = 31
 # `at` in place of a time: for tools that send each parameter.
 NO_TIME = "none"
 MAX_EVENTS_A_PAGE, DEFAULT_EVENTS = 1_000, 100
-NUMBER = r"-?(0|[1-9][0-9]*)(\.[0-9]+)?"
 
 
 class EventTypeParam(IntegerChoice):
@@ -51,7 +51,7 @@ class EventTypeParam(IntegerChoice):
 class BoxParam(Text):
     """A box of positions as four numbers, `min_lon,min_lat,max_lon,max_lat`, which load as a list."""
 
-    pattern = re.compile(",".join([NUMBER] * 4))
+    pattern = re.compile(",".join([f"-?{NUMBER}"] * 4))
     openapi_keywords: ClassVar[dict[str, Any]] = {"pattern": f"^{pattern.pattern}$"}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
@@ -157,7 +157,8 @@ class TripsParams(ListParams):
             raise ValidationError(f"Must not be given together with {' and '.join(sorted(dates, reverse=True))}.", "at")
         if not has_time and "start_date" not in original:
             raise ValidationError("Must be given, or else at.", "start_date")
-        if data.get("order") == WORST and "start_date" in data:
+        # The window of a cursor stays the same over midnight.
+        if data.get("order") == WORST and "start_date" in data and not data.get("cursor"):
             last = data.get("end_date") or str(original[TODAY])
             if len(dates_between(data["start_date"], last)) > MAX_WORST_DAYS:
                 raise ValidationError(f"Must not be worst in a window of more than {MAX_WORST_DAYS} days.", "order")

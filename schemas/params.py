@@ -30,6 +30,8 @@ WORST, BEST = "worst", "best"
 # More than the 309 digits of the largest double. Without a limit, a page's links, which repeat the query, could be
 # larger than the headers that a proxy accepts.
 MAX_NUMBER_LENGTH = 400
+# As JSON writes a number from 0, so that clients may send what their language makes of a number.
+NUMBER = r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
 MAX_CHANGES = 1_000
 DEFAULT_CHANGES = 100
 
@@ -65,7 +67,7 @@ class RepeatedParam(List):
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
         if len(value) > self.most:
-            raise ValidationError(f"Must be given 1 to {self.most} times; it is given {len(value)} times.")
+            raise ValidationError(f"Must be given at most {self.most} times; it is given {len(value)} times.")
         try:
             return list(dict.fromkeys(super()._deserialize(value, attr, data, **kwargs)))
         except ValidationError as error:
@@ -87,7 +89,7 @@ class DriverIds(RepeatedParam):
 class AmountParam(fields.Float):
     """An amount from 0, in ASCII digits without sign or leading zero, as JSON writes a number."""
 
-    pattern = re.compile(r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+    pattern = re.compile(NUMBER)
     json_schema_keywords: ClassVar[dict[str, Any]] = {"minimum": 0}
 
     def __init__(self, description: str, *, example: int = 0, default: int | None = 0) -> None:

@@ -64,11 +64,12 @@ def get_operation_id(view: Callable[..., Any]) -> str:
 
 def _describe_links(endpoint: Endpoint, linked: Mapping[str, Endpoint]) -> dict[str, Any]:
     """Return a Link Object for each endpoint that has the parameters of one of the links."""
+    # A cursor goes with the operation that returned it, and with all parameters of the request.
+    same = {name: f"$request.query.{name}" for name in endpoint.params.fields}
     return {
-        name: {"operationId": name, "parameters": dict(values)}
+        name: {"operationId": name, "parameters": {**same, **values} if CURSOR in values else dict(values)}
         for values in endpoint.links
         for name, other in linked.items()
-        # A cursor goes with the operation that returned it.
         if values.keys() <= other.params.fields.keys() and (CURSOR not in values or other is endpoint)
     }
 

@@ -9,7 +9,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.cursor_lists import Bounds, Cursors, KeyIndex, find_page, match_known_drivers
-from app.store.fleets import find_window, get_trips_state
+from app.store.fleets import find_window
 from app.store.scope import Scope
 from schemas.introspection import Fields, fields_of
 from schemas.list_params import NEWEST
@@ -49,10 +49,9 @@ def find_events(
         else:
             bounds = _find_bounds(store, session, scope.fleet, start_date, end_date, is_reversed=order == NEWEST)
         conditions = {**match_known_drivers(store, session, scope, driver_ids), **_make_filters(**filters)}
-        index, visible = KeyIndex(store.trip_events, "_id", {"_id": 1}, {}), {"trip_end_time": {"$lte": max_end_ms}}
-        policy, _ = get_trips_state(store, scope.fleet, session)
-        if policy == LEFT_OUT:
-            visible["is_implausible"] = {"$exists": False}
+        index = KeyIndex(store.trip_events, "_id", {"_id": 1}, {})
+        left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
+        visible = {"trip_end_time": {"$lte": max_end_ms}, **left_out}
         events, rest = find_page(index, session, bounds, visible, conditions, limit)
     prune = make_pruner(fields.get("events"))
     texts = [orjson.dumps(prune({name: event[name] for name in EVENT_FIELDS})).decode() for event in events]

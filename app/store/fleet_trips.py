@@ -32,48 +32,34 @@ def find_fleet_trips(
     end_date: str | None = None,
     at: int | None,
     driver_ids: Sequence[str] = (),
-    min_distance_miles: float,
-    implausible: str | None,
     order: str,
     form: str,
     limit: int,
     cursor: tuple[Any, ...] | None,
     max_end_ms: int,
     fields: Fields,
+    **filters: Any,
 ) -> Result:
     """Return a page of the trips that started from `start_date` to `end_date`, or were in progress `at` (epoch ms).
 
-    These are trips that ended by `max_end_ms` (epoch ms). Indexes: trip_details (fleet, start_key, ...), and for the
-    order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers, and ValidationError if the cursor is of other
-    parameters.
+    These are trips that ended by `max_end_ms` (epoch ms). `filters` are those of `_make_filters`. Indexes: trip_details
+    (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers, and
+    ValidationError if the cursor is of other parameters.
     """
-    query = (start_date, end_date, at, sorted(driver_ids), min_distance_miles, implausible, order, form)
+    query = (start_date, end_date, at, sorted(driver_ids), order, form, filters)
+    element = fields.get("trips") or {}
+    trip_fields = _select_fields(element, form)
     with store.snapshot() as session:
         cursors = Cursors.of(store, session, scope, "trips", *query)
-        first = cursors.read(cursor) if cursor else None
-        filters = match_known_drivers(store, session, scope, driver_ids)
-        filters |= _make_filters(at, max_end_ms, min_distance_miles, implausible)
-        index, bounds, window = _choose_index(store, session, scope.fleet, start_date, end_date, at, order)
-        element = fields.get("trips") or {}
-        trip_fields = _select_fields(element, form)
-        names = ["version", "tracking_id", "fm_score", "implausible", index.key, *find_fragments(trip_fields)]
-        found, rest = find_page(
-            index,
-            session,
-            first or bounds,
-            {"trip_end_time": {"$lte": max_end_ms}},
-            {**filters, **window},
-            limit,
-            projection={"_id": 0, **dict.fromkeys(names, 1)},
-            max_bytes=MAX_PAGE_BYTES,
-        )
-    content = {
-        "limit": limit,
-        "start_date": start_date,
-        "end_date": end_date,
-        "trips": _render(found, element, trip_fields),
-    }
-    return cursors.make_result(rest, content, [trip["version"] for trip in found], fields)
+        rest = cursors.read(cursor) if cursor else None
+        index, bounds, window = _choose_index(store, session, scope.fleet, start_date, end_date, at, order, rest)
+        of_drivers = match_known_drivers(store, session, scope, driver_ids)
+        conditions = {**of_drivers, **_make_filters(at, max_end_ms, **filters), **window}
+        visible, projection = {"trip_end_time": {"$lte": max_end_ms}}, _project(index.key, trip_fields)
+        found, rest = find_page(index, session, bounds, visible, conditions, limit, projection, MAX_PAGE_BYTES)
+    trips, versions = _render(found, element, trip_fields), [trip["version"] for trip in found]
+    content = {"limit": limit, "start_date": start_date, "end_date": end_date, "trips": trips}
+    return cursors.make_result(rest, content, versions, fields)
 
 
 def _make_filters(at: int | None, max_end_ms: int, min_distance_miles: float, implausible: str | None) -> Document:
@@ -94,22 +80,26 @@ def _choose_index(
     end_date: str | None,
     at: int | None,
     order: str,
+    rest: Bounds | None,
 ) -> tuple[KeyIndex, Bounds, Document]:
-    """Return the index that finds a list of trips, the bounds of the list, and a filter that the bounds do not have."""
+    """Return the index that finds a list of trips, the bounds of the list, and a filter that the bounds do not have.
+
+    The bounds are those of the `rest` of the list, unless it begins.
+    """
     if start_date is not None:
         start_ms, end_ms = find_window(store, session, fleet, start_date, end_date)
     elif at is not None:
         start_ms, end_ms = at - MAX_IN_PROGRESS_MS + 1, at + 1
     if order != WORST:
         index = KeyIndex(store.trip_details, "start_key", "start", {"fleet": fleet})
-        return index, Bounds(make_start_key(start_ms), make_start_key(end_ms), order == NEWEST), {}
+        return index, rest or Bounds(make_start_key(start_ms), make_start_key(end_ms), order == NEWEST), {}
     zone = get_time_zone(store, fleet, session)
-    dates = dates_between(
-        date_of(start_ms, zone), end_date or (str(get_today(zone)) if at is None else date_of(at, zone))
-    )
+    last_date = end_date or (str(get_today(zone)) if at is None else date_of(at, zone))
+    bounds = rest or Bounds(LEAST_KEY, GREATEST_KEY, is_reversed=False, last_date=last_date)
+    dates = dates_between(date_of(start_ms, zone), bounds.last_date)
     index = KeyIndex(store.trip_details, "worst_key", "worst", {"fleet": fleet, "date": {"$in": dates}})
     window = {"trip_start_time": {"$gte": start_ms, "$lt": end_ms}} if at is not None else {}
-    return index, Bounds(LEAST_KEY, GREATEST_KEY, is_reversed=False), window
+    return index, bounds, window
 
 
 def _select_fields(element: Fields, form: str) -> Fields:
@@ -119,6 +109,12 @@ def _select_fields(element: Fields, form: str) -> Fields:
     if "trip" in element and not isinstance(selected, SelectedFields):
         return in_form
     return SelectedFields({name: below for name, below in (selected or {}).items() if name in in_form})
+
+
+def _project(key: str, trip_fields: Fields) -> Document:
+    """Return the projection of what a page needs of a trip."""
+    names = ["version", "tracking_id", "fm_score", "implausible", key, *find_fragments(trip_fields)]
+    return {"_id": 0, **dict.fromkeys(names, 1)}
 
 
 def _render(found: list[Document], element: Fields, trip_fields: Fields) -> list[Document]:

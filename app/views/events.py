@@ -19,7 +19,7 @@ bp = Blueprint("events", __name__)
 
 FIRST_TRIP = {"filter_param": "trip_id", "filter_value": "$response.body#/events/0/trip_id"}
 FIRST_DRIVER = {"driver_id": "$response.body#/events/0/driver_id"}
-NEXT_PAGE = {"cursor": "$response.body#/next_cursor", "start_date": "$request.query.start_date"}
+NEXT_PAGE = {"cursor": "$response.body#/next_cursor"}
 
 
 @bp.get("/events")

@@ -48,7 +48,7 @@ def list_driver_trips(params: Mapping[str, Any], fields: Fields) -> Result:
     links=[
         {"filter_param": "trip_id", "filter_value": "$response.body#/trips/0/trip/trip_id"},
         {"driver_id": "$response.body#/trips/0/trip/driver_id"},
-        {"cursor": "$response.body#/next_cursor", "start_date": "$request.query.start_date"},
+        {"cursor": "$response.body#/next_cursor"},
     ],
 )
 def list_fleet_trips(params: Mapping[str, Any], fields: Fields) -> Result:

@@ -46,7 +46,7 @@ FILTERS = [
     ({}, lambda event: True),
     ({"event_type": [2, 9, 2]}, lambda event: event["event_type"] in (2, 9)),
     ({"driver_id": ["d1", "d2"]}, lambda event: event["driver_id"] in ("d1", "d2")),
-    ({"bbox": "-96.5,0,0,90"}, lambda event: is_north_of(event, 0) and -96.5 <= event["event_start_longitude"] <= 0),
+    ({"bbox": "-96.5,-1e-7,0,9E1"}, lambda e: is_north_of(e, 0) and -96.5 <= e["event_start_longitude"] <= 0),
     (
         {"bbox": "179.5,41.25,-96.5,90"},
         lambda event: is_north_of(event, 41.25) and not -96.5 < event["event_start_longitude"] < 179.5,
@@ -179,6 +179,7 @@ INVALID = [
     ("bbox=1,3,3,2", "bbox"),
     ("bbox=181,1,3,2", "bbox"),
     ("bbox=a,1,3,2", "bbox"),
+    ("bbox=1,1,1e999,2", "bbox"),
     ("event_type=3", "event_type"),
     ("event_type=02", "event_type"),
     (f"event_type={'&event_type='.join('11111')}", "event_type"),

@@ -147,3 +147,13 @@ def test_an_invalid_parameter_is_named(shared_service, query, names):
 
 def test_worst_takes_31_days(shared_service, trips):
     assert shared_service.get("/trips?start_date=2026-02-16&order=worst").status_code == 200
+
+
+def test_a_list_without_an_end_stays_the_same_over_midnight(service, load, clock):
+    load(*(make_trip("2026-03-17T08:00", trip_id=trip_id) for trip_id in "ab"))
+    query = {"start_date": "2026-02-16", "order": "worst", "limit": 1}
+    cursor = service.get("/trips", **query).json["next_cursor"]
+    clock.shift(DAY_MS / 1000)
+    load(make_trip("2026-03-19T01:00", trip_id="c"))
+    rest = service.get("/trips", **query, cursor=cursor).json
+    assert (get_ids(rest["trips"]), rest["next_cursor"]) == (["b"], None)

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.factories import make_driver, make_trip
+from app.config import API
+from tests.factories import epoch_ms, make_driver, make_trip
 from tests.operations import CHANGES, MONDAY, OF_DATA, OPERATIONS, make_target, parameters_of
 from tests.store_contents import load
 
@@ -57,6 +58,23 @@ def test_the_next_links_of_a_list_lead_through_all_its_pages_with_any_mask(fleet
         assert (next_page is None) == (url is None)
         response = follow(fleet, url) if url else None
     assert len(records) == len(set(map(str, records))) == whole["count"] > 1
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"start_date": MONDAY, "driver_id": ["a/b", "c"], "min_distance_miles": 1, "order": "newest"},
+        {"at": epoch_ms(f"{MONDAY}T08:00")},
+    ],
+)
+def test_the_next_page_of_the_openapi_document_is_that_of_the_header(fleet, query):
+    response, query = fleet.get("/trips", **query, limit=1), {**query, "limit": 1}
+    link = OPERATIONS[f"{API}/trips"]["responses"]["200"]["links"]["listFleetTrips"]
+    values = {f"$request.query.{name}": value for name, value in query.items()}
+    values["$response.body#/next_cursor"] = response.json["next_cursor"]
+    passed = {name: values[value] for name, value in link["parameters"].items() if value in values}
+    assert passed == {**query, "cursor": response.json["next_cursor"]}
+    assert records_of(fleet.get("/trips", **passed)) == records_of(follow(fleet, links(response)["next"])) != []
 
 
 def test_the_next_links_of_changes_lead_through_all_of_them(fleet):

@@ -270,7 +270,7 @@ def test_what_is_required_must_be_given(schema):
 def test_one_to_twenty_drivers_count_as_sent_and_are_returned_once_in_their_order(clock):
     query = f"{DAY}&driver_id=b" + "&driver_id=a" * 19
     assert parse(DailyParams, query.encode())["driver_ids"] == ["b", "a"]
-    expected = {"driver_id": ["Must be given 1 to 20 times; it is given 21 times."]}
+    expected = {"driver_id": ["Must be given at most 20 times; it is given 21 times."]}
     assert reasons(DailyParams, f"{query}&driver_id=") == expected
 
 
