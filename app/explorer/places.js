@@ -16,16 +16,20 @@ export const isPlaced = ({ event_start_latitude: latitude, event_start_longitude
 export function findPlaces(events) {
   const places = new Map();
   for (const event of events) {
-    const row = Math.floor((event.event_start_latitude + 90) / HEIGHT), south = row * HEIGHT - 90;
-    const width = HEIGHT / Math.cos(radians(south + HEIGHT / 2));
-    const column = Math.floor((event.event_start_longitude + 180) / width), west = column * width - 180;
-    const key = `${row},${column}`, box = [west, south, west + width, south + HEIGHT];
+    const row = numberOf(event.event_start_latitude, -90, HEIGHT), south = row * HEIGHT - 90;
+    const north = Math.min(south + HEIGHT, 90), width = HEIGHT / Math.cos(radians(Math.min(south + HEIGHT / 2, 90)));
+    const column = numberOf(event.event_start_longitude, -180, width), west = column * width - 180;
+    const key = `${row},${column}`, box = [west, south, Math.min(west + width, 180), north];
     if (!places.has(key)) places.set(key, { box, events: [], drivers: new Set() });
     places.get(key).events.push(event);
     places.get(key).drivers.add(event.driver_id);
   }
   return [...places.values()].sort((a, b) => b.events.length - a.events.length);
 }
+
+/** Returns the number of the interval of a size that has a value. They go from `first` to its opposite. */
+const numberOf = (value, first, size) =>
+  Math.min(Math.floor((value - first) / size), Math.ceil(-2 * first / size) - 1);
 
 /** Returns the smallest box with all events. It crosses the antimeridian if that makes it smaller than half a turn. */
 export function boxOf(events) {

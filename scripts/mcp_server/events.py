@@ -93,15 +93,21 @@ async def list_events(
     if min_over_mph is not None and behaviour not in {None, "overspeeding"}:
         raise InvalidInput(f"Correct the arguments. min_over_mph: Only overspeeding has it, and not {behaviour}.")
     window, _ = choose_windows(await api.get_today(), start_date, end_date)
-    types = {"event_type": behaviour and TYPES[behaviour], "min_seconds": min_seconds, "min_over_mph": min_over_mph}
     params = {
         **window.model_dump(mode="json"),
-        **types,
+        "event_type": behaviour and TYPES[behaviour],
+        "min_seconds": min_seconds,
+        "min_over_mph": min_over_mph,
         "driver_id": driver_id,
         "order": order,
         "limit": EVENTS_PER_PAGE,
     }
     found, more = await read_list(api, ListPage[FleetEvent], "events", params=params, most=MAX_READ)
+    return await _make_list(api, window, found, limit, more=more)
+
+
+async def _make_list(api: Api, window: Window, found: list[FleetEvent], limit: int, *, more: bool) -> EventList:
+    """Return the list of up to `limit` of the events that were found. `more` says that the window has others."""
     drivers = await find_names(api, [event.driver_id for event in found[:limit]])
     events = cut([ListedEvent(**dict(event), driver=drivers[event.driver_id]) for event in found[:limit]])
     places = _find_places(found)

@@ -299,6 +299,17 @@ def _of_yesterday():
     yield make_trip(days_ago(2, "23:50"), "cat", trip_id="midnight")
 
 
+def _of_the_pacific():
+    """Yield a trip with events 11 km apart across the antimeridian, one at a pole, and one without a position."""
+    begin = epoch_ms(days_ago(1))
+    places = [(-17.0, 179.95), (-17.05, 179.95), (-17.0, -179.95), (0, 0), (90, 180), (90, 180)]
+    events = [
+        make_event(begin + 60_000 * n, event_start_latitude=latitude, event_start_longitude=longitude)
+        for n, (latitude, longitude) in enumerate(places)
+    ]
+    yield make_trip(days_ago(1), trip_id="pacific", events=events)
+
+
 SETTINGS = {"denver": {"time_zone": "America/Denver"}, "devices left out": {"implausible_trips": LEFT_OUT}}
 # The trips and the drivers of each fleet.
 FLEETS = {
@@ -315,6 +326,7 @@ FLEETS = {
         _of_yesterday(),
         [make_driver(name, first_name=name.title()) for name in ("ann", "bob", "cat")],
     ),
+    "pacific": lambda: (_of_the_pacific(), []),
     "denver": lambda: (_denver_trips(), []),
     "devices": lambda: (_two_broken_devices(), []),
     "devices left out": lambda: (_two_broken_devices(), []),
