@@ -7,6 +7,7 @@
 // fleet.
 const SHARD_KEYS = {
   "drivers": {"_id": 1},
+  "driver_groups": {"_id": 1},
   "trips": {"_id": 1},
   "fleets": {"_id": 1},
   "fleet_drivers": {"fleet": 1},

@@ -1,7 +1,35 @@
-"""The Driver."""
+"""The Driver, and the groups of a fleet that a driver is in, such as a depot."""
 
-from schemas.fields import Date, Identifier, NameText
+import itertools
+from typing import Any
+
+from marshmallow import ValidationError
+from marshmallow.validate import Length
+
+from schemas.fields import Date, Identifier, List, NameText
 from schemas.source import SourceSchema
+
+# The most groups of a driver.
+MAX_GROUPS = 10
+
+
+class GroupNames(List):
+    """The names of the groups that a driver is in, each once. They are loaded in code point order."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        error = f"Must have at most {MAX_GROUPS} groups."
+        super().__init__(Identifier(), validate=Length(max=MAX_GROUPS, error=error), **kwargs)
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> list[Any]:
+        # Before the names are loaded: there may be millions.
+        if isinstance(value, list):
+            self._validate(value)
+        loaded: list[Any] = super()._deserialize(value, attr, data, **kwargs)
+        names = sorted(loaded)
+        for name, following in itertools.pairwise(names):
+            if name == following:
+                raise ValidationError(f"Has {name!r} twice.")
+        return names
 
 
 class Driver(SourceSchema):
@@ -14,3 +42,9 @@ class Driver(SourceSchema):
     alias = NameText("Name that the fleet uses for the driver.", example="Amina Y.", load_default=None, allow_none=True)
     first_travel_date = Date("Date of the first trip.", example="2026-03-09", load_default=None, allow_none=True)
     last_travel_date = Date("Date of the latest trip.", example="2026-03-09", load_default=None, allow_none=True)
+
+
+class ImportedDriver(Driver):
+    """A line of a drivers file: a driver, and perhaps the groups, which replace those that the driver was in."""
+
+    groups = GroupNames(required=False)

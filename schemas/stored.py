@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from marshmallow import Schema
 from marshmallow.validate import OneOf
 
-from schemas.driver import Driver
+from schemas.driver import Driver, GroupNames
 from schemas.fields import (
     MAX_IDENTIFIER_BYTES,
     MIN_EPOCH_MS,
@@ -30,6 +30,7 @@ from schemas.fleet import CONTRIBUTION
 from schemas.periods import PERIODS, PROFILE
 from schemas.plausibility import IMPLAUSIBLE, POLICIES
 from schemas.score import BEHAVIOURS
+from schemas.source import SourceSchema
 from schemas.summary import AMOUNTS, TOTALS, DailySummary
 from schemas.trip import MAX_EVENTS, EventSummary, FleetEvent, ImportedTrip
 
@@ -37,7 +38,7 @@ Expression = dict[str, Any]
 # The number of the format of the read models and of the fleet state. Increment it with each change after which those
 # that are stored differ from those that would be built: of a field, its meaning or its rounding, of what identifies a
 # document, of the score. Then nothing reads or adds to stored ones until `rollups rebuild` has built them from scratch.
-FORMAT = 5
+FORMAT = 6
 
 
 def make_id(fleet: str, identifier: str) -> str:
@@ -98,6 +99,14 @@ def _has_at_most_bytes(name: str) -> Expression:
     return {"$lte": [{"$strLenBytes": _text(name)}, MAX_IDENTIFIER_BYTES]}
 
 
+def _are_names(name: str) -> list[Expression]:
+    """Return the expressions for `GroupNames`: each within the limit in bytes, and none twice."""
+    names = {"$cond": [{"$isArray": f"${name}"}, f"${name}", []]}
+    text = {"$cond": [{"$eq": [{"$type": "$$this"}, "string"]}, "$$this", ""]}
+    sizes = {"$map": {"input": names, "in": {"$lte": [{"$strLenBytes": text}, MAX_IDENTIFIER_BYTES]}}}
+    return [{"$allElementsTrue": [sizes]}, {"$eq": [{"$size": names}, {"$size": {"$setUnion": [names]}}]}]
+
+
 def _is_date_or_null(name: str) -> Expression:
     """Return an expression for a date that exists: the pattern of `Date` also matches 2026-02-30."""
     date = {"dateString": f"${name}", "format": "%Y-%m-%d", "onError": None}
@@ -129,6 +138,24 @@ class StoredDriver(Driver):
     ]
 
     fleet = FleetName()
+
+
+class StoredDriverGroups(SourceSchema):
+    """A document of `driver_groups`, a source collection: the groups that a driver is in. It may be absent.
+
+    It is no part of the driver's source, which `mirror` replaces, and which a driver known from trips alone lacks.
+    """
+
+    validator_expressions: ClassVar[list[Expression]] = [
+        _is_identity("driver_id"),
+        _has_at_most_bytes("fleet"),
+        _has_at_most_bytes("driver_id"),
+        *_are_names("groups"),
+    ]
+
+    fleet = FleetName()
+    driver_id = Identifier()
+    groups = GroupNames()
 
 
 class StoredTrip(ImportedTrip):
@@ -235,7 +262,8 @@ class DriverPeriod(_ReadModel):
     `period` is `profile`, `day`, `week` or `month`. `start_date` is the first date of the day, week or month, and
     absent in a profile. `version` covers the rendered JSON and, for a day, its trips. A profile and a day have `json`:
     the Driver, or the Daily summary. A day, week or month without counted trips has no rendered JSON. A profile also
-    has what a search reads, `search_text` (see `schemas.search`). A day also has its summary as BSON, and its trips in
+    has what a search reads, `search_text` (see `schemas.search`), and the `groups` of a driver who is in any, which are
+    no part of the version. A day also has its summary as BSON, and its trips in
     order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the end (epoch ms) of
     each. A day, a week and a month have their `contribution` to `fleet_periods`. A week and a month have their summary
     as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object with the other
@@ -248,6 +276,7 @@ class DriverPeriod(_ReadModel):
     start_date = Date(required=False)
     json = Text(required=False)
     search_text = Text(required=False)
+    groups = GroupNames(required=False)
     summary = Object(DailySummary, required=False)
     driving_summary = Text(required=False)
     breakdown = Text(required=False)
@@ -419,6 +448,7 @@ class StoredResumeToken(Schema):
 # The schema of each collection.
 STORED: Mapping[str, type[Schema]] = {
     "drivers": StoredDriver,
+    "driver_groups": StoredDriverGroups,
     "trips": StoredTrip,
     "fleets": StoredFleet,
     "fleet_drivers": FleetDrivers,

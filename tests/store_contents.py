@@ -6,7 +6,7 @@ import bson
 from pymongo.database import Database
 
 from app.store import READ_MODELS, SOURCES, Store
-from schemas.driver import Driver
+from schemas.driver import ImportedDriver
 from schemas.trip import ImportedTrip
 from scripts.admin import keys
 from scripts.materialize.write_sources import prepare_driver, prepare_trip, write_drivers, write_trips
@@ -16,7 +16,7 @@ from scripts.mongodb.memory_store import memory_client
 HISTORY = dict.fromkeys(("writes", "written_at", "trips_written_at", "feed_key", "erasures", "change", "replaced"), 0)
 PRESENT = {"deleted_at": {"$exists": False}}
 # Making the schema of a trip takes as long as loading one.
-DRIVER, TRIP = Driver(), ImportedTrip()
+DRIVER, TRIP = ImportedDriver(), ImportedTrip()
 DATA = (*SOURCES, *READ_MODELS, "fleets")
 
 

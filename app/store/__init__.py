@@ -66,6 +66,7 @@ class Store:
     db: Database[Document]
     # Source collections: what was imported.
     drivers: DocumentCollection
+    driver_groups: DocumentCollection
     trips: DocumentCollection
     # What all transactions of a fleet share.
     fleets: DocumentCollection
@@ -93,5 +94,5 @@ class Store:
 
 
 COLLECTIONS = tuple(field.name for field in dataclasses.fields(Store) if field.name != "db")
-SOURCES = ("drivers", "trips")
+SOURCES = ("drivers", "driver_groups", "trips")
 READ_MODELS = ("fleet_drivers", "driver_periods", "fleet_periods", "trip_details", "trip_events", "trip_changes")

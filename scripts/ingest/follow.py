@@ -12,7 +12,7 @@ from pymongo.errors import PyMongoError
 
 from app.database import get_refusal
 from app.logs import make_logger
-from app.store import Document, Store
+from app.store import SOURCES, Document, Store
 from schemas.periods import now_ms
 from schemas.stored import make_id, split_id
 from scripts.command_line.addresses import serve_metrics
@@ -91,7 +91,7 @@ class Follower:
         with ChangeStream(self._store, resume_token) as stream:
             self._log.info("following the change stream")
             if not self._is_ready:
-                echo(f"Following {self._store.db.name}.drivers and {self._store.db.name}.trips")
+                echo(f"Following {', '.join(f'{self._store.db.name}.{name}' for name in SOURCES)}")
                 self._is_ready = True
             while True:
                 batch = stream.read()
@@ -158,7 +158,7 @@ def divide(
         if parts := split_id(_id):
             fleet, identifier = parts
             drivers, trips = fleets[fleet]
-            (drivers if collection == "drivers" else trips)[identifier] = None
+            (trips if collection == "trips" else drivers)[identifier] = None
     for fleet, (drivers, trips) in fleets.items():
         first, *others = _divide_trips(store, fleet, list(trips))
         yield fleet, drivers, first

@@ -10,7 +10,7 @@ from typing import Any
 from marshmallow import ValidationError
 
 from app.store import Document, Store
-from schemas.driver import Driver
+from schemas.driver import ImportedDriver
 from schemas.periods import MS_PER_DAY, MS_PER_HOUR, now_ms
 from schemas.trip import ImportedTrip
 from scripts.command_line.output import echo
@@ -51,7 +51,7 @@ def _doubt_trips(doubts: Doubts, store: Store, fleet: str, trips: Mapping[int, T
 
 DRIVERS = RecordType(
     option="--drivers",
-    schema=Driver(),
+    schema=ImportedDriver(),
     prepare=prepare_driver,
     write=write_drivers,
     get_utc_day=lambda driver: None,

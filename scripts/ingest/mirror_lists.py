@@ -11,6 +11,7 @@ import click
 from marshmallow import ValidationError
 
 from app.store import Document, Store
+from schemas.driver import Driver
 from schemas.fields import Identifier
 from schemas.stored import make_id
 from schemas.trip import TripSummary
@@ -29,7 +30,7 @@ from scripts.materialize.write_sources import DELETIONS_PER_TRANSACTION, delete_
 MAX_DRIVERS = 500_000
 STORED_TRIP = {"_id": 0, "trip_id": 1, "driver_id": 1, "tracking_id": 1, "summary": 1}
 NOT_STORED: Document = {"summary": "null", "tracking_id": None}
-IDENTIFIER, TRIP_SUMMARY = Identifier(), TripSummary()
+IDENTIFIER, DRIVER, TRIP_SUMMARY = Identifier(), Driver(), TripSummary()
 
 
 class Lists:
@@ -77,7 +78,7 @@ class Lists:
         """Yield the drivers in the list who are new or were changed. All are added to `listed`."""
         for records in upstream.list_drivers(self._client):
             for record in records:
-                self.known.keep(DRIVERS.schema, record)
+                self.known.keep(DRIVER, record)
             driver_ids = [_get_id(record, "driver_id") for record in records]
             self.listed.update(dict.fromkeys(filter(None, driver_ids)))
             if len(self.listed) > MAX_DRIVERS:

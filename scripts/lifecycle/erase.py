@@ -28,6 +28,7 @@ LIVE = {"deleted_at": {"$exists": False}}
 # The collections that may have the identifier of a driver, and the field that has it.
 DRIVER_ID_FIELDS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "drivers": ("driver_id", {}),
+    "driver_groups": ("driver_id", {}),
     "trips": ("driver_id", {}),
     "trip_details": ("driver_id", {}),
     "trip_changes": ("driver_id", LIVE),
@@ -97,7 +98,8 @@ def _erase_rest(store: Store, fleet: str, driver_id: str, session: ClientSession
     """Delete the driver, and what else has the identifier: keys, invalid trips, read models that were wrong before."""
     of_driver = {"fleet": fleet, "driver_id": driver_id}
     store.keys.delete_many(of_driver, session=session)
-    store.drivers.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]}, session=session)
+    for sources in (store.drivers, store.driver_groups):
+        sources.delete_many({"$or": [{"_id": make_id(fleet, driver_id)}, of_driver]}, session=session)
     count = store.trips.delete_many(of_driver, session=session).deleted_count
     entries = store.trip_changes.find({**of_driver, **LIVE}, TRIP_ID, session=session)
     trips = {entry["trip_id"]: None for entry in entries}

@@ -13,6 +13,7 @@ from schemas.driver import Driver
 from schemas.periods import DAY, PROFILE
 from schemas.search import make_search_text
 from schemas.stored import make_id
+from scripts.materialize.groups import find_groups_of
 from scripts.materialize.periods import to_json, version_of
 from scripts.materialize.sources import read_sources
 
@@ -29,10 +30,16 @@ def make_profiles(
     ids = list(driver_ids)
     found = read_sources(store.drivers, session, [make_id(fleet, driver_id) for driver_id in ids], [])
     sources = {source["driver_id"]: source for source in found}
+    groups = find_groups_of(store, session, fleet, ids)
     first, last = (_find_travel_dates(store, session, fleet, ids, order) for order in (ASCENDING, DESCENDING))
     return {
         (driver_id, PROFILE): _make_profile(
-            fleet, driver_id, sources.get(driver_id, {}), first.get(driver_id), last.get(driver_id)
+            fleet,
+            driver_id,
+            sources.get(driver_id, {}),
+            first.get(driver_id),
+            last.get(driver_id),
+            groups.get(driver_id, []),
         )
         if driver_id in sources or driver_id in first
         else None
@@ -56,8 +63,10 @@ def _find_travel_dates(
     return {day["_id"]: day["date"] for day in store.driver_periods.aggregate(pipeline, session=session)}
 
 
-def _make_profile(fleet: str, driver_id: str, source: Document, first: str | None, last: str | None) -> Document:
-    """Return the profile of a driver: `source` may be empty, `first` and `last` are dates with trips.
+def _make_profile(
+    fleet: str, driver_id: str, source: Document, first: str | None, last: str | None, groups: list[str]
+) -> Document:
+    """Return the profile of a driver: `source` and `groups` may be empty, `first` and `last` are dates with trips.
 
     The first travel date is the earlier one of the date in the source and `first`, the last travel date the later one.
     """
@@ -73,6 +82,7 @@ def _make_profile(fleet: str, driver_id: str, source: Document, first: str | Non
         "period": PROFILE,
         "json": text,
         "search_text": make_search_text(driver),
+        **({"groups": groups} if groups else {}),
         "version": version_of(text),
     }
 

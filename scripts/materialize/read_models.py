@@ -132,10 +132,21 @@ def _has_date(detail: Document) -> bool:
 
 
 def _select_changed(store: Store, session: ClientSession, fleet: str, profiles: Documents) -> Documents:
-    """Return the profiles that differ from the stored ones."""
+    """Return the profiles that differ from the stored ones, perhaps in the groups alone, which have no version."""
     drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
-    stored = find_profiles(store, session, drivers)
-    return {identity: profile for identity, profile in profiles.items() if _differs(profile, stored.get(identity[0]))}
+    stored = find_profiles(store, session, drivers, "groups")
+    pairs = ((identity, profile, stored.get(identity[0])) for identity, profile in profiles.items())
+    return {
+        identity: profile
+        for identity, profile, found in pairs
+        if _differs(profile, found) or find_groups(profile) != find_groups(found)
+    }
+
+
+def find_groups(profile: Document | None) -> list[str]:
+    """Return the groups in a profile, which may be absent."""
+    groups: list[str] = (profile or {}).get("groups", [])
+    return groups
 
 
 def _differs(document: Document | None, stored: Document | None) -> bool:

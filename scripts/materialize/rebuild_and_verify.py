@@ -212,8 +212,8 @@ def _find_days(store: Store, fleet: str, since: str) -> Iterator[Day]:
 
 
 def _find_driver_ids(store: Store, fleet: str) -> list[str]:
-    """Return the drivers who have a source, a profile or a day."""
-    drivers = set(find_identifiers(store.drivers, fleet))
+    """Return the drivers who have a source, also of groups alone, a profile or a day."""
+    drivers = {*find_identifiers(store.drivers, fleet), *find_identifiers(store.driver_groups, fleet)}
     for period in (PROFILE, DAY):
         pipeline = [{"$match": {"fleet": fleet, "period": period}}, {"$group": {"_id": "$driver_id"}}]
         drivers.update(found["_id"] for found in store.driver_periods.aggregate(pipeline))

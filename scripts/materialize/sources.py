@@ -11,12 +11,12 @@ from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import SOURCES, Document, DocumentCollection, Store
-from schemas.stored import StoredDriver, StoredTrip, make_id
+from schemas.stored import StoredDriver, StoredDriverGroups, StoredTrip, make_id
 from scripts.command_line.output import escape
 from scripts.command_line.reasons import describe_errors
 
-SCHEMAS = {"drivers": StoredDriver(), "trips": StoredTrip()}
-IDENTIFIERS = {"drivers": "driver_id", "trips": "trip_id"}
+SCHEMAS = {"drivers": StoredDriver(), "driver_groups": StoredDriverGroups(), "trips": StoredTrip()}
+IDENTIFIERS = {"drivers": "driver_id", "driver_groups": "driver_id", "trips": "trip_id"}
 
 
 class InvalidSource(NamedTuple):
@@ -69,13 +69,17 @@ def find_invalid(collection: str, documents: Iterable[Mapping[str, Any]]) -> lis
 def find_invalid_drivers(
     store: Store, session: ClientSession, fleet: str, driver_ids: Iterable[str]
 ) -> list[InvalidSource]:
-    """Return the invalid ones of the sources of drivers."""
-    ids = [make_id(fleet, driver_id) for driver_id in driver_ids]
-    return find_invalid("drivers", store.drivers.find({"_id": {"$in": ids}}, session=session))
+    """Return the invalid ones of the sources of drivers, and of their groups."""
+    match = {"_id": {"$in": [make_id(fleet, driver_id) for driver_id in driver_ids]}}
+    return [
+        source
+        for collection in (store.drivers, store.driver_groups)
+        for source in find_invalid(collection.name, collection.find(match, session=session))
+    ]
 
 
 def parse_source(collection: str, source: Mapping[str, Any]) -> Document:
-    """Return a source of `drivers` or `trips` without its `_id`, its fields in the order of the schema.
+    """Return a source of a collection without its `_id`, its fields in the order of the schema.
 
     A field that is null by default may be absent. Raises ValidationError.
     """

@@ -11,6 +11,7 @@ from app.store import Document, Store
 from schemas.fields import SURROGATE
 from schemas.stored import make_id
 from scripts.command_line.batches import batches
+from scripts.materialize.groups import Members, find_groups_of, make_groups_source
 from scripts.materialize.read_models import materialize
 from scripts.materialize.trips import make_trip_detail, read_trips, set_dates
 from scripts.mongodb.transactions import run_transaction, write_by_id
@@ -21,6 +22,13 @@ TRIP_ID = {"_id": 0, "trip_id": 1}
 OLDEST_FIRST = [(name, ASCENDING) for name in ("driver_id", "trip_start_time", "trip_id")]
 
 
+class Driver(NamedTuple):
+    """The document of a driver in `drivers`, and the driver's groups, or None if these stay as they are."""
+
+    source: Document
+    groups: list[str] | None
+
+
 class Trip(NamedTuple):
     """The documents of a trip in `trips` and in `trip_details`, this one without its date."""
 
@@ -28,9 +36,10 @@ class Trip(NamedTuple):
     detail: Document
 
 
-def prepare_driver(fleet: str, driver: Mapping[str, Any]) -> Document:
-    """Return the source of a driver (schema Driver)."""
-    return {"_id": make_id(fleet, driver["driver_id"]), "fleet": fleet, **driver}
+def prepare_driver(fleet: str, driver: Document) -> Driver:
+    """Return the source and the groups of a driver (schema ImportedDriver)."""
+    source = {"_id": make_id(fleet, driver["driver_id"]), "fleet": fleet, **driver}
+    return Driver(source, source.pop("groups", None))
 
 
 def prepare_trip(fleet: str, trip: Document) -> Trip:
@@ -38,14 +47,44 @@ def prepare_trip(fleet: str, trip: Document) -> Trip:
     return Trip({"_id": make_id(fleet, trip["trip_id"]), "fleet": fleet, **trip}, make_trip_detail(fleet, trip))
 
 
-def write_drivers(store: Store, fleet: str, drivers: Sequence[Document]) -> dict[int, str]:
-    """Write the sources of drivers in one transaction. Of several with the same driver_id, the last one is written.
+def write_drivers(store: Store, fleet: str, drivers: Sequence[Driver]) -> dict[int, str]:
+    """Write drivers in one transaction. Of several with the same driver_id, the last one is written.
 
-    Returns which are left out, as `write_trips` does: there are none.
+    Returns why some are left out, by their index: the fleet would have too many groups.
     """
-    sources = {driver["_id"]: driver for driver in drivers}
-    _write_drivers(store, fleet, sources, [driver["driver_id"] for driver in sources.values()])
-    return {}
+
+    def write(session: ClientSession) -> dict[int, str]:
+        groups, left_out = _choose_groups(store, session, fleet, drivers)
+        sources = [driver.source for index, driver in enumerate(drivers) if index not in left_out]
+        write_by_id(store.drivers, session, {source["_id"]: source for source in sources})
+        write_by_id(store.driver_groups, session, groups)
+        materialize(store, session, fleet, {source["driver_id"] for source in sources}, {})
+        return left_out
+
+    return run_transaction(store, fleet, write)
+
+
+def _choose_groups(
+    store: Store, session: ClientSession, fleet: str, drivers: Sequence[Driver]
+) -> tuple[dict[str, Document | None], dict[int, str]]:
+    """Return the sources of the drivers' groups by `_id`, None for one to delete, and who is left out, by index."""
+    named = {driver.source["driver_id"] for driver in drivers if driver.groups is not None}
+    if not named:
+        return {}, {}
+    stored, members = find_groups_of(store, session, fleet, named), Members(store, session, fleet)
+    left_out = dict[int, str]()
+    for index, (source, groups) in enumerate(drivers):
+        driver_id = source["driver_id"]
+        if groups is None:
+            continue
+        if reason := members.move(stored.get(driver_id, ()), groups):
+            left_out[index] = f"groups: {reason}"
+        else:
+            stored[driver_id] = groups
+    return {
+        make_id(fleet, driver_id): make_groups_source(fleet, driver_id, stored.get(driver_id, ()))
+        for driver_id in named
+    }, left_out
 
 
 def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> dict[int, str]:
@@ -66,18 +105,12 @@ def write_trips(store: Store, fleet: str, trips: Sequence[Trip]) -> dict[int, st
 
 def delete_drivers(store: Store, fleet: str, driver_ids: Sequence[str]) -> None:
     """Delete the sources of drivers in one transaction. A driver with trips then has null names."""
-    sources = dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids)
-    _write_drivers(store, fleet, sources, driver_ids)
 
-
-def _write_drivers(store: Store, fleet: str, sources: Mapping[str, Document | None], driver_ids: Sequence[str]) -> None:
-    """Write sources by their `_id`, or delete those that are None, and materialize what follows from them."""
-
-    def write(session: ClientSession) -> None:
-        write_by_id(store.drivers, session, sources)
+    def delete(session: ClientSession) -> None:
+        write_by_id(store.drivers, session, dict.fromkeys(make_id(fleet, driver_id) for driver_id in driver_ids))
         materialize(store, session, fleet, driver_ids, {})
 
-    run_transaction(store, fleet, write)
+    run_transaction(store, fleet, delete)
 
 
 def delete_trips(

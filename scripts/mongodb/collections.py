@@ -51,6 +51,8 @@ INDEXES = {
         _index("period", "fleet", "period", "driver_id", "start_date", unique=True),
         # For each order of a ranking an index, because the longer distance comes first in both.
         *map(_ranking_index, ORDERS),
+        # The profiles of drivers in groups.
+        _index("groups", "fleet", "groups", "driver_id", partialFilterExpression={"groups": {"$exists": True}}),
     ],
     "fleet_periods": [
         _index("period", "fleet", "period", "start_date", unique=True),

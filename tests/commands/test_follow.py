@@ -35,7 +35,7 @@ def test_it_applies_what_is_written_until_a_signal_ends_it(mongod_uri, mongod, t
             assert "driver_analytics_follow_lag_seconds " in response.read().decode()
         process.process.send_signal(number)
         assert process.process.wait(60) == 0
-    assert process.output == ["Following test.drivers and test.trips"]
+    assert process.output == ["Following test.drivers, test.driver_groups, test.trips"]
     assert "Traceback" not in process.errors
 
 

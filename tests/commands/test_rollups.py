@@ -3,7 +3,7 @@
 import pytest
 from pymongo import MongoClient
 
-from app.store import READ_MODELS, Store
+from app.store import READ_MODELS, SOURCES, Store
 from schemas.stored import make_event_id
 from scripts.materialize.rebuild_and_verify import rebuild_fleet
 from scripts.mongodb.collections import prepare_collections
@@ -29,7 +29,7 @@ def documents(mongod_uri):
         for day in (10, 11, 12)
         for hour in (13, 14, 15)
     ]
-    drivers = [make_driver("idle"), make_driver("d13", first_travel_date="2026-01-01")]
+    drivers = [make_driver("idle"), make_driver("d13", first_travel_date="2026-01-01", groups=["North", "Vans"])]
     with MongoClient(mongod_uri) as client:
         prepare_collections(Store.of(client["loaded"]))
         for fleet in ("f1", "f2"):
@@ -101,7 +101,7 @@ def test_a_rebuild_removes_what_follows_from_trips_that_are_gone(loaded, rebuild
 
 
 def test_a_fleet_that_lost_all_its_sources_has_no_read_model_left(loaded, rebuild, verify, mongod):
-    for name in ("drivers", "trips"):
+    for name in SOURCES:
         mongod[name].delete_many({"fleet": "f1"})
     assert verify("--fleet", "f1")[0] == 1
     rebuild("--fleet", "f1")

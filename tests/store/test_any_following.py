@@ -33,11 +33,15 @@ class Writer:
     def driver(self):
         return make_driver(f"d{self.rng.randrange(5)}", alias=self.rng.choice("ABC"))
 
+    def groups(self):
+        return {"driver_id": f"d{self.rng.randrange(5)}", "groups": self.rng.sample("abc", self.rng.randrange(4))}
+
     def write(self):
         """Make a change, which MongoDB may refuse because the identifier is taken."""
         steps = (self.insert, self.replace, self.change, self.change, self.delete, self.load)
+        lines = {"trips": self.line(), "drivers": self.driver(), "driver_groups": self.groups()}
         with contextlib.suppress(DuplicateKeyError):
-            self.rng.choice(steps)(*self.rng.choice([("trips", self.line()), ("drivers", self.driver())]))
+            self.rng.choice(steps)(*self.rng.choice([*lines.items()]))
 
     def insert(self, name, line):
         self.db[name].insert_one(make_source(line, self.rng.choice(FLEETS)))
@@ -47,15 +51,20 @@ class Writer:
         self.db[name].replace_one({"_id": source["_id"]}, source, upsert=True)
 
     def change(self, name, line):
-        fields = ["driver_id", "distance_miles", "tracking_id"] if name == "trips" else ["alias", "last_travel_date"]
-        field = self.rng.choice(fields)
+        fields = {
+            "trips": ["driver_id", "distance_miles", "tracking_id"],
+            "drivers": ["alias", "last_travel_date"],
+            "driver_groups": ["groups"],
+        }
+        field = self.rng.choice(fields[name])
         self.db[name].update_one(self.any_of(name), {"$set": {field: line[field]}})
 
     def delete(self, name, line):
         self.db[name].delete_one(self.any_of(name))
 
     def load(self, name, line):
-        write_batches(Store.of(self.db), [Batch(name, [line])])
+        line = {**self.driver(), **line} if name == "driver_groups" else line
+        write_batches(Store.of(self.db), [Batch("trips" if name == "trips" else "drivers", [line])])
 
     def any_of(self, name):
         """Return what matches one of the documents, if there is any."""

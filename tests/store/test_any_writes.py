@@ -28,6 +28,7 @@ driver_lines = st.builds(
     first_travel_date=st.none() | st.sampled_from(DATES),
     last_travel_date=st.none() | st.sampled_from(DATES),
 )
+grouped_lines = st.builds(make_driver, driver_ids, groups=st.lists(st.sampled_from("abc"), unique=True))
 trip_lines = st.builds(
     make_trip,
     st.builds("{}T{:02}:00".format, st.sampled_from(DATES), st.integers(8, 10)),
@@ -42,7 +43,7 @@ trip_lines = st.builds(
     event_summary=st.builds(make_event_summary, hard_brake_count=st.integers(0, 2**63 - 1)),
 )
 batches = st.one_of(
-    st.builds(Batch, st.just("drivers"), st.lists(driver_lines, min_size=1, max_size=4)),
+    st.builds(Batch, st.just("drivers"), st.lists(driver_lines | grouped_lines, min_size=1, max_size=4)),
     st.builds(Batch, st.just("trips"), st.lists(trip_lines, min_size=1, max_size=8)),
     st.builds(Batch, st.just("deleted"), st.lists(trip_ids, min_size=1, max_size=4)),
 )
@@ -78,7 +79,7 @@ def written():
     tracking_ids = {"d0": "k", "d1": None}
     trips = [make_trip(driver_id=name, tracking_id=value, events=events) for name, value in tracking_ids.items()]
     trips.append(make_trip("2026-03-11T08:00", duration_seconds=0, events=events))
-    write_batches(Store.of(db), [Batch("trips", trips), Batch("drivers", [make_driver("d1")])])
+    write_batches(Store.of(db), [Batch("trips", trips), Batch("drivers", [make_driver("d1", groups=["a"])])])
     return db
 
 

@@ -3,7 +3,7 @@
 import bson
 import pytest
 
-from app.store import Store
+from app.store import SOURCES, Store
 from scripts.ingest.resume_tokens import FOLLOW, ResumeToken, save_resume_token
 from scripts.mongodb.collections import VALIDATORS
 from tests.factories import make_driver, make_point, make_trip
@@ -80,6 +80,21 @@ def test_what_another_program_writes_in_a_transaction_is_served(mongod, followin
     assert details(mongod) == [("f1", "imported"), ("f1", "t1")]
 
 
+def test_groups_that_are_written_directly_are_those_of_the_driver(mongod, following):
+    sources = [make_source({"driver_id": driver_id, "groups": ["b", "a"]}) for driver_id in ("d1", "later")]
+    for write, expected in (
+        (lambda: load(mongod, make_trip()), None),
+        (lambda: mongod.driver_groups.insert_many(sources), ["a", "b"]),
+        (lambda: mongod.driver_groups.update_many({}, {"$pull": {"groups": "a"}}), ["b"]),
+        (lambda: mongod.driver_groups.delete_many({}), None),
+    ):
+        write()
+        following.catch_up()
+        (profile,) = mongod.driver_periods.find({"period": "profile"})
+        assert profile.get("groups") == expected
+        assert differences(mongod) == []
+
+
 def test_a_corrected_document_is_served(mongod, following):
     load(mongod, make_trip(trip_id="t1"), drivers=[make_driver("d1", alias="A")])
     for name, field, value in (("trips", "distance_miles", 5.5), ("drivers", "alias", "B")):
@@ -133,7 +148,7 @@ def test_the_first_start_compares_everything(mongod, log):
     assert [line["event"] for line in log() if line["level"] == "error"] == ["document left out"]
 
 
-@pytest.mark.parametrize("name", ["drivers", "trips"])
+@pytest.mark.parametrize("name", SOURCES)
 def test_a_dropped_collection_is_created_again_with_its_validator(mongod, following, log, name):
     load(mongod, make_trip(), drivers=[make_driver("d2")])
     mongod[name].drop()

@@ -21,6 +21,7 @@ def loaded(mongod):
     """A fleet with a driver and a trip, and another fleet."""
     load(mongod, make_trip(f"{DATE}T08:00", trip_id="t1"), drivers=[make_driver("d1", alias="A")])
     load(mongod, make_trip(f"{DATE}T08:00", trip_id="t2"), fleet="f2")
+    mongod.driver_groups.insert_one(make_source({"driver_id": "d1", "groups": ["North"]}))
     return mongod
 
 
@@ -32,7 +33,7 @@ def following(loaded, short_batches):
     return following
 
 
-TRIP, DRIVER = ("trips", "f1/t1"), ("drivers", "f1/d1")
+TRIP, DRIVER, GROUPS = ("trips", "f1/t1"), ("drivers", "f1/d1"), ("driver_groups", "f1/d1")
 # What is changed of which source, and the reason that is given.
 INVALID = {
     "missing": (TRIP, {"$unset": {"trail_path": 1}}, "trail_path: Missing data for required field."),
@@ -66,9 +67,9 @@ def test_an_invalid_source_counts_as_absent_and_every_command_names_it(
     following.catch_up()
     (logged,) = [line for line in log() if line["level"] == "error"]
     assert (logged["collection"], logged["source_id"], logged["reason"]) == (collection, _id, reason)
-    assert loaded.trip_details.count_documents({"fleet": "f1"}) == int(collection == "drivers")
+    assert loaded.trip_details.count_documents({"fleet": "f1"}) == int(collection != "trips")
     profile = loaded.driver_periods.find_one({"fleet": "f1", "period": "profile"})
-    assert ('"alias":"A"' in profile["json"]) == (collection == "trips")
+    assert ('"alias":"A"' in profile["json"]) == (collection != "drivers")
     line = f"f1: {collection} {_id} is invalid and left out: {reason}\n"
     out = str(tmp_path / "out")
     for words in (("rollups", "rebuild"), ("rollups", "verify"), ("export", "--out", out)):

@@ -9,13 +9,14 @@ import pytest
 from pymongo import MongoClient
 from pymongo.errors import WriteError
 
-from app.store import Store
+from app.store import SOURCES, Store
 from schemas.stored import make_id
 from schemas.trip import TripFocusArea
 from scripts.admin.keys import issue_key
 from scripts.mongodb.collections import VALIDATORS, prepare_collections
 from scripts.reports.build import build_report
 from tests.factories import make_driver, make_event, make_trip
+from tests.following import make_source
 from tests.store_contents import load
 
 
@@ -34,6 +35,7 @@ def fill(db):
     trip = make_trip(focus_area=focus_area, events=[make_event(1_773_100_000_000)])
     load(db, {**trip, "distance_miles": 1})
     load(db, trip, drivers=[make_driver("d1")])
+    db.driver_groups.insert_one(make_source({"driver_id": "d1", "groups": ["North"]}))
     issue_key(Store.of(db), "f1")
     build_report(Store.of(db), "f1", "2026-03-16")
     db.resume_tokens.insert_one({"token": b"", "applied_until": 0})
@@ -90,6 +92,13 @@ INVALID = [
     ("drivers", "first_travel_date", "0000-01-01"),
     ("drivers", "last_travel_date", "2026-01-05\n"),
     ("drivers", "alias", ...),
+    ("driver_groups", "groups", ...),
+    ("driver_groups", "groups", None),
+    ("driver_groups", "groups", [5]),
+    ("driver_groups", "groups", ["a\nb"]),
+    ("driver_groups", "groups", ["ü" * 65]),
+    ("driver_groups", "groups", ["a", "b", "a"]),
+    ("driver_groups", "groups", [str(n) for n in range(11)]),
     ("fleet_drivers", "offset", "first"),
     ("driver_periods", "period", "year"),
     ("driver_periods", "start_date", ""),
@@ -120,7 +129,7 @@ def test_an_invalid_document_is_refused(stored, collection, path, value):
 
 
 @pytest.mark.parametrize("_id", ["f1", "f1/", "t1", "f1/other", "f2/t1", "F1/t1", " f1/t1", 5, None, {}], ids=repr)
-@pytest.mark.parametrize("collection", ["drivers", "trips"])
+@pytest.mark.parametrize("collection", SOURCES)
 def test_a_source_is_refused_unless_its_id_is_its_identity(stored, collection, _id):
     with pytest.raises(WriteError, match="Document failed validation"):
         stored[collection].insert_one({**stored[collection].find_one(), "_id": _id})
@@ -144,6 +153,8 @@ def test_a_source_of_a_fleet_whose_name_is_invalid_is_refused(stored, fleet):
         ("drivers", "first_travel_date", "2028-02-29"),
         ("drivers", "first_travel_date", "0001-01-01"),
         ("drivers", "first_travel_date", "9999-12-31"),
+        ("driver_groups", "groups", []),
+        ("driver_groups", "groups", ["ü" * 64, "a, b/c", "אב", *map(str, range(7))]),
     ],
 )
 def test_a_valid_source_may_be_written_by_another_program(stored, mongod, collection, path, value):
