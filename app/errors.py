@@ -21,7 +21,7 @@ from app.config import API
 from app.database import get_refusal
 from app.responses import HTML, JSON, LINKED_PAGE_POLICY, empty_response, get_base_url, json_response, prefers
 from app.services import FleetKeyRequired, get_services
-from app.store import InvalidDocument, OtherFormat, StoreLags, UnknownDrivers
+from app.store import InvalidDocument, OtherFormat, StoreLags, UnknownDrivers, UnknownGroup
 from schemas import mask
 from schemas.params import FILTER_PARAMS
 from schemas.query import repeat_hint
@@ -136,7 +136,7 @@ class Forbidden(BaseExtApiException):
 
 
 class NotFound(BaseExtApiException):
-    """The path does not exist, or the fleet has no such driver or report.
+    """The path does not exist, or the fleet has no such driver, group or report.
 
     Check the path: it is in lower case, has no doubled or trailing slash, and identifiers in it are
     percent-encoded, slashes included. Check that the identifier belongs to the fleet of your key, or to its driver.
@@ -267,6 +267,8 @@ def _make_error(exception: Exception) -> BaseExtApiException:
             return Forbidden(FLEET_KEY_REQUIRED)
         case UnknownDrivers():
             return _make_unknown_drivers(exception.driver_ids)
+        case UnknownGroup():
+            return NotFound(f"No group of this fleet: {exception.group}")
         case WerkzeugNotFound():
             return _make_unknown_path(request.path)
         case HTTPException(code=int(code)) if code < HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -12,22 +12,22 @@ from schemas.fields import Date
 from schemas.periods import DAY, MONTH, WEEK, PeriodName, first_of_month, monday_of, sunday_of
 from schemas.query import TODAY, Params
 
-# How far back from today a start_date may be.
-HISTORY = relativedelta(months=6)
+# How far back from today a start_date may be; and one of sums, for an audit of a year.
+HISTORY, LONG_HISTORY = relativedelta(months=6), relativedelta(months=24)
 # The examples are dates of last week, which every endpoint accepts in every time zone.
 A_WEEK = datetime.timedelta(weeks=1)
 
 
-@functools.lru_cache(6)
-def get_first_date(today: datetime.date, period: PeriodName) -> datetime.date:
+@functools.lru_cache(12)
+def get_first_date(today: datetime.date, period: PeriodName, history: relativedelta = HISTORY) -> datetime.date:
     """Return the earliest start_date of a period of this type."""
-    first: datetime.date = today - HISTORY
+    first: datetime.date = today - history
     # The whole month of the earliest date is allowed.
     return first.replace(day=1) if period == MONTH else first
 
 
 class StartDate(Date):
-    """The first date of a period, from six months ago to yesterday or, if `today_allowed`, to today.
+    """The first date of a period, from the begin of the `history` to yesterday or, if `today_allowed`, to today.
 
     If several `periods` are allowed, the parameter `param` (or `default`) chooses. For months, the whole month of the
     earliest date is allowed.
@@ -42,8 +42,10 @@ class StartDate(Date):
         param: str = "",
         default: str | None = None,
         required: bool = True,
+        history: relativedelta = HISTORY,
     ) -> None:
         self.param, self.periods, self.default, self.today_allowed = param, periods, default, today_allowed
+        self.history = history
         first_of = first_of_month if periods == (MONTH,) else monday_of
         super().__init__(description, example=lambda today: first_of(str(today - A_WEEK)), required=required)
 
@@ -54,7 +56,8 @@ class StartDate(Date):
         # If the period is invalid, the date is wrong only if it is wrong for every period.
         for name in [period] if period in self.periods else self.periods:
             try:
-                _check_start_date(text, name, data[TODAY], today_allowed=self.today_allowed)
+                first = get_first_date(data[TODAY], name, self.history)
+                _check_start_date(text, name, first, data[TODAY], today_allowed=self.today_allowed)
             except ValidationError as error:
                 reasons += error.messages
             else:
@@ -62,10 +65,11 @@ class StartDate(Date):
         raise ValidationError(reasons)
 
 
-def _check_start_date(text: str, period: PeriodName, today: datetime.date, *, today_allowed: bool) -> None:
+def _check_start_date(
+    text: str, period: PeriodName, first: datetime.date, today: datetime.date, *, today_allowed: bool
+) -> None:
     """Raise ValidationError if a date that exists may not be the start_date of a period of this type."""
     date = datetime.date.fromisoformat(text)
-    first = get_first_date(today, period)
     last = today if today_allowed else today - datetime.timedelta(days=1)
     if not first <= date <= last:
         raise ValidationError(f"Must be from {first} to {last}.")

@@ -18,6 +18,8 @@ from schemas.params import (
     WORST,
     AmountParam,
     DriverIds,
+    DriversOrGroupParams,
+    InsurancePeriodParam,
     IntegerParam,
     RepeatedParam,
 )
@@ -68,7 +70,7 @@ class BoxParam(Text):
         return box
 
 
-class ListParams(DateRangeParams):
+class ListParams(DateRangeParams, DriversOrGroupParams):
     """The parameters of every list by cursor."""
 
     start_date = StartDate(
@@ -127,6 +129,7 @@ class TripsParams(ListParams):
         example=NO_TIME,
         load_default=None,
     )
+    insurance_period = InsurancePeriodParam("List only trips of this insurance period.")
     min_distance_miles = AmountParam("Leave out trips with a shorter distance, in miles.")
     implausible = FlagParam(
         "List only implausible trips, whose values cannot be (`true`), or only the others (`false`).",

@@ -5,16 +5,17 @@ import math
 import re
 from typing import Any, ClassVar
 
-from marshmallow import ValidationError, fields, post_load
+from marshmallow import ValidationError, fields, post_load, validates_schema
 from marshmallow.validate import OneOf
 
 from schemas.cursor import START, CursorParam
-from schemas.date_params import DateRangeParams, EndDate, StartDate, WindowParams
+from schemas.date_params import LONG_HISTORY, DateRangeParams, EndDate, StartDate, WindowParams
 from schemas.fields import MAX_INT, NO_CONTROL, Choice, Identifier, List, ShortText, Text, field_metadata
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, WEEK, monday_of
 from schemas.query import TODAY, Params, repeat_hint
 from schemas.score import COUNTED_BEHAVIOURS
 from schemas.search import split_words
+from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 50
@@ -32,6 +33,8 @@ WORST, BEST = "worst", "best"
 MAX_NUMBER_LENGTH = 400
 # As JSON writes a number from 0, so that clients may send what their language makes of a number.
 NUMBER = r"(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+# A window of drivers adds up their days: those of six months.
+MAX_WINDOW_DAYS = 184
 MAX_CHANGES = 1_000
 DEFAULT_CHANGES = 100
 
@@ -84,6 +87,27 @@ class DriverIds(RepeatedParam):
     def __init__(self, description: str, **kwargs: Any) -> None:
         inner, example = Identifier(example="demo-01"), ["demo-01"]
         super().__init__(inner, description, most=MAX_DRIVERS, example=example, attribute="driver_ids", **kwargs)
+
+
+class GroupParam(Identifier):
+    """The name of a group."""
+
+    def __init__(self, description: str) -> None:
+        note = f"{description} They are those who are in it now, for all dates. An unknown group is a NotFound."
+        super().__init__(note, example="North", required=False)
+
+
+class InsurancePeriodParam(Choice):
+    """The insurance period of trips, as text."""
+
+    def __init__(self, description: str) -> None:
+        super().__init__(
+            f"{description} `{NO_INSURANCE_PERIOD}`: trips without an insurance period.",
+            component="InsurancePeriodChoice",
+            choices=INSURANCE_PERIODS,
+            example=NO_INSURANCE_PERIOD,
+            required=False,
+        )
 
 
 class AmountParam(fields.Float):
@@ -146,6 +170,7 @@ class DriversParams(PageParams):
         example="amina yusuf",
         required=False,
     )
+    group = GroupParam("List only the drivers of this group.")
 
 
 class DriverTripsParams(PageParams, DateRangeParams):
@@ -211,14 +236,17 @@ class ScoreParams(WindowParams):
 class FleetAggregateParams(DateRangeParams):
     """The parameters of the fleet as a whole over time. The view always gets an `end_date`."""
 
+    group = GroupParam("Sum up only the drivers of this group.")
+    insurance_period = InsurancePeriodParam("Sum up only trips of this insurance period.")
     interval = IntervalParam()
     start_date = StartDate(
-        "The first date of the first interval, `YYYY-MM-DD`, from six months ago to today: for weeks a Monday, for "
-        "months the first day of a month, from that of the date six months ago on.",
+        "The first date of the first interval, `YYYY-MM-DD`, from 24 months ago to today: for weeks a Monday, for "
+        "months the first day of a month, from that of the date 24 months ago on.",
         param="interval",
         periods=PERIODS,
         default=DEFAULT_INTERVAL,
         today_allowed=True,
+        history=LONG_HISTORY,
     )
     end_date = EndDate(
         "A date, `YYYY-MM-DD`, from `start_date` to today: the response has the intervals that begin until then. "
@@ -231,19 +259,52 @@ class FleetAggregateParams(DateRangeParams):
         return {"end_date": str(original[TODAY]), **data}
 
 
-class WindowAggregateParams(WindowParams, PageParams):
+class DriversOrGroupParams(Params):
+    """The parameters that choose drivers: either each by name, or by their group."""
+
+    group = GroupParam("Only the drivers of this group, in place of `driver_id`.")
+
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def check_group(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:
+        """Raise ValidationError if both a group and drivers are given."""
+        if {"group", "driver_id"} <= original.keys():
+            raise ValidationError("Must not be given together with driver_id.", "group")
+
+
+class WindowAggregateParams(WindowParams, PageParams, DriversOrGroupParams):
     """The parameters of the summaries of a window: of some drivers, or of all."""
 
+    start_date = StartDate(
+        "The first date of the window, `YYYY-MM-DD`: from 24 months ago to today.",
+        today_allowed=True,
+        history=LONG_HISTORY,
+    )
+    end_date = EndDate(
+        "The last date of the window, `YYYY-MM-DD`: from `start_date` to today, and at most "
+        f"{MAX_WINDOW_DAYS} days after `start_date`. By default yesterday, or `start_date` if that is today."
+    )
+    insurance_period = InsurancePeriodParam("Sum up only trips of this insurance period.")
     driver_id = DriverIds(
         f"Identifier of a driver. Give up to {MAX_DRIVERS}; the response has a repeated driver once. Without it, the "
         "response has all drivers of the fleet.",
         required=False,
     )
 
+    @validates_schema(skip_on_field_errors=False, pass_original=True)
+    def check_length(self, data: dict[str, Any], original: dict[str, Any], **kwargs: Any) -> None:
+        """Raise ValidationError if the window is too long."""
+        if "start_date" not in data or "end_date" in original.keys() - data.keys():
+            return
+        last = data.get("end_date") or str(original[TODAY] - datetime.timedelta(1))
+        latest = str(datetime.date.fromisoformat(data["start_date"]) + datetime.timedelta(MAX_WINDOW_DAYS))
+        if last > latest:
+            raise ValidationError(f"Must be at most {MAX_WINDOW_DAYS} days after start_date: {latest}.", "end_date")
+
 
 class RankingParams(PageParams):
     """The parameters of a ranking."""
 
+    group = GroupParam("Rank only the drivers of this group.")
     period = Choice(
         "Rank the drivers of a `week` or of a `month`.", component="RankingPeriod", choices=LONG_PERIODS, example=WEEK
     )

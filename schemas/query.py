@@ -22,6 +22,8 @@ OTHER_NAMES = {
     "to": "end_date",
     "until": "end_date",
     "page": "cursor",
+    **dict.fromkeys(("depot", "depots", "group_id", "tag", "tags", "team", "teams"), "group"),
+    "period": "insurance_period",
 }
 # What to do with a query parameter that the endpoint does not have.
 UnknownParameters = Literal["reject", "ignore"]

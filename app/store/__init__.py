@@ -29,6 +29,14 @@ class UnknownDrivers(LookupError):
         self.driver_ids = driver_ids
 
 
+class UnknownGroup(LookupError):
+    """A request names a group that its scope does not have: `group`."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(group)
+        self.group = group
+
+
 class InvalidDocument(Exception):
     """A stored document violates its schema. The message has the document's identifiers and the reason, if given."""
 

@@ -15,6 +15,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, DocumentCollection, Result, Store
 from app.store.driver_periods import check_known, find_profiles
+from app.store.groups import find_group
 from app.store.scope import Scope
 from schemas.cursor import INVALID_FOR_LIST, encode_cursor, sign
 from schemas.introspection import Fields
@@ -143,8 +144,15 @@ def _find_end(index: KeyIndex, bounds: Bounds, entries: int, options: Mapping[st
     return next((document[index.key] for document in found), None)
 
 
-def match_known_drivers(store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str]) -> Document:
-    """Return the condition that something is of these drivers, or without any, of the scope. Raises UnknownDrivers."""
+def match_known_drivers(
+    store: Store, session: ClientSession, scope: Scope, driver_ids: Sequence[str], group: str | None
+) -> Document:
+    """Return the condition that something is of these drivers or of a group, or without any, of the scope.
+
+    Raises UnknownDrivers and UnknownGroup.
+    """
+    if group is not None:
+        return {"driver_id": {"$in": find_group(store, session, scope, group)}}
     if driver_ids:
         check_known(driver_ids, find_profiles(store, session, scope.match_drivers(driver_ids)))
         return {"driver_id": {"$in": list(driver_ids)}}

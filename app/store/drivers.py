@@ -8,6 +8,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import find_profiles
+from app.store.groups import find_group
 from app.store.pagination import PageRequest
 from app.store.rendering import render_list
 from app.store.scope import Scope
@@ -32,12 +33,19 @@ class ListPage(NamedTuple):
     values: list[str]
 
 
-def find_drivers(store: Store, scope: Scope, *, page: int, limit: int, fields: Fields, search: str = "") -> Result:
-    """Return a Driver page, in order of driver_id by code point, or with `search` the drivers who match its words."""
-    page_request = PageRequest(page, limit)
+def find_drivers(
+    store: Store, scope: Scope, *, group: str | None = None, page: int, limit: int, fields: Fields, search: str = ""
+) -> Result:
+    """Return a Driver page, in order of driver_id by code point: all drivers, or those of a group.
+
+    With `search`, they are those who match its words. Raises UnknownGroup.
+    """
+    page_request, words = PageRequest(page, limit), split_words(search)
     array = "drivers" if "drivers" in fields else ""
     with store.snapshot() as session:
-        if words := split_words(search):
+        if group is not None:
+            listed = _list_group(store, session, scope, group, page_request, array, words)
+        elif words:
             listed = _search_list(store, session, scope, page_request, array, words)
         else:
             listed = read_list(store, session, scope, page_request, array)
@@ -61,6 +69,29 @@ def read_list(store: Store, session: ClientSession, scope: Scope, page_request: 
     # A block keeps its version when its offset changes, but then other drivers of the block are on the page.
     versions = [str(first), *(block["version"] for block in blocks)]
     return ListPage(head["driver_count"], versions, values[first : first + page_request.limit])
+
+
+def _list_group(
+    store: Store,
+    session: ClientSession,
+    scope: Scope,
+    group: str,
+    page_request: PageRequest,
+    array: str,
+    words: Sequence[str],
+) -> ListPage:
+    """Return a page of the drivers of a group, with values as `read_list` returns them.
+
+    With `words`, it reads the profiles of all drivers of the group, else of those on the page alone.
+    """
+    driver_ids = find_group(store, session, scope, group)
+    if words:
+        found = find_profiles(store, session, scope.match_drivers(driver_ids), "search_text").items()
+        driver_ids = [name for name, profile in found if all(word in profile["search_text"] for word in words)]
+    on_page = driver_ids[page_request.skip :][: page_request.limit] if array else []
+    profiles = find_profiles(store, session, scope.match_drivers(on_page), "json") if on_page else {}
+    versions = [profile["version"] for profile in profiles.values()]
+    return ListPage(len(driver_ids), versions, [profile["json"] for profile in profiles.values()])
 
 
 def _search_list(

@@ -29,6 +29,7 @@ def find_events(
     start_date: str,
     end_date: str | None = None,
     driver_ids: Sequence[str] = (),
+    group: str | None = None,
     order: str,
     limit: int,
     cursor: tuple[Any, ...] | None,
@@ -39,16 +40,17 @@ def find_events(
     """Return a page of the events that start from `start_date` to `end_date`, of trips that ended by `max_end_ms`.
 
     If the fleet leaves out implausible trips, it leaves out their events. `filters` are those of `_make_filters`.
-    Index: trip_events (_id). Raises UnknownDrivers, and ValidationError if the cursor is of other parameters.
+    Index: trip_events (_id). Raises UnknownDrivers, UnknownGroup, and ValidationError if the cursor is of other
+    parameters.
     """
     with store.snapshot() as session:
-        query = (start_date, end_date, sorted(driver_ids), order, filters)
+        query = (start_date, end_date, sorted(driver_ids), group, order, filters)
         cursors = Cursors.of(store, session, scope, "events", *query)
         if cursor:
             bounds = cursors.read(cursor)
         else:
             bounds = _find_bounds(store, session, scope.fleet, start_date, end_date, is_reversed=order == NEWEST)
-        conditions = {**match_known_drivers(store, session, scope, driver_ids), **_make_filters(**filters)}
+        conditions = {**match_known_drivers(store, session, scope, driver_ids, group), **_make_filters(**filters)}
         index = KeyIndex(store.trip_events, "_id", {"_id": 1}, {})
         left_out = {"is_implausible": {"$exists": False}} if cursors.policy == LEFT_OUT else {}
         visible = {"trip_end_time": {"$lte": max_end_ms}, **left_out}

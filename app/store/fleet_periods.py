@@ -10,12 +10,20 @@ from app.store.rendering import make_renderer
 from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
 
-# More than the days of six months, so that all arrive in the first batch.
-MAX_INTERVALS = 200
+# More than the days of 24 months, so that all arrive in the first batch.
+MAX_INTERVALS = 800
 
 
 def find_fleet_aggregate(
-    store: Store, fleet: str, *, start_date: str, end_date: str, interval: str, fields: Fields
+    store: Store,
+    fleet: str,
+    *,
+    group: str | None = None,
+    insurance_period: str | None = None,
+    start_date: str,
+    end_date: str,
+    interval: str,
+    fields: Fields,
 ) -> Result:
     """Return the FleetAggregate of the intervals that begin from `start_date` to `end_date`. All stored trips count.
 

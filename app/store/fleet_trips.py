@@ -14,6 +14,7 @@ from schemas.introspection import Fields, SelectedFields
 from schemas.list_params import DETAIL, NEWEST
 from schemas.params import WORST
 from schemas.periods import MS_PER_DAY, date_of, dates_between, get_today
+from schemas.segments import NO_INSURANCE_PERIOD
 from schemas.stored import make_start_key
 
 # A page in detail form ends before it has more.
@@ -32,6 +33,7 @@ def find_fleet_trips(
     end_date: str | None = None,
     at: int | None,
     driver_ids: Sequence[str] = (),
+    group: str | None = None,
     order: str,
     form: str,
     limit: int,
@@ -43,17 +45,17 @@ def find_fleet_trips(
     """Return a page of the trips that started from `start_date` to `end_date`, or were in progress `at` (epoch ms).
 
     These are trips that ended by `max_end_ms` (epoch ms). `filters` are those of `_make_filters`. Indexes: trip_details
-    (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers, and
-    ValidationError if the cursor is of other parameters.
+    (fleet, start_key, ...), and for the order `worst` (fleet, date, worst_key, ...). Raises UnknownDrivers,
+    UnknownGroup, and ValidationError if the cursor is of other parameters.
     """
-    query = (start_date, end_date, at, sorted(driver_ids), order, form, filters)
+    query = (start_date, end_date, at, sorted(driver_ids), group, order, form, filters)
     element = fields.get("trips") or {}
     trip_fields = _select_fields(element, form)
     with store.snapshot() as session:
         cursors = Cursors.of(store, session, scope, "trips", *query)
         rest = cursors.read(cursor) if cursor else None
         index, bounds, window = _choose_index(store, session, scope.fleet, start_date, end_date, at, order, rest)
-        of_drivers = match_known_drivers(store, session, scope, driver_ids)
+        of_drivers = match_known_drivers(store, session, scope, driver_ids, group)
         conditions = {**of_drivers, **_make_filters(at, max_end_ms, **filters), **window}
         visible, projection = {"trip_end_time": {"$lte": max_end_ms}}, _project(index.key, trip_fields)
         found, rest = find_page(index, session, bounds, visible, conditions, limit, projection, MAX_PAGE_BYTES)
@@ -62,9 +64,18 @@ def find_fleet_trips(
     return cursors.make_result(rest, content, versions, fields)
 
 
-def _make_filters(at: int | None, max_end_ms: int, min_distance_miles: float, implausible: str | None) -> Document:
+def _make_filters(
+    at: int | None,
+    max_end_ms: int,
+    min_distance_miles: float,
+    implausible: str | None,
+    insurance_period: str | None = None,
+) -> Document:
     """Return the condition on trips."""
     filters: Document = {"trip_end_time": {"$gte": at, "$lte": max_end_ms}} if at is not None else {}
+    if insurance_period is not None:
+        # A trip without one has no such field.
+        filters["insurance_period"] = None if insurance_period == NO_INSURANCE_PERIOD else int(insurance_period)
     if min_distance_miles:
         filters["totals.distance_miles"] = {"$gte": min_distance_miles}
     if implausible is not None:

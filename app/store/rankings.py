@@ -7,8 +7,10 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
+from app.store.groups import find_group
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
+from app.store.scope import Scope
 from schemas.introspection import Fields
 from schemas.params import BEST, WORST
 from schemas.periods import FIRST_AND_LAST_DATE
@@ -27,6 +29,7 @@ def find_ranking(
     store: Store,
     fleet: str,
     *,
+    group: str | None = None,
     period: str,
     start_date: str,
     order: str,
@@ -38,18 +41,23 @@ def find_ranking(
 ) -> Result:
     """Return a page of the ranking of the drivers who drove in the week or month that starts on `start_date`.
 
-    MongoDB counts the drivers in the index, and skips those before the page. By a `behaviour`, it sorts all drivers.
-    Indexes: driver_periods (fleet, period, start_date, fm_score, distance_miles, driver_id) in the order, and (fleet,
-    period, driver_id, start_date) for the profiles.
+    MongoDB counts the drivers in the index, and skips those before the page. By a `behaviour`, it sorts all drivers,
+    and the drivers of a group in any case. Indexes: driver_periods (fleet, period, start_date, fm_score,
+    distance_miles, driver_id) in the order, and (fleet, period, driver_id, start_date) for groups and profiles. Raises
+    UnknownGroup.
     """
     page_request, element = PageRequest(page, limit), fields.get("drivers")
     distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED, **distance}
-    rows, profiles = list[Document](), dict[str, Document]()
+    rows, profiles, index = list[Document](), dict[str, Document](), INDEXES[order]
     with store.snapshot() as session:
-        count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)
+        if group is not None:
+            # MongoDB would look for each driver of the group after each entry of the other index.
+            ranking |= {"driver_id": {"$in": find_group(store, session, Scope(fleet), group)}}
+            index = "period"
+        count = store.driver_periods.count_documents(ranking, hint=index, session=session)
         if element is not None and page_request.skip < count:
-            rows = _find_rows(store, session, ranking, order, behaviour, page_request, element)
+            rows = _find_rows(store, session, ranking, index, order, behaviour, page_request, element)
             if "driver_info" in element:
                 driver_ids = [row["driver_id"] for row in rows]
                 profiles = find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
@@ -64,6 +72,7 @@ def _find_rows(
     store: Store,
     session: ClientSession,
     ranking: Document,
+    index: str,
     order: str,
     behaviour: str | None,
     page_request: PageRequest,
@@ -73,21 +82,27 @@ def _find_rows(
     fragments = [SUMMARY_FRAGMENT] if "driving_summary" in element else []
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fragments), 1)
     options: Any = {"batch_size": page_request.limit + 1, "session": session}
-    if behaviour is None:
+    if behaviour is None and index == INDEXES[order]:
         options |= {"sort": ORDERS[order], "skip": page_request.skip, "limit": page_request.limit}
-        return list(store.driver_periods.find(ranking, projection, **options).hint(INDEXES[order]))
-    driver_ids = _sort_by_behaviour(store, session, ranking, order, behaviour, page_request)
+        return list(store.driver_periods.find(ranking, projection, **options).hint(index))
+    driver_ids = _sort(store, session, ranking, index, order, behaviour, page_request)
     found = store.driver_periods.find({**ranking, "driver_id": {"$in": driver_ids}}, projection, **options)
     rows = {row["driver_id"]: row for row in found}
     return [rows[driver_id] for driver_id in driver_ids]
 
 
-def _sort_by_behaviour(
-    store: Store, session: ClientSession, ranking: Document, order: str, behaviour: str, page_request: PageRequest
+def _sort(
+    store: Store,
+    session: ClientSession,
+    ranking: Document,
+    index: str,
+    order: str,
+    behaviour: str | None,
+    page_request: PageRequest,
 ) -> list[str]:
-    """Return the driver_ids on the page, in order of the points that the behaviour costs, then of the ranking."""
-    points = f"points_lost.{behaviour}"
-    sort = {points: -1 if order == WORST else 1, **dict(ORDERS[order])}
+    """Return the driver_ids on the page, in order of the points that a behaviour costs, if any, then of the ranking."""
+    by_points = {f"points_lost.{behaviour}": -1 if order == WORST else 1} if behaviour is not None else {}
+    sort = {**by_points, **dict(ORDERS[order])}
     pipeline: list[Document] = [
         {"$match": ranking},
         # Without the fragments, so that the sort keeps to its memory.
@@ -96,7 +111,7 @@ def _sort_by_behaviour(
         {"$skip": page_request.skip},
         {"$limit": page_request.limit},
     ]
-    options: Any = {"batchSize": page_request.limit + 1, "session": session, "hint": INDEXES[order]}
+    options: Any = {"batchSize": page_request.limit + 1, "session": session, "hint": index}
     return [row["driver_id"] for row in store.driver_periods.aggregate(pipeline, **options)]
 
 

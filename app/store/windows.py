@@ -8,6 +8,7 @@ from pymongo.client_session import ClientSession
 from app.store import Document, Result, Store
 from app.store.driver_periods import check_known, find_profiles
 from app.store.drivers import read_list
+from app.store.groups import find_group
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
@@ -28,22 +29,27 @@ def find_window(
     scope: Scope,
     *,
     driver_ids: Sequence[str] = (),
+    group: str | None = None,
+    insurance_period: str | None = None,
     start_date: str,
     end_date: str,
     page: int,
     limit: int,
     fields: Fields,
 ) -> Result:
-    """Return a WindowPage: a page of the summaries of these drivers in their order, or without any, of all drivers.
+    """Return a WindowPage: a page of the summaries of these drivers in their order, of a group, or of all drivers.
 
     All stored trips count, visible or not. MongoDB adds up the totals of the days, which the months have. The element
     of a driver who did not drive has no `driving_summary`. Indexes: fleet_drivers (fleet, offset), driver_periods
-    (fleet, period, driver_id, start_date). Raises UnknownDrivers, also for drivers who are not on the page.
+    (fleet, period, driver_id, start_date). Raises UnknownGroup, and UnknownDrivers also for those not on the page.
     """
     page_request, element = PageRequest(page, limit), fields.get("data") or {}
-    count, on_page, days = len(driver_ids), driver_ids[page_request.skip :][:limit], dict[str, Document]()
+    days = dict[str, Document]()
     with store.snapshot() as session:
-        if not driver_ids:
+        if driver_ids or group is not None:
+            chosen = driver_ids if group is None else find_group(store, session, scope, group)
+            count, on_page = len(chosen), chosen[page_request.skip :][:limit]
+        else:
             array = "driver_ids" if "data" in fields else ""
             count, _, on_page = read_list(store, session, scope, page_request, array)
         profiles = _find_profiles(store, session, scope, driver_ids or on_page, element)

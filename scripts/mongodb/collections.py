@@ -37,7 +37,7 @@ def _ranking_index(order: str) -> IndexModel:
 CLUSTERED = {"trip_events"}
 BY_ID = [("_id", ASCENDING)]
 # What filters lists of trips.
-FILTERS = ("driver_id", "trip_end_time", "totals.distance_miles", "is_implausible")
+FILTERS = ("driver_id", "trip_end_time", "totals.distance_miles", "is_implausible", "insurance_period")
 # The other collections have the index of `_id` alone.
 INDEXES = {
     "trips": [

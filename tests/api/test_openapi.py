@@ -183,6 +183,7 @@ def make_example(path):
     examples = {"header": {}, "query": {}, "path": {}}
     for name, parameter in parameters_of(path).items():
         examples[parameter["in"]][name] = parameter["example"]
+    examples["query"].pop("group", None)
     return make_target(path, **examples["query"], **examples["path"]), examples["header"]
 
 

@@ -11,11 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from marshmallow import ValidationError
 
+from schemas.list_params import TripsParams
 from schemas.params import (
     ChangesParams,
     DailyParams,
     DriversParams,
     DriverTripsParams,
+    FleetAggregateParams,
     MonthlyParams,
     NoParams,
     RankingParams,
@@ -37,6 +39,8 @@ SCHEMAS = {
     MonthlyParams: {},
     ScoreParams: OF_DRIVER,
     WindowAggregateParams: {},
+    FleetAggregateParams: {},
+    TripsParams: {},
     RankingParams: {},
     ChangesParams: {},
     NoParams: {},
@@ -79,11 +83,39 @@ def takes(schema, date):
         ("2026-01-01", "2025-07-01"),
     ],
 )
-@pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, ScoreParams, WindowAggregateParams])
+@pytest.mark.parametrize("schema", [DriverTripsParams, DailyParams, ScoreParams])
 def test_dates_reach_six_calendar_months_back(clock, schema, today, first):
     clock.move_to(f"{today}T12:00Z")
     before = datetime.date.fromisoformat(first) - datetime.timedelta(days=1)
     assert (takes(schema, first), takes(schema, before)) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("interval", "first", "before"),
+    [
+        ("day", "2024-03-18", "2024-03-17"),
+        ("week", "2024-03-18", "2024-03-11"),
+        ("month", "2024-03-01", "2024-02-01"),
+    ],
+)
+def test_sums_of_the_fleet_reach_24_calendar_months_back(clock, interval, first, before):
+    errors = [reasons(FleetAggregateParams, f"interval={interval}&start_date={date}") for date in (first, before)]
+    assert errors == [{}, {"start_date": [f"Must be from {first} to 2026-03-18."]}]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("start_date=2024-03-18&end_date=2024-09-18", None),
+        ("start_date=2024-03-18&end_date=2024-09-19", "Must be at most 184 days after start_date: 2024-09-18."),
+        ("start_date=2024-03-18", "Must be at most 184 days after start_date: 2024-09-18."),
+        ("start_date=2025-09-14", None),
+        ("start_date=2024-03-18&end_date=soon", "Must be a date written YYYY-MM-DD."),
+    ],
+)
+def test_a_window_of_drivers_begins_24_months_ago_and_has_184_days(clock, query, reason):
+    assert reasons(WindowAggregateParams, query) == ({"end_date": [reason]} if reason else {})
+    assert list(reasons(WindowAggregateParams, "start_date=2024-03-17&end_date=2024-03-17")) == ["start_date"]
 
 
 @pytest.mark.parametrize(
@@ -173,7 +205,7 @@ def test_a_window_ends_yesterday_unless_it_starts_later_and_trips_without_an_end
         ("start_date=x&end_date=2026-03-16&nope=", {"start_date", "nope"}),
         (f"{DAY}&{DAY}&end_date=2026-03-19", {"start_date", "end_date"}),
         ("end_date=2025-01-01&nope=", {"start_date", "nope"}),
-        ("start_date=2024-11-25&end_date=2024-11-26", {"start_date"}),
+        ("start_date=2023-11-25&end_date=2023-11-26", {"start_date"}),
     ],
 )
 @pytest.mark.parametrize("schema", WITH_END)
@@ -317,3 +349,11 @@ def test_any_query_is_accepted_or_refused_with_reasons(unknown_parameters, text)
         result = reasons(schema, text, unknown_parameters)
         assert all(isinstance(reason, str) for reasons in result.values() for reason in reasons)
         assert isinstance(json.dumps(result, ensure_ascii=False).encode(), bytes)
+
+
+@pytest.mark.parametrize("value", ["0", "4", "null", "", "01", "None"])
+def test_an_insurance_period_is_one_of_those_that_the_reason_names(clock, value):
+    for schema in (WindowAggregateParams, FleetAggregateParams, TripsParams):
+        found = reasons(schema, f"start_date=2026-03-16&insurance_period={value}")
+        assert found == {"insurance_period": ["Must be one of: 1, 2, 3, none."]}
+    assert list(reasons(FleetAggregateParams, "start_date=2026-03-16&period=1")) == ["period"]
