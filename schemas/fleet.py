@@ -14,6 +14,7 @@ from schemas.introspection import fields_of
 from schemas.periods import PERIODS, WEEK
 from schemas.plausibility import COUNTED, POLICIES
 from schemas.score import make_driving_summary
+from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary, SummaryFocusArea
 
 # The decimals to which a value is rounded, half to even, before it is an integer, by its unit; and for each total.
@@ -25,6 +26,7 @@ MAX_CONTRIBUTION = 10**12
 # What is counted in drivers.
 DRIVER_COUNTS = ("driver_count", *GRADES, *FOCUS_FLAGS.values())
 IMPLAUSIBLE_COUNT = "implausible_trip_count"
+INSURANCE_PERIOD = "insurance_period"
 # A contribution, and a sum of contributions: these integers, by name.
 CONTRIBUTION = (*DRIVER_COUNTS, *TOTALS, IMPLAUSIBLE_COUNT)
 SUMMARY_FIELDS = tuple(fields_of(DrivingSummary))
@@ -131,6 +133,25 @@ def make_contribution(summary: Mapping[str, Any], implausible_trip_count: int) -
     drivers = {"driver_count": drove, **{name: drove * (summary["fm_grade"] == name) for name in GRADES}}
     flags = {name: int(flag) for name, flag in summary["focus_area"].items()}
     return {**drivers, **flags, **totals, IMPLAUSIBLE_COUNT: implausible_trip_count}
+
+
+def make_parts(whole: Mapping[str, int], totals: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parts of a contribution by insurance period: contributions that together are the whole.
+
+    `totals` are those of the trips of each insurance period that has any, by its name. Each part is rounded as the
+    whole is, and the last one with trips takes the rest. Without an insurance period, trips are the rule: that part is
+    the difference to the whole, so that a driver without insurance periods needs no parts.
+    """
+    rest, parts = {name: whole[name] for name in TOTALS}, dict[str, dict[str, int]]()
+    last = max((name for name in totals if totals[name]["trip_count"]), key=INSURANCE_PERIODS.index, default=None)
+    for name in filter(totals.__contains__, INSURANCE_PERIODS):
+        part = make_contribution(make_driving_summary(totals[name]), totals[name][IMPLAUSIBLE_COUNT])
+        part |= rest if name == last else {total: min(part[total], rest[total]) for total in TOTALS}
+        rest = {total: rest[total] - part[total] for total in TOTALS}
+        parts[name] = part
+    without = parts.get(NO_INSURANCE_PERIOD, {})
+    parts[NO_INSURANCE_PERIOD] = {name: without.get(name, 0) - whole[name] for name in CONTRIBUTION}
+    return [{INSURANCE_PERIOD: name, **part} for name, part in parts.items()]
 
 
 def _to_integer(value: float, decimals: int) -> int:

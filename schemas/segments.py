@@ -9,8 +9,3 @@ def make_segment(group: str | None, insurance_period: str | None) -> str:
     """Return the name of a segment. It is empty for the whole fleet."""
     parts = {"insurance_period": insurance_period, "group": group}
     return " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
-
-
-def get_insurance_period(number: int | None) -> str:
-    """Return the value of the parameter for the insurance period of a trip, which may be null."""
-    return NO_INSURANCE_PERIOD if number is None else str(number)

@@ -23,13 +23,15 @@ from schemas.fields import (
     List,
     Number,
     Object,
+    Objects,
     Text,
     Time,
 )
-from schemas.fleet import CONTRIBUTION
+from schemas.fleet import CONTRIBUTION, IMPLAUSIBLE_COUNT, INSURANCE_PERIOD
 from schemas.periods import PERIODS, PROFILE
 from schemas.plausibility import IMPLAUSIBLE, POLICIES
 from schemas.score import BEHAVIOURS
+from schemas.segments import INSURANCE_PERIODS
 from schemas.source import SourceSchema
 from schemas.summary import AMOUNTS, TOTALS, DailySummary
 from schemas.trip import MAX_EVENTS, EventSummary, FleetEvent, ImportedTrip
@@ -254,6 +256,23 @@ DayTotals = Schema.from_dict(
 PointsLost = Schema.from_dict({behaviour.name: Number() for behaviour in BEHAVIOURS}, name="PointsLost")
 # See `schemas.fleet`.
 Contribution = Schema.from_dict({name: Int64() for name in CONTRIBUTION}, name="Contribution")
+ContributionPart = Schema.from_dict(
+    {INSURANCE_PERIOD: Text(validate=OneOf(INSURANCE_PERIODS)), **{name: Int64() for name in CONTRIBUTION}},
+    name="ContributionPart",
+)
+# The totals of a day by insurance period.
+PeriodTotals = Schema.from_dict(
+    {
+        "trip_count": Count(),
+        **{name: Number() for name in AMOUNTS},
+        "events_summary": Object(EventSummary),
+        IMPLAUSIBLE_COUNT: Count(),
+    },
+    name="PeriodTotals",
+)
+InsurancePeriods = Schema.from_dict(
+    {name: Object(PeriodTotals, required=False) for name in INSURANCE_PERIODS}, name="InsurancePeriods"
+)
 
 
 class DriverPeriod(_ReadModel):
@@ -265,10 +284,11 @@ class DriverPeriod(_ReadModel):
     has what a search reads, `search_text` (see `schemas.search`), and the `groups` of a driver who is in any, which are
     no part of the version. A day also has its summary as BSON, and its trips in
     order of start and trip_id: `trips` has the summary form of each as rendered JSON, `trip_ends` the end (epoch ms) of
-    each. A day, a week and a month have their `contribution` to `fleet_periods`. A week and a month have their summary
-    as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the object with the other
-    fields. They also have what ranks the driver: `fm_score`, `distance_miles` and `points_lost`. A month has the
-    calendar of its days, and their totals.
+    each. A day, a week and a month have their `contribution` to `fleet_periods`. If a trip has an insurance period,
+    they also have its `parts` (`schemas.fleet.make_parts`), and a day has its totals by insurance period. A week and a
+    month have their summary as rendered JSON in two fragments: `driving_summary` is the DrivingSummary, `breakdown` the
+    object with the other fields. They also have what ranks the driver: `fm_score`, `distance_miles` and `points_lost`.
+    A month has the calendar of its days, and their totals.
     """
 
     driver_id = Identifier()
@@ -290,15 +310,19 @@ class DriverPeriod(_ReadModel):
     calendar = Object(StoredCalendar, required=False)
     day_totals = Object(DayTotals, required=False)
     contribution = Object(Contribution, required=False)
+    parts = Objects(ContributionPart, required=False)
+    insurance_periods = Object(InsurancePeriods, required=False)
 
 
 class FleetPeriod(_ReadModel):
-    """A document of `fleet_periods`: a day, week or month of a fleet in which somebody drove.
+    """A document of `fleet_periods`: a day, week or month of a segment of a fleet in which somebody drove.
 
-    `sums` is what the contributions of its drivers add up to, and `json` the FleetSummary that follows from them. It is
-    absent if no trip is counted.
+    `segment` is its name (`schemas.segments`). `sums` is what the contributions of its drivers add up to, and `json`
+    the FleetSummary that follows. It is absent if no trip is counted. The sums of the trips without an insurance period
+    are the difference to those of the whole; without a difference, there is no document.
     """
 
+    segment = Text()
     period = Text(validate=OneOf(PERIODS))
     start_date = Date()
     sums = Object(Contribution)
@@ -315,8 +339,9 @@ class StoredTripDetail(_ReadModel):
     """A document of `trip_details`: the filter and sort fields of a trip, its totals, and its detail form.
 
     It has the `_id` of its source. The detail form is rendered JSON in four fragments: `summary` is the summary form,
-    the others are one field each. `implausible` has the kinds of an implausible trip, and is absent for any other.
-    `start_key` and `worst_key` have the two orders of lists of trips (`make_start_key`, `make_worst_key`).
+    the others are one field each. `implausible` has the kinds of an implausible trip, and is absent for any other;
+    `insurance_period` is absent if it is null. `start_key` and `worst_key` have the two orders of lists of trips
+    (`make_start_key`, `make_worst_key`).
     """
 
     validator_expressions: ClassVar[list[Expression]] = [_is_identity("trip_id")]
@@ -333,6 +358,7 @@ class StoredTripDetail(_ReadModel):
     is_implausible = Flag()
     totals = Object(TripTotals)
     implausible = List(Text(validate=OneOf(IMPLAUSIBLE)), required=False)
+    insurance_period = Int64(low=1, high=3, required=False)
     summary = Text()
     focus_area = Text()
     trail_path = Text()

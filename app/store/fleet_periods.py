@@ -6,12 +6,15 @@ from typing import Any
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
+from app.store.groups import find_group
 from app.store.rendering import make_renderer
+from app.store.scope import Scope
 from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
+from schemas.segments import NO_INSURANCE_PERIOD, make_segment
 
-# More than the days of 24 months, so that all arrive in the first batch.
-MAX_INTERVALS = 800
+# More than twice the days of 24 months, so that all arrive in the first batch.
+MAX_INTERVALS = 1_500
 
 
 def find_fleet_aggregate(
@@ -27,14 +30,25 @@ def find_fleet_aggregate(
 ) -> Result:
     """Return the FleetAggregate of the intervals that begin from `start_date` to `end_date`. All stored trips count.
 
-    Index: fleet_periods (fleet, period, start_date).
+    Raises UnknownGroup. Index: fleet_periods (fleet, segment, period, start_date).
     """
-    match = {"fleet": fleet, "period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
-    # Where no trip is counted, there is no summary.
-    match["json"] = {"$exists": True}
+    # Where all trips are without an insurance period, that segment has no document of its own: it is the whole.
+    names = [None, NO_INSURANCE_PERIOD] if insurance_period == NO_INSURANCE_PERIOD else [insurance_period]
+    match = {
+        "fleet": fleet,
+        "segment": {"$in": [make_segment(group, name) for name in names]},
+        "period": interval,
+        "start_date": {"$gte": start_date, "$lte": end_date},
+    }
     projection = {"_id": 0, "start_date": 1, "json": 1, "version": 1}
-    options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
-    periods = list(store.fleet_periods.find(match, projection, **options))
+    options: Any = {"sort": [("start_date", ASCENDING), ("segment", ASCENDING)], "batch_size": MAX_INTERVALS}
+    with store.snapshot() as session:
+        if group is not None:
+            find_group(store, session, Scope(fleet), group, limit=1)
+        read = store.fleet_periods.find(match, projection, session=session, **options)
+        found = {period["start_date"]: period for period in read}
+    # Where no trip is counted, there is no summary.
+    periods = [period for period in found.values() if "json" in period]
     version = " ".join(period["version"] for period in periods)
     element = fields.get("series") or {}
     _, last_of = FIRST_AND_LAST_DATE[interval]

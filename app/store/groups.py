@@ -14,14 +14,16 @@ INDEX = "groups"
 MAX_DRIVERS = 10_000
 
 
-def find_group(store: Store, session: ClientSession, scope: Scope, group: str) -> list[str]:
+def find_group(store: Store, session: ClientSession, scope: Scope, group: str, limit: int = 0) -> list[str]:
     """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownGroup if there are none.
 
-    No group exists for a driver. Index: driver_periods (fleet, groups, driver_id).
+    `limit` is the largest number of them, 0 for all. No group exists for a driver.
+
+    Index: driver_periods (fleet, groups, driver_id).
     """
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, "groups": group}
-        options: Any = {"sort": BY_DRIVER, "batch_size": MAX_DRIVERS, "session": session}
+        options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": MAX_DRIVERS, "session": session}
         found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, **options).hint(INDEX)
         if driver_ids := [profile["driver_id"] for profile in found]:
             return driver_ids

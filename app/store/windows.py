@@ -12,11 +12,12 @@ from app.store.groups import find_group
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
-from app.store.totals import saturate_totals
+from app.store.totals import saturate_totals, sum_totals
 from schemas.introspection import Fields
 from schemas.mask import make_pruner
-from schemas.periods import MONTH, months_of
+from schemas.periods import DAY, MONTH, months_of
 from schemas.score import make_driving_summary
+from schemas.segments import NO_INSURANCE_PERIOD
 from schemas.summary import TOTALS
 
 # A page has at most 100 drivers, so one batch is enough.
@@ -54,7 +55,13 @@ def find_window(
             count, _, on_page = read_list(store, session, scope, page_request, array)
         profiles = _find_profiles(store, session, scope, driver_ids or on_page, element)
         if on_page and "driving_summary" in element:
-            days = _find_days(store, session, scope.match_drivers(on_page), start_date, end_date)
+            drivers, dates = scope.match_drivers(on_page), (start_date, end_date)
+            pipeline = (
+                _make_pipeline(drivers, *dates)
+                if insurance_period is None
+                else _sum_insurance_period(drivers, *dates, insurance_period)
+            )
+            days = _find_days(store, session, pipeline)
     profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
     versions = [profile["version"] for profile in profiles.values()]
     # MongoDB returns groups in any order.
@@ -92,14 +99,11 @@ def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str
     ]
 
 
-def _find_days(
-    store: Store, session: ClientSession, drivers: Document, start_date: str, end_date: str
-) -> dict[str, Document]:
+def _find_days(store: Store, session: ClientSession, pipeline: list[Document]) -> dict[str, Document]:
     """Return what the days of each driver who drove add up to, by driver_id, and the `versions` of these days.
 
-    `drivers` is the filter for the drivers that the scope made. `versions` has null for a date without trips.
+    `versions` may have null for a date without trips.
     """
-    pipeline = _make_pipeline(drivers, start_date, end_date)
     options: Any = {"batchSize": MAX_DOCUMENTS, "session": session, "hint": "period"}
     found = store.driver_periods.aggregate(pipeline, **options)
     return {days["_id"]: days for days in found if days["trip_count"]}
@@ -119,6 +123,30 @@ def _make_pipeline(drivers: Document, start_date: str, end_date: str) -> list[Do
         {"$project": {name: _join(name, len(parts)) for name in names}},
         # As in a $group, $sum ignores null, and compensates rounding in the order of the days.
         {"$project": {"versions": 1, **{name: {"$sum": f"${name}"} for name in TOTALS}}},
+        {"$project": {"versions": 1, **saturate_totals()}},
+    ]
+
+
+def _sum_insurance_period(drivers: Document, start_date: str, end_date: str, insurance_period: str) -> list[Document]:
+    """Return the pipeline over `driver_periods` for the same documents, of the trips of an insurance period alone.
+
+    It reads the days: the months do not have their totals by insurance period.
+    """
+    of_day: Any = f"$insurance_periods.{insurance_period}"
+    if insurance_period == NO_INSURANCE_PERIOD:
+        # A day without an insurance period has no such totals: its summary is about the same trips.
+        of_day = {"$cond": [{"$ifNull": ["$insurance_periods", False]}, of_day, "$summary"]}
+    return [
+        {"$match": {**drivers, "period": DAY, "start_date": {"$gte": start_date, "$lte": end_date}}},
+        {"$sort": {"driver_id": 1, "start_date": 1}},
+        {"$project": {"driver_id": 1, "version": 1, "totals": of_day}},
+        {
+            "$group": {
+                "_id": "$driver_id",
+                "versions": {"$push": "$version"},
+                **sum_totals(trip_count="$totals.trip_count", amounts="$totals.", events="$totals.events_summary."),
+            }
+        },
         {"$project": {"versions": 1, **saturate_totals()}},
     ]
 

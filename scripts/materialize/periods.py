@@ -18,11 +18,13 @@ from app.store import Document, Store
 from app.store.driver_periods import BREAKDOWN_FRAGMENT, SUMMARY_FRAGMENT, Calendar
 from app.store.fleets import get_trips_state
 from app.store.totals import saturate_totals, sum_days, sum_totals
-from schemas.fleet import IMPLAUSIBLE_COUNT, make_contribution
+from schemas.fleet import IMPLAUSIBLE_COUNT, INSURANCE_PERIOD, make_contribution, make_parts
 from schemas.periods import DAY, FIRST_AND_LAST_DATE, MONTH, WEEK, LongPeriodName, dates_of_period
 from schemas.plausibility import LEFT_OUT
 from schemas.score import compute_points_lost, make_driving_summary
+from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import TOTALS, DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
+from scripts.materialize.insurance_periods import HAS_INSURANCE_PERIODS, Totals, add_up_days
 
 DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
 BREAKDOWN = "daily_summary_breakdown"
@@ -31,8 +33,16 @@ DATE_FIELDS = ("start_date", "end_date")
 VERSION_BYTES = 8
 Pipeline = list[dict[str, Any]]
 
+# What identifies a day, and what it has of each trip.
+OF_DAY = {"driver_id": "$driver_id", "date": "$date"}
+OF_TRIPS = {
+    "trips": {"$push": "$summary"},
+    "trip_ends": {"$push": "$trip_end_time"},
+    "last_trip_end": {"$max": "$trip_end_time"},
+    INSURANCE_PERIOD: {"$max": f"${INSURANCE_PERIOD}"},
+}
 # What a week and a month have of each day: the JSON of the Daily summary, for the breakdown.
-OF_DAYS = {"days": "$json"}
+OF_DAYS = {"days": "$json", "insurance_periods": HAS_INSURANCE_PERIODS}
 # What a month also has of each day: the arrays of a Calendar, and those of DayTotals. The latter get a prefix, because
 # the sums of the month have the same names. $push leaves out a field that a damaged document lacks.
 CALENDAR_ARRAYS = dict(zip(Calendar._fields, ("$start_date", "$trip_count", "$last_trip_end", "$version"), strict=True))
@@ -115,39 +125,60 @@ def make_days(
     documents: dict[PeriodIdentity, Document | None] = {(driver_id, DAY, date): None for driver_id, date in days}
     policy, _ = get_trips_state(store, fleet, session)
     for driver_ids, dates in group_by_dates(Day(driver_id, date) for driver_id, _, date in documents):
-        pipeline = _sum_trips(fleet, driver_ids, dates, policy)
-        for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
-            day = Day(**found.pop("_id"))
-            documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **found)
+        pipeline = _sum_trips(fleet, driver_ids, dates, policy, OF_DAY, OF_TRIPS)
+        found = list(store.trip_details.aggregate(pipeline, session=session, hint="day_trips"))
+        sums = {Day(**of_day.pop("_id")): of_day for of_day in found}
+        has_parts = [day for day, of_day in sums.items() if of_day.pop(INSURANCE_PERIOD) is not None]
+        totals = _sum_insurance_periods(store, session, fleet, has_parts, policy)
+        for day, of_day in sums.items():
+            documents[day.driver_id, DAY, day.date] = _make_day(fleet, day, **of_day, by_period=totals.get(day))
     return documents
 
 
-def _sum_trips(fleet: str, driver_ids: list[str], dates: list[str], policy: str) -> Pipeline:
-    """Return the pipeline over `trip_details` for one document per driver and date with trips.
+def _sum_insurance_periods(
+    store: Store, session: ClientSession, fleet: str, days: Iterable[Day], policy: str
+) -> dict[Day, dict[str, Document]]:
+    """Return the totals of days by insurance period: those of the trips that the `policy` counts."""
+    totals = defaultdict[Day, dict[str, Document]](dict)
+    key = {**OF_DAY, INSURANCE_PERIOD: {"$ifNull": [f"${INSURANCE_PERIOD}", NO_INSURANCE_PERIOD]}}
+    for driver_ids, dates in group_by_dates(days):
+        pipeline = _sum_trips(fleet, driver_ids, dates, policy, key, {})
+        for found in store.trip_details.aggregate(pipeline, session=session, hint="day_trips"):
+            name = str(found["_id"].pop(INSURANCE_PERIOD))
+            if name in INSURANCE_PERIODS:
+                totals[Day(**found["_id"])][name] = found["totals"] | {IMPLAUSIBLE_COUNT: found[IMPLAUSIBLE_COUNT]}
+    return totals
 
-    Its fields: `_id` with `driver_id` and `date`; `totals`, of the trips that the `policy` on implausible trips counts;
-    `implausible_trip_count`; and `trips`, `trip_ends` and `last_trip_end` as `driver_periods` has them. Totals are
-    summed in (trip_start_time, trip_id) order. Index: (fleet, driver_id, date, trip_start_time, trip_id).
+
+def _sum_trips(
+    fleet: str,
+    driver_ids: list[str],
+    dates: list[str],
+    policy: str,
+    key: Mapping[str, Any],
+    of_trips: Mapping[str, Any],
+) -> Pipeline:
+    """Return the pipeline over `trip_details` for one document per driver and date with trips, or what the `key` says.
+
+    Its fields: `_id` with those of the key; `totals`, of the trips that the `policy` on implausible trips counts;
+    `implausible_trip_count`; and `of_trips`. Totals are summed in (trip_start_time, trip_id) order.
+    Index: (fleet, driver_id, date, trip_start_time, trip_id).
     """
-    arrays = {"trips": {"$push": "$summary"}, "trip_ends": {"$push": "$trip_end_time"}}
     is_implausible = {"$ifNull": ["$implausible", False]}
-    count = {"$sum": {"$cond": [is_implausible, 1, 0]}}
-    others = {**arrays, "last_trip_end": {"$max": "$trip_end_time"}, "implausible_trip_count": count}
+    others = {**of_trips, IMPLAUSIBLE_COUNT: {"$sum": {"$cond": [is_implausible, 1, 0]}}}
     # $sum ignores what is null.
     fields = {
-        "trip_end_time": 1,
-        "summary": 1,
-        "implausible": 1,
+        **dict.fromkeys(("driver_id", "date", "trip_end_time", "summary", "implausible", INSURANCE_PERIOD), 1),
         "totals": {"$cond": [is_implausible, None, "$totals"]},
     }
-    left_out = [{"$project": {**fields, "driver_id": 1, "date": 1}}] if policy == LEFT_OUT else []
+    left_out = [{"$project": fields}] if policy == LEFT_OUT else []
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
         {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
         *left_out,
         {
             "$group": {
-                "_id": {"driver_id": "$driver_id", "date": "$date"},
+                "_id": key,
                 **sum_totals(
                     trip_count={"$cond": [is_implausible, 0, 1]} if left_out else 1,
                     amounts="$totals.",
@@ -168,6 +199,7 @@ def _make_day(
     trip_ends: list[int],
     last_trip_end: int,
     implausible_trip_count: int,
+    by_period: Totals | None,
 ) -> Document:
     summary = {**make_driving_summary(totals), "date": day.date}
     rendered = {"json": to_json(DAILY_SUMMARY, summary)} if totals["trip_count"] else {}
@@ -182,9 +214,16 @@ def _make_day(
         "last_trip_end": last_trip_end,
         "trips": trips,
         "trip_ends": trip_ends,
-        "contribution": make_contribution(summary, implausible_trip_count),
+        **_contribute(summary, implausible_trip_count, by_period),
+        **({"insurance_periods": by_period} if by_period else {}),
         "version": version_of(*rendered.values(), trips, trip_ends),
     }
+
+
+def _contribute(summary: Document, implausible_trip_count: int, by_period: Totals | None) -> Document:
+    """Return the contribution of a day, week or month and, with insurance periods, its parts."""
+    contribution = make_contribution(summary, implausible_trip_count)
+    return {"contribution": contribution, **({"parts": make_parts(contribution, by_period)} if by_period else {})}
 
 
 def make_periods(
@@ -206,9 +245,15 @@ def make_periods(
             except OverflowError:
                 continue
             pipeline = driver_totals(fleet, driver_ids, dates, period_type.arrays)
-            for found in store.driver_periods.aggregate(pipeline, session=session, hint="period"):
-                identity = (found.pop("_id"), period_type.name, first)
-                documents[identity] = _make_period(fleet, period_type, identity, dates, **found)
+            found = list(store.driver_periods.aggregate(pipeline, session=session, hint="period"))
+            sums = {of_driver.pop("_id"): of_driver for of_driver in found}
+            have_parts = [driver_id for driver_id, of_driver in sums.items() if any(of_driver.pop("insurance_periods"))]
+            totals = add_up_days(store, session, fleet, have_parts, dates)
+            for driver_id, of_driver in sums.items():
+                identity, by_period = (driver_id, period_type.name, first), totals.get(driver_id)
+                documents[identity] = _make_period(
+                    fleet, period_type, identity, dates, **of_driver, by_period=by_period
+                )
     return documents
 
 
@@ -239,6 +284,7 @@ def _make_period(
     totals: Document,
     implausible_trip_count: int,
     days: list[str],
+    by_period: Totals | None,
     **of_days: list[Any],
 ) -> Document:
     driver_id, period, start_date = identity
@@ -254,7 +300,7 @@ def _make_period(
         "start_date": start_date,
         **ranked,
         **fragments,
-        "contribution": make_contribution(summary, implausible_trip_count),
+        **_contribute(summary, implausible_trip_count, by_period),
         "version": version_of(*fragments.values()),
         **(_make_calendar(all_dates, of_days) if of_days else {}),
     }

@@ -14,7 +14,7 @@ from schemas.periods import DAY, now_ms
 from schemas.stored import make_id
 from scripts.materialize.drivers import make_list, make_profiles
 from scripts.materialize.events import make_events
-from scripts.materialize.fleet_periods import change_sums
+from scripts.materialize.fleet_periods import Change, change_groups, change_sums, find_stored_groups
 from scripts.materialize.periods import PERIOD_TYPES, Day, days_of, make_days, make_periods
 from scripts.materialize.trips import make_entries
 from scripts.mongodb.transactions import Operation, write_all, write_by_id
@@ -27,7 +27,7 @@ IDENTITY_FIELDS = {
     "trip_events": ("trip_id", "_id"),
     "trip_changes": ("_id",),
     "driver_periods": ("driver_id", "period", "start_date"),
-    "fleet_periods": ("period", "start_date"),
+    "fleet_periods": ("segment", "period", "start_date"),
     "fleet_drivers": ("offset",),
 }
 # Maps an identity, the values of IDENTITY_FIELDS, to the document to store, or to None to delete it.
@@ -94,7 +94,8 @@ def build(
     if everything:
         return
     profiles = make_profiles(store, session, fleet, {*driver_ids, *(day.driver_id for day in days)})
-    differing = _select_changed(store, session, fleet, profiles)
+    differing, groups = _select_changed(store, session, fleet, profiles)
+    yield store.fleet_periods, change_groups(store, session, fleet, groups)
     yield store.driver_periods, differing
     if differing:
         yield store.fleet_drivers, make_list(store, session, fleet, [driver_id for driver_id, *_ in differing])
@@ -102,13 +103,15 @@ def build(
 
 def _build_periods(store: Store, session: ClientSession, fleet: str, days: Iterable[Day]) -> Iterator[Step]:
     """Yield the days, then their weeks and months, then those of the fleet."""
+    days = set(days)
+    groups = find_stored_groups(store, session, fleet, {day.driver_id for day in days})
     documents = make_days(store, session, fleet, days)
     # Before the yield: the sums lose the contributions of the stored documents, which the caller then replaces.
-    sums = change_sums(store, session, fleet, DAY, documents)
+    sums = change_sums(store, session, fleet, DAY, documents, groups)
     yield store.driver_periods, documents
     for period_type in PERIOD_TYPES:
         documents = make_periods(store, session, fleet, period_type, days)
-        sums |= change_sums(store, session, fleet, period_type.name, documents)
+        sums |= change_sums(store, session, fleet, period_type.name, documents, groups)
         yield store.driver_periods, documents
     yield store.fleet_periods, sums
 
@@ -131,20 +134,25 @@ def _has_date(detail: Document) -> bool:
     return Date.pattern.fullmatch(detail.get("date", "")) is not None
 
 
-def _select_changed(store: Store, session: ClientSession, fleet: str, profiles: Documents) -> Documents:
-    """Return the profiles that differ from the stored ones, perhaps in the groups alone, which have no version."""
+def _select_changed(
+    store: Store, session: ClientSession, fleet: str, profiles: Documents
+) -> tuple[Documents, dict[str, Change]]:
+    """Return the profiles that differ from the stored ones, and the groups of those in which these differ."""
     drivers = {"fleet": fleet, "driver_id": {"$in": [driver_id for driver_id, *_ in profiles]}}
     stored = find_profiles(store, session, drivers, "groups")
-    pairs = ((identity, profile, stored.get(identity[0])) for identity, profile in profiles.items())
-    return {
-        identity: profile
-        for identity, profile, found in pairs
-        if _differs(profile, found) or find_groups(profile) != find_groups(found)
-    }
+    differing, groups = dict[tuple[Any, ...], Document | None](), dict[str, Change]()
+    for identity, profile in profiles.items():
+        found = stored.get(identity[0])
+        change = Change(find_groups(found), find_groups(profile))
+        if change.before != change.after:
+            groups[identity[0]] = change
+        if _differs(profile, found) or identity[0] in groups:
+            differing[identity] = profile
+    return differing, groups
 
 
 def find_groups(profile: Document | None) -> list[str]:
-    """Return the groups in a profile, which may be absent."""
+    """Return the groups in a profile, which may be absent. They are no part of its version."""
     groups: list[str] = (profile or {}).get("groups", [])
     return groups
 

@@ -55,7 +55,7 @@ INDEXES = {
         _index("groups", "fleet", "groups", "driver_id", partialFilterExpression={"groups": {"$exists": True}}),
     ],
     "fleet_periods": [
-        _index("period", "fleet", "period", "start_date", unique=True),
+        _index("period", "fleet", "segment", "period", "start_date", unique=True),
     ],
     # What filters comes last, so that MongoDB counts visible trips and pages through lists on the indexes alone.
     "trip_details": [

@@ -35,6 +35,7 @@ trip_lines = st.builds(
     driver_ids,
     trip_id=trip_ids,
     tracking_id=st.none() | st.just("k"),
+    insurance_period=st.none() | st.integers(1, 3),
     distance_miles=st.floats(0, 1e300) | st.sampled_from([0.1, 0.2, 0.3]),
     # Before, on and after the trip, and at the bounds of time.
     events=st.lists(
@@ -78,7 +79,7 @@ def written():
     events = [make_event(n, event_type=9, event_name="OVERSPEEDING", event_data=SPEEDS) for n in (1, 2)]
     tracking_ids = {"d0": "k", "d1": None}
     trips = [make_trip(driver_id=name, tracking_id=value, events=events) for name, value in tracking_ids.items()]
-    trips.append(make_trip("2026-03-11T08:00", duration_seconds=0, events=events))
+    trips.append(make_trip("2026-03-11T08:00", duration_seconds=0, events=events, insurance_period=2))
     write_batches(Store.of(db), [Batch("trips", trips), Batch("drivers", [make_driver("d1", groups=["a"])])])
     return db
 
