@@ -5,13 +5,13 @@
 //   mongosh 'mongodb://admin@db1,db2,db3/admin?replicaSet=rs0' deploy/mongodb-roles.js
 //
 // driver_analytics_service    for `serve`: reads the read models, keys and reports; cannot read the sources or write
-// driver_analytics_importer   for the other commands: keys, import, rollups, reports, demo, restore
-// driver_analytics_eraser     for `erase`, `prune` and `fleets erase`: deletes drivers, trips and keys, and builds what is
-//                             derived from the rest; cannot add drivers, trips or keys
-// driver_analytics_exporter   for `export`: reads drivers, trips and read models; cannot write or read keys
+// driver_analytics_importer   for the other commands: keys, import, groups, rollups, reports, demo, restore
+// driver_analytics_eraser     for `erase`, `prune` and `fleets erase`: deletes drivers, groups, trips and keys, and builds
+//                             what is derived from the rest; cannot add any of them
+// driver_analytics_exporter   for `export`: reads drivers, groups, trips and read models; cannot write or read keys
 // driver_analytics_follow     for `follow`: reads everything, writes the read models; cannot write the sources
-// driver_analytics_mirror     for `mirror`: reads and writes drivers, trips and what is derived from them; no keys, no
-//                             reports
+// driver_analytics_mirror     for `mirror`: reads and writes drivers, trips and what is derived from them, reads groups; no
+//                             keys, no reports
 // driver_analytics_backup     for `backup`: reads everything; cannot write
 //
 // If you set MONGODB_DATABASE, it replaces driver_analytics in all these names. To run without a prompt, set the

@@ -20,6 +20,7 @@ COMMANDS = {
     "erase": "scripts.lifecycle.erase:erase",
     "prune": "scripts.lifecycle.prune:prune",
     "fleets": "scripts.lifecycle.fleets:fleets",
+    "groups": "scripts.lifecycle.groups:groups",
     "keys": "scripts.admin.keys:keys",
     "rollups": "scripts.admin.rollups:rollups",
     "reports": "scripts.reports.commands:reports",

@@ -43,7 +43,7 @@ from scripts.mongodb.connection import find_fleets, open_store, say_empty
 
 # Keys come last, so that nobody can use the API while a restore is incomplete. Reports come before their files: a file
 # stays for an hour after its report is replaced, so the backup has the files of all its reports.
-COLLECTIONS = ("drivers", "trips", "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
+COLLECTIONS = (*SOURCES, "reports", f"{BUCKET}.files", f"{BUCKET}.chunks", "keys")
 # MongoDB validates these.
 VALIDATED = ("reports", "keys")
 MAX_NAMED_SOURCES = 5
@@ -53,7 +53,7 @@ FILE_INDEXES = {
     f"{BUCKET}.chunks": ([("files_id", ASCENDING), ("n", ASCENDING)], True),
 }
 MANIFEST = "manifest.json"
-FORMAT = 2
+FORMAT = 3
 GZIP_LEVEL = 1
 # A batch ends at whichever limit comes first.
 BATCH_BYTES, BATCH_DOCUMENTS = 16_000_000, 10_000
@@ -96,7 +96,7 @@ FOLDER = click.argument("folder", type=click.Path(path_type=Path))
 @click.command()
 @FOLDER
 def backup(folder: Path) -> None:
-    """Back up drivers, trips, keys, reports and the time zones of fleets.
+    """Back up drivers, groups, trips, keys, reports and the time zones of fleets.
 
     The command writes them to a new FOLDER, which appears when the backup is complete.
 

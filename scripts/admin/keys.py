@@ -7,31 +7,23 @@ import sys
 from collections.abc import Sequence
 
 import click
-from marshmallow import ValidationError
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.api_keys import digest, get_state, is_well_formed, make_key
-from app.store.driver_periods import find_profiles
 from app.store.scope import Scope
-from schemas.fields import Identifier
 from schemas.periods import MS_PER_DAY, now_ms
 from scripts.command_line.batches import batches
+from scripts.command_line.driver_ids import read_driver_ids
 from scripts.command_line.options import FLEET, ID, LABEL, option_once
 from scripts.command_line.output import echo, echo_table
-from scripts.mongodb.connection import has_data, name_other_fleets, open_store
+from scripts.mongodb.connection import IDS_PER_COMMAND, has_data, name_other_fleets, open_store, require_drivers
 from scripts.mongodb.transactions import run_transaction
 
 KEY_ID_LENGTH = 12
 MAX_DAYS = 36_500
 COLUMNS = ("KEY_ID", "STATE", "ISSUED", "EXPIRES", "LABEL", "DRIVER")
-STDIN = "-"
-# No line is longer, but a file that is not text may have no end of a line.
-MAX_LINE_BYTES = 100_000
-# MongoDB's limit on a command has room for so many identifiers or digests.
-BATCH_SIZE = 10_000
-# Unknown drivers that an error message names.
-MAX_NAMED_DRIVERS = 5
+STDIN, NO_KEY = "-", "no key was issued"
 
 
 @click.group()
@@ -67,7 +59,7 @@ def issue(fleet: str, driver_id: str | None, label: str | None, expires_in_days:
     # click would print nothing, without an error.
     if sys.stdout is None:
         raise click.ClickException("Standard output is closed: no key was issued.")
-    driver_ids = _read_driver_ids() if driver_id == STDIN else [driver_id] if driver_id else []
+    driver_ids = read_driver_ids(NO_KEY) if driver_id == STDIN else [driver_id] if driver_id else []
     with open_store() as store:
         if driver_ids:
             issued = issue_driver_keys(store, fleet, driver_ids, expires_in_days, label)
@@ -84,30 +76,6 @@ def issue(fleet: str, driver_id: str | None, label: str | None, expires_in_days:
             echo(f"Nothing is stored for the fleet {fleet} yet.{name_other_fleets(store, fleet)}", err=True)
 
 
-def _read_driver_ids() -> list[str]:
-    """Return the identifiers on the lines of standard input that are not empty, each once, in order.
-
-    Raises click.ClickException if one is invalid, or if there is none.
-    """
-    if sys.stdin is None:
-        raise click.ClickException("Standard input is closed: no key was issued.")
-    driver_ids, number, field = dict[str, None](), 0, Identifier()
-    while line := sys.stdin.buffer.readline(MAX_LINE_BYTES):
-        number += 1
-        try:
-            if text := line.removesuffix(b"\n").decode():
-                driver_ids[field.deserialize(text)] = None
-        except (UnicodeDecodeError, ValidationError) as error:
-            reason = " ".join(error.messages) if isinstance(error, ValidationError) else "Must be UTF-8."
-            if line.endswith(b"\r\n"):
-                # As programs on Windows write a line.
-                reason += " It ends with CR LF; a line must end with LF alone."
-            raise click.ClickException(f"Line {number} of standard input: {reason} No key was issued.") from None
-    if not driver_ids:
-        raise click.ClickException("Standard input has no driver_id: no key was issued.")
-    return list(driver_ids)
-
-
 def _print_keys(store: Store, issued: Sequence[str], lines: Sequence[str]) -> None:
     """Print the lines of new keys. If that fails or is interrupted, delete the keys. Raises click.ClickException."""
     try:
@@ -118,7 +86,7 @@ def _print_keys(store: Store, issued: Sequence[str], lines: Sequence[str]) -> No
             rest = rest[sys.stdout.buffer.write(rest) :]
         sys.stdout.flush()
     except BaseException as error:
-        for batch in batches(map(digest, issued), BATCH_SIZE):
+        for batch in batches(map(digest, issued), IDS_PER_COMMAND):
             store.keys.delete_many({"digest": {"$in": batch}})
         if not isinstance(error, OSError):
             raise
@@ -153,27 +121,11 @@ def issue_driver_keys(
 
     def insert(session: ClientSession) -> None:
         # `erase` locks the fleet, too, so it leaves no key behind of a driver who was there a moment ago.
-        _require_drivers(store, session, fleet, driver_ids)
+        require_drivers(store, session, fleet, driver_ids, NO_KEY)
         store.keys.insert_many(documents, session=session)
 
     run_transaction(store, fleet, insert)
     return issued
-
-
-def _require_drivers(store: Store, session: ClientSession, fleet: str, driver_ids: Sequence[str]) -> None:
-    """Raise click.ClickException if the fleet does not have one of the drivers."""
-    known = {
-        driver_id
-        for batch in batches(driver_ids, BATCH_SIZE)
-        for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
-    }
-    if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
-        # Quoted, because spaces count, and so that what cannot be seen is escaped.
-        named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
-        more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
-        raise click.ClickException(
-            f"The fleet {fleet} has no driver {named}{more}: no key was issued.{name_other_fleets(store, fleet)}"
-        )
 
 
 def _make_document(key: str, scope: Scope, expires_in_days: int | None, label: str | None) -> Document:

@@ -19,7 +19,7 @@ MAX_PRINTED_DIFFERENCES = 20
 def rollups() -> None:
     """Rebuild or verify the read models.
 
-    Read models are the documents that the API reads. They are derived from drivers and trips. A driver or trip that is
+    Read models are the documents that the API reads. They are derived from drivers, groups and trips. One that is
     invalid, because another program wrote it past MongoDB's validators, counts as absent, and is named.
     """
 

@@ -1,4 +1,4 @@
-"""The change stream of the sources, `drivers` and `trips`: which documents other programs changed.
+"""The change stream of the sources: which documents other programs changed.
 
 MongoDB limits an event to 16 MB, so the stream has only the `_id` of each document, and `follow` reads the
 document again when it applies the change.

@@ -1,4 +1,4 @@
-"""`driver-analytics follow`: applies what other programs write to `drivers` and `trips`, as they write it."""
+"""`driver-analytics follow`: applies what other programs write to the sources, as they write it."""
 
 import logging
 import time
@@ -42,7 +42,7 @@ TRANSACTION_BYTES = 16_000_000
 
 @click.command()
 def follow() -> None:
-    """Apply what other programs write to drivers and trips.
+    """Apply what other programs write to drivers, driver_groups and trips.
 
     They may insert, update, replace and delete documents of the collections. The command keeps the read models, which
     the API reads, up to date. docs/data.md describes the documents.

@@ -1,4 +1,4 @@
-"""The commands that export, erase and prune what is stored, and that list, set and erase whole fleets.
+"""The commands that export, erase and prune what is stored, that set groups, and that list, set and erase fleets.
 
 What loads drivers and trips, or follows their changes, stands in `ingest`.
 """

@@ -2,7 +2,10 @@
 
 import contextlib
 import gzip
+import heapq
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 
 import click
@@ -10,9 +13,10 @@ import orjson
 from pymongo import ASCENDING
 
 from app.store import Document, DocumentCollection, Store
-from app.store.driver_periods import HAS_SUMMARY
+from app.store.driver_periods import BY_DRIVER, HAS_SUMMARY
 from app.store.fleets import get_time_zone
-from schemas.periods import DAY, midnight
+from schemas.driver import Driver
+from schemas.periods import DAY, PROFILE, midnight
 from scripts.command_line.extras import importing_from_extra
 from scripts.command_line.options import DATE, FLEET, ID, option_once
 from scripts.command_line.output import echo
@@ -23,6 +27,7 @@ from scripts.materialize.write_sources import OLDEST_FIRST
 from scripts.mongodb.connection import naming_invalid_documents, open_store, require_fleet
 
 GZIP_LEVEL = 1
+DRIVER, PROFILE_FIELDS = Driver(), {"_id": 0, "driver_id": 1, "period": 1}
 # `import` reads the first two. Parquet files are made of all.
 NDJSON_FILES = ("drivers.ndjson.gz", "trips.ndjson.gz", "daily_summaries.ndjson.gz")
 
@@ -83,7 +88,7 @@ def _export(
     if since:
         since_ms = midnight(since, get_time_zone(store, match["fleet"]))
         trips_match = {**match, "trip_start_time": {"$gte": since_ms}}
-    drivers = _find_lines(store.drivers, match, [("driver_id", ASCENDING)], invalid)
+    drivers = _find_drivers(store, match, invalid)
     trips = _find_lines(store.trips, trips_match, OLDEST_FIRST, invalid)
     days = _find_days(store, {**match, "start_date": {"$gte": since}})
     if file_format == "ndjson":
@@ -123,9 +128,25 @@ def _find_lines(
         yield source
 
 
+def _find_drivers(store: Store, match: Document, invalid: list[InvalidSource]) -> Iterator[Document]:
+    """Yield the valid drivers as lines of an import file, each with all groups, by driver_id.
+
+    A driver known from trips alone has a line only for the groups. It has null names, as the driver has.
+    """
+    drivers, groups = (
+        _find_lines(sources, match, BY_DRIVER, invalid) for sources in (store.drivers, store.driver_groups)
+    )
+    profiles = store.driver_periods.find({**match, "period": PROFILE}, PROFILE_FIELDS, sort=BY_DRIVER)
+    get_id = itemgetter("driver_id")
+    for _, found in itertools.groupby(heapq.merge(drivers, groups, profiles, key=get_id), get_id):
+        driver = dict(itertools.chain.from_iterable(source.items() for source in found))
+        if "first_name" in driver or {"groups", "period"} <= driver.keys():
+            yield {**DRIVER.dump(driver), "groups": driver.get("groups", [])}
+
+
 def _find_days(store: Store, match: Document) -> Iterator[Document]:
     """Yield the Daily summaries, each with its driver_id, by driver and date. Index: driver_periods period."""
-    order = [("driver_id", ASCENDING), ("start_date", ASCENDING)]
+    order = [*BY_DRIVER, ("start_date", ASCENDING)]
     days = store.driver_periods.find(
         {**match, "period": DAY, **HAS_SUMMARY}, {"_id": 0, "driver_id": 1, "json": 1}, sort=order
     )

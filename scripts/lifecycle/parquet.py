@@ -12,7 +12,7 @@ from typing import Any
 import duckdb
 from marshmallow import fields
 
-from schemas.driver import Driver
+from schemas.driver import Driver, ImportedDriver
 from schemas.fields import Date, Flag, Int64, Number, Text
 from schemas.summary import DailySummary
 from schemas.trip import ImportedTrip
@@ -25,7 +25,7 @@ LISTS = ("trail_path", "events")
 OF_TRIP = ("driver_id", "trip_id")
 # For each Parquet file the NDJSON file that it is made of, and the fields to take. A list has a row for each object.
 TABLES: Mapping[str, tuple[str, Fields]] = {
-    "drivers.parquet": ("drivers.ndjson.gz", Driver().fields),
+    "drivers.parquet": ("drivers.ndjson.gz", ImportedDriver().fields),
     "trips.parquet": ("trips.ndjson.gz", ImportedTrip(exclude=LISTS).fields),
     "trail_points.parquet": ("trips.ndjson.gz", ImportedTrip(only=(*OF_TRIP, "trail_path")).fields),
     "events.parquet": ("trips.ndjson.gz", ImportedTrip(only=(*OF_TRIP, "events")).fields),
@@ -63,7 +63,7 @@ def _read_rows(
         maximum_object_size=max_line_bytes,
         hive_partitioning=False,
     )
-    lists = {name for name, field in columns.items() if isinstance(field, fields.List)}
+    lists = {name for name in LISTS if name in columns}
     rows = lines.project(", ".join(f"unnest({name}) AS {name}" if name in lists else name for name in columns))
     return rows.project(", ".join(_flatten(columns)))
 

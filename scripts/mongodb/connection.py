@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -13,14 +13,17 @@ from typing import Any
 import click
 from bson.codec_options import CodecOptions
 from pymongo import ASCENDING, MongoClient
+from pymongo.client_session import ClientSession
 from pymongo.errors import BulkWriteError, OperationFailure, WriteError
 from pymongo.monitoring import ServerHeartbeatListener
 
 from app.config import Config, ConfigError, find_misspelt
 from app.database import UNAUTHORIZED, connect, get_refusal
 from app.store import READ_MODELS, SOURCES, Document, DocumentCollection, InvalidDocument, OtherFormat, Store
+from app.store.driver_periods import find_profiles
 from app.store.fleets import check_format
 from schemas.stored import ids_of_fleet, split_id
+from scripts.command_line.batches import batches
 from scripts.command_line.output import echo, escape
 from scripts.mongodb.collections import find_invalid_documents, prepare_collections
 from scripts.mongodb.embedded_mongod import FOLDER, NoMongod, embedded_mongod, has_database, is_running
@@ -30,6 +33,10 @@ SELECTION_TIMEOUT_MS = 5000
 LENIENT: CodecOptions[Document] = CodecOptions(unicode_decode_error_handler="surrogateescape")
 # Fleets that a message names.
 MAX_NAMED_FLEETS = 10
+# Unknown drivers that a message names.
+MAX_NAMED_DRIVERS = 5
+# MongoDB's limit on a command has room for so many identifiers or digests.
+IDS_PER_COMMAND = 10_000
 # The users of deploy/mongodb-roles.json, without the name of the database, by command. The others need the importer.
 USERS = {
     "export": "exporter",
@@ -181,6 +188,22 @@ def require_fleet(store: Store, fleet: str) -> None:
     """Raise click.ClickException if nothing is stored for the fleet."""
     if not has_data(store, fleet):
         raise click.ClickException(f"Nothing is stored for the fleet {fleet}.{name_other_fleets(store, fleet)}")
+
+
+def require_drivers(store: Store, session: ClientSession, fleet: str, driver_ids: Sequence[str], outcome: str) -> None:
+    """Raise click.ClickException if the fleet does not have one of the drivers. `outcome` says what did not happen."""
+    known = {
+        driver_id
+        for batch in batches(driver_ids, IDS_PER_COMMAND)
+        for driver_id in find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": batch}})
+    }
+    if unknown := [driver_id for driver_id in driver_ids if driver_id not in known]:
+        # Quoted, because spaces count, and so that what cannot be seen is escaped.
+        named = ", ".join(map(repr, unknown[:MAX_NAMED_DRIVERS]))
+        more = f" and {len(unknown) - MAX_NAMED_DRIVERS} more" if len(unknown) > MAX_NAMED_DRIVERS else ""
+        raise click.ClickException(
+            f"The fleet {fleet} has no driver {named}{more}: {outcome}.{name_other_fleets(store, fleet)}"
+        )
 
 
 def name_other_fleets(store: Store, fleet: str) -> str:

@@ -168,7 +168,7 @@ def put_another_format(path):
         ("manifest.json", Path.unlink, "saved is not a complete backup"),
         ("manifest.json", lambda path: path.write_text("{}"), "saved is not a complete backup"),
         ("manifest.json", lambda path: path.write_text("[" * 1_000_000), "saved is not a complete backup"),
-        ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 2."),
+        ("manifest.json", put_another_format, "saved has the format 1, but this command reads only the format 3."),
     ],
 )
 def test_an_altered_backup_is_not_restored(command, mongod, tmp_path, monkeypatch, name, change, message):

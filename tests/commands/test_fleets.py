@@ -80,7 +80,7 @@ def test_a_fleet_of_the_same_name_begins_with_nothing(loaded, command, make_serv
 
 
 OF_A_FLEET = ["export --out out", "erase --driver d1", "prune --before 2026-03-01", "rollups rebuild", "rollups verify"]
-OF_A_FLEET += ["reports list", "keys issue", "keys list", "fleets erase"]
+OF_A_FLEET += ["reports list", "keys issue", "keys list", "fleets erase", "groups list", "groups delete --group a"]
 
 
 @pytest.mark.parametrize("words", OF_A_FLEET)

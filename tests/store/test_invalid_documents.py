@@ -50,6 +50,7 @@ INVALID = {
     ),
     "another id": (TRIP, {"$set": {"trip_id": "t2"}}, "_id: Must be 'f1/t2': the fleet, a slash, and the trip_id."),
     "wrong type": (DRIVER, {"$set": {"alias": 5}}, "alias: Must be a string."),
+    "a group twice": (GROUPS, {"$set": {"groups": ["a", "b", "a"]}}, "groups: Has 'a' twice."),
     "no such date": (
         DRIVER,
         {"$set": {"last_travel_date": "2026-02-30"}},

@@ -1,0 +1,144 @@
+"""`driver-analytics groups`: which drivers are in a group, such as a depot."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import click
+from pymongo.client_session import ClientSession
+
+from app.store import Document, Store
+from app.store.driver_periods import find_profiles
+from schemas.driver import MAX_GROUPS
+from schemas.stored import ids_of_fleet, make_id
+from scripts.command_line.batches import batches
+from scripts.command_line.driver_ids import read_driver_ids
+from scripts.command_line.options import FLEET, ID
+from scripts.command_line.output import echo, echo_table, sum_with_progress
+from scripts.materialize.groups import Members, find_groups_of, make_groups_source
+from scripts.materialize.read_models import materialize
+from scripts.materialize.sources import parse_sources
+from scripts.mongodb.connection import (
+    IDS_PER_COMMAND,
+    name_other_fleets,
+    naming_invalid_documents,
+    open_store,
+    require_drivers,
+    require_fleet,
+)
+from scripts.mongodb.transactions import run_transaction, write_by_id
+
+# Each changes the sums of the group by all days, weeks and months of the driver.
+DRIVERS_PER_PART = 200
+COLUMNS = ("GROUP", "DRIVERS")
+NOTHING_CHANGED = "nothing was changed"
+GROUP = click.option("--group", type=ID, required=True, help="The name of the group.")
+
+
+@click.group()
+def groups() -> None:
+    """Put drivers into groups, such as depots or teams, and list the groups.
+
+    A driver may be in several. Lists, rankings and sums of the API can be those of a group.
+    """
+
+
+@groups.command("set")
+@FLEET
+@GROUP
+def set_(fleet: str, group: str) -> None:
+    """Make the drivers on standard input those of a group, new or not.
+
+    Standard input has a driver_id on each line. Drivers who are in the group and not on standard input leave it.
+
+    Either all drivers are set or none: one that is unknown is an error. Sums and rankings of the group follow some
+    drivers at a time. If the command was killed, run it again; until then, 'rollups verify' names differences.
+    """
+    driver_ids = read_driver_ids(NOTHING_CHANGED, " To delete a group, use 'groups delete'.")
+    with open_store() as store, naming_invalid_documents(store, fleet):
+        run_transaction(store, fleet, partial(_write_members, store, fleet, group, driver_ids))
+        changed = _materialize(store, fleet, group, driver_ids)
+        echo(f"{fleet}: {group} has {len(driver_ids)} drivers; {changed} joined or left")
+
+
+@groups.command()
+@FLEET
+@GROUP
+def delete(fleet: str, group: str) -> None:
+    """Delete a group: all drivers leave it.
+
+    If the command was killed, run it again; until then, 'rollups verify' names differences.
+    """
+    with open_store() as store, naming_invalid_documents(store, fleet):
+        require_fleet(store, fleet)
+        written = run_transaction(store, fleet, partial(_write_members, store, fleet, group, ()))
+        changed = _materialize(store, fleet, group, ())
+        # After a kill, the sources may have lost the group already.
+        if not (written or changed):
+            raise click.ClickException(f"The fleet {fleet} has no group {group!r}. 'groups list' lists them.")
+        echo(f"{fleet}: deleted {group}; {changed} drivers left")
+
+
+@groups.command("list")
+@FLEET
+def list_(fleet: str) -> None:
+    """List the groups of a fleet, in the order of their names.
+
+    Columns, separated by tabs: name, number of drivers. A terminal also gets a line with the names of the columns.
+    """
+    pipeline: list[Document] = [
+        {"$match": {"fleet": fleet, "groups": {"$exists": True}}},
+        {"$unwind": "$groups"},
+        {"$group": {"_id": "$groups", "drivers": {"$sum": 1}}},
+        {"$sort": {"_id": 1}},
+    ]
+    with open_store(writes=False) as store:
+        rows = [(found["_id"], str(found["drivers"])) for found in store.driver_periods.aggregate(pipeline)]
+        if not rows:
+            echo(f"The fleet {fleet} has no groups.{name_other_fleets(store, fleet)}", err=True)
+        echo_table(COLUMNS, rows)
+
+
+def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[str], session: ClientSession) -> int:
+    """Write the sources of the drivers who join or leave a group, and return how many these are.
+
+    Raises click.ClickException if a driver is unknown, or has too many groups, or the fleet has.
+    """
+    require_drivers(store, session, fleet, driver_ids, NOTHING_CHANGED)
+    members, count = Members(store, session, fleet), 0
+    found = store.driver_groups.find({"_id": ids_of_fleet(fleet), "groups": group}, session=session)
+    stored = {source["driver_id"] for source in parse_sources(store.driver_groups.name, found, [])}
+    for batch in batches(sorted(stored ^ {*driver_ids}), IDS_PER_COMMAND):
+        before = find_groups_of(store, session, fleet, batch)
+        sources = dict[str, Document | None]()
+        for driver_id in batch:
+            earlier = {*before.get(driver_id, ())}
+            # Each joins the group or leaves it.
+            later = earlier ^ {group}
+            if len(later) > MAX_GROUPS:
+                raise click.ClickException(
+                    f"The driver {driver_id!r} is in {MAX_GROUPS} groups already: {NOTHING_CHANGED}."
+                )
+            if reason := members.move(earlier, later):
+                raise click.ClickException(f"{reason} {NOTHING_CHANGED.capitalize()}.")
+            sources[make_id(fleet, driver_id)] = make_groups_source(fleet, driver_id, later)
+        write_by_id(store.driver_groups, session, sources)
+        count += len(batch)
+    return count
+
+
+def _materialize(store: Store, fleet: str, group: str, driver_ids: Sequence[str]) -> int:
+    """Materialize the drivers whose profiles do not say yet that they are in a group or not. Returns how many."""
+    with store.snapshot() as session:
+        stored = find_profiles(store, session, {"fleet": fleet, "groups": group})
+    differing = sorted(stored.keys() ^ {*driver_ids})
+    return sum_with_progress(fleet, len(differing), _materialize_parts(store, fleet, differing))
+
+
+def _materialize_parts(store: Store, fleet: str, driver_ids: list[str]) -> Iterator[int]:
+    for part in batches(driver_ids, DRIVERS_PER_PART):
+        yield run_transaction(store, fleet, partial(_materialize_part, store, fleet, part))
+
+
+def _materialize_part(store: Store, fleet: str, driver_ids: list[str], session: ClientSession) -> int:
+    materialize(store, session, fleet, driver_ids, {})
+    return len(driver_ids)
