@@ -2,7 +2,7 @@
 
 import datetime
 
-from tests.factories import make_driver, make_trip
+from tests.factories import epoch_ms, make_driver, make_trip
 from tests.whole_trip import make_events
 
 TODAY = datetime.datetime.now(datetime.UTC).date()
@@ -11,6 +11,8 @@ DRIVER_IDS = ["demo-01", "a/b?c=d&e", "100% Ann", "Jürgen+Åse", "\U0001d11e", 
 TRACKING_IDS = ["shared", "half/shared"]
 # From yesterday back, within six months whatever their length.
 DATES = [str(TODAY - datetime.timedelta(days=days)) for days in range(1, 170, 7)]
+# When the trips of some of these dates begin.
+TIMES = [str(epoch_ms(f"{date}T08:00")) for date in DATES[::8]]
 LAST_MONDAY = TODAY - datetime.timedelta(days=TODAY.weekday() or 7)
 MONDAYS = [str(LAST_MONDAY - datetime.timedelta(weeks=weeks)) for weeks in range(24)]
 MONTHS = sorted({f"{date[:7]}-01" for date in DATES})

@@ -1,13 +1,14 @@
 """Hooks of Schemathesis, which run in its own process; schemathesis.toml names this module."""
 
 import os
+import re
 import zlib
 from urllib.parse import quote, unquote
 
 import schemathesis
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, MONTHS, REPORT_DATE, TRACKING_IDS, TRIP_IDS
+from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, MONTHS, REPORT_DATE, TIMES, TRACKING_IDS, TRIP_IDS
 
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
@@ -20,7 +21,13 @@ REAL = {
     "report_time": [f"{REPORT_DATE}T00:00:00", f"{REPORT_DATE}T23:59:59"],
     "link": [os.environ["CONTRACT_LINK"]],
     "cursor": [os.environ["CONTRACT_CURSOR"]],
+    "bbox": ["-180,-90,180,90", "-96.2,41,-95.8,41.4", "179.5,-1e-7,-179.5,0"],
+    "at": ["none", *TIMES],
 }
+# Of which no generated value is sent: a schema cannot say which latitude is lower, or when six months ago was.
+ALWAYS_REAL = {"bbox", "at"}
+# A cursor of a list goes with one list alone, so that links alone know one.
+LIST_CURSORS, LIST_CURSOR = ["start"], re.compile("[A-Za-z0-9_-]{60,}")
 # The choices of start_date, by the parameter `interval` or `period`, or else the last part of a path.
 FIRST_DAYS = {"week": MONDAYS, "weekly": MONDAYS, "month": MONTHS, "monthly": MONTHS}
 # Of so many valid values one is sent as generated.
@@ -70,12 +77,32 @@ def _with_real_values(case, stays):
     if real_path != path:
         case.path_parameters = {name: quote(value, safe="") for name, value in real_path.items()}
     case.query = {name: _real(case, name, value, stays) for name, value in case.query.items()}
-    # A schema cannot say that a window ends after it starts.
-    start, end = (case.query.get(name) for name in ("start_date", "end_date"))
-    if start in (*DATES, *MONDAYS, *MONTHS) and end in DATES and end < start:
-        case.query["end_date"] = DATES[0]
+    case.query = _with_window(case)
+    if case.meta.generation.mode.is_positive and {"group", "driver_id"} <= case.query.keys():
+        # In place of drivers.
+        case.query.pop("driver_id" if _number(case) % 2 else "group", None)
     assert case.meta.generation.mode == mode, case
     return case
+
+
+def _with_window(case):
+    """Return the query with a window as no schema can say it: it ends after it starts, and may have to be short."""
+    query, has_time = dict(case.query), "at" in parameters[case.operation.path]
+    # In a negative case, what is invalid stays.
+    is_valid, is_dated = case.meta.generation.mode.is_positive, query.get("at", "none") == "none"
+    if has_time and is_valid and not is_dated:
+        # A time is in place of dates.
+        query = {name: value for name, value in query.items() if name not in ("start_date", "end_date")}
+    elif has_time and is_dated:
+        query.setdefault("start_date", DATES[0])
+    start, end = query.get("start_date"), query.get("end_date")
+    if start in (*DATES, *MONDAYS, *MONTHS) and end in DATES and end < start:
+        query["end_date"] = end = DATES[0]
+    if has_time and is_valid and query.get("order") == "worst" and start in DATES:
+        # At most 31 days: the dates are a week apart, and without an end it is today.
+        last = DATES[max(DATES.index(start) - 4, 0)]
+        query |= {"end_date": min(end or last, last)} if end or last != DATES[0] else {}
+    return query
 
 
 def _real(case, name, value, stays):
@@ -91,10 +118,12 @@ def _real(case, name, value, stays):
     path = case.operation.path.rpartition("/")[2]
     period = str(case.query.get("interval", "week") if path == "fleet-aggregate" else case.query.get("period", path))
     choices = FIRST_DAYS.get(period, REAL[name]) if name == "start_date" else REAL[name]
+    if name == "cursor" and path != "changes":
+        choices = [value] if LIST_CURSOR.fullmatch(value) else LIST_CURSORS
     texts = value if isinstance(value, list) else [value]
     # A schema counts characters, not bytes.
     too_long = any(len(text.encode()) > MAX_IDENTIFIER_BYTES for text in texts)
-    if set(texts) <= set(choices) or (stays(name) and not too_long):
+    if set(texts) <= set(choices) or (stays(name) and not too_long and name not in ALWAYS_REAL):
         return value
     chosen = [choices[_number(case, text, place) % len(choices)] for place, text in enumerate(texts)]
     return chosen if isinstance(value, list) else chosen[0]
