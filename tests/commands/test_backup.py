@@ -44,7 +44,7 @@ def make_trips():
 @pytest.fixture(scope="module")
 def source(mongod_uri):
     """A store with two fleets in two time zones, a report, a revoked key and one of a driver. No test changes it."""
-    drivers = [make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01")]
+    drivers = [make_driver("idle"), make_driver("d1", first_travel_date="2025-01-01", groups=["North"])]
     with MongoClient(mongod_uri) as client:
         store = Store.of(client["backed_up"])
         prepare_collections(store)

@@ -37,7 +37,7 @@ TRIPS = [
 # Text that looks like a date, and characters that have a meaning in JSON, SQL or C.
 ODD_TEXT = "2026-03-10\0\x1f\x7f\u2028'\\\U0001f600"
 DRIVERS = [
-    make_driver("d1", first_name='Ada "A"', first_travel_date="2025-01-01"),
+    make_driver("d1", first_name='Ada "A"', first_travel_date="2025-01-01", groups=["North", "Vans"]),
     make_driver("idle", first_name="2026-03-10", last_name=ODD_TEXT, first_travel_date="0001-01-01"),
 ]
 PATHS = (
@@ -165,6 +165,11 @@ def query(export):
 def test_parquet_has_a_row_for_each_trip_point_event_and_day(query):
     tables = ("drivers", "trips", "trail_points", "events", "daily_summaries")
     assert [query(f"SELECT count(*) FROM '{name}.parquet'") for name in tables] == [[(n,)] for n in (2, 3, 6, 2, 2)]
+
+
+def test_a_parquet_driver_has_a_list_of_groups(query):
+    rows = query("SELECT driver_id, groups FROM 'drivers.parquet' ORDER BY driver_id")
+    assert rows == [("d1", ["North", "Vans"]), ("idle", [])]
 
 
 def test_a_parquet_trip_has_its_summary_and_focus_area_in_columns(query):

@@ -20,7 +20,7 @@ TRIPS = [make_trip(f"2026-03-{day:02}T08:00", trip_id=f"t{day}") for day in (10,
 def loaded(mongod, clock):
     """The fleets acme and other, each with a report and a key."""
     for fleet in ("acme", "other"):
-        load(mongod, *TRIPS, drivers=[make_driver("idle")], fleet=fleet)
+        load(mongod, *TRIPS, drivers=[make_driver("idle", groups=["North"])], fleet=fleet)
         build_report(Store.of(mongod), fleet, REPORT[-1])
         issue_key(mongod, fleet)
         cursor = name_cursor(fleet, "https://api.example.com")

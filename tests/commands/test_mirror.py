@@ -155,6 +155,15 @@ def test_what_changed_is_replaced_what_is_gone_stays_and_a_tracking_id_is_kept(r
     assert differences(here.db) == []
 
 
+def test_the_groups_of_the_other_service_are_left_out_and_those_set_here_stay(run, original, here):
+    load(here.db, drivers=[make_driver("d/1", groups=["here"])])
+    for alias in "AB":
+        original.load(drivers=[make_driver("d/1", alias=alias, groups=["there"])])
+        run(original)
+        assert f'"alias":"{alias}"' in here.db.driver_periods.find_one({"groups": ["here"]})["json"]
+    assert differences(here.db) == []
+
+
 def test_what_disappears_while_it_is_read_is_skipped(run, original, here):
     empty = json.dumps({"count": 0, "current_page": 1, "next_page": None, "limit": 5, "trips": []})
     original.faults += [("driver/d%2F1/", respond(404)), ("trip/", respond(404)), ("trip/", respond(200, empty))]

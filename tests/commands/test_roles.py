@@ -101,7 +101,7 @@ def loaded(run, tmp_path_factory):
     """A store that the importer has loaded, by every command that writes; its key."""
     folder = tmp_path_factory.mktemp("files")
     trip = make_trip(days_ago(3), trip_id="t1", events=[make_event(1)])
-    for name, line in (("drivers", make_driver()), ("trips", trip)):
+    for name, line in (("drivers", make_driver(groups=["North"])), ("trips", trip)):
         (folder / name).write_text(json.dumps(line) + "\n")
     for _ in range(2):
         run("import", "--fleet", "f1", "--drivers", folder / "drivers", "--trips", folder / "trips")
