@@ -3,7 +3,7 @@
 import functools
 import operator
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from marshmallow import Schema
@@ -47,13 +47,14 @@ def _with_hours(name: str) -> tuple[str, ...]:
 
 # The decimals of an amount, by the last word of its name. A sum of doubles has more, which mean nothing.
 UNIT_DECIMALS = {"miles": 2, "seconds": 1, "hours": 2, "lost": 2}
-# A row has the fields of the Driver, the totals of the summary, a rate and the points lost for each behaviour, and the
-# score.
+# A row has the fields of the Driver, the groups, totals of the summary, a rate and the points lost for each behaviour,
+# and the score.
 SCORE = ("fm_score", "fm_grade")
 DRIVER_COLUMNS = tuple(fields_of(Driver))
 TOTAL_PATHS = tuple(path for path in _leaves(fields_of(DrivingSummary)) if path[0] not in SCORE)
 HEADER = (
     *DRIVER_COLUMNS,
+    "groups",
     *(name for *_, total in TOTAL_PATHS for name in _with_hours(total)),
     *(f"{name}_per_100_miles" for name in COUNTED_BEHAVIOURS),
     *(f"{name}_points_lost" for name in COUNTED_BEHAVIOURS),
@@ -90,14 +91,16 @@ MILES = "miles"
 UNITS = {MILES: Units("miles", "Miles", 1.0), "km": Units("km", "km", 1.609344)}
 
 
-def row(driver: dict[str, Any], summary: dict[str, Any] | None, points_lost: Mapping[str, float]) -> list[Any]:
+def row(
+    driver: dict[str, Any], groups: Sequence[str], summary: dict[str, Any] | None, points_lost: Mapping[str, float]
+) -> list[Any]:
     """Return the row of a driver: the values in the order of HEADER, amounts rounded to their UNIT_DECIMALS.
 
     `points_lost` has the points that each behaviour costs. A field that the driver lacks is None. Without a summary,
-    because the driver did not drive, the values after those of the Driver are None.
+    because the driver did not drive, the values after the groups are None.
     """
     # A read model written before a field was added to the schema lacks it until it is rebuilt.
-    driver_values = [driver.get(name) for name in DRIVER_COLUMNS]
+    driver_values = [*(driver.get(name) for name in DRIVER_COLUMNS), "; ".join(groups) or None]
     if summary is None:
         return driver_values + [None] * (len(HEADER) - len(driver_values))
     totals: list[Any] = []

@@ -430,8 +430,8 @@ class StoredFile(Schema):
 class StoredReport(Schema):
     """A document of `reports`: a report on the seven days before `report_date`. `built_at` is epoch milliseconds.
 
-    `units` are those of the page: miles or km. `trips_version` is a version of what the report shows of trips, and
-    absent in a report of an earlier version of the service.
+    `units` are those of the page: miles or km. `trips_version` is a version of what the report shows of trips and
+    groups, and absent in a report of an earlier version of the service.
     """
 
     fleet = FleetName()

@@ -194,13 +194,13 @@ def add_up_month(
     stored = store.fleet_periods.find({"fleet": fleet, **match}, dict.fromkeys(IDENTITY, 1), session=session)
     documents: dict[FleetPeriodIdentity, Document | None] = dict.fromkeys(map(itemgetter(*IDENTITY), stored))
     sums = dict(_add_up(store, session, fleet, match))
-    for group, driver_ids in _find_members(store, session, fleet).items():
+    for group, driver_ids in find_members(store, session, fleet).items():
         of_group = _add_up(store, session, fleet, {**match, "driver_id": {"$in": driver_ids}})
         sums |= {key._replace(group=group): found for key, found in of_group}
     return documents | make_fleet_periods(fleet, sums)
 
 
-def _find_members(store: Store, session: ClientSession, fleet: str) -> dict[str, list[str]]:
+def find_members(store: Store, session: ClientSession | None, fleet: str) -> dict[str, list[str]]:
     """Return the drivers of each group, as the stored profiles have them."""
     members = defaultdict[str, list[str]](list)
     match = {"fleet": fleet, "groups": {"$exists": True}}

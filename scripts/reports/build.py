@@ -74,7 +74,7 @@ def build_report(store: Store, fleet: str, report_date: str, units: str | None =
 
 
 def is_current(store: Store, fleet: str, report_date: str) -> bool:
-    """Return whether a fleet has a report of a Monday, and neither its trips nor the time zone have changed since."""
+    """Return whether a fleet has a report of a Monday, and trips, groups and the time zone have not changed since."""
     report = store.reports.find_one({"fleet": fleet, "report_date": report_date})
     return report is not None and report.get("trips_version") == get_trips_version(store, None, fleet, report_date)
 
@@ -138,7 +138,7 @@ def _render_csv(collector: FigureCollector, bar: Any) -> Iterator[bytes]:
     # A spreadsheet takes a file without the mark for one in the encoding of its system.
     yield codecs.BOM_UTF8 + _render_lines([HEADER])
     for rows in collector.rows():
-        lines = [row(driver, week, compute_points_lost(week) if week else {}) for driver, week in rows]
+        lines = [row(driver, groups, week, compute_points_lost(week) if week else {}) for driver, week, groups in rows]
         yield _render_lines(lines)
         bar.update(len(rows))
 

@@ -35,7 +35,7 @@ def reports() -> None:
 def build(fleet: str | None, report_date: str | None, due: bool, units: str | None) -> None:
     """Build a report, or with --due last week's report of every fleet that needs it.
 
-    A fleet needs it if it has none, or if trips in it or the time zone have changed since it was built.
+    A fleet needs it if it has none, or if trips in it, groups or the time zone have changed since it was built.
 
     Once the report is complete, it replaces the earlier one of the same fleet and date in one step. If the command was
     killed, run it again.

@@ -5,12 +5,13 @@ Drivers are read in chunks, so that the memory needed does not depend on the siz
 
 import dataclasses
 import datetime
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
 import orjson
+from pymongo import ASCENDING
 from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
@@ -20,7 +21,9 @@ from schemas.fleet import make_fleet_summary
 from schemas.introspection import fields_of
 from schemas.periods import DAY, DAYS_A_WEEK, WEEK, now_ms
 from schemas.score import MIN_DISTANCE_MILES, make_driving_summary
+from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD, make_segment
 from schemas.summary import GRADES, SummaryFocusArea
+from scripts.materialize.fleet_periods import find_members
 from scripts.materialize.periods import driver_totals, version_of
 
 CHUNK_DRIVERS = 1_000
@@ -29,13 +32,27 @@ RANKED_DRIVERS = 10
 LISTED_DRIVERS = 500
 SCORE_BINS = 10
 BIN_WIDTH = 100 / SCORE_BINS
+BY_SEGMENT = [("segment", ASCENDING), ("start_date", ASCENDING)]
+# The sums of a segment on each date.
+Sums = dict[str, Mapping[str, int]]
 
 
 class Row(NamedTuple):
-    """A Driver and its DrivingSummary, or None if the driver did not drive."""
+    """A Driver, its DrivingSummary, or None if the driver did not drive, and its groups."""
 
     driver: Document
     summary: Document | None
+    groups: Sequence[str] = ()
+
+
+@dataclasses.dataclass
+class Group:
+    """The figures of a group: its drivers, those who drove, and the summaries of the two weeks."""
+
+    drivers: int = 0
+    drove: int = 0
+    total: Document | None = None
+    before: Document | None = None
 
 
 @dataclasses.dataclass
@@ -69,6 +86,10 @@ class Figures:
     best: list[Row] = dataclasses.field(default_factory=list)
     worst: list[Row] = dataclasses.field(default_factory=list)
     first: list[Row] = dataclasses.field(default_factory=list)
+    # By name.
+    groups: dict[str, Group] = dataclasses.field(default_factory=dict)
+    # The summary of the trips of each insurance period, by its name. Empty if no trip has one.
+    insurance_periods: dict[str, Document] = dataclasses.field(default_factory=dict)
 
     @property
     def judged(self) -> int:
@@ -92,19 +113,21 @@ class FigureCollector:
     def rows(self) -> Iterator[list[Row]]:
         """Yield the rows of all drivers in chunks, by driver_id. `figures` is complete after the last chunk."""
         last_id = ""
-        while drivers := self._find_drivers(last_id):
-            last_id = drivers[-1]["driver_id"]
-            summaries = self._find_summaries([driver["driver_id"] for driver in drivers])
-            rows = [Row(driver, summaries.get(driver["driver_id"])) for driver in drivers]
+        while profiles := self._find_profiles(last_id):
+            *_, last_id = profiles
+            summaries = self._find_summaries([*profiles])
+            rows = [
+                Row(orjson.loads(profile["json"]), summaries.get(driver_id), profile.get("groups", ()))
+                for driver_id, profile in profiles.items()
+            ]
             judged = self._count(rows)
             self._rank(judged)
             yield rows
         self._summarize_fleet()
 
-    def _find_drivers(self, after_id: str) -> list[Document]:
+    def _find_profiles(self, after_id: str) -> dict[str, Document]:
         drivers = {"fleet": self._fleet, "driver_id": {"$gt": after_id}}
-        profiles = find_profiles(self._store, self._session, drivers, "json", limit=CHUNK_DRIVERS)
-        return [orjson.loads(profile["json"]) for profile in profiles.values()]
+        return find_profiles(self._store, self._session, drivers, "json", "groups", limit=CHUNK_DRIVERS)
 
     def _find_summaries(self, driver_ids: list[str]) -> dict[str, Document]:
         pipeline = driver_totals(self._fleet, driver_ids, self.figures.dates)
@@ -117,6 +140,10 @@ class FigureCollector:
         figures.drivers += len(rows)
         figures.first += rows[: LISTED_DRIVERS - len(figures.first)]
         for row in rows:
+            for name in row.groups:
+                group = figures.groups.setdefault(name, Group())
+                group.drivers += 1
+                group.drove += row.summary is not None
             if (summary := row.summary) is None:
                 continue
             figures.drove += 1
@@ -139,14 +166,32 @@ class FigureCollector:
         self._candidates = self.figures.worst + rest[: 2 * RANKED_DRIVERS]
 
     def _summarize_fleet(self) -> None:
-        match = {"fleet": self._fleet, "period": DAY, "start_date": {"$in": self._dates}}
-        fields = {"_id": 0, "start_date": 1, "sums": 1}
-        days = self._store.fleet_periods.find(match, fields, session=self._session)
-        # A damaged document has no sums.
-        sums: dict[str, Counter[str]] = {day["start_date"]: Counter(day.get("sums")) for day in days}
-        before, week = self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
-        self.figures.days = [_summarize(sums, [date]) for date in week]
-        self.figures.total, self.figures.before = _summarize(sums, week), _summarize(sums, before)
+        figures, before, week = self.figures, self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
+        sums = self._find_sums(_name_segments(figures.groups))
+        whole = sums[make_segment(None, None)]
+        figures.days = [_summarize([date], whole) for date in week]
+        figures.total, figures.before = _summarize(week, whole), _summarize(before, whole)
+        figures.groups = dict(sorted(figures.groups.items()))
+        for name, group in figures.groups.items():
+            of_group = sums[make_segment(name, None)]
+            group.total, group.before = _summarize(week, of_group), _summarize(before, of_group)
+        for name in INSURANCE_PERIODS:
+            # Without an insurance period: the difference to the whole.
+            rest = [whole] if name == NO_INSURANCE_PERIOD else []
+            if total := _summarize(week, sums[make_segment(None, name)], *rest):
+                figures.insurance_periods[name] = total
+        if [*figures.insurance_periods] == [NO_INSURANCE_PERIOD]:
+            figures.insurance_periods = {}
+
+    def _find_sums(self, segments: list[str]) -> Mapping[str, Sums]:
+        """Return the sums of each segment."""
+        match = {"segment": {"$in": segments}, "period": DAY, "start_date": {"$in": self._dates}}
+        fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1}
+        sums = defaultdict[str, Sums](dict)
+        for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields, session=self._session):
+            # A damaged document has no sums.
+            sums[day["segment"]][day["start_date"]] = day.get("sums", {})
+        return sums
 
 
 def _get_rank(sign: int, row: Row) -> tuple[float, float, str]:
@@ -158,20 +203,30 @@ def _get_rank(sign: int, row: Row) -> tuple[float, float, str]:
 def get_trips_version(store: Store, session: ClientSession | None, fleet: str, report_date: str) -> str:
     """Return a version of what a report on a calendar week shows of trips: those of the week, and of the week before.
 
-    It changes with the time zone, too, but not with the names and travel dates of drivers. Indexes: driver_periods
-    (fleet, period, driver_id, start_date), fleet_periods (fleet, period, start_date).
+    It changes with the time zone and with who is in which group, too, but not with the names and travel dates of
+    drivers. Indexes: driver_periods (fleet, period, driver_id, start_date) and (fleet, groups, driver_id),
+    fleet_periods (fleet, segment, period, start_date).
     """
     last = datetime.date.fromisoformat(report_date)
-    week, before = (
-        {"fleet": fleet, "period": WEEK, "start_date": str(last - datetime.timedelta(days))} for days in (7, 14)
-    )
-    fields = {"_id": 0, "driver_id": 1, "version": 1}
-    drivers = store.driver_periods.find(week, fields, sort=BY_DRIVER, session=session)
-    fleet_before = store.fleet_periods.find_one(before, {"_id": 0, "version": 1}, session=session)
-    return version_of(get_time_zone(store, fleet, session).key, fleet_before, [*drivers])
+    week, before = (str(last - datetime.timedelta(days)) for days in (7, 14))
+    match, fields = {"fleet": fleet, "period": WEEK}, {"_id": 0, "driver_id": 1, "segment": 1, "version": 1}
+    groups = find_members(store, session, fleet)
+    drivers = store.driver_periods.find({**match, "start_date": week}, fields, sort=BY_DRIVER, session=session)
+    of_segments = {**match, "segment": {"$in": _name_segments(groups)}, "start_date": {"$in": [week, before]}}
+    sums = store.fleet_periods.find(of_segments, fields, sort=BY_SEGMENT, session=session)
+    return version_of(get_time_zone(store, fleet, session).key, groups, [*sums], [*drivers])
 
 
-def _summarize(sums: Mapping[str, Counter[str]], dates: Sequence[str]) -> Document | None:
-    """Return the summary of the fleet on dates, or None if nobody drove. `sums` are those of each date."""
-    found = sum((sums[date] for date in dates if date in sums), Counter[str]())
+def _name_segments(groups: Iterable[str]) -> list[str]:
+    """Return the segments of a report: the whole fleet, each group, and each insurance period."""
+    periods = [make_segment(None, name) for name in (None, *INSURANCE_PERIODS)]
+    return periods + [make_segment(group, None) for group in groups]
+
+
+def _summarize(dates: Sequence[str], *parts: Sums) -> Document | None:
+    """Return the summary of what these parts have on these dates, or None if nobody drove."""
+    found = Counter[str]()
+    for part in parts:
+        for date in dates:
+            found.update(part.get(date, {}))
     return make_fleet_summary(found) if found["driver_count"] else None

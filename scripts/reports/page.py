@@ -16,6 +16,7 @@ from schemas.fields import CONTROL
 from schemas.periods import MS_PER_SECOND, WEEK, monday_of
 from schemas.report import Units, rate
 from schemas.score import BEHAVIOURS, FOCUS_SHARE, MIN_DISTANCE_MILES, Behaviour, compute_points_lost
+from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import FOCUS_FLAGS, GRADES
 from scripts.command_line.output import is_visible
 from scripts.reports.content import Figures
@@ -29,6 +30,8 @@ LABELS = {
 }
 EVENTS = {f"{name}_count": label for name, label in LABELS.items()}
 FOCUS = {flag: LABELS[name] for name, flag in FOCUS_FLAGS.items()}
+# The label of each insurance period.
+PERIOD_LABELS = {name: f"Period {name}" for name in INSURANCE_PERIODS} | {NO_INSURANCE_PERIOD: "Without a period"}
 # Numbers from here on are written with an exponent, so that columns stay narrow.
 MIN_EXPONENT_VALUE = 1e9
 NO_VALUE = "–"
@@ -61,6 +64,7 @@ def _load_template() -> Template:
         "long_day": format_long_day,
         "time": format_time,
         "names": list_names,
+        "group_name": name_group,
         "focus_areas": list_focus_areas,
         "points_lost": compute_points_lost,
     }
@@ -85,6 +89,7 @@ def make_page(figures: Figures, units: Units) -> bytes:
             (LABELS[b.name], b.weight, *(_format_limit(b, share, units) for share in (1, FOCUS_SHARE)))
             for b in BEHAVIOURS
         ],
+        insurance_periods={PERIOD_LABELS[name]: total for name, total in figures.insurance_periods.items()},
         format_change=format_change,
         compare_in_words=compare_in_words,
         week=monday_of(figures.dates[0]),
@@ -149,6 +154,11 @@ def list_names(driver: Document) -> list[str]:
     return list(dict.fromkeys(CONTROL.sub(" ", name) for name in names)) or [
         f"Driver {json.dumps(driver['driver_id'])}"
     ]
+
+
+def name_group(group: str) -> str:
+    """Return the name of a group, so that a reader sees something."""
+    return group if _is_visible(group) else f"Group {json.dumps(group)}"
 
 
 def _is_visible(text: str | None) -> bool:

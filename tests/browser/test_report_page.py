@@ -3,7 +3,7 @@
 import pytest
 
 from schemas.report import MILES, UNITS
-from scripts.reports.content import Row
+from scripts.reports.content import Group, Row
 from scripts.reports.page import make_page
 from tests.browser.visit import RUN_AXE, SCREEN
 from tests.factories import make_driver, make_figures, make_summary
@@ -17,9 +17,14 @@ ROWS = [
     Row(make_driver(f"driver-{number}", alias=NAMES[number % len(NAMES)]), make_summary(number, 10_000.5, COACH))
     for number in range(60)
 ]
+HUGE = Group(10**9, 10**9, make_summary(0.0, 1e308), make_summary(100.0, 1e308))
+PARTS = {
+    "groups": {**dict.fromkeys(NAMES, HUGE), "Idle": Group(3)},
+    "insurance_periods": dict.fromkeys(("1", "none"), make_summary(0.0, 1e308)),
+}
 FLEETS = {
-    "usual": make_figures(*ROWS),
-    "hostile": make_figures(*[Row(make_driver("W" * 128), make_summary(0.0, 1e308))] * 3, fleet="W" * 128),
+    "usual": make_figures(*ROWS, **PARTS),
+    "hostile": make_figures(*[Row(make_driver("W" * 128), make_summary(0.0, 1e308))] * 3, fleet="W" * 128, **PARTS),
     "huge": make_figures(*ROWS, total=make_summary(0.0, 1e6, **dict.fromkeys(COUNTS, 10**15))),
     "empty": make_figures(),
 }

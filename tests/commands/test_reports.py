@@ -179,6 +179,12 @@ def test_text_that_a_spreadsheet_would_run_is_defused_and_no_other(command, mong
     assert result == [(f"{mark}{driver_id}{n:02}", f"{mark}{name}", f"x{name}") for n, name in enumerate(names)]
 
 
+def test_a_row_has_the_groups_of_its_driver_which_a_spreadsheet_does_not_run(command, mongod, load):
+    load(drivers=[make_driver("d1", groups=["North", "!a", "=1", '"b"']), make_driver("d2")])
+    command("reports", "build", *WORDS)
+    assert [row["groups"] for row in rows(mongod)] == ['!a; "b";\' =1; North', ""]
+
+
 @pytest.mark.parametrize("separator", [";", "\t"])
 def test_no_part_of_text_is_a_formula_where_a_spreadsheet_splits_it(command, mongod, load, separator):
     names = [*SPLIT, *HOSTILE]
@@ -206,7 +212,7 @@ def test_all_text_is_quoted_and_nothing_else(command, mongod, load):
     load(trip, drivers=[make_driver("Ann", alias="a;b"), make_driver("Bob", alias="a\tb")])
     command("reports", "build", *WORDS)
     _, ann, bob, _ = content(mongod).decode("utf-8-sig").split("\r\n")
-    assert ann.startswith('"Ann",,,,"a;b","2026-03-10","2026-03-10",1,')
+    assert ann.startswith('"Ann",,,,"a;b","2026-03-10","2026-03-10",,1,')
     assert ann.endswith(',false,false,false,false,0.0,0.0,0.0,0.0,0.0,0.0,0.0,0.0,100.0,"excellent"')
     assert bob == '"Bob",,,,"a\tb"' + "," * (len(HEADER) - 5)
 
@@ -272,6 +278,11 @@ def test_last_week_is_due_for_every_fleet_without_its_report(command, load, cloc
     [
         pytest.param(lambda db: store_contents.load(db, make_trip("2026-03-15T23:00", "new")), id="a new driver"),
         pytest.param(lambda db: store_contents.load(db, make_trip("2026-03-02T08:00")), id="the week before"),
+        pytest.param(lambda db: store_contents.load(db, drivers=[make_driver("d3", groups=["x"])]), id="a group"),
+        pytest.param(
+            lambda db: store_contents.load(db, *({**trip, "insurance_period": 2} for trip in busy_fleet())),
+            id="an insurance period",
+        ),
         pytest.param(lambda db: delete_trips(Store.of(db), "f1", ["10 0"]), id="a deleted trip"),
         pytest.param(lambda db: set_settings(Store.of(db), "f1", time_zone="Asia/Tokyo"), id="the time zone"),
         pytest.param(lambda db: db.reports.update_one({}, {"$unset": {"trips_version": 1}}), id="unknown"),
@@ -380,6 +391,32 @@ def test_the_figures_of_the_page_are_the_totals_of_the_rows_of_the_days_and_of_t
     assert [day["trip_count"] for day in figures.days] == [len(between(trips, date, date)) for date in figures.dates]
     before = add_up(between(trips, "2026-03-02", "2026-03-08"), "event_summary", "hard_brake_count")
     assert figures.before["events_summary"]["hard_brake_count"] == before
+
+
+def test_a_group_has_the_figures_of_its_drivers_in_both_weeks(collect, load):
+    ids = {"North": ("d1", "d2", "idle"), "South": ("d2",), "Idle": ("idle",)}
+    lines = {driver: [group for group in ids if driver in ids[group]] for driver in ("d1", "d2", "idle")}
+    load(*(trips := busy_fleet()), drivers=[make_driver(driver, groups=names) for driver, names in lines.items()])
+    _, figures = collect()
+    counts = [(name, group.drivers, group.drove) for name, group in figures.groups.items()]
+    assert counts == [("Idle", 1, 0), ("North", 3, 2), ("South", 1, 1)]
+    for name, group in figures.groups.items():
+        own = [trip for trip in trips if trip["driver_id"] in ids[name]]
+        for summary, dates in ((group.total, ("03-09", "03-15")), (group.before, ("03-02", "03-08"))):
+            trip_count = len(between(own, *(f"2026-{date}" for date in dates)))
+            assert (summary or {"trip_count": 0})["trip_count"] == trip_count
+
+
+def test_insurance_periods_add_up_to_the_whole_and_are_left_out_if_no_trip_has_one(collect, load):
+    trips = busy_fleet()
+    load(*trips)
+    assert collect()[1].insurance_periods == {}
+    load(*({**trip, "insurance_period": (None, 1, 3)[number % 3]} for number, trip in enumerate(trips)))
+    _, figures = collect()
+    assert list(figures.insurance_periods) == ["1", "3", "none"]
+    for name in ("trip_count", "duration_seconds", "distance_miles"):
+        parts = [part[name] for part in figures.insurance_periods.values()]
+        assert sum(parts) == pytest.approx(figures.total[name], rel=1e-12)
 
 
 def test_nobody_is_among_the_best_and_among_the_worst(collect, load):
