@@ -32,6 +32,19 @@ class DriverPage(_Page):
     drivers = Objects(Driver, "The drivers, in order of `driver_id`.")
 
 
+class Group(Schema):
+    """A group of drivers."""
+
+    group = Identifier("Name of the group, unique within the fleet.", example="North")
+    driver_count = Count("Number of drivers who are in it now.", high=MAX_SAFE_INT, example=1)
+
+
+class GroupPage(_Page):
+    """A page of the groups of a fleet."""
+
+    groups = Objects(Group, "The groups that have drivers, in order of the name by code point.")
+
+
 class _TripPage(_Page):
     class Meta:
         """The order of the fields."""

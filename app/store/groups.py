@@ -4,27 +4,50 @@ from typing import Any
 
 from pymongo.client_session import ClientSession
 
-from app.store import Store, UnknownGroup
+from app.store import Document, Result, Store, UnknownGroup
 from app.store.driver_periods import BY_DRIVER
+from app.store.pagination import PageRequest
 from app.store.scope import Scope
+from schemas.introspection import Fields
+from schemas.mask import make_pruner
 
 # The index of the profiles that have groups.
 INDEX = "groups"
 # More than the drivers of most groups, so that all arrive in the first batch.
-MAX_DRIVERS = 10_000
+DRIVERS_A_BATCH = 10_000
 
 
 def find_group(store: Store, session: ClientSession, scope: Scope, group: str, limit: int = 0) -> list[str]:
     """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownGroup if there are none.
 
-    `limit` is the largest number of them, 0 for all. No group exists for a driver.
-
-    Index: driver_periods (fleet, groups, driver_id).
+    `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet, groups, driver_id).
     """
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, "groups": group}
-        options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": MAX_DRIVERS, "session": session}
+        options: Any = {"sort": BY_DRIVER, "limit": limit, "batch_size": DRIVERS_A_BATCH, "session": session}
         found = store.driver_periods.find(match, {"_id": 0, "driver_id": 1}, **options).hint(INDEX)
         if driver_ids := [profile["driver_id"] for profile in found]:
             return driver_ids
     raise UnknownGroup(group)
+
+
+def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
+    """Return a GroupPage: the groups in order of the name by code point.
+
+    It reads the profiles of all drivers in groups. Index: driver_periods (fleet, groups, driver_id).
+    """
+    pipeline: list[Document] = [
+        {"$match": {"fleet": fleet, "groups": {"$exists": True}}},
+        {"$project": {"_id": 0, "groups": 1}},
+        {"$unwind": "$groups"},
+        {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
+        {"$sort": {"_id": 1}},
+    ]
+    with store.snapshot() as session:
+        counted = list(store.driver_periods.aggregate(pipeline, session=session, hint=INDEX))
+    page_request = PageRequest(page, limit)
+    on_page = counted[page_request.skip :][:limit]
+    records = [{"group": one["_id"], "driver_count": one["driver_count"]} for one in on_page]
+    versions = [f"{one['driver_count']} {one['_id']}" for one in on_page]
+    prune = make_pruner(fields.get("groups"))
+    return page_request.build_result(len(counted), versions, {"groups": prune(records)}, fields)

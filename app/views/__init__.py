@@ -14,6 +14,7 @@ from app.views import (
     events,
     explorer,
     fleet,
+    groups,
     health,
     rankings,
     report,
@@ -31,6 +32,7 @@ BLUEPRINTS = (
     report.bp,
     changes.bp,
     fleet.bp,
+    groups.bp,
     health.bp,
     docs.bp,
 )

@@ -60,12 +60,12 @@ def get_monthly_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> R
 @bp.get("/driver-aggregate/window")
 @ResultEndpoint(params=WindowAggregateParams(), response=WindowPage(), links=[FIRST_DRIVER])
 def get_window_driver_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
-    """Summarise any window of days: of up to 20 drivers, or of all drivers of the fleet.
+    """Summarise any window of days: of up to 20 drivers, of a group, or of all drivers of the fleet.
 
-    The response is a page. Without `driver_id`, it is of all drivers, in order of `driver_id` by code point; with
-    `driver_id`, of these drivers, in the order of the request. If the fleet does not have one of them, the response is
-    a NotFound whose message names all unknown drivers. Over a whole day, week or month, a summary has
-    the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it becomes
-    visible in lists of trips.
+    The response is a page. With `driver_id`, it is of these drivers, in the order of the request. Without, it is of all
+    drivers, or with `group` of those in it, in order of `driver_id` by code point. If the fleet does not have one of
+    the drivers, the response is a NotFound whose message names all unknown drivers. Over a whole day, week or month, a
+    summary has the figures of the Daily, Weekly or Monthly summary. A trip counts as soon as it is stored, before it
+    becomes visible in lists of trips.
     """
     return find_window(get_services().store, get_scope(), **params, fields=fields)

@@ -47,5 +47,8 @@ def get_fleet_aggregate(params: Mapping[str, Any], fields: Fields) -> Result:
     The response has the intervals that begin from `start_date` to `end_date`, each whole, and only those in which
     somebody drove. A trip counts as soon as it is stored, before it becomes visible in lists of trips. The amounts are
     sums over the drivers; the score follows from the sums, and is not an average of drivers.
+
+    With `group` or `insurance_period`, the response is about this part of the fleet. The four insurance periods, `none`
+    included, add up to the whole.
     """
     return find_fleet_aggregate(get_services().store, get_fleet(), **params, fields=fields)

@@ -24,7 +24,7 @@ SUBURB_SHARE = 0.05
 
 
 def make_drivers(today: dt.date) -> list[dict[str, Any]]:
-    """Return the fleet's drivers (schema Driver), ordered by driver_id.
+    """Return the fleet's drivers (schema ImportedDriver), ordered by driver_id. Half of them are in each of two groups.
 
     Some have a first_travel_date in the year before `today`. The other travel dates follow from the trips.
     """
@@ -41,6 +41,7 @@ def make_drivers(today: dt.date) -> list[dict[str, Any]]:
                 "alias": driver.alias,
                 "first_travel_date": driver.joined and f"{today.year - 1}-{driver.joined}",
                 "last_travel_date": None,
+                "groups": ["North" if number % 2 else "South"],
             }
         )
     return drivers

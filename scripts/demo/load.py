@@ -7,7 +7,7 @@ from pymongo import DESCENDING
 
 from app.store import Store
 from app.store.reports import get_report
-from schemas.driver import Driver
+from schemas.driver import ImportedDriver
 from schemas.periods import UTC, get_today
 from schemas.trip import ImportedTrip
 from scripts.command_line.batches import batches
@@ -42,7 +42,8 @@ def load_demo(store: Store) -> None:
     trip_ids = {trip.source["trip_id"] for trip in trips}
     stored_ids = store.trips.distinct("trip_id", {"fleet": FLEET})
     delete_trips(store, FLEET, sorted(set(stored_ids) - trip_ids))
-    write_drivers(store, FLEET, [prepare_driver(FLEET, Driver().load(driver)) for driver in make_drivers(now.date())])
+    drivers = ImportedDriver().load(make_drivers(now.date()), many=True)
+    write_drivers(store, FLEET, [prepare_driver(FLEET, driver) for driver in drivers])
     with make_bar("Demonstration fleet", len(trips)) as bar:
         for batch in batches(trips, BATCH_TRIPS):
             write_trips(store, FLEET, batch)

@@ -17,7 +17,7 @@ CHANGES = [
     {"trips": [{**TRIP, "start_latitude": 1.5}]},
     {"trips": [{**TRIP, "distance_miles": 11.0}]},
     {"trips": [{**TRIP, "events": [make_event(TRIP["trip_start_time"])]}]},
-    {"drivers": [make_driver("d1", alias="New")]},
+    {"drivers": [make_driver("d1", alias="New", groups=["North"])]},
     {"trips": [make_trip("2026-03-11T08:00", "d1")]},
 ]
 CHANGES_OF_OTHERS = [

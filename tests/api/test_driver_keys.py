@@ -32,6 +32,7 @@ VALUES = {
     "period": [["week"]],
     "report_time": [["2026-03-16T00:00:00"]],
     "search": [[], ["name"]],
+    "group": [[], ["North"]],
     "page": [[], ["2"]],
 }
 MASK = "*,trips{*},data{driver_info{driver_id},driving_summary},drivers{driver_id},total{fm_score}"
@@ -41,7 +42,7 @@ HEADERS = [{}, {"X-Fields": MASK}, {"Accept": "application/geo+json, application
 @pytest.fixture(scope="module")
 def fleets(shared_service):
     """The service of fleet f1 with three drivers, and fleet `alone` with the first of them."""
-    mine = make_driver(MINE, first_name="My name")
+    mine = make_driver(MINE, first_name="My name", groups=["North"])
     trips = [
         make_trip("2026-03-02T08:00", MINE, trip_id="t-mine", tracking_id=SHARED),
         *(make_trip(f"2026-03-0{day}T09:00", MINE, tracking_id=SHARED) for day in range(1, 9)),
@@ -53,7 +54,7 @@ def fleets(shared_service):
         for n, name in enumerate(("k-theirs", SHARED, SHARED), 1)
     ]
     load_documents(shared_service.db, *trips, *theirs, drivers=[mine, *others])
-    load_documents(shared_service.db, *trips, drivers=[mine], fleet="alone")
+    load_documents(shared_service.db, *trips, drivers=[{**mine, "groups": []}], fleet="alone")
     build_report(shared_service.store, "f1", "2026-03-16")
     return shared_service
 
@@ -100,16 +101,17 @@ def test_a_response_is_that_of_a_fleet_that_has_the_driver_alone(fleets, path):
 
 
 def test_what_is_about_the_whole_fleet_takes_a_key_of_the_fleet(fleets):
-    assert [f"/api/v1/{name}" for name in ("ranking", "report", "reports", "changes", "fleet-aggregate")] == OF_FLEET
-    service = Service(fleets.db, driver_rate_limit=parse("10 per minute"))
+    names = ("ranking", "report", "reports", "changes", "fleet-aggregate", "groups")
+    assert [f"/api/v1/{name}" for name in names] == OF_FLEET
+    service = Service(fleets.db, driver_rate_limit=parse("12 per minute"))
     example = OPERATIONS[OF_FLEET[0]]["responses"]["403"]["$ref"].rpartition("/")[2]
     for path in OF_FLEET:
         for method in ("GET", "HEAD"):
             response = service.open(path, unknown=1, limit="x", driver=MINE, method=method)
-            assert (response.status_code, response.headers["X-RateLimit-Limit"], example) == (403, "10", "Forbidden")
+            assert (response.status_code, response.headers["X-RateLimit-Limit"], example) == (403, "12", "Forbidden")
         assert service.open(path, fleet=None).status_code == 401
     refused = service.open(path, driver=MINE)
-    assert "The driver's limit of 10 requests per minute" in refused.json["message"]
+    assert "The driver's limit of 12 requests per minute" in refused.json["message"]
     assert refused.status_code == 429
 
 

@@ -32,6 +32,7 @@ def trips(shared_db):
                 distance_miles=rng.choice([2, 9.5, 10.5, 500.0]),
                 event_summary=make_event_summary(hard_brake_count=rng.randint(0, 2)),
                 events=[make_event(start)],
+                insurance_period=rng.choice([None, 1, 2, 3]),
             )
         )
     load_into(shared_db, *trips, make_trip("2026-03-18T07:50", "d1", trip_id="hidden"))
@@ -47,6 +48,8 @@ FILTERS = [
     ({}, lambda trip: True),
     ({"driver_id": ["d1", "d3"]}, lambda trip: trip["driver_id"] != "d2"),
     ({"min_distance_miles": 10.5}, lambda trip: trip["distance_miles"] >= 10.5),
+    ({"insurance_period": "2"}, lambda trip: trip["insurance_period"] == 2),
+    ({"insurance_period": "none"}, lambda trip: trip["insurance_period"] is None),
     ({"implausible": "true"}, lambda trip: trip["distance_miles"] == 500),
     ({"implausible": "false"}, lambda trip: trip["distance_miles"] != 500),
 ]

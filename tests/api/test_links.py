@@ -24,7 +24,7 @@ def fleet(shared_service):
     """Two drivers, the first of whom drove six trips on two days under one tracking_id: two records of every list."""
     starts = ["2026-03-10T06:00", *(f"{MONDAY}T{hour:02}:00" for hour in range(7, 12))]
     trips = [make_trip(start, "a/b", tracking_id="round") for start in starts]
-    drivers = [make_driver(name, alias="I, Ö") for name in ("a/b", "c")]
+    drivers = [make_driver(name, alias="I, Ö", groups=[name]) for name in ("a/b", "c")]
     load(shared_service.db, *trips, make_trip(f"{MONDAY}T08:00", "c"), drivers=drivers)
     return shared_service
 

@@ -166,8 +166,8 @@ def masks(shape):
 
 
 DRIVERS = [
-    make_driver("d1", first_name="Ada", email="ada@example.com", first_travel_date="2025-11-01"),
-    make_driver("d2", last_name="Über"),
+    make_driver("d1", first_name="Ada", email="ada@example.com", first_travel_date="2025-11-01", groups=["North"]),
+    make_driver("d2", last_name="Über", groups=["North", "South"]),
     make_driver("idle"),
 ]
 

@@ -173,7 +173,7 @@ def example_fleet(shared_service):
     """The service to the fleet that the examples speak of."""
     tracking_id = example(ChangePage())["changes"][0]["tracking_id"]
     trip = {**example(TripDetailPage())["trips"][0], "tracking_id": tracking_id}
-    load_documents(shared_service.db, trip, drivers=[example(Driver())], fleet="demo")
+    load_documents(shared_service.db, trip, drivers=[{**example(Driver()), "groups": ["North"]}], fleet="demo")
     build_report(shared_service.store, "demo", "2026-03-16")
     return types.SimpleNamespace(get=functools.partial(shared_service.get, fleet="demo"))
 
@@ -183,7 +183,9 @@ def make_example(path):
     examples = {"header": {}, "query": {}, "path": {}}
     for name, parameter in parameters_of(path).items():
         examples[parameter["in"]][name] = parameter["example"]
-    examples["query"].pop("group", None)
+    if "driver_id" in examples["query"]:
+        # Not both.
+        examples["query"].pop("group", None)
     return make_target(path, **examples["query"], **examples["path"]), examples["header"]
 
 

@@ -8,6 +8,7 @@ from tests.whole_trip import make_events
 TODAY = datetime.datetime.now(datetime.UTC).date()
 # The example of the OpenAPI document, then what must be percent-encoded, and the longest.
 DRIVER_IDS = ["demo-01", "a/b?c=d&e", "100% Ann", "Jürgen+Åse", "\U0001d11e", "z" * 128]
+GROUPS = ["North", "North, 2/3", "\u05e6\u05e4\u05d5\u05df", "z" * 128]
 TRACKING_IDS = ["shared", "half/shared"]
 # From yesterday back, within six months whatever their length.
 DATES = [str(TODAY - datetime.timedelta(days=days)) for days in range(1, 170, 7)]
@@ -27,7 +28,7 @@ def _trip(date, driver_id):
     return {**trip, "events": events, "insurance_period": period, "tracking_id": TRACKING_IDS[number % 2]}
 
 
-DRIVERS = [make_driver(DRIVER_IDS[0], first_name="Amina"), *map(make_driver, DRIVER_IDS[1:])]
+DRIVERS = [make_driver(name, first_name="Amina", groups=GROUPS[n % 2 :: 2]) for n, name in enumerate(DRIVER_IDS)]
 # On every date a trip of each driver but the first: one who never drove.
 TRIPS = [_trip(date, driver_id) for date in DATES for driver_id in DRIVER_IDS[1:]]
 TRIP_IDS = [trip["trip_id"] for trip in TRIPS]

@@ -8,7 +8,17 @@ from urllib.parse import quote, unquote
 import schemathesis
 from jsonschema import Draft202012Validator, FormatChecker
 
-from tests.contract.fleet import DATES, DRIVER_IDS, MONDAYS, MONTHS, REPORT_DATE, TIMES, TRACKING_IDS, TRIP_IDS
+from tests.contract.fleet import (
+    DATES,
+    DRIVER_IDS,
+    GROUPS,
+    MONDAYS,
+    MONTHS,
+    REPORT_DATE,
+    TIMES,
+    TRACKING_IDS,
+    TRIP_IDS,
+)
 
 MASK_HEADER = "X-Fields"
 MAX_IDENTIFIER_BYTES = 128
@@ -19,6 +29,7 @@ REAL = {
     "end_date": DATES,
     "search": ["amina", "DEMO 0", "å"],
     "report_time": [f"{REPORT_DATE}T00:00:00", f"{REPORT_DATE}T23:59:59"],
+    "group": GROUPS,
     "link": [os.environ["CONTRACT_LINK"]],
     "cursor": [os.environ["CONTRACT_CURSOR"]],
     "bbox": ["-180,-90,180,90", "-96.2,41,-95.8,41.4", "179.5,-1e-7,-179.5,0"],

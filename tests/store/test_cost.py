@@ -34,6 +34,8 @@ RANKING = "/ranking?period=week&start_date=2026-03-02&limit=3"
 BEST = "/ranking?period=month&start_date=2026-03-01&limit=3&order=best&min_distance_miles=1"
 EVENTS = "/events?start_date=2026-03-17&limit=3"
 FLEET_TRIPS = "/trips?start_date=2026-03-16&limit=3"
+# Every second driver of f2.
+GROUP = "group=even&limit=3"
 # Whole responses: a path, and the most documents and index keys that MongoDB examines.
 WHOLE = [
     ("/drivers", 2, 2),
@@ -66,9 +68,18 @@ WHOLE = [
     # Filters and orders are in the indexes.
     (FLEET_TRIPS, 6, 6),
     (f"{FLEET_TRIPS}&min_distance_miles=99&order=newest", 2, 53),
+    (f"{FLEET_TRIPS}&insurance_period=3", 2, 53),
     (f"{FLEET_TRIPS}&order=worst&min_distance_miles=1", 7, 50),
     # Whether there are trips before the date of a report that is not built.
     ("/report?report_time=2026-03-16T00:00:00", 0, 1),
+]
+# The drivers of a group are found in its index, and only those on the page are read.
+OF_GROUP = [
+    (f"/drivers?{GROUP}", 3, 12),
+    (f"/drivers?{GROUP}&search=d", 9, 24),
+    (f"{WINDOW}&{GROUP}", 6, 18),
+    (f"/trips?start_date=2026-03-16&{GROUP}", 6, 40),
+    (f"/events?start_date=2026-03-17&{GROUP}", 24, 8),
 ]
 REQUIRED = {"driver_id": "d1", "filter_value": "d1-1"}
 PATHS = [*(path for path, _, _ in WHOLE), *(make_target(path, REQUIRED, limit=3) for path in OF_DATA)]
@@ -110,7 +121,9 @@ def service(mongod_uri):
                 for date in range(1, DATES + 1)
             ]
             trips.append(make_trip("2026-03-18T09:00", "d0", trip_id="late"))
-            load(client["cost"], *trips, drivers=map(make_driver, drivers), fleet=fleet)
+            groups = {"f2": {name: ["even"] for name in drivers[::2]}}.get(fleet, {})
+            rows = [make_driver(name, groups=groups.get(name, [])) for name in drivers]
+            load(client["cost"], *trips, drivers=rows, fleet=fleet)
         yield Service(client["cost"], **NO_LIMITS, log_level="ERROR")
         client.drop_database("cost")
 
@@ -135,10 +148,11 @@ def profile(service, clock):
 def request_profile(service, profile):
     """Return those of a request, made with a mask or the key of a driver: `request_profile(path, mask, driver)`."""
 
-    def request_profile(path, mask="*", driver=None):
+    def request_profile(path, mask="*", driver=None, fleet="f1"):
+        scope = {"driver": driver, "fleet": fleet}
         # The service looks the key up once in three seconds.
-        service.get("/drivers", driver=driver)
-        return profile(lambda: service.get(path, driver=driver, headers={"X-Fields": mask}))
+        service.get("/drivers", **scope)
+        return profile(lambda: service.get(path, **scope, headers={"X-Fields": mask}))
 
     return request_profile
 
@@ -162,6 +176,11 @@ def check(entries, max_documents, max_keys):
 )
 def test_a_response_is_found_on_indexes(request_profile, driver, path, max_documents, max_keys):
     check(request_profile(path, driver=driver), max_documents, max_keys)
+
+
+@pytest.mark.parametrize(("path", "max_documents", "max_keys"), OF_GROUP)
+def test_what_is_of_a_group_is_found_on_indexes(request_profile, path, max_documents, max_keys):
+    check(request_profile(path, fleet="f2"), max_documents, max_keys)
 
 
 def test_the_feed_reads_what_is_new_alone(service, profile, clock):
@@ -206,8 +225,11 @@ def is_pinned(value):
     return value is not None and (not isinstance(value, dict) or list(value) in (["$eq"], ["$in"]))
 
 
+OF_ALL_SHARDS = ("/trip/tracking_id", "/ranking", "/events", "/trips", "/groups")
+
+
 @pytest.mark.parametrize("mask", MASKS)
-def test_only_rankings_and_tracking_ids_are_looked_for_on_all_shards_of_a_fleet(request_profile, mask):
+def test_only_rankings_groups_and_tracking_ids_are_looked_for_on_all_shards_of_a_fleet(request_profile, mask):
     for path in PATHS:
         for entry in request_profile(path, mask):
             assert "COLLSCAN" not in entry.get("planSummary", ""), path
@@ -219,7 +241,7 @@ def test_only_rankings_and_tracking_ids_are_looked_for_on_all_shards_of_a_fleet(
                 assert match.get("fleet") == "f1" or (_id["$gt"] if isinstance(_id, dict) else _id).startswith("f1")
                 branches = [match | branch for branch in match.get("$or", [{}])]
                 has_key = all(is_pinned(branch.get(field)) for branch in branches for field in SHARD_KEYS[name])
-                assert has_key or path.startswith(("/trip/tracking_id", "/ranking", "/events", "/trips"))
+                assert has_key or path.startswith(OF_ALL_SHARDS)
 
 
 def test_a_shard_key_begins_an_index_and_every_unique_one():

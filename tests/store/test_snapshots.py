@@ -27,6 +27,11 @@ PATHS = [
     "/drivers?search=d&limit=2&page=2",
     "/driver-aggregate/window?start_date=2026-03-09&limit=2",
     "/driver-aggregate/window?start_date=2026-03-09&driver_id=d0&driver_id=d1",
+    "/driver-aggregate/window?start_date=2026-03-09&group=North",
+    "/ranking?period=month&start_date=2026-03-01&group=North",
+    "/drivers?group=North&search=d",
+    "/trips?start_date=2026-03-02&group=North&order=worst",
+    "/events?start_date=2026-03-02&group=North",
     "/driver/d0/score?start_date=2026-03-09&end_date=2026-03-11&interval=day",
     "/ranking?period=month&start_date=2026-03-01&order=best&limit=2&page=2",
 ]
@@ -46,7 +51,8 @@ def write_state(db, number):
         )
         for n in range(16)
     ]
-    drivers = [make_driver(f"d{n}", alias=str(number)) for n in range(4)]
+    groups = [["North"] if n == 0 or rng.random() < 0.5 else [] for n in range(4)]
+    drivers = [make_driver(f"d{n}", alias=str(number), groups=groups[n]) for n in range(4)]
     write_batches(Store.of(db), [Batch("drivers", drivers), Batch("trips", trips)])
 
 

@@ -34,6 +34,8 @@ REPORT_DATES = {MINE: ["2026-03-16"], THEIRS: ["2026-03-16", "2026-03-09"]}
 # Whose ids only one has, and whose both have, with other contents.
 SHARED = [f"d{n}" for n in range(5)]
 DRIVERS = {MINE: [f"d1{n}" for n in range(20)], THEIRS: [f"d1{n}x" for n in range(140)]}
+# Of both; each has one of its own name as well.
+GROUPS = ["North", "South", "East"]
 UNKNOWN = ["nobody", "d", "d1", "d9x"]
 MASKS = ["*", "{}", "count", "{count,nope}", "drivers{driver_id}", "trips{trip_id,driver_id},*", "total{fm_score}"]
 MASKS += ["data{driver_info{last_name}}", "data{driving_summary{fm_score}}", "trips{"]
@@ -54,7 +56,10 @@ def trips_of(fleet):
 
 def load(db, fleet):
     """Load a fleet, and build its reports."""
-    drivers = [make_driver(name, first_name=f"of {fleet}", alias=f"{fleet} {name}") for name in SHARED + DRIVERS[fleet]]
+    drivers = [
+        make_driver(name, first_name=f"of {fleet}", alias=f"{fleet} {name}", groups=GROUPS[n % 2 :: 2] + [fleet])
+        for n, name in enumerate(SHARED + DRIVERS[fleet])
+    ]
     store_contents.load(db, *trips_of(fleet), drivers=drivers, fleet=fleet)
     for report_date in REPORT_DATES[fleet]:
         build_report(Store.of(db), fleet, report_date)
@@ -109,6 +114,7 @@ class RequestGenerator:
             "event_type": [1, 2, 7, 9],
             "limit": [1, 2, 5, 50, 99, 100, 101],
             "page": range(1, 6),
+            "group": [*GROUPS, MINE, THEIRS, "nobody"],
             "report_time": [f"{date}T00:00:00" for date in REPORT_DATES[THEIRS]],
             "cursor": ["x", *make_cursors(service)],
             "link": make_links(service),
