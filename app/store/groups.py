@@ -20,7 +20,8 @@ DRIVERS_A_BATCH = 10_000
 def find_group(store: Store, session: ClientSession, scope: Scope, group: str, limit: int = 0) -> list[str]:
     """Return the driver_ids of a group, in this order, from its index alone. Raises UnknownGroup if there are none.
 
-    `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet, groups, driver_id).
+    `limit` is the largest number of them, 0 for all. No group exists for a driver. Index: driver_periods (fleet,
+    groups, driver_id).
     """
     if scope.driver_id is None:
         match = {"fleet": scope.fleet, "groups": group}
