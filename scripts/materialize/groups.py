@@ -44,12 +44,13 @@ class Members:
 
         A driver may leave and join the same group.
         """
-        before, new = len(self._counts), sorted({*joined} - self._counts.keys())
+        before = len(self._counts)
         self._count(left, joined)
         if len(self._counts) <= max(before, MAX_GROUPS_OF_FLEET):
             return ""
         self._count(joined, left)
-        return f"{new[0]!r} would be one group too many: a fleet has at most {MAX_GROUPS_OF_FLEET}."
+        new = min(name for name in joined if name not in self._counts)
+        return f"{new!r} would be one group too many: a fleet has at most {MAX_GROUPS_OF_FLEET}."
 
     def _count(self, left: Iterable[str], joined: Iterable[str]) -> None:
         self._counts.update(joined)
