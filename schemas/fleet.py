@@ -15,7 +15,7 @@ from schemas.periods import PERIODS, WEEK
 from schemas.plausibility import COUNTED, POLICIES
 from schemas.score import make_driving_summary
 from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
-from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary, SummaryFocusArea
+from schemas.summary import EVENT_TOTALS, FOCUS_FLAGS, GRADES, TOTALS, DrivingSummary
 
 # The decimals to which a value is rounded, half to even, before it is an integer, by its unit; and for each total.
 DECIMALS_OF_UNIT = {"count": 0, "miles": 6, "seconds": 3}
@@ -136,7 +136,7 @@ def make_contribution(summary: Mapping[str, Any], implausible_trip_count: int) -
 
 
 def make_parts(whole: Mapping[str, int], totals: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parts of a contribution by insurance period: contributions that together are the whole.
+    """Return the parts of a contribution by insurance period: contributions without zeros, together the whole.
 
     `totals` are those of the trips of each insurance period that has any, by its name. Each part is rounded as the
     whole is, and the last one with trips takes the rest. Without an insurance period, trips are the rule: that part is
@@ -151,7 +151,10 @@ def make_parts(whole: Mapping[str, int], totals: Mapping[str, Mapping[str, Any]]
         parts[name] = part
     without = parts.get(NO_INSURANCE_PERIOD, {})
     parts[NO_INSURANCE_PERIOD] = {name: without.get(name, 0) - whole[name] for name in CONTRIBUTION}
-    return [{INSURANCE_PERIOD: name, **part} for name, part in parts.items()]
+    return [
+        {INSURANCE_PERIOD: name, **{field: number for field, number in part.items() if number}}
+        for name, part in parts.items()
+    ]
 
 
 def _to_integer(value: float, decimals: int) -> int:
@@ -162,15 +165,16 @@ def _to_integer(value: float, decimals: int) -> int:
 
 
 def make_fleet_summary(sums: Mapping[str, int]) -> dict[str, Any]:
-    """Return the FleetSummary of a sum of contributions."""
+    """Return the FleetSummary of a sum of contributions, with its fields in order."""
     totals = {name: _to_amount(sums[name], decimals) for name, decimals in DECIMALS_OF_TOTAL.items()}
-    return {
+    summary = {
         **make_driving_summary({**totals, "events_summary": {name: totals[name] for name in EVENT_TOTALS}}),
         "driver_count": sums["driver_count"],
         IMPLAUSIBLE_COUNT: sums[IMPLAUSIBLE_COUNT],
         "drivers_by_grade": {name: sums[name] for name in GRADES},
-        "drivers_by_focus_area": {name: sums[name] for name in SummaryFocusArea().fields},
+        "drivers_by_focus_area": {name: sums[name] for name in FOCUS_FLAGS.values()},
     }
+    return {name: summary[name] for name in FleetSummary.Meta.fields}
 
 
 def _to_amount(value: int, decimals: int) -> float:

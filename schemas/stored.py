@@ -257,7 +257,10 @@ PointsLost = Schema.from_dict({behaviour.name: Number() for behaviour in BEHAVIO
 # See `schemas.fleet`.
 Contribution = Schema.from_dict({name: Int64() for name in CONTRIBUTION}, name="Contribution")
 ContributionPart = Schema.from_dict(
-    {INSURANCE_PERIOD: Text(validate=OneOf(INSURANCE_PERIODS)), **{name: Int64() for name in CONTRIBUTION}},
+    {
+        INSURANCE_PERIOD: Text(validate=OneOf(INSURANCE_PERIODS)),
+        **{name: Int64(required=False) for name in CONTRIBUTION},
+    },
     name="ContributionPart",
 )
 # The totals of a day by insurance period.
@@ -318,14 +321,15 @@ class FleetPeriod(_ReadModel):
     """A document of `fleet_periods`: a day, week or month of a segment of a fleet in which somebody drove.
 
     `segment` is its name (`schemas.segments`). `sums` is what the contributions of its drivers add up to, and `json`
-    the FleetSummary that follows. It is absent if no trip is counted. The sums of the trips without an insurance period
-    are the difference to those of the whole; without a difference, there is no document.
+    the FleetSummary that follows. It is absent if no trip is counted. `parts` is what the parts of the contributions
+    add up to, and absent without any.
     """
 
     segment = Text()
     period = Text(validate=OneOf(PERIODS))
     start_date = Date()
     sums = Object(Contribution)
+    parts = Objects(ContributionPart, required=False)
     json = Text(required=False)
 
 

@@ -1,20 +1,22 @@
-"""The fleet as a whole, by day, week or month."""
+"""The fleet as a whole, or a segment of it, by day, week or month."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import orjson
 from pymongo import ASCENDING
 
 from app.store import Document, Result, Store
 from app.store.groups import find_group
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
+from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, make_fleet_summary
 from schemas.introspection import Fields
 from schemas.periods import FIRST_AND_LAST_DATE
 from schemas.segments import NO_INSURANCE_PERIOD, make_segment
 
-# More than twice the days of 24 months, so that all arrive in the first batch.
-MAX_INTERVALS = 1_500
+# More than the days of 24 months, so that all arrive in the first batch.
+MAX_INTERVALS = 800
 
 
 def find_fleet_aggregate(
@@ -32,23 +34,20 @@ def find_fleet_aggregate(
 
     Raises UnknownGroup. Index: fleet_periods (fleet, segment, period, start_date).
     """
-    # Where all trips are without an insurance period, that segment has no document of its own: it is the whole.
-    names = [None, NO_INSURANCE_PERIOD] if insurance_period == NO_INSURANCE_PERIOD else [insurance_period]
-    match = {
-        "fleet": fleet,
-        "segment": {"$in": [make_segment(group, name) for name in names]},
-        "period": interval,
-        "start_date": {"$gte": start_date, "$lte": end_date},
-    }
-    projection = {"_id": 0, "start_date": 1, "json": 1, "version": 1}
-    options: Any = {"sort": [("start_date", ASCENDING), ("segment", ASCENDING)], "batch_size": MAX_INTERVALS}
+    dates = {"$gte": start_date, "$lte": end_date}
+    match = {"fleet": fleet, "segment": make_segment(group), "period": interval, "start_date": dates}
+    names = ("json",) if insurance_period is None else ("sums", "parts")
+    projection = {"_id": 0} | dict.fromkeys(("start_date", "version", *names), 1)
+    options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
     with store.snapshot() as session:
         if group is not None:
             find_group(store, session, Scope(fleet), group, limit=1)
-        read = store.fleet_periods.find(match, projection, session=session, **options)
-        found = {period["start_date"]: period for period in read}
+        periods = list(store.fleet_periods.find(match, projection, session=session, **options))
+    if insurance_period is not None:
+        for period in periods:
+            period |= _render(get_sums(period, insurance_period))
     # Where no trip is counted, there is no summary.
-    periods = [period for period in found.values() if "json" in period]
+    periods = [period for period in periods if "json" in period]
     version = " ".join(period["version"] for period in periods)
     element = fields.get("series") or {}
     _, last_of = FIRST_AND_LAST_DATE[interval]
@@ -61,3 +60,16 @@ def find_fleet_aggregate(
     series = [{name: values[name](period) for name in element} for period in periods]
     content = {"start_date": start_date, "end_date": end_date, "interval": interval, "series": series}
     return Result(version, {name: content[name] for name in fields})
+
+
+def get_sums(period: Document, insurance_period: str) -> dict[str, int]:
+    """Return the sums of an insurance period in a document of `fleet_periods`, which has `sums` and perhaps `parts`."""
+    parts: dict[str, Mapping[str, int]] = {part[INSURANCE_PERIOD]: part for part in period.get("parts", ())}
+    part = parts.get(insurance_period, {})
+    # The part without an insurance period is the difference to the whole.
+    whole = period["sums"] if insurance_period == NO_INSURANCE_PERIOD else {}
+    return {name: part.get(name, 0) + whole.get(name, 0) for name in CONTRIBUTION}
+
+
+def _render(sums: Mapping[str, int]) -> Document:
+    return {"json": orjson.dumps(make_fleet_summary(sums)).decode()} if sums["driver_count"] else {}

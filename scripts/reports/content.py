@@ -16,12 +16,13 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import BY_DRIVER, find_profiles
+from app.store.fleet_periods import get_sums
 from app.store.fleets import get_time_zone
 from schemas.fleet import make_fleet_summary
 from schemas.introspection import fields_of
 from schemas.periods import DAY, DAYS_A_WEEK, WEEK, now_ms
 from schemas.score import MIN_DISTANCE_MILES, make_driving_summary
-from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD, make_segment
+from schemas.segments import INSURANCE_PERIODS, make_segment
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.fleet_periods import find_members
 from scripts.materialize.periods import driver_totals, version_of
@@ -33,8 +34,8 @@ LISTED_DRIVERS = 500
 SCORE_BINS = 10
 BIN_WIDTH = 100 / SCORE_BINS
 BY_SEGMENT = [("segment", ASCENDING), ("start_date", ASCENDING)]
-# The sums of a segment on each date.
-Sums = dict[str, Mapping[str, int]]
+# The documents of a segment in `fleet_periods`, by date.
+Days = dict[str, Document]
 
 
 class Row(NamedTuple):
@@ -167,31 +168,26 @@ class FigureCollector:
 
     def _summarize_fleet(self) -> None:
         figures, before, week = self.figures, self._dates[:DAYS_A_WEEK], self._dates[DAYS_A_WEEK:]
-        sums = self._find_sums(_name_segments(figures.groups))
-        whole = sums[make_segment(None, None)]
+        days = self._find_days(figures.groups)
+        whole = days[make_segment(None)]
         figures.days = [_summarize([date], whole) for date in week]
         figures.total, figures.before = _summarize(week, whole), _summarize(before, whole)
         figures.groups = dict(sorted(figures.groups.items()))
         for name, group in figures.groups.items():
-            of_group = sums[make_segment(name, None)]
+            of_group = days[make_segment(name)]
             group.total, group.before = _summarize(week, of_group), _summarize(before, of_group)
-        for name in INSURANCE_PERIODS:
-            # Without an insurance period: the difference to the whole.
-            rest = [whole] if name == NO_INSURANCE_PERIOD else []
-            if total := _summarize(week, sums[make_segment(None, name)], *rest):
-                figures.insurance_periods[name] = total
-        if [*figures.insurance_periods] == [NO_INSURANCE_PERIOD]:
-            figures.insurance_periods = {}
+        if any("parts" in whole.get(date, {}) for date in week):
+            totals = {name: _summarize(week, whole, name) for name in INSURANCE_PERIODS}
+            figures.insurance_periods = {name: total for name, total in totals.items() if total}
 
-    def _find_sums(self, segments: list[str]) -> Mapping[str, Sums]:
-        """Return the sums of each segment."""
-        match = {"segment": {"$in": segments}, "period": DAY, "start_date": {"$in": self._dates}}
-        fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1}
-        sums = defaultdict[str, Sums](dict)
+    def _find_days(self, groups: Iterable[str]) -> Mapping[str, Days]:
+        """Return the days of the whole fleet and of each group, by segment."""
+        match = {"segment": {"$in": _name_segments(groups)}, "period": DAY, "start_date": {"$in": self._dates}}
+        fields = {"_id": 0, "segment": 1, "start_date": 1, "sums": 1, "parts": 1}
+        days = defaultdict[str, Days](dict)
         for day in self._store.fleet_periods.find({"fleet": self._fleet, **match}, fields, session=self._session):
-            # A damaged document has no sums.
-            sums[day["segment"]][day["start_date"]] = day.get("sums", {})
-        return sums
+            days[day["segment"]][day["start_date"]] = day
+        return days
 
 
 def _get_rank(sign: int, row: Row) -> tuple[float, float, str]:
@@ -218,15 +214,14 @@ def get_trips_version(store: Store, session: ClientSession | None, fleet: str, r
 
 
 def _name_segments(groups: Iterable[str]) -> list[str]:
-    """Return the segments of a report: the whole fleet, each group, and each insurance period."""
-    periods = [make_segment(None, name) for name in (None, *INSURANCE_PERIODS)]
-    return periods + [make_segment(group, None) for group in groups]
+    """Return the segments of a report: the whole fleet, and each group."""
+    return [make_segment(group) for group in (None, *groups)]
 
 
-def _summarize(dates: Sequence[str], *parts: Sums) -> Document | None:
-    """Return the summary of what these parts have on these dates, or None if nobody drove."""
+def _summarize(dates: Sequence[str], days: Days, insurance_period: str | None = None) -> Document | None:
+    """Return the summary of a segment on these dates, or None if nobody drove."""
     found = Counter[str]()
-    for part in parts:
-        for date in dates:
-            found.update(part.get(date, {}))
+    for day in filter(None, map(days.get, dates)):
+        # A damaged document has no sums.
+        found.update(get_sums(day, insurance_period) if insurance_period else day.get("sums", {}))
     return make_fleet_summary(found) if found["driver_count"] else None
