@@ -67,7 +67,7 @@ def get_sums(period: Document, insurance_period: str) -> dict[str, int]:
     parts: dict[str, Mapping[str, int]] = {part[INSURANCE_PERIOD]: part for part in period.get("parts", ())}
     part = parts.get(insurance_period, {})
     # The part without an insurance period is the difference to the whole.
-    whole = period["sums"] if insurance_period == NO_INSURANCE_PERIOD else {}
+    whole = period.get("sums", {}) if insurance_period == NO_INSURANCE_PERIOD else {}
     return {name: part.get(name, 0) + whole.get(name, 0) for name in CONTRIBUTION}
 
 
