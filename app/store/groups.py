@@ -33,7 +33,19 @@ def find_group(store: Store, session: ClientSession, scope: Scope, group: str, l
 
 
 def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fields) -> Result:
-    """Return a GroupPage: the groups in order of the name by code point.
+    """Return a GroupPage: the groups in order of the name by code point."""
+    with store.snapshot() as session:
+        counts = count_drivers(store, session, fleet)
+    page_request = PageRequest(page, limit)
+    on_page = list(counts.items())[page_request.skip :][:limit]
+    records = [{"group": group, "driver_count": count} for group, count in on_page]
+    versions = [f"{count} {group}" for group, count in on_page]
+    prune = make_pruner(fields.get("groups"))
+    return page_request.build_result(len(counts), versions, {"groups": prune(records)}, fields)
+
+
+def count_drivers(store: Store, session: ClientSession, fleet: str) -> dict[str, int]:
+    """Return the number of drivers of each group, in order of the name by code point.
 
     It reads the profiles of all drivers in groups. Index: driver_periods (fleet, groups, driver_id).
     """
@@ -44,11 +56,5 @@ def find_groups(store: Store, fleet: str, *, page: int, limit: int, fields: Fiel
         {"$group": {"_id": "$groups", "driver_count": {"$sum": 1}}},
         {"$sort": {"_id": 1}},
     ]
-    with store.snapshot() as session:
-        counted = list(store.driver_periods.aggregate(pipeline, session=session, hint=INDEX))
-    page_request = PageRequest(page, limit)
-    on_page = counted[page_request.skip :][:limit]
-    records = [{"group": one["_id"], "driver_count": one["driver_count"]} for one in on_page]
-    versions = [f"{one['driver_count']} {one['_id']}" for one in on_page]
-    prune = make_pruner(fields.get("groups"))
-    return page_request.build_result(len(counted), versions, {"groups": prune(records)}, fields)
+    found = store.driver_periods.aggregate(pipeline, session=session, hint=INDEX)
+    return {group["_id"]: group["driver_count"] for group in found}

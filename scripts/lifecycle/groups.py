@@ -8,6 +8,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from app.store.driver_periods import find_profiles
+from app.store.groups import count_drivers
 from schemas.driver import MAX_GROUPS
 from schemas.stored import ids_of_fleet, make_id
 from scripts.command_line.batches import batches
@@ -85,17 +86,11 @@ def list_(fleet: str) -> None:
 
     Columns, separated by tabs: name, number of drivers. A terminal also gets a line with the names of the columns.
     """
-    pipeline: list[Document] = [
-        {"$match": {"fleet": fleet, "groups": {"$exists": True}}},
-        {"$unwind": "$groups"},
-        {"$group": {"_id": "$groups", "drivers": {"$sum": 1}}},
-        {"$sort": {"_id": 1}},
-    ]
-    with open_store(writes=False) as store:
-        rows = [(found["_id"], str(found["drivers"])) for found in store.driver_periods.aggregate(pipeline)]
-        if not rows:
+    with open_store(writes=False) as store, store.snapshot() as session:
+        counts = count_drivers(store, session, fleet)
+        if not counts:
             echo(f"The fleet {fleet} has no groups.{name_other_fleets(store, fleet)}", err=True)
-        echo_table(COLUMNS, rows)
+        echo_table(COLUMNS, [(group, str(count)) for group, count in counts.items()])
 
 
 def _write_members(store: Store, fleet: str, group: str, driver_ids: Sequence[str], session: ClientSession) -> int:
