@@ -7,7 +7,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Result, Store
 from app.store.driver_periods import SUMMARY_FRAGMENT, find_profiles
-from app.store.groups import find_group
+from app.store.groups import DRIVERS_A_BATCH, find_group
 from app.store.pagination import PageRequest
 from app.store.rendering import make_renderer
 from app.store.scope import Scope
@@ -49,15 +49,11 @@ def find_ranking(
     page_request, element = PageRequest(page, limit), fields.get("drivers")
     distance = {"distance_miles": {"$gte": min_distance_miles}} if min_distance_miles else {}
     ranking = {"fleet": fleet, "period": period, "start_date": start_date, **RANKED, **distance}
-    rows, profiles, index = list[Document](), dict[str, Document](), INDEXES[order]
+    rows, profiles = list[Document](), dict[str, Document]()
     with store.snapshot() as session:
-        if group is not None:
-            # MongoDB would look for each driver of the group after each entry of the other index.
-            ranking |= {"driver_id": {"$in": find_group(store, session, Scope(fleet), group)}}
-            index = "period"
-        count = store.driver_periods.count_documents(ranking, hint=index, session=session)
+        count, on_page = _rank(store, session, ranking, group, order, behaviour, page_request)
         if element is not None and page_request.skip < count:
-            rows = _find_rows(store, session, ranking, index, order, behaviour, page_request, element)
+            rows = _find_rows(store, session, ranking, order, on_page, page_request, element)
             if "driver_info" in element:
                 driver_ids = [row["driver_id"] for row in rows]
                 profiles = find_profiles(store, session, {"fleet": fleet, "driver_id": {"$in": driver_ids}}, "json")
@@ -68,24 +64,47 @@ def find_ranking(
     return page_request.build_result(count, versions, content, fields)
 
 
+def _rank(
+    store: Store,
+    session: ClientSession,
+    ranking: Document,
+    group: str | None,
+    order: str,
+    behaviour: str | None,
+    page_request: PageRequest,
+) -> tuple[int, list[str] | None]:
+    """Return the number of drivers in a ranking, and those on the page in order, or None if the index has the order."""
+    if group is not None:
+        # In the index of the order, MongoDB would look for each driver of the group after each entry.
+        members = {"driver_id": {"$in": find_group(store, session, Scope(ranking["fleet"]), group)}}
+        ranked = _sort(store, session, ranking | members, "period", order, behaviour)
+        return len(ranked), ranked[page_request.skip :][: page_request.limit]
+    count = store.driver_periods.count_documents(ranking, hint=INDEXES[order], session=session)
+    if behaviour is None or page_request.skip >= count:
+        return count, None
+    page: list[Document] = [{"$skip": page_request.skip}, {"$limit": page_request.limit}]
+    return count, _sort(store, session, ranking, INDEXES[order], order, behaviour, *page)
+
+
 def _find_rows(
     store: Store,
     session: ClientSession,
     ranking: Document,
-    index: str,
     order: str,
-    behaviour: str | None,
+    driver_ids: list[str] | None,
     page_request: PageRequest,
     element: Fields,
 ) -> list[Document]:
-    """Return the week or month of each driver on the page, in order: driver_id, version and the fragment."""
+    """Return the week or month of each driver on the page, in order: driver_id, version and the fragment.
+
+    `driver_ids` are the drivers on the page, or None if the index has the order.
+    """
     fragments = [SUMMARY_FRAGMENT] if "driving_summary" in element else []
     projection = {"_id": 0} | dict.fromkeys(("driver_id", "version", *fragments), 1)
     options: Any = {"batch_size": page_request.limit + 1, "session": session}
-    if behaviour is None and index == INDEXES[order]:
+    if driver_ids is None:
         options |= {"sort": ORDERS[order], "skip": page_request.skip, "limit": page_request.limit}
-        return list(store.driver_periods.find(ranking, projection, **options).hint(index))
-    driver_ids = _sort(store, session, ranking, index, order, behaviour, page_request)
+        return list(store.driver_periods.find(ranking, projection, **options).hint(INDEXES[order]))
     found = store.driver_periods.find({**ranking, "driver_id": {"$in": driver_ids}}, projection, **options)
     rows = {row["driver_id"]: row for row in found}
     return [rows[driver_id] for driver_id in driver_ids]
@@ -98,20 +117,18 @@ def _sort(
     index: str,
     order: str,
     behaviour: str | None,
-    page_request: PageRequest,
+    *page: Document,
 ) -> list[str]:
-    """Return the driver_ids on the page, in order of the points that a behaviour costs, if any, then of the ranking."""
+    """Return the driver_ids in order of the points that a behaviour costs, if any, then of the ranking.
+
+    `page` has the stages that leave those on the page.
+    """
     by_points = {f"points_lost.{behaviour}": -1 if order == WORST else 1} if behaviour is not None else {}
     sort = {**by_points, **dict(ORDERS[order])}
-    pipeline: list[Document] = [
-        {"$match": ranking},
-        # Without the fragments, so that the sort keeps to its memory.
-        {"$project": dict.fromkeys(sort, 1)},
-        {"$sort": sort},
-        {"$skip": page_request.skip},
-        {"$limit": page_request.limit},
-    ]
-    options: Any = {"batchSize": page_request.limit + 1, "session": session, "hint": index}
+    # Without the fragments, so that the sort keeps to its memory.
+    light = {"$project": {"_id": 0, **dict.fromkeys(sort, 1)}}
+    pipeline = [{"$match": ranking}, light, {"$sort": sort}, *page, {"$project": {"driver_id": 1}}]
+    options: Any = {"batchSize": DRIVERS_A_BATCH, "session": session, "hint": index}
     return [row["driver_id"] for row in store.driver_periods.aggregate(pipeline, **options)]
 
 
