@@ -11,7 +11,7 @@ from pymongo.client_session import ClientSession
 
 from app.store import Document, Store
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, FleetSummary, make_fleet_summary
-from schemas.periods import LONG_PERIODS, PERIODS, PROFILE, first_of_month, last_of_month
+from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
 from schemas.segments import INSURANCE_PERIODS, make_segment
 from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates, to_json, version_of
 
@@ -96,9 +96,16 @@ def change_groups(store: Store, session: ClientSession, fleet: str, groups: Mapp
 
     The drivers bring their stored contributions, and take them away. So they are written before.
     """
+    if not groups:
+        return {}
+    # New drivers of a file have not driven yet.
+    drove = store.driver_periods.distinct(
+        "driver_id", {"fleet": fleet, "period": MONTH, "driver_id": {"$in": list(groups)}}, session=session
+    )
     drivers = defaultdict[tuple[frozenset[str], frozenset[str]], list[str]](list)
-    for driver_id, (before, after) in groups.items():
-        drivers[frozenset(after).difference(before), frozenset(before).difference(after)].append(driver_id)
+    for driver_id in drove:
+        before, after = map(frozenset, groups[driver_id])
+        drivers[after - before, before - after].append(driver_id)
     changes: Sums = defaultdict(Counter)
     for (joined, left), driver_ids in drivers.items():
         match = {"period": {"$in": PERIODS}, "driver_id": {"$in": driver_ids}}
