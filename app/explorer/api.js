@@ -73,11 +73,14 @@ export function startView() {
   dispatchEvent(new Event("requests"));
 }
 
-/** Returns the response. `segments` are parts of the path, `parameters` may have lists, `mask` is the field mask. */
+/**
+ * Returns the response. `segments` are parts of the path, `mask` is the field mask. Values of `parameters` may be lists,
+ * and those that are undefined are left out.
+ */
 export async function fetchResponse(segments, parameters = {}, { mask, accept } = {}) {
   const query = new URLSearchParams();
   for (const [name, values] of Object.entries(parameters)) {
-    for (const value of [values].flat()) query.append(name, value);
+    for (const value of [values ?? []].flat()) query.append(name, value);
   }
   // A browser reads these as folders, even if they are encoded.
   const unusable = segments.find((segment) => ["", ".", ".."].includes(segment));

@@ -1,7 +1,8 @@
-// A driver beside another one, or beside the fleet: the scores over time, and the points lost in a day, week or month.
+// A driver beside another one, or a group of drivers beside another one, or either beside the fleet: the scores over time, and the points lost in a day, week or month.
 
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
+import { fetchGroups, groupBox, groupName, readGroup } from "./groups.js";
 import { fetchImplausible, withDoubt } from "./implausible.js";
 import { fetchFleetScores, fetchScores, readInterval } from "./scores.js";
 import { INTERVALS, controls, findPage, listStarts, scrollTo } from "./score-chart.js";
@@ -16,36 +17,42 @@ const SIDES = ["first", "second"];
 
 export async function show({ id, parameters, fleet, settle, render }) {
   const interval = readInterval(parameters), chosen = format.nearestStart(interval, parameters.at, format.today());
-  const other = parameters.with === id ? undefined : parameters.with, { find } = parameters;
-  settle({ interval, at: chosen, with: other, find });
-  const [first, second, found] = await Promise.all([fetchScores(id, interval),
-    other ? fetchScores(other, interval) : fetchFleetScores(interval, fleet), find && fetchFound(find)]);
+  const group = id ? undefined : readGroup(parameters), find = group ? undefined : parameters.find;
+  const other = parameters.with === (group ?? id) ? undefined : parameters.with || undefined;
+  settle({ interval, at: chosen, group, with: other, find });
+  const ofFleet = (name) => fetchFleetScores(interval, fleet, name);
+  const [first, second, found, groups] = await Promise.all([group ? ofFleet(group) : fetchScores(id, interval),
+    group || !other ? ofFleet(other) : fetchScores(other, interval), find && fetchFound(find), group && fetchGroups()]);
   const names = [first, second].map(({ driver }) => driver && format.driverName(driver));
   const sides = [first, second].map(({ driver, byStart }, side) => {
-    const id = names[0] === names[1] && ` (${driver.driver_id})`;
-    return { byStart, text: driver ? [names[side], id].filter(Boolean).join("") : "The fleet",
-      write: () => (driver ? [ui.name(driver), id && el("bdi", {}, id)] : "The fleet") };
+    const id = driver && names[0] === names[1] && ` (${driver.driver_id})`, own = group && [group, other][side];
+    return { byStart, text: driver ? [names[side], id].filter(Boolean).join("") : own ?? "The fleet",
+      write: () => (driver ? [ui.name(driver), id && el("bdi", {}, id)] : own ? groupName(own) : "The fleet") };
   });
   const starts = listStarts(interval), isThere = (start) => sides.some(({ byStart }) => byStart.has(start));
   const isOfBoth = (start) => sides.every(({ byStart }) => byStart.has(start));
   const at = chosen ?? starts.findLast(isOfBoth) ?? starts.findLast(isThere) ?? starts.at(-1);
   const drivers = [first, second].filter(({ driver }) => driver);
-  const { trips } = await fetchImplausible(at, format.shift(interval, at, 1), drivers.map(({ driver }) => driver.driver_id));
+  const ids = drivers.map(({ driver }) => driver.driver_id);
+  const { trips } = group ? {} : await fetchImplausible(at, format.shift(interval, at, 1), ids);
   for (const { driver, byStart } of drivers.filter((side) => side.byStart.has(at))) {
     const own = trips.filter(({ driver_id: id }) => id === driver.driver_id);
     byStart.set(at, withDoubt(byStart.get(at), interval, at, own, fleet));
   }
-  const link = (changed) => format.address("compare", id, { interval, at: chosen, with: other, ...changed });
+  const link = (changed) => format.address("compare", id || undefined,
+    { interval, at: chosen, group, with: other, ...changed });
   const page = findPage(starts, at, INTERVALS[interval][0], isThere);
   const soFar = format.shift(interval, at, 1) > format.today() && el("small", {}, " so far");
-  const driverLink = el("a", { href: format.address("driver", id, { interval, at: chosen }) }, ui.name(first.driver));
-  render(el("div", { class: "up" }, el("span", {}, "Driver ", driverLink)),
-    ui.heading(sides[0].write(), " and ", second.driver ? sides[1].write() : "the fleet"),
+  const period = interval === "month" ? "month" : "week", inFleet = { group, period, start: format.nearestStart(period, at) };
+  const up = group ? format.address("fleet", undefined, inFleet) : format.address("driver", id, { interval, at: chosen });
+  render(el("div", { class: "up" }, el("span", {}, group ? "Group " : "Driver ", el("a", { href: up }, sides[0].write()))),
+    ui.heading(sides[0].write(), " and ", other ? sides[1].write() : "the fleet"),
+    group && groupsChooser(groups, group, other, link),
     el("section", {}, controls("Scores over time", interval, page, link, chosen),
       ui.legend(sides.map(({ write }, side) => [SIDES[side], write()])),
       chart(interval, page.starts, sides, at, link)),
     el("section", {}, el("h2", {}, format.period(interval, at), soFar), table(sides, at)),
-    el("section", {}, el("h2", {}, "Compare with"), chooser([id, other], find, found, link)));
+    !group && el("section", {}, el("h2", {}, "Compare with"), chooser([id, other], find, found, link)));
   scrollTo(page.starts, at);
 }
 
@@ -102,6 +109,11 @@ const lossCell = (loss) => [writeLoss(format.score(loss.points_lost)), bar(`mete
   el("small", {}, ui.rate(loss))];
 
 const fetchFound = (text) => fetchJson(["drivers"], { search: text, limit: MAX_FOUND }, { mask: DRIVER_MASK });
+
+/** Returns boxes to choose both groups. */
+const groupsChooser = (groups, group, other, link) => el("div", { class: "controls" },
+  groupBox("group", "Group", groups.filter((name) => name !== other), group, (name) => link({ group: name })),
+  groupBox("with", "compared with", groups.filter((name) => name !== group), other, (name) => link({ with: name }), "The fleet"));
 
 /** Returns links to the fleet and to the drivers whom a search found, and the search. */
 function chooser(ids, find, found, link) {

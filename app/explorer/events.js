@@ -4,6 +4,7 @@ import { CursorList, fetchDrivers } from "./api.js";
 import { dateControls, readDates } from "./dates.js";
 import { drawEventMap } from "./event-map.js";
 import * as format from "./format.js";
+import { fetchGroups, groupChoice, groupName, ofGroup, readGroup } from "./groups.js";
 import { boxOf, findPlaces, isPlaced, writeBox } from "./places.js";
 import { EVENTS, describeAlone, placeUrl } from "./trail.js";
 import * as ui from "./ui.js";
@@ -21,13 +22,14 @@ export async function show({ parameters, settle, render }) {
   const choices = readChoices(parameters), settled = settle(choices);
   const link = (changed) => format.address("events", undefined,
     { ...settled, map: undefined, shown: undefined, ...changed });
-  const list = new CursorList("events", makeQuery(choices), FIELDS), { driver } = choices;
-  const [names] = await Promise.all([driver ? fetchDrivers([driver]) : new Map(), list.readTo(MAX_READ)]);
+  const list = new CursorList("events", makeQuery(choices), FIELDS), { driver, group } = choices;
+  const [names, groups] = await Promise.all([driver ? fetchDrivers([driver]) : new Map(), fetchGroups(), list.readTo(MAX_READ)]);
   const view = new EventsView(list, choices, link, names), { start, end } = choices;
   await view.fill();
-  const trips = format.address("trips", undefined, { start: settled.start, end: settled.end });
-  render(el("div", { class: "up" }, el("a", { href: "#/fleet" }, "Fleet"), el("a", { href: trips }, "Trips of these dates")),
-    ui.heading("Events"), dateControls({ start, end }, link), filters(choices, link, names.get(driver)), view.node,
+  const trips = format.address("trips", undefined, { start: settled.start, end: settled.end, group });
+  const fleet = format.address("fleet", undefined, { group });
+  render(el("div", { class: "up" }, el("a", { href: fleet }, "Fleet"), el("a", { href: trips }, "Trips of these dates")),
+    ui.heading("Events", !driver && ofGroup(group)), !driver && groupChoice(groups, group, link), dateControls({ start, end }, link), filters(choices, link, names.get(driver)), view.node,
     el("p", { class: "quiet" }, "An event counts on the date on which it starts, in the fleet its trip on the date of the ",
       `trip's start. A trip appears ${format.DELAY} after its end.`));
   await view.drawMap();
@@ -38,20 +40,19 @@ function readChoices(parameters) {
   const known = Object.hasOwn(format.LABELS, behaviour) ? behaviour : undefined;
   // No other behaviour has a speed limit.
   const isSpeed = !known || known === "overspeeding";
-  return { ...readDates(parameters), behaviour: known, driver: driver || undefined, bbox: bbox || undefined,
+  return { ...readDates(parameters), group: readGroup(parameters), behaviour: known, driver: driver || undefined, bbox: bbox || undefined,
     over: isSpeed ? format.readAmount(parameters.over) : undefined, seconds: format.readAmount(parameters.seconds),
     map: /^-?\d+\.\d+,-?\d+\.\d+,\d+(\.\d+)?$/.test(map) ? map : undefined,
     shown: format.readShown(parameters) };
 }
 
-function makeQuery({ start, end, behaviour, driver, over, seconds, bbox }) {
-  const query = { start_date: start, end_date: end, event_type: TYPES[behaviour], driver_id: driver, bbox,
-    min_over_mph: over || undefined, min_seconds: seconds || undefined, order: "newest", limit: LIMIT };
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined));
-}
+/** Returns the query. The API takes a driver or a group; with a driver, the address keeps the group to go back to. */
+const makeQuery = ({ start, end, behaviour, driver, group, over, seconds, bbox }) => (
+  { start_date: start, end_date: end, event_type: TYPES[behaviour], driver_id: driver, bbox, group: driver ? undefined : group,
+    min_over_mph: over || undefined, min_seconds: seconds || undefined, order: "newest", limit: LIMIT });
 
 /** Returns the controls that leave events out. */
-function filters({ behaviour, over, seconds, driver, bbox }, link, info) {
+function filters({ behaviour, over, seconds, driver, group, bbox }, link, info) {
   const behaviours = [["All", undefined], ...Object.entries(format.LABELS).map(([name, label]) => [label, name])];
   const isSpeed = (name) => !name || name === "overspeeding";
   const only = (what, without) => el("span", {}, what, " ", without);
@@ -61,7 +62,8 @@ function filters({ behaviour, over, seconds, driver, bbox }, link, info) {
     isSpeed(behaviour) && ui.amountBox("over", ["At least", `${format.units().speed} over the limit`], over,
       format.inUnits(1), (mph) => link({ over: mph })),
     ui.amountBox("seconds", ["At least", "s long"], seconds, 1, (least) => link({ seconds: least })),
-    driver && only(["Only ", ui.name(info)], el("a", { href: link({ driver: undefined }) }, "Show all drivers")),
+    driver && only(["Only ", ui.name(info)], el("a", { href: link({ driver: undefined }) }, "Show all drivers",
+      group && [" of ", groupName(group)])),
     bbox && only("Only the frame on the map", el("a", { href: link({ bbox: undefined }) }, "Show all places")));
 }
 

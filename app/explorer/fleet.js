@@ -2,6 +2,7 @@
 
 import { fetchJson } from "./api.js";
 import * as format from "./format.js";
+import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import { fetchImplausible, note, withDoubt } from "./implausible.js";
 import { chart, findPage, listStarts, scrollTo } from "./score-chart.js";
 import * as ui from "./ui.js";
@@ -17,42 +18,48 @@ const DRIVER = "driver_id,first_name,last_name,alias";
 const MASK = `{count,next_page,drivers{rank,driver_info{${DRIVER}},driving_summary{${SUMMARY}}}}`;
 const JUDGED_MASK = "{drivers{driving_summary{fm_grade,focus_area}}}";
 const AGGREGATES = { week: "weekly", month: "monthly" };
+// The insurance periods, and what a driver does in them.
+const INSURANCE = { 1: "waiting", 2: "on the way", 3: "with a passenger" };
 // How many weeks or months the chart shows.
 const COLUMNS = 12;
 
 export async function show({ parameters, fleet, settle, render }) {
-  const choices = readChoices(parameters), { period, start, order, behaviour, miles, page } = choices;
+  const choices = readChoices(parameters), { period, start, order, behaviour, miles, page, group } = choices;
   const settled = settle(choices);
   const link = (changed) => format.address("fleet", undefined, { ...settled, page: undefined, ...changed });
-  const ranking = { period, start_date: start, min_distance_miles: miles };
-  const query = { ...ranking, order, limit: LIMIT, page };
-  if (behaviour) query.behaviour = behaviour;
-  const overTime = { start_date: format.oldestStart(period), interval: period };
-  const [{ count, next_page: next, drivers }, { count: total }, { series }] = await Promise.all([
-    fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1 }, { mask: "{count}" }),
-    fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK })]);
+  const ranking = { period, start_date: start, min_distance_miles: miles, group };
+  const query = { ...ranking, order, behaviour, limit: LIMIT, page };
+  const overTime = { start_date: format.oldestStart(period), interval: period, group };
+  const [{ count, next_page: next, drivers }, { count: total }, { series }, groups, uninsured] = await Promise.all([
+    fetchJson(["ranking"], query, { mask: MASK }), fetchJson(["drivers"], { limit: 1, group }, { mask: "{count}" }),
+    fetchJson(["fleet-aggregate"], overTime, { mask: format.FLEET_MASK }), fetchGroups(true), fetchInsurance("none", choices, fleet)]);
   const infos = drivers.map((entry) => entry.driver_info), byStart = format.fleetByStart(series, fleet);
   const summary = byStart.get(start), drove = summary?.driver_count ?? 0;
   const previous = format.shift(period, start, -1), end = format.shift(period, start, 1);
   const isDoubtful = infos.length > 0 && [start, previous].some((each) => byStart.get(each)?.isDoubtful);
-  const [before, judged, implausible, ofRows] = await Promise.all([fetchScoresById(period, previous, infos),
+  const [before, judged, implausible, ofRows, insured] = await Promise.all([fetchScoresById(period, previous, infos),
     summary && countJudged(ranking, count, summary),
-    summary?.implausible_trip_count > 0 && fetchImplausible(start, end),
-    isDoubtful ? fetchImplausible(previous, end, infos.map(({ driver_id: id }) => id)) : { trips: [] }]);
+    summary?.implausible_trip_count > 0 && fetchImplausible(start, end, undefined, group),
+    isDoubtful ? fetchImplausible(previous, end, infos.map(({ driver_id: id }) => id)) : { trips: [] },
+    // If no trip has an insurance period, one request tells that.
+    drove && uninsured?.trip_count !== summary.trip_count
+      ? Promise.all(Object.keys(INSURANCE).map((name) => fetchInsurance(name, choices, fleet))) : []]);
   const rows = drivers.map(({ driving_summary: one, ...entry }) => {
     const { driver_id: id } = entry.driver_info, trips = ofRows.trips.filter((trip) => trip.driver_id === id);
     const [now, then] = [[one, start], [before.get(id), previous]].map(([each, first]) =>
       withDoubt(each, period, first, trips, fleet));
     return row({ ...entry, driving_summary: now }, then, choices);
   });
-  render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best"),
+  render(ui.heading(order === "worst" ? "Who needs coaching first" : "Who drives best", ofGroup(group)),
+    groupChoice(groups, group, link, { interval: period, at: start }),
     total > 0 && [el("p", { class: "lead" }, describe(count, drove, total, choices, link)),
       el("p", { class: "views" }, el("a", { href: listOf("events", choices) }, "Events"),
         el("a", { href: listOf("trips", choices) }, "Worst trips"), el("a", { href: "#/reports" }, "Weekly reports"),
         fleet.last_trip_received_at
           && el("span", { class: "quiet" }, `Last trip received ${format.received(fleet.last_trip_received_at)}`))],
     fleetOverTime(byStart, choices, link, judged,
-      implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))), controls(choices, link),
+      implausible && describeDoubt(summary, implausible, fleet, listOf("trips", choices, { implausible: true }))),
+    insured.some(Boolean) && insurance([...insured, uninsured]), controls(choices, link),
     rows.length ? [!byStart.size && ui.behaviourLegend(), ui.table("ranking", ["#", "Driver", "Score", "Why"], rows)]
       : await noDrivers(choices, drove, link),
     ui.pages(page, count, LIMIT, (other) => link({ page: other }), next));
@@ -60,15 +67,15 @@ export async function show({ parameters, fleet, settle, render }) {
 }
 
 /** Returns the fleet in the period, against the one before, and its score over time. */
-function fleetOverTime(byStart, { period, start, behaviour }, link, judged, doubt) {
+function fleetOverTime(byStart, { period, start, behaviour, group }, link, judged, doubt) {
   const summary = byStart.get(start), before = byStart.get(format.shift(period, start, -1));
   const { starts, previous, next } = findPage(listStarts(period), start, COLUMNS);
   if (!byStart.size) return undefined;
-  return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, "The fleet over time"),
+  return el("section", { class: "over-time" }, el("div", { class: "head" }, el("h2", {}, group ? "The group over time" : "The fleet over time"),
     ui.stepper(`${COLUMNS} ${period}s`, "", previous && link({ start: previous }), next && link({ start: next }))),
   ui.behaviourLegend(summary?.behaviours, ["distance", "Distance"]), chart(period, starts, byStart, start, (to) => link({ start: to.at })),
   summary && [doubt, ui.tiles(
-    ["Score of the fleet", ui.grade(summary)],
+    [group ? "Score of the group" : "Score of the fleet", ui.grade(summary)],
     [`Against the ${period} before`, ui.scoreChange(summary, before)],
     ["Distance", format.distance(summary.distance_miles), el("small", {}, format.count(summary.trip_count, "trip"))],
     ["Driving", format.duration(summary.duration_seconds)],
@@ -76,7 +83,26 @@ function fleetOverTime(byStart, { period, start, behaviour }, link, judged, doub
   el("ul", { class: "grades", "aria-label": "Drivers by grade" }, judged.grades.map(
     ([grade, count]) => el("li", {}, el("span", { class: `grade ${grade}` }, el("b", {}, format.number(count)),
       ` ${grade}`)))),
-  coaching(judged.toCoach, behaviour, link), events(summary, { period, start })]);
+  coaching(judged.toCoach, behaviour, link), events(summary, { period, start, group })]);
+}
+
+/** Returns the summary of the trips with an insurance period, or "none", in the week or month, if there are some. */
+async function fetchInsurance(name, { period, start, group }, fleet) {
+  const query = { start_date: start, end_date: format.datesOf(period, start).end, interval: period, group, insurance_period: name };
+  const { series } = await fetchJson(["fleet-aggregate"], query, { mask: format.FLEET_MASK });
+  return format.fleetByStart(series, fleet).get(start);
+}
+
+/** Returns a table of the insurance periods. The last summary is of the trips without one. */
+function insurance(summaries) {
+  const names = [...Object.entries(INSURANCE), ["None"]];
+  const cells = (summary) => [
+    [format.distance(summary.distance_miles), format.count(summary.trip_count, "trip")],
+    [format.duration(summary.duration_seconds), format.count(summary.driver_count, "driver")],
+    [ui.grade(summary)]].map(([value, note]) => el("td", {}, value, " ", note && el("small", {}, note)));
+  return el("section", {}, el("h2", {}, "Insurance periods"), ui.table("insurance", ["Period", "Distance", "Driving", "Score"],
+    summaries.map((summary, i) => el("tr", {}, el("th", { scope: "row" }, el("b", {}, names[i][0]), " ", el("small", {}, names[i][1])),
+      summary ? cells(summary) : el("td", { colspan: 3, class: "quiet" }, "no trips")))));
 }
 
 /** Returns what the figures do with the implausible trips of the period, which the link lists. */
@@ -122,7 +148,8 @@ async function countJudged(ranking, count, summary) {
 }
 
 /** Returns the address of a list, "events" or "trips", of the dates of a week or month. */
-const listOf = (view, { period, start }, chosen) => format.address(view, undefined, { ...format.datesOf(period, start), ...chosen });
+const listOf = (view, { period, start, group }, chosen) =>
+  format.address(view, undefined, { ...format.datesOf(period, start), group, ...chosen });
 
 /** Returns how many events there were; each number opens them. */
 const events = ({ behaviours }, choices) => el("div", { class: "to-coach" }, el("b", {}, "Events"),
@@ -147,7 +174,7 @@ function readChoices(parameters) {
   const order = parameters.order === "best" ? "best" : "worst", miles = Number(parameters.miles || NaN);
   const behaviour = Object.hasOwn(format.LABELS, parameters.behaviour) ? parameters.behaviour : undefined;
   const { period, start } = readPeriod(parameters);
-  return { period, start, order, behaviour, page: format.readPage(parameters),
+  return { period, start, order, behaviour, page: format.readPage(parameters), group: readGroup(parameters),
     miles: Number.isNaN(miles) ? format.settings.min_distance_miles[period] : Math.min(MAX_MILES, Math.max(0, round(miles, 3))) };
 }
 
@@ -156,14 +183,14 @@ const round = (value, digits) => Number(value.toFixed(digits));
 const inBox = (miles) => round(format.inUnits(miles), 2);
 
 /** Returns how many drivers the list has, and which others there are. */
-function describe(count, drove, total, { period, start, miles }, link) {
+function describe(count, drove, total, { period, start, miles, group }, link) {
   const far = miles ? ` at least ${inBox(miles).toLocaleString("en")} ${format.unitsName}` : "";
   const which = start === format.lastWholeStart(period) ? `, the last full ${period}` : "";
   const soFar = format.shift(period, start, 1) > format.today() ? " so far" : "";
   const all = `${format.number(count)} of ${format.count(total, "driver")}`;
   const others = [[drove - count, "drove less", link({ miles: 0 }), miles === format.settings.min_distance_miles[period] && ", too little to judge"],
-    [total - drove, "did not drive", format.address("idle", undefined, { period, start })]];
-  return [`${all} drove${far} in ${format.period(period, start)}${which}${soFar}.`,
+    [total - drove, "did not drive", format.address("idle", undefined, { period, start, group })]];
+  return [`${all}${group ? " of the group" : ""} drove${far} in ${format.period(period, start)}${which}${soFar}.`,
     others.filter(([number]) => number > 0).map(([number, what, href, why]) =>
       [" ", el("a", { href }, `${format.number(number)} ${what}`), why, "."])];
 }
@@ -199,7 +226,7 @@ function controls({ period, start, order, miles }, link) {
     el("label", { class: "inline" }, "At least ", input, ` ${format.unitsName}`));
 }
 
-function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start, behaviour: chosen }) {
+function row({ rank, driver_info: driver, driving_summary: summary }, before, { period, start, group, behaviour: chosen }) {
   const behaviours = format.explain(summary), losses = format.findLosses(behaviours);
   const main = chosen ? losses.find(({ behaviour }) => behaviour === chosen) : losses[0];
   const href = format.address("driver", driver.driver_id, { interval: period, at: start });
@@ -213,17 +240,17 @@ function row({ rank, driver_info: driver, driving_summary: summary }, before, { 
       el("span", { class: "loss-bar", role: "img", "aria-label": ui.describeLosses(behaviours) },
         losses.map(({ behaviour, points_lost }) => ui.bar(behaviour, points_lost))),
       el("b", {}, format.LABELS[main.behaviour]), ` −${format.score(main.points_lost)}`,
-      el("small", {}, el("a", { href: listOf("events", { period, start }, { behaviour: main.behaviour, driver: driver.driver_id }) },
+      el("small", {}, el("a", { href: listOf("events", { period, start, group }, { behaviour: main.behaviour, driver: driver.driver_id }) },
         ui.extent(main)), ui.describeLosses(losses.filter((loss) => loss !== main), "−").map((text) => ` · ${text}`)),
     ] : chosen ? "This cost no points" : "Nothing cost points"));
 }
 
 /** Returns why there are no drivers, and a link to some. */
-async function noDrivers({ period, start, page }, drove, link) {
+async function noDrivers({ period, start, page, group }, drove, link) {
   if (page > 1) return ui.empty("This page is past the end. ", el("a", { href: link({}) }, "Go to the first page"));
   if (drove) return ui.empty("Nobody drove that far. ", el("a", { href: link({ miles: 0 }) }, "Show all who drove"));
   const mask = "{count,drivers{last_travel_date}}";
-  const { count, drivers } = await fetchJson(["drivers"], { limit: MAX_LIMIT }, { mask });
+  const { count, drivers } = await fetchJson(["drivers"], { limit: MAX_LIMIT, group }, { mask });
   const last = drivers.map((driver) => driver.last_travel_date || "").sort().at(-1);
   if (!last) return ui.empty(count ? "Nobody has driven yet." : "No drivers and trips are stored yet.");
   const other = format.nearestStart(period, last);

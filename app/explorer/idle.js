@@ -3,6 +3,7 @@
 import { fetchJson } from "./api.js";
 import { fetchScoresById, readPeriod } from "./fleet.js";
 import * as format from "./format.js";
+import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import * as ui from "./ui.js";
 
 const { el } = ui;
@@ -14,18 +15,19 @@ const DRIVER = "driver_id,first_name,last_name,alias,last_travel_date";
 const MASK = `{count,next_page,data{driver_info{${DRIVER}},driving_summary{trip_count}}}`;
 
 export async function show({ parameters, settle, render }) {
-  const choices = { ...readPeriod(parameters), page: format.readPage(parameters) }, { period, start, page } = choices;
+  const group = readGroup(parameters), choices = { ...readPeriod(parameters), page: format.readPage(parameters), group };
+  const { period, start, page } = choices;
   const parametersOfLinks = { ...settle(choices), page: undefined };
-  const { drivers, count, next } = await findIdle(period, start, page);
+  const [{ drivers, count, next }, groups] = await Promise.all([findIdle(choices), fetchGroups()]);
   const fleet = format.address("fleet", undefined, parametersOfLinks), when = format.period(period, start);
   const last = next ? (next - 1) * LIMIT : count, isPast = page > 1 && (page - 1) * LIMIT >= count;
-  const following = format.address("idle", undefined, { ...parametersOfLinks, page: next });
+  const link = (changed) => format.address("idle", undefined, { ...parametersOfLinks, ...changed });
   render(el("div", { class: "up" }, el("span", {}, "Fleet in ", el("a", { href: fleet }, when))),
-    ui.heading("Who did not drive"),
+    ui.heading("Who did not drive", ofGroup(group)), groupChoice(groups, group, link, { interval: period, at: start }),
     !isPast && el("p", { class: "lead" }, `${describe(drivers.length, page, last, count)} did not drive in ${when}.`),
     el("section", {}, drivers.length ? el("ul", { class: "found" }, drivers.map(item))
       : ui.empty(isPast ? "This page is past the end." : "None.")),
-    next && el("p", {}, el("a", { href: following }, `Drivers from ${format.number(last + 1)} on`)));
+    next && el("p", {}, el("a", { href: link({ page: next }) }, `Drivers from ${format.number(last + 1)} on`)));
 }
 
 /** Returns how many drivers were found among which: all, or those of a page and the ones after it. */
@@ -36,8 +38,8 @@ function describe(found, page, last, count) {
 }
 
 /** Returns about a page of the drivers, how many the fleet has, and the page of the API to go on from, if any. */
-async function findIdle(period, start, first) {
-  const query = { start_date: format.later(start, format.oldestDate()), limit: LIMIT,
+async function findIdle({ period, start, page: first, group }) {
+  const query = { group, start_date: format.later(start, format.oldestDate()), limit: LIMIT,
     end_date: format.earlier(format.shift("day", format.shift(period, start, 1), -1), format.today()) };
   const fetchPage = (page) => fetchJson(["driver-aggregate", "window"], { ...query, page }, { mask: MASK });
   const drivers = [];

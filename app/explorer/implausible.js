@@ -22,10 +22,10 @@ const listParts = ({ event_summary: events, duration_seconds: seconds, distance_
 
 export const describeKinds = (trip, kinds) => kinds.map((kind) => WORDS[kind]?.(trip) ?? kind).join(", ");
 
-/** Returns {trips, more}: the newest implausible trips from a date to before another, of these drivers or of all. */
-export async function fetchImplausible(start, end, ids = []) {
+/** Returns {trips, more}: the newest implausible trips from a date to before another, of these drivers or of a group. */
+export async function fetchImplausible(start, end, ids, group) {
   const query = { start_date: format.later(start, format.oldestDate()), implausible: true, order: "newest",
-    end_date: format.earlier(format.shift("day", end, -1), format.today()), driver_id: ids, limit: LIMIT };
+    end_date: format.earlier(format.shift("day", end, -1), format.today()), driver_id: ids, group, limit: LIMIT };
   // The API has no trips of a clock that is years wrong.
   if (query.start_date > query.end_date) return { trips: [] };
   const { trips, next_cursor: more } = await fetchJson(["trips"], query, { mask: MASK });

@@ -21,9 +21,9 @@ export async function fetchScores(id, interval) {
   return { driver, byStart };
 }
 
-/** Returns {byStart}: the summary of each interval in which somebody drove, with what its behaviours cost. */
-export async function fetchFleetScores(interval, fleet) {
-  const query = { start_date: format.oldestStart(interval), interval };
+/** Returns {byStart}: the summary of each interval in which somebody of the fleet, or of a group of it, drove. */
+export async function fetchFleetScores(interval, fleet, group) {
+  const query = { start_date: format.oldestStart(interval), interval, group };
   const { series } = await fetchJson(["fleet-aggregate"], query, { mask: format.FLEET_MASK });
   return { byStart: format.fleetByStart(series, fleet) };
 }

@@ -4,6 +4,7 @@ import { CursorList, fetchDrivers } from "./api.js";
 import { countDays, dateControls, readDates } from "./dates.js";
 import { tripRow } from "./driver.js";
 import * as format from "./format.js";
+import { fetchGroups, groupChoice, ofGroup, readGroup } from "./groups.js";
 import { describeKinds } from "./implausible.js";
 import * as ui from "./ui.js";
 
@@ -19,22 +20,24 @@ const TRIP = "trip_id,driver_id,trip_start_time,trip_end_time,duration_seconds,d
 const COLUMNS = ["Driver, start", "Score", "Length", "Events"];
 
 export async function show({ parameters, settle, render }) {
-  const choices = readChoices(parameters), settled = settle(choices), { at, order, implausible } = choices;
+  const choices = readChoices(parameters), settled = settle(choices), { at, order, implausible, group } = choices;
   const link = (changed) => format.address("trips", undefined, { ...settled, shown: undefined, ...changed });
   const list = new CursorList("trips", makeQuery(choices), `trip{${TRIP}},implausible`);
   const readTo = async (count) => {
     await list.readTo(count);
     return list.hasMore || count < list.elements.length;
   };
-  const table = await ui.growingTable("trips", COLUMNS, choices.shown, readTo, async (from, to) => {
+  const makeTable = () => ui.growingTable("trips", COLUMNS, choices.shown, readTo, async (from, to) => {
     const trips = list.elements.slice(from, to), drivers = await fetchDrivers(trips.map(({ trip }) => trip.driver_id));
     return trips.map((rated) => row(rated, drivers.get(rated.trip.driver_id), at));
   });
+  const [table, groups] = await Promise.all([makeTable(), fetchGroups()]);
   const title = at ? `Who drove at ${format.moment(at)}` : implausible ? "Trips whose data look wrong"
     : order === "worst" ? "Worst trips" : "Trips";
-  render(el("div", { class: "up" }, el("a", { href: "#/fleet" }, "Fleet"),
-    el("a", { href: format.address("events", undefined, { start: settled.start, end: settled.end }) }, "Events of these dates")),
-  ui.heading(title), el("p", { class: "lead" }, describe(choices, link)), controls(choices, link),
+  const { start, end } = settled;
+  render(el("div", { class: "up" }, el("a", { href: format.address("fleet", undefined, { group }) }, "Fleet"),
+    el("a", { href: format.address("events", undefined, { start, end, group }) }, "Events of these dates")),
+  ui.heading(title, ofGroup(group)), groupChoice(groups, group, link), el("p", { class: "lead" }, describe(choices, link)), controls(choices, link),
   el("section", {}, list.elements.length ? [ui.behaviourLegend(), table] : list.hasMore ? [ui.empty("None was found yet."), table[1]]
     : ui.empty(at ? "No trip was in progress then." : "There are no such trips.")),
   el("p", { class: "quiet" }, `A trip appears ${format.DELAY} after its end.`));
@@ -45,16 +48,16 @@ function readChoices(parameters) {
   const at = /^\d{12,13}$/.test(parameters.at) ? Number(parameters.at) : undefined;
   const implausible = parameters.implausible === "true" || undefined;
   const order = isShort && parameters.order !== "newest" && !at && (parameters.order || !implausible) ? "worst" : "newest";
-  return { ...dates, order, implausible, at: at && Math.min(at, Math.floor(format.now())),
+  return { ...dates, group: readGroup(parameters), order, implausible, at: at && Math.min(at, Math.floor(format.now())),
     miles: format.readAmount(parameters.miles) ?? (order === "worst" && !implausible ? LEAST_MILES : 0),
     shown: format.readShown(parameters) };
 }
 
 /** Returns the query. The worst trips are those that can be: a wrong device would have all of them. */
-function makeQuery({ start, end, at, order, implausible, miles }) {
+function makeQuery({ group, start, end, at, order, implausible, miles }) {
   const when = at ? { at } : { start_date: start, end_date: end };
   const isAny = !implausible && (at || order !== "worst");
-  return { ...when, order, ...(!isAny && { implausible: Boolean(implausible) }), min_distance_miles: miles, limit: LIMIT };
+  return { ...when, group, order, ...(!isAny && { implausible: Boolean(implausible) }), min_distance_miles: miles, limit: LIMIT };
 }
 
 function describe({ start, end, at, order, implausible, miles }, link) {

@@ -50,7 +50,7 @@ export const visuallyHidden = (text) => el("span", { class: "visually-hidden" },
 export const empty = (...content) => el("p", { class: "empty" }, content);
 
 /** Returns a name, isolated from the direction of the text around it. In a list, it is cut if it is long. */
-const nameNode = (text) => el("bdi", { class: "name", title: text }, text);
+export const nameNode = (text) => el("bdi", { class: "name", title: text }, text);
 
 export const name = (driver) => nameNode(format.driverName(driver));
 

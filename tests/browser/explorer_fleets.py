@@ -310,6 +310,23 @@ def _of_the_pacific():
     yield make_trip(days_ago(1), trip_id="pacific", events=events)
 
 
+DEPOTS = {"ann": ["North"], "bob": ["North"], "cat": ["דרום, 2/3"], "dan": ["North", "W" * 128], "sam": []}
+
+
+def _of_depots():
+    """Yield trips of depots: Bob in the north braked, Cat in the south, and Sam in none. Ann has insurance periods.
+
+    Dan did not drive.
+    """
+    for driver_id, brakes in (("bob", 3), ("cat", 1), ("sam", 2)):
+        begin = epoch_ms(last_week())
+        events = [make_event(begin + 60_000 * number) for number in range(1, brakes + 1)]
+        summary = make_event_summary(hard_brake_count=brakes)
+        yield make_trip(last_week(), driver_id, trip_id=driver_id, events=events, event_summary=summary)
+    for number, period in enumerate((1, 1, 3, None)):
+        yield make_trip(last_week(3, f"{8 + number:02}:00"), "ann", trip_id=f"ann {number}", insurance_period=period)
+
+
 SETTINGS = {"denver": {"time_zone": "America/Denver"}, "devices left out": {"implausible_trips": LEFT_OUT}}
 # The trips and the drivers of each fleet.
 FLEETS = {
@@ -327,6 +344,10 @@ FLEETS = {
         [make_driver(name, first_name=name.title()) for name in ("ann", "bob", "cat")],
     ),
     "pacific": lambda: (_of_the_pacific(), []),
+    "depots": lambda: (
+        _of_depots(),
+        [make_driver(name, first_name=name.title(), groups=groups) for name, groups in DEPOTS.items()],
+    ),
     "denver": lambda: (_denver_trips(), []),
     "devices": lambda: (_two_broken_devices(), []),
     "devices left out": lambda: (_two_broken_devices(), []),

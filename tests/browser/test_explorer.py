@@ -17,13 +17,14 @@ pytestmark = pytest.mark.clients
 
 PHONE = 320
 SIGN_IN = "Look at your fleet, or your own driving"
-MAX_REQUESTS, MAX_BYTES = 16, 60_000
+MAX_REQUESTS, MAX_BYTES = 22, 66_000
 # The views of each fleet.
 VIEWS = {
     "demo": [
         "#/fleet",
         "#/fleet?period=month&order=best&miles=10",
         "#/fleet?miles=999999",
+        "#/fleet?group=North",
         "#/idle",
         "#/reports",
         "#/events",
@@ -34,6 +35,7 @@ VIEWS = {
         "#/driver/demo-12?interval=month",
         "#/compare/demo-12",
         "#/compare/demo-12?with=demo-07&interval=day&find=a",
+        "#/compare?group=North&with=South",
         f"#/driver/{'y' * 120}",
         "#/search/ami",
         "#/nothing",
