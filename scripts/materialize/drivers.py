@@ -14,8 +14,8 @@ from schemas.periods import DAY, PROFILE
 from schemas.search import make_search_text
 from schemas.stored import make_id
 from scripts.materialize.groups import find_groups_of
-from scripts.materialize.periods import to_json, version_of
 from scripts.materialize.sources import read_sources
+from scripts.materialize.versions import to_json, version_of
 
 DRIVER = Driver()
 

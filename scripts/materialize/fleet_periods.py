@@ -13,7 +13,8 @@ from app.store import Document, Store
 from schemas.fleet import CONTRIBUTION, INSURANCE_PERIOD, FleetSummary, make_fleet_summary
 from schemas.periods import LONG_PERIODS, MONTH, PERIODS, PROFILE, first_of_month, last_of_month
 from schemas.segments import INSURANCE_PERIODS, make_segment
-from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates, to_json, version_of
+from scripts.materialize.periods import Day, PeriodIdentity, group_by_dates
+from scripts.materialize.versions import to_json, version_of
 
 FLEET_SUMMARY = FleetSummary()
 GROUPS = {"_id": 0, "driver_id": 1, "groups": 1}

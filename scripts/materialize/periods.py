@@ -1,16 +1,14 @@
 """The read models of a driver's days, weeks and months, in `driver_periods`.
 
-Aggregation pipelines add up trips and days, and Python computes the score from the totals. What other read models need,
-too, is here: the days of drivers, rendered JSON and versions.
+Aggregation pipelines add up trips and days, and Python computes the score from the totals. The days of drivers, which
+other read models need, too, are here.
 """
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import orjson
 from marshmallow import Schema
 from pymongo.client_session import ClientSession
 
@@ -25,12 +23,12 @@ from schemas.score import compute_points_lost, make_driving_summary
 from schemas.segments import INSURANCE_PERIODS, NO_INSURANCE_PERIOD
 from schemas.summary import TOTALS, DailySummary, DrivingSummary, MonthlySummary, WeeklySummary
 from scripts.materialize.insurance_periods import HAS_INSURANCE_PERIODS, Totals, add_up_days
+from scripts.materialize.versions import to_json, version_of
 
 DRIVING_SUMMARY, DAILY_SUMMARY = DrivingSummary(), DailySummary()
 BREAKDOWN = "daily_summary_breakdown"
 # The fields of a Weekly and of a Monthly summary that are rendered here, and not made of rendered days.
 DATE_FIELDS = ("start_date", "end_date")
-VERSION_BYTES = 8
 Pipeline = list[dict[str, Any]]
 
 # What identifies a day, and what it has of each trip.
@@ -81,24 +79,6 @@ def group_by_dates(days: Iterable[Day]) -> Iterator[tuple[list[str], list[str]]]
         drivers_by_dates[tuple(sorted(dates))].append(driver_id)
     for group, drivers in drivers_by_dates.items():
         yield drivers, list(group)
-
-
-def to_json(schema: Schema, document: Any) -> str:
-    """Return a document as JSON, with the fields of the schema in its order."""
-    return orjson.dumps(schema.dump(document)).decode()
-
-
-def version_of(*content: Any) -> str:
-    """Return the version of JSON values: 16 hexadecimal digits, a hash of the values."""
-    return version_of_texts([orjson.dumps(content)])
-
-
-def version_of_texts(texts: Iterable[bytes]) -> str:
-    """Return the version of texts: 16 hexadecimal digits, a hash of them."""
-    digest = hashlib.blake2b(digest_size=VERSION_BYTES)
-    for text in texts:
-        digest.update(text)
-    return digest.hexdigest()
 
 
 class PeriodType(NamedTuple):

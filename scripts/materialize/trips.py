@@ -19,8 +19,9 @@ from schemas.plausibility import find_implausible
 from schemas.score import compute_focus_area, compute_score
 from schemas.stored import TripTotals, make_id, make_start_key, make_worst_key
 from schemas.trip import ImportedTrip, TripDetail
-from scripts.materialize.periods import Day, days_of, group_by_dates, version_of_texts
+from scripts.materialize.periods import Day, days_of, group_by_dates
 from scripts.materialize.sources import InvalidSource, read_sources
+from scripts.materialize.versions import version_of_texts
 
 TRIP_DETAIL = TripDetail()
 # Such as `tracking_id`.

@@ -25,7 +25,8 @@ from schemas.score import MIN_DISTANCE_MILES, make_driving_summary
 from schemas.segments import INSURANCE_PERIODS, make_segment
 from schemas.summary import GRADES, SummaryFocusArea
 from scripts.materialize.fleet_periods import find_members
-from scripts.materialize.periods import driver_totals, version_of
+from scripts.materialize.periods import driver_totals
+from scripts.materialize.versions import version_of
 
 CHUNK_DRIVERS = 1_000
 # Drivers in each of the two rankings, best and worst, and in the table of all drivers.
