@@ -34,20 +34,8 @@ def find_fleet_aggregate(
 
     Raises UnknownGroup. Index: fleet_periods (fleet, segment, period, start_date).
     """
-    dates = {"$gte": start_date, "$lte": end_date}
-    match = {"fleet": fleet, "segment": make_segment(group), "period": interval, "start_date": dates}
-    names = ("json",) if insurance_period is None else ("sums", "parts")
-    projection = {"_id": 0} | dict.fromkeys(("start_date", "version", *names), 1)
-    options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
-    with store.snapshot() as session:
-        if group is not None:
-            find_group(store, session, Scope(fleet), group, limit=1)
-        periods = list(store.fleet_periods.find(match, projection, session=session, **options))
-    if insurance_period is not None:
-        for period in periods:
-            period |= _render(get_sums(period, insurance_period))
-    # Where no trip is counted, there is no summary.
-    periods = [period for period in periods if "json" in period]
+    match = {"period": interval, "start_date": {"$gte": start_date, "$lte": end_date}}
+    periods = _find_periods(store, fleet, group, insurance_period, match)
     version = " ".join(period["version"] for period in periods)
     element = fields.get("series") or {}
     _, last_of = FIRST_AND_LAST_DATE[interval]
@@ -60,6 +48,25 @@ def find_fleet_aggregate(
     series = [{name: values[name](period) for name in element} for period in periods]
     content = {"start_date": start_date, "end_date": end_date, "interval": interval, "series": series}
     return Result(version, {name: content[name] for name in fields})
+
+
+def _find_periods(
+    store: Store, fleet: str, group: str | None, insurance_period: str | None, match: Document
+) -> list[Document]:
+    """Return the days, weeks or months of a segment with counted trips: start_date, version and `json`."""
+    names = ("json",) if insurance_period is None else ("sums", "parts")
+    projection = {"_id": 0} | dict.fromkeys(("start_date", "version", *names), 1)
+    options: Any = {"sort": [("start_date", ASCENDING)], "batch_size": MAX_INTERVALS}
+    match = {"fleet": fleet, "segment": make_segment(group), **match}
+    with store.snapshot() as session:
+        if group is not None:
+            find_group(store, session, Scope(fleet), group, limit=1)
+        periods = list(store.fleet_periods.find(match, projection, session=session, **options))
+    if insurance_period is not None:
+        for period in periods:
+            period |= _render(get_sums(period, insurance_period))
+    # Where no trip is counted, there is no summary.
+    return [period for period in periods if "json" in period]
 
 
 def get_sums(period: Document, insurance_period: str) -> dict[str, int]:

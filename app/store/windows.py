@@ -55,13 +55,8 @@ def find_window(
             count, _, on_page = read_list(store, session, scope, page_request, array)
         profiles = _find_profiles(store, session, scope, driver_ids or on_page, element)
         if on_page and "driving_summary" in element:
-            drivers, dates = scope.match_drivers(on_page), (start_date, end_date)
-            pipeline = (
-                _make_pipeline(drivers, *dates)
-                if insurance_period is None
-                else _sum_insurance_period(drivers, *dates, insurance_period)
-            )
-            days = _find_days(store, session, pipeline)
+            drivers = scope.match_drivers(on_page)
+            days = _find_days(store, session, drivers, start_date, end_date, insurance_period)
     profiles = {driver_id: profiles[driver_id] for driver_id in on_page}
     versions = [profile["version"] for profile in profiles.values()]
     # MongoDB returns groups in any order.
@@ -99,11 +94,22 @@ def _render(element: Fields, profiles: Mapping[str, Document], days: Mapping[str
     ]
 
 
-def _find_days(store: Store, session: ClientSession, pipeline: list[Document]) -> dict[str, Document]:
+def _find_days(
+    store: Store,
+    session: ClientSession,
+    drivers: Document,
+    start_date: str,
+    end_date: str,
+    insurance_period: str | None,
+) -> dict[str, Document]:
     """Return what the days of each driver who drove add up to, by driver_id, and the `versions` of these days.
 
-    `versions` may have null for a date without trips.
+    `drivers` is the filter for the drivers that the scope made. `versions` may have null for a date without trips.
     """
+    if insurance_period is None:
+        pipeline = _make_pipeline(drivers, start_date, end_date)
+    else:
+        pipeline = _sum_insurance_period(drivers, start_date, end_date, insurance_period)
     options: Any = {"batchSize": MAX_DOCUMENTS, "session": session, "hint": "period"}
     found = store.driver_periods.aggregate(pipeline, **options)
     return {days["_id"]: days for days in found if days["trip_count"]}

@@ -152,21 +152,13 @@ def _sum_trips(
         "totals": {"$cond": [is_implausible, None, "$totals"]},
     }
     left_out = [{"$project": fields}] if policy == LEFT_OUT else []
+    trip_count = {"$cond": [is_implausible, 0, 1]} if left_out else 1
+    totals = sum_totals(trip_count=trip_count, amounts="$totals.", events="$totals.event_summary.")
     return [
         {"$match": {"fleet": fleet, "driver_id": {"$in": driver_ids}, "date": {"$in": dates}}},
         {"$sort": dict.fromkeys(("driver_id", "date", "trip_start_time", "trip_id"), 1)},
         *left_out,
-        {
-            "$group": {
-                "_id": key,
-                **sum_totals(
-                    trip_count={"$cond": [is_implausible, 0, 1]} if left_out else 1,
-                    amounts="$totals.",
-                    events="$totals.event_summary.",
-                ),
-                **others,
-            }
-        },
+        {"$group": {"_id": key, **totals, **others}},
         {"$project": {"totals": saturate_totals(), **dict.fromkeys(others, 1)}},
     ]
 
