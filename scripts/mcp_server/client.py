@@ -48,8 +48,9 @@ ADVICE: dict[int, str] = {
     "Calling again does not help. find_drivers returns the driver; use driver_summary, explain_score, list_trips, "
     "list_events and describe_trip for this driver. For other drivers, tell the user to set a key of the fleet.",
     HTTPStatus.NOT_FOUND: "If this is about a driver, use find_drivers and copy the driver_id exactly; a key of one "
-    "driver opens no other driver. If it is about a path, tell the user that DRIVER_ANALYTICS_URL is the address of "
-    "the service without a path, or that this program and the service have different versions.",
+    "driver opens no other driver. If it is about a group, use list_groups; a key of one driver opens none. If it is "
+    "about a path, tell the user that DRIVER_ANALYTICS_URL is the address of the service without a path, or that this "
+    "program and the service have different versions.",
 }
 # The statuses of the service, or of a proxy in front of it, after which a later request may succeed.
 TEMPORARY: frozenset[int] = frozenset(

@@ -10,7 +10,9 @@ from scripts.mcp_server.client import Api, ApiClient, InvalidInput, Params
 from scripts.mcp_server.implausible import make_notice_of_drivers
 from scripts.mcp_server.models import (
     Aggregates,
+    Data,
     Driver,
+    GroupName,
     NoScore,
     Number,
     Page,
@@ -25,7 +27,8 @@ from scripts.mcp_server.models import (
 from scripts.mcp_server.windows import PeriodDate, choose_periods
 
 # As many of the longest rows as have room in a result.
-DRIVERS_PER_PAGE = 20
+DRIVERS_PER_PAGE, GROUPS_PER_PAGE = 20, 30
+PageNumber = Annotated[int, Field(ge=1, le=1_000_000)]
 PATHS = {"day": "daily", "week": "weekly", "month": "monthly"}
 
 
@@ -51,14 +54,49 @@ class FoundDrivers(DriverPage, Result):
 async def find_drivers(
     api: Api,
     search: Annotated[str, Field(description="Words of a name, alias, e-mail address or driver_id.")] = "",
-    page: Annotated[int, Field(ge=1, le=1_000_000)] = 1,
+    group: GroupName = None,
+    page: PageNumber = 1,
 ) -> FoundDrivers:
     """Find drivers, or list all: 20 a page. Other tools need the driver_id.
 
     All words have to match, in any case and order, with or without accents.
     """
-    params: Params = {"limit": DRIVERS_PER_PAGE, "page": page, **({"search": search} if search.strip() else {})}
+    params: Params = {
+        "limit": DRIVERS_PER_PAGE,
+        "page": page,
+        "search": search if search.strip() else None,
+        "group": group,
+    }
     return FoundDrivers(**dict(await api.get(DriverPage, "drivers", params=params)))
+
+
+class Group(Data):
+    """A group of drivers."""
+
+    group: str
+    driver_count: int
+
+
+class GroupPage(Page):
+    """A page of the groups of the fleet."""
+
+    count: int
+    groups: list[Group]
+
+
+class FoundGroups(GroupPage, Result):
+    """The groups of the fleet."""
+
+    count: int = Field(description="How many there are; the others are on next_page.")
+
+
+async def list_groups(api: Api, page: PageNumber = 1) -> FoundGroups:
+    """List the groups of drivers, such as depots: 30 a page. To compare groups, use fleet_summary of each.
+
+    A driver may be in several. All dates of a group are about those who are in it now.
+    """
+    params = {"limit": GROUPS_PER_PAGE, "page": page}
+    return FoundGroups(**dict(await api.get(GroupPage, "groups", params=params)))
 
 
 class DriverSummary(WindowResult):

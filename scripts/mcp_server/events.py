@@ -16,6 +16,7 @@ from scripts.mcp_server.models import (
     Driver,
     Event,
     FleetOrDriver,
+    GroupName,
     ListPage,
     Result,
     Window,
@@ -73,6 +74,7 @@ class EventList(Result):
 async def list_events(
     api: Api,
     driver_id: FleetOrDriver = None,
+    group: GroupName = None,
     start_date: StartDate = None,
     end_date: EndDate = None,
     behaviour: Annotated[
@@ -99,6 +101,7 @@ async def list_events(
         "min_seconds": min_seconds,
         "min_over_mph": min_over_mph,
         "driver_id": driver_id,
+        "group": group,
         "order": order,
         "limit": EVENTS_PER_PAGE,
     }

@@ -5,12 +5,21 @@ from typing import Annotated
 
 from pydantic import Field
 
-from schemas.date_params import get_first_date
+from schemas.date_params import LONG_HISTORY, get_first_date
 from schemas.periods import LongPeriodName
 from schemas.score import compute_points_lost
-from scripts.mcp_server.client import Api
+from scripts.mcp_server.client import Api, Params
 from scripts.mcp_server.implausible import make_notice
-from scripts.mcp_server.models import Data, Number, Result, Totals, Window, get_difference
+from scripts.mcp_server.models import (
+    Data,
+    GroupName,
+    InsurancePeriod,
+    Number,
+    Result,
+    Totals,
+    Window,
+    get_difference,
+)
 from scripts.mcp_server.windows import ONE_DAY, PeriodDate, choose_periods, get_period
 
 # As many of the longest rows as have room in a result, and as many weeks as three months have.
@@ -52,7 +61,7 @@ class FleetSummary(Result):
     """The fleet over time."""
 
     intervals: list[FleetInterval] = Field(description="Those in which somebody drove, oldest first.")
-    not_known: int = Field(description="How many of count are older than six months.")
+    not_known: int = Field(description="How many of count are older than 24 months.")
 
 
 async def fleet_summary(
@@ -60,30 +69,33 @@ async def fleet_summary(
     period: LongPeriodName = "week",
     date: PeriodDate = None,
     count: Annotated[int, Field(ge=1, le=MAX_INTERVALS, description="How many, up to that of date.")] = 6,
+    group: GroupName = None,
+    insurance_period: InsurancePeriod = None,
 ) -> FleetSummary:
-    """Is the fleet getting better? Its score, totals, and drivers by grade and by behaviour to coach, week by week.
+    """Is the fleet or a group getting better? Score, totals, drivers by grade and by behaviour to coach, week by week.
 
-    change is that since the week or month before, null if nobody drove then or it is not known.
+    change is that since the week or month before, null if nobody drove then or it is not known. With each
+    insurance_period, it is the exposure that an insurer rates, for up to 24 months.
     """
     today = await api.get_today()
-    window, before = choose_periods(today, period, date)
+    window, before = choose_periods(today, period, date, LONG_HISTORY)
     # The one before the first is read, too, to compare with.
     windows = [window, before]
     while len(windows) <= count:
         windows.append(get_period(period, windows[-1].start_date - ONE_DAY))
-    known = [one for one in windows if one.start_date >= get_first_date(today, period)]
-    dates = {"start_date": str(known[-1].start_date), "end_date": str(window.start_date)}
-    content = await api.get(Series, "fleet-aggregate", params={**dates, "interval": period})
+    known = [one for one in windows if one.start_date >= get_first_date(today, period, LONG_HISTORY)]
+    dates = {"start_date": str(known[-1].start_date), "end_date": str(window.start_date), "interval": period}
+    params: Params = {**dates, "group": group, "insurance_period": insurance_period}
+    content = await api.get(Series, "fleet-aggregate", params=params)
     totals = {one.start_date: one.fleet_summary for one in content.series}
+    whose = "the fleet" if group is None else "the group"
     return FleetSummary(
         intervals=[
             _make_interval(one, totals[one.start_date], totals.get(earlier.start_date))
             for earlier, one in reversed(list(zip(windows[1:], windows, strict=False)))
             if one.start_date in totals
         ],
-        notice=await make_notice(
-            api, "the fleet" if any(one.implausible_trip_count for one in totals.values()) else ""
-        ),
+        notice=await make_notice(api, whose if any(one.implausible_trip_count for one in totals.values()) else ""),
         not_known=max(0, count - len(known)),
     )
 

@@ -18,6 +18,8 @@ from scripts.mcp_server.models import (
     Data,
     Driver,
     ExplainedScore,
+    GroupName,
+    InsurancePeriod,
     NoScore,
     Number,
     Page,
@@ -69,12 +71,14 @@ async def get_driver_score(api: ApiClient, driver_id: str, window: Window, inter
     return await api.get(DriverScore, "driver", driver_id, "score", params=params)
 
 
-async def find_scores(api: ApiClient, driver_ids: Sequence[str], window: Window) -> list[DriverAndScore]:
-    """Return drivers and their scores. Raises InvalidInput if the window is outside the last six months."""
+async def find_scores(
+    api: ApiClient, driver_ids: Sequence[str], window: Window, insurance_period: str | None = None
+) -> list[DriverAndScore]:
+    """Return drivers and their scores. Raises InvalidInput if the window is too long, or outside the last 24 months."""
     if not driver_ids:
         # The service would return all drivers.
         return []
-    params: Params = {"start_date": str(window.start_date), "end_date": str(window.end_date), "driver_id": driver_ids}
+    params: Params = {**window.model_dump(mode="json"), "driver_id": driver_ids, "insurance_period": insurance_period}
     content = await api.get(Aggregates, "driver-aggregate", "window", params=params)
     return [(row.driver_info, _explain(row.driving_summary)) for row in content.data]
 
@@ -91,11 +95,14 @@ def _explain(summary: Summary | None) -> ExplainedScore | NoScore:
     return ExplainedScore(**compute_score(dict(summary))) if summary else "did_not_drive"
 
 
-async def _compare(api: ApiClient, scores: Sequence[DriverAndScore], before: Window) -> list[Explanation]:
+async def _compare(
+    api: ApiClient, scores: Sequence[DriverAndScore], before: Window, insurance_period: str | None = None
+) -> list[Explanation]:
     """Return the scores of drivers compared with the window before."""
     scores_before: list[ExplainedScore | NoScore]
     try:
-        scores_before = [score for _, score in await find_scores(api, [one.driver_id for one, _ in scores], before)]
+        found = await find_scores(api, [one.driver_id for one, _ in scores], before, insurance_period)
+        scores_before = [score for _, score in found]
     except InvalidInput:
         scores_before = ["not_known" for _ in scores]
     return [
@@ -165,13 +172,15 @@ async def compare_drivers(
     driver_ids: Annotated[list[str], Field(min_length=1, max_length=MAX_DRIVERS)],
     start_date: StartDate = None,
     end_date: EndDate = None,
+    insurance_period: InsurancePeriod = None,
 ) -> Comparison:
     """Compare up to 10 drivers in any window up to today, and with the window before. The best score comes first.
 
     Points do not depend on how far somebody drove.
     """
     window, before = choose_windows(await api.get_today(), start_date, end_date)
-    rows = await _compare(api, await find_scores(api, driver_ids, window), before)
+    scores = await find_scores(api, driver_ids, window, insurance_period)
+    rows = await _compare(api, scores, before, insurance_period)
     rows.sort(key=lambda row: -row.score.fm_score if isinstance(row.score, Score) else 1)
     return Comparison(window=window, window_before=before, drivers=rows)
 
@@ -213,6 +222,7 @@ async def who_needs_coaching(
         Field(description="got_worse: whose score fell most since the week or month before."),
     ] = "lowest_score",
     behaviour: Annotated[BehaviourName, Field(description="By the points that it costs, not the score.")] = None,
+    group: GroupName = None,
     min_distance_miles: Annotated[float, Field(ge=0, le=1_000_000, description="Leaves out who drove less.")] = 0,
     limit: Annotated[int, Field(ge=1, le=MAX_DRIVERS)] = 5,
 ) -> Coaching:
@@ -223,7 +233,7 @@ async def who_needs_coaching(
     """
     window, before = choose_periods(await api.get_today(), period, date)
     # Like the service, without an exponent.
-    params: Params = {"period": period, "min_distance_miles": f"{min_distance_miles:f}"}
+    params: Params = {"period": period, "group": group, "min_distance_miles": f"{min_distance_miles:f}"}
     if order == "lowest_score":
         count, compared, rows = await _find_lowest(api, params, window, behaviour)
     else:

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolResult, TextContent, ToolAnnotations
 
 from scripts.mcp_server.client import VERSION, ApiClient, InvalidInput
-from scripts.mcp_server.drivers import driver_summary, find_drivers
+from scripts.mcp_server.drivers import driver_summary, find_drivers, list_groups
 from scripts.mcp_server.events import list_events
 from scripts.mcp_server.fleet import fleet_summary
 from scripts.mcp_server.models import NOTICE, Result
@@ -32,6 +32,7 @@ TOOLS = (
     list_trips,
     describe_trip,
     list_events,
+    list_groups,
 )
 # Shorter than the time for which the proxies wait, and most clients.
 TOOL_SECONDS = 50
@@ -44,12 +45,12 @@ Everything is read-only.
 
 - Scores are 0 to 100; 100 is the best. A score is 100 minus the points that four behaviours cost, each at most its
   weight: phone use, overspeeding, hard braking, rapid acceleration.
-- A score is did_not_drive if there was no trip. It is not_known before the last six months, which the service does not
-  show: the driver may have driven.
+- A score is did_not_drive if there was no trip. It is not_known before the last six months, or 24 in fleet_summary and
+  compare_drivers, which the service does not show: the driver may have driven.
 - Times and dates are in the time zone of the fleet, which every result names with the date of today. A week is Monday
   to Sunday. A window that ends today is not complete.
 - The key may open one driver only. Then find_drivers returns this driver alone, every other driver_id is unknown, and
-  who_needs_coaching and fleet_summary fail.
+  who_needs_coaching, fleet_summary and list_groups fail.
 - To find out who got worse and why: who_needs_coaching with order=got_worse, then list_trips of a driver for the
   trips that cost most points, then describe_trip.
 - {notice}

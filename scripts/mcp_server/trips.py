@@ -16,6 +16,8 @@ from scripts.mcp_server.models import (
     EpochMs,
     Event,
     FleetOrDriver,
+    GroupName,
+    InsurancePeriod,
     ListPage,
     NoScore,
     Number,
@@ -99,6 +101,8 @@ class TripList(Result):
 async def list_trips(
     api: Api,
     driver_id: FleetOrDriver = None,
+    group: GroupName = None,
+    insurance_period: InsurancePeriod = None,
     start_date: StartDate = None,
     end_date: EndDate = None,
     at: Annotated[Time, Field(description="Instead of dates, trips in progress: 2026-03-10T14:05.")] = None,
@@ -112,24 +116,29 @@ async def list_trips(
     """List trips of the fleet or a driver in any window, or those in progress at a time, by default the worst first.
 
     The worst of the fleet have the lowest scores, in at most 31 days. The worst of a driver cost most points of the
-    score of the window; points_lost of all trips together is 100 minus the score. With at, min_distance_miles or
-    implausible, a driver's trips are listed like the fleet's. A score has a trip at once, the list hours after its end,
-    by default four. For the events of a trip and where they were, use describe_trip.
+    score of the window; points_lost of all trips together is 100 minus the score. With at or a filter, a driver's trips
+    are listed like the fleet's. A score has a trip at once, the list hours after its end, by default four. For the
+    events of a trip and where they were, use describe_trip.
     """
     info = await api.get_info()
     dates = start_date, end_date
     window = choose_windows(info.today, *dates)[0] if at is None or any(dates) else None
-    if driver_id is not None and window and not at and implausible is None and not min_distance_miles:
+    filters = {
+        "group": group,
+        "insurance_period": insurance_period,
+        "implausible": None if implausible is None else to_json(implausible),
+    }
+    if driver_id is not None and window and not at and not min_distance_miles and set(filters.values()) == {None}:
         return await _list_of_driver(api, driver_id, window, order, limit)
     if at and not at.tzinfo:
         at = at.replace(tzinfo=info.time_zone)
     params = {
         **(window.model_dump(mode="json") if window else {}),
+        **filters,
         "driver_id": driver_id,
         "at": int(at.timestamp() * 1000) if at else None,
         "order": order,
         "min_distance_miles": min_distance_miles,
-        "implausible": None if implausible is None else to_json(implausible),
         "limit": PAGE_SIZE,
     }
     found, more = await read_list(api, ListPage[RatedTrip], "trips", params=params, most=limit + 1)

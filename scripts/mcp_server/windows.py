@@ -3,12 +3,13 @@
 import datetime
 from typing import Annotated, Any
 
+from dateutil.relativedelta import relativedelta
 from marshmallow import ValidationError
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from schemas import fields
-from schemas.date_params import get_first_date
+from schemas.date_params import HISTORY, get_first_date
 from schemas.periods import FIRST_AND_LAST_DATE, PeriodName
 from scripts.mcp_server.models import NULL_DEFAULT, Window
 
@@ -37,13 +38,15 @@ EndDate = Annotated[Date, Field(description="At most today. Default: yesterday, 
 Time = Annotated[datetime.datetime | None, WithJsonSchema({"type": "string"}), NULL_DEFAULT]
 
 
-def choose_periods(today: datetime.date, period: PeriodName, date: datetime.date | None) -> tuple[Window, Window]:
+def choose_periods(
+    today: datetime.date, period: PeriodName, date: datetime.date | None, history: relativedelta = HISTORY
+) -> tuple[Window, Window]:
     """Return the day, week or month that contains a date, by default the last complete one, and the one before.
 
     The current one ends today. Raises ToolError if the service has no summary of the first one.
     """
     window = get_period(period, date or get_period(period, today).start_date - ONE_DAY)
-    first = get_first_date(today, period)
+    first = get_first_date(today, period, history)
     if not first <= window.start_date < today:
         raise ToolError(
             f"Correct the arguments. date: The {period} must begin from {first} to {today - ONE_DAY}, and not on "

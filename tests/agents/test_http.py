@@ -130,7 +130,7 @@ def test_fleets_share_a_process_and_nothing_else(agents, service, load):
             httpx2.AsyncClient(headers={"Authorization": f"APIKEY {key}"}, timeout=60) as sender,
             Client(streamable_http_client(url, http_client=sender), mode=mode) as client,
         ):
-            assert len((await client.list_tools()).tools) == 9
+            assert len((await client.list_tools()).tools) == 10
             results = await asyncio.gather(*(client.call_tool("find_drivers", {}) for _ in range(5)))
         found = [[driver["driver_id"] for driver in result.structured_content["drivers"]] for result in results]
         assert found == [drivers[key]] * 5

@@ -15,7 +15,10 @@ COUNT = 60
 # 126 bytes that JSON without invisible characters spells with 378 characters.
 LONG = "\u00ad" * 63
 NAME = '"' * 60
-DRIVERS = [make_driver(f"{number:02}{LONG}", first_name=NAME, last_name=NAME, alias=NAME) for number in range(COUNT)]
+DRIVERS = [
+    make_driver(f"{n:02}{LONG}", first_name=NAME, last_name=NAME, alias=NAME, groups=[f"{n:02}{LONG}"])
+    for n in range(COUNT)
+]
 IDS = [driver["driver_id"] for driver in DRIVERS]
 TRIP = f"10{LONG}"
 SCORED = {name: 12345 if name.endswith("count") else 123.45 for name in make_event_summary()}
@@ -29,11 +32,12 @@ REQUESTS = [
     ("who_needs_coaching", {"order": "got_worse", "limit": 10}, {"compared_driver_count": COUNT, "left_out": 49}),
     ("who_needs_coaching", {"behaviour": "phone_use", "limit": 10}, {"driver_count": COUNT, "left_out": COUNT - 10}),
     ("fleet_summary", {"count": 13}, {"not_known": 0}),
-    ("fleet_summary", {"period": "month", "count": 13}, {"not_known": 7}),
+    ("fleet_summary", {"period": "month", "count": 13}, {"not_known": 0}),
     ("list_trips", {"driver_id": IDS[0], "limit": 20}, {"left_out": 39}),
     ("list_trips", {"limit": 20}, {"more": True}),
     ("describe_trip", {"trip_id": TRIP}, {"left_out": 150}),
     ("list_events", {"limit": 20}, {"more": True}),
+    ("list_groups", {}, {"count": COUNT, "next_page": 2}),
 ]
 
 

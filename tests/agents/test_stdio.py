@@ -17,8 +17,8 @@ from tests.service_process import COMMAND
 from tests.store_contents import load
 
 TOOLS = ["fleet_summary", "find_drivers", "driver_summary", "compare_drivers", "explain_score", "who_needs_coaching"]
-TOOLS += ["list_trips", "describe_trip", "list_events"]
-MAX_LIST_CHARACTERS = 21_500
+TOOLS += ["list_trips", "describe_trip", "list_events", "list_groups"]
+MAX_LIST_CHARACTERS = 23_000
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,

@@ -46,15 +46,15 @@ CASES = {
         {"count": 1},
         {"intervals.*.start_date": ["2026-03-09"], "intervals.0.change.trip_count": 3},
     ),
-    "months of the fleet before the last six are not known": (
+    "months of the fleet before the last 24 are not known": (
         "fleet_summary",
-        {"period": "month", "count": 10},
-        {"intervals.*.start_date": ["2025-09-01"], "intervals.*.change": [None], "not_known": 4},
+        {"period": "month", "count": 10, "date": "2024-08-31"},
+        {"intervals": [], "not_known": 4},
     ),
-    "a week that begins before the last six months is not known": (
+    "a year of the fleet is known": (
         "fleet_summary",
-        {"date": "2025-09-28", "count": 2},
-        {"intervals": [], "not_known": 1},
+        {"period": "month", "count": 12},
+        {"intervals.*.start_date": ["2025-09-01"], "intervals.*.change": [None], "not_known": 0},
     ),
     "every driver is listed": ("find_drivers", {}, {IDS: ["ann", "bob", "cem", "dee"], "count": 4, "next_page": None}),
     "names are empty where there are none": ("find_drivers", {"search": "dee"}, {"drivers.*.first_name": [""]}),
@@ -199,6 +199,7 @@ REQUEST_COUNTS = [
     ("list_trips", {}, 3),
     ("describe_trip", {"trip_id": "brake"}, 3),
     ("list_events", {}, 3),
+    ("list_groups", {}, 2),
 ]
 
 
