@@ -96,9 +96,10 @@ async function fetchInsurance(name, { period, start, group }, fleet) {
 /** Returns a table of the insurance periods. The last summary is of the trips without one. */
 function insurance(summaries) {
   const names = [...Object.entries(INSURANCE), ["None"]];
+  // On a phone, a line may end after the hours.
   const cells = (summary) => [
     [format.distance(summary.distance_miles), format.count(summary.trip_count, "trip")],
-    [format.duration(summary.duration_seconds), format.count(summary.driver_count, "driver")],
+    [format.duration(summary.duration_seconds).replace("h\u00a0", "h "), format.count(summary.driver_count, "driver")],
     [ui.grade(summary)]].map(([value, note]) => el("td", {}, value, " ", note && el("small", {}, note)));
   return el("section", {}, el("h2", {}, "Insurance periods"), ui.table("insurance", ["Period", "Distance", "Driving", "Score"],
     summaries.map((summary, i) => el("tr", {}, el("th", { scope: "row" }, el("b", {}, names[i][0]), " ", el("small", {}, names[i][1])),
